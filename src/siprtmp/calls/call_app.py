@@ -15,6 +15,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua.messages import InstantMessage
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
@@ -106,8 +107,11 @@ class CallApplication:
         """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
-        """The waiting name a request is for, if any: RFC 3261 §16.5."""
-        if not self.home.is_local_domain(request.uri):
+        """The waiting name a request is for, if any: RFC 3261 §16.5.
+
+        A message is for the phones of that user, since a stock tool cannot show it.
+        """
+        if request.method == "MESSAGE" or not self.home.is_local_domain(request.uri):
             return None
         named = self._names.get(request.uri.user or "")
         return named.incoming if named is not None and not named.dials else None
@@ -278,6 +282,10 @@ class NamedCall:
 
     def on_call_digit(self, digit: str, now: float) -> None:
         """Ignore keys, which a stock tool has no message for.  RFC 4733 §2.5.2.2."""
+
+    def on_call_message(self, message: InstantMessage, now: float) -> None:
+        """Refuse a message, which a stock tool cannot show.  RFC 3428 §7."""
+        raise RemoteError("Method Not Allowed", 405)
 
     def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
         """Nothing is asked for on behalf of a stock tool.  RFC 3261 §12.2."""

@@ -1,6 +1,6 @@
 """What either side of a call asks for while it is up.
 
-Implements RFC 3261 §14, RFC 3264 §8 and RFC 6086 §4.2.2.
+Implements RFC 3261 §14, RFC 3264 §8, RFC 3428 §4 and §7, and RFC 6086 §4.2.2.
 
 Own design: the half of `AudioCall` that is about requests within the dialog.
 """
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
+from p2psip.sip.message import Request, Response
 from p2psip.ua.call import UserAgentCall
+from p2psip.ua.messages import InstantMessage
 from p2psip.ua.owner import CallHandler
+from siprtmp.calls.call_keys import DTMF_RELAY
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import MediaPlan
@@ -50,6 +53,15 @@ class CallRequests(CallMedia, CallHandler):
         self.holds = on
         self.leg.mute(HOLD, on)
         self.call.reinvite(self.on_offer(self.call, None, now), now)
+
+    def message(self, text: str, now: float) -> None:
+        """Send an instant message within the call: RFC 3428 §4.
+
+        Raises RemoteError without a call that is up, and LocalError for a text that is too long.
+        """
+        if self.call is None or not self.call.is_up:
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        self.call.message(text, now)
 
     # -- CallHandler --------------------------------------------------------------------
 
@@ -102,6 +114,20 @@ class CallRequests(CallMedia, CallHandler):
     ) -> None:
         """Take a key of the phone: see `CallKeys`.  RFC 6086 §4.2.2."""
         self.keys.on_info(content_type, body, now)
+
+    def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:
+        """Take a message of the phone: RFC 3428 §7."""
+        self.user.on_call_message(message, now)
+
+    def on_refused(
+        self, call: UserAgentCall, request: Request, response: Response, now: float
+    ) -> None:
+        """Tell the user that its message or its keys were refused: RFC 3261 §12.2.1.2."""
+        reason = f"{response.status} {response.reason}"
+        if request.method == "MESSAGE":
+            self.user.on_call_request_failed("sendMessage", reason, now)
+        elif request.content_type == DTMF_RELAY:
+            self.user.on_call_request_failed("sendDTMF", reason, now)
 
     # -- inside -------------------------------------------------------------------------
 

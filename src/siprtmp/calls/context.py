@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from p2psip.sip.uri import Uri
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.messages import InstantMessage, Messages
+from p2psip.ua.request_validation import CALL_METHODS
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 
 UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
+
+# What the user agents of RTMP clients take beyond calls.
+EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
 
 
 class Reserved(Protocol):
@@ -133,6 +139,9 @@ class CallUser(Protocol):
     def on_call_digit(self, digit: str, now: float) -> None:
         """The phone has pressed a key: RFC 4733 §2.5.2.2."""
 
+    def on_call_message(self, message: InstantMessage, now: float) -> None:
+        """The phone has sent an instant message within the call: RFC 3428 §7."""
+
     def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
         """The phone, or the way to it, has refused what the user asked for: RFC 3261 §21."""
 
@@ -173,3 +182,7 @@ class CallContext:
     log: Log
     tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)
+    messages: Messages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.messages = Messages(self.agent)

@@ -28,7 +28,7 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import UNSUITABLE
-from siprtmp.calls.line_requests import LINE_REQUESTS, LineRequests
+from siprtmp.calls.line_requests import LINE_REQUESTS, LineRequests, plain
 from siprtmp.media import sdp_map
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
@@ -243,7 +243,13 @@ class Line(LineRequests):
     # -- a call for us ------------------------------------------------------------------
 
     def incoming(self, server: ServerHandle, now: float) -> None:
-        """An INVITE for this identity (RFC 3261 §13.3.1): one call at a time, else 486."""
+        """An INVITE for this identity (RFC 3261 §13.3.1): one call at a time, else 486.
+
+        A MESSAGE is told to the client: RFC 3428 §7.
+        """
+        if server.request.method == "MESSAGE":
+            self._take_message(server, now)
+            return
         call = AudioCall(self, self._home.facilities)
         if self.state is not State.IDLE:
             if call.take(server, self.contact, now):
@@ -257,7 +263,7 @@ class Line(LineRequests):
         )  # a call that `take` refused leaves the line free
         call.ring(now)
         request = server.request
-        self.connection.call("invited", _plain(request.from_), _plain(request.to))
+        self.connection.call("invited", plain(request.from_), plain(request.to))
 
     def _login(self) -> Login | None:
         """The login for challenges, which is proven to the registrar alone: RFC 3261 §22.1.
@@ -304,7 +310,7 @@ class Line(LineRequests):
         invite = call.call.invite if call and call.call else None
         self._idle(now)
         if invite is not None:
-            self.connection.call("cancelled", _plain(invite.from_), _plain(invite.to))
+            self.connection.call("cancelled", plain(invite.from_), plain(invite.to))
 
     def on_call_over(self, reason: str, now: float) -> None:
         """Tell `byed`: RFC 3261 §15.1.2."""
@@ -371,11 +377,6 @@ class Line(LineRequests):
 def _printable(text: str) -> str:
     """A client's text for a header field, without line breaks: RFC 3261 §7.3.1."""
     return "".join(letter for letter in text if letter.isprintable())[:MAX_TEXT]
-
-
-def _plain(address: Address) -> str:
-    """An address without its tag, as clients show it: RFC 3261 §20.10."""
-    return str(Address(address.uri, address.display))
 
 
 _COMMANDS: Final[Mapping[str, Callable[[Line, tuple[Value, ...], float], None]]] = {

@@ -11,8 +11,8 @@ def server(gateway):
 
 
 @pytest.fixture
-def phone(start):
-    return start(Baresip, "bob", hz=600)
+def phone(start, server):
+    return start(Baresip, "bob", hz=600, contact=f"sip:alice@{server.sip}")
 
 
 @pytest.fixture
@@ -55,6 +55,17 @@ def test_hold_and_resume_both_ways(alice, phone):
     alice.heard(50)
     alice.call("bye")
     phone.wait_event("CALL_CLOSED")
+
+
+@pytest.mark.needs("baresip")
+def test_messages_both_ways(alice, phone):
+    """Covers RFC 3428 §7 with a peer's phone: to it, within the call and outside, and from it."""
+    for number, to in enumerate(((), (phone.uri,))):
+        alice.call("sendMessage", f"good evening {number}", *to)
+        phone.wait_until(lambda: f"good evening {number}" in phone.output, what="text")  # noqa: B023
+    phone.command("message", "good morning")
+    sender, text = alice.expect("receivedMessage")
+    assert text == "good morning" and "sip:bob@" in sender
 
 
 @pytest.mark.needs("baresip")

@@ -13,11 +13,13 @@ from p2psip.errors import LocalError
 from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
+from p2psip.ua.extensions import Extensions
 from p2psip.ua.registration import Registration, Registrations
+from p2psip.ua.request_validation import CALL_METHODS
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.context import CallContext, MediaAddress
+from siprtmp.calls.context import EXTENSIONS, CallContext, MediaAddress
 from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
@@ -112,6 +114,7 @@ class Gateway(Home):
         allowance=None,
     ):
         super().__init__(link, users=users, route=self._route)
+        self.agent.extensions = EXTENSIONS
         self.link, self.users, self.room = link, users, room
         self.media_host, self.media_timeout = HOME, media_timeout
         self.log, self.ports, self.allowed = Log(), set(), True
@@ -247,6 +250,7 @@ class Desk(Phone):
     def __init__(self, link, address=DESK, answers=None, **options):
         self.answers = sdp(PCMU, at=address) if answers is None else answers
         super().__init__(link, address, self._answer, **options)
+        self.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
 
     def _answer(self, call, now):
         if isinstance(self.answers, int):
