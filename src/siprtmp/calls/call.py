@@ -42,6 +42,7 @@ class AudioCall(CallRequests):
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
         self.names: Sequence[str] = ()
+        self.headers: Sequence[tuple[str, object]] = ()  # of the INVITE, for a transfer
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self.leg: Leg | None = None
@@ -89,6 +90,7 @@ class AudioCall(CallRequests):
                 self,
                 now,
                 credentials=credentials,
+                headers=self.headers,
             )
         except RemoteError:
             self._close(now)
@@ -167,6 +169,13 @@ class AudioCall(CallRequests):
     def plan(self) -> AudioPlan | None:
         """The plan of the last answer for sound: RFC 3264 §7."""
         return self._plan.audio if self._plan is not None and self.leg is not None else None
+
+    def give_to(self, user: CallUser) -> None:
+        """Let another user hear of the call from now on.  Own design: for a transfer."""
+        self.user = user
+        for leg in (self.leg, self.video.leg):
+            if leg is not None:
+                leg.on_tag = user.on_tag
 
     def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.

@@ -16,6 +16,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.messages import InstantMessage
+from p2psip.ua.transfers import Referral
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
@@ -286,6 +287,16 @@ class NamedCall:
     def on_call_message(self, message: InstantMessage, now: float) -> None:
         """Refuse a message, which a stock tool cannot show.  RFC 3428 §7."""
         raise RemoteError("Method Not Allowed", 405)
+
+    def on_call_refer(self, call: AudioCall, referral: Referral, now: float) -> None:
+        """Decline a transfer: a name has one phone, the one that it was published for.
+
+        RFC 3515 §2.4.2.
+        """
+        raise RemoteError("Decline", 603)
+
+    def on_call_transferred(self, status: int, reason: str, now: float) -> None:
+        """A stock tool transfers nobody.  RFC 3515 §2.4.5."""
 
     def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
         """Nothing is asked for on behalf of a stock tool.  RFC 3261 §12.2."""

@@ -1,25 +1,29 @@
 """What either side of a call asks for while it is up.
 
-Implements RFC 3261 §14, RFC 3264 §8, RFC 3428 §4 and §7, and RFC 6086 §4.2.2.
+Implements RFC 3261 §14, RFC 3264 §8, RFC 3428 §4 and §7, RFC 3515 §2.4, and
+RFC 6086 §4.2.2.
 
 Own design: the half of `AudioCall` that is about requests within the dialog.
 """
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import SessionDescription
 from p2psip.sip.message import Request, Response
+from p2psip.sip.uri import Uri
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.messages import InstantMessage
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.transfers import Referral
 from siprtmp.calls.call_keys import DTMF_RELAY
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import MediaPlan
 
 if TYPE_CHECKING:
+    from siprtmp.calls.call import AudioCall
     from siprtmp.calls.call_video import CallVideo
 
 HOLD: Final = "hold"  # asks a leg to be silent
@@ -62,6 +66,18 @@ class CallRequests(CallMedia, CallHandler):
         if self.call is None or not self.call.is_up:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         self.call.message(text, now)
+
+    def transfer(self, target: Uri, now: float) -> None:
+        """Ask the phone to call `target` instead: RFC 3515 §2.4.1.
+
+        Raises RemoteError if it cannot be asked now.
+        """
+        if self.call is None or not self.call.is_up:
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        try:
+            self.call.refer(target, now)
+        except LocalError:
+            raise RemoteError("Request Pending", 491) from None
 
     # -- CallHandler --------------------------------------------------------------------
 
@@ -118,6 +134,14 @@ class CallRequests(CallMedia, CallHandler):
     def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:
         """Take a message of the phone: RFC 3428 §7."""
         self.user.on_call_message(message, now)
+
+    def on_transfer(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
+        """Tell the user what became of its transfer: RFC 3515 §2.4.5."""
+        self.user.on_call_transferred(status, reason, now)
+
+    def on_refer(self, call: UserAgentCall, referral: Referral, now: float) -> None:
+        """Ask the user whether it follows a transfer: RFC 3515 §2.4.2."""
+        self.user.on_call_refer(cast("AudioCall", self), referral, now)
 
     def on_refused(
         self, call: UserAgentCall, request: Request, response: Response, now: float

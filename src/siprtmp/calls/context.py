@@ -12,6 +12,7 @@ from p2psip.sip.uri import Uri
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
 
 # What the user agents of RTMP clients take beyond calls.
-EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
+EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
 
 
 class Reserved(Protocol):
@@ -141,6 +142,12 @@ class CallUser(Protocol):
 
     def on_call_message(self, message: InstantMessage, now: float) -> None:
         """The phone has sent an instant message within the call: RFC 3428 §7."""
+
+    def on_call_refer(self, call: "AudioCall", referral: Referral, now: float) -> None:
+        """The phone asks us to call somebody else: RFC 3515 §2.4.2.  A RemoteError declines."""
+
+    def on_call_transferred(self, status: int, reason: str, now: float) -> None:
+        """The phone says what became of the call that we asked for: RFC 3515 §2.4.5."""
 
     def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
         """The phone, or the way to it, has refused what the user asked for: RFC 3261 §21."""

@@ -10,7 +10,6 @@ A sans-I/O machine between a `NetConnection` and an `AudioCall`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import RemoteError
@@ -29,6 +28,8 @@ from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import UNSUITABLE
 from siprtmp.calls.line_requests import LINE_REQUESTS, LineRequests, plain
+from siprtmp.calls.line_state import State
+from siprtmp.calls.transferred import TransferredCall
 from siprtmp.media import sdp_map
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
@@ -39,16 +40,6 @@ if TYPE_CHECKING:
 
 DECLINE: Final = "603 Decline"  # of a `reject` without a status
 MAX_TEXT: Final = 100  # characters of a name or a reason that go into a header
-
-
-class State(StrEnum):
-    """The state of the line's only call, in the words of the client's API."""
-
-    IDLE = "idle"
-    INVITING = "inviting"
-    INVITED = "invited"
-    ANSWERED = "answered"  # by us; the caller's ACK has not arrived
-    UP = "up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +81,14 @@ class Line(LineRequests):
     ) -> None:
         self.connection, self.account, self._home = connection, account, home
         self.log_id = connection.id
+        self.facilities = home.facilities
         self.contact = home.contact_for(account.identity, connection.id)
         self.state = State.IDLE
         self.remote = remote
         self.registration: Registration | None = None
         self._call: AudioCall | None = None
         self._named = False
+        self._transfer: TransferredCall | None = None
         self._publisher: ServerStream | None = None
         self._group = PictureGroup()
 
@@ -136,6 +129,7 @@ class Line(LineRequests):
 
     def close(self, now: float) -> None:
         """Hang up and unregister, as the connection has ended (RFC 3261 §10.2.2)."""
+        self._forget_transfer(now)
         if self._call is not None:
             self._call.hang_up(now, "client gone")
             self._call = None
@@ -165,7 +159,7 @@ class Line(LineRequests):
         self._named, names = self._names(args[1:])
         if not self._named:
             names = sdp_map.default_names(self.account.narrowband)
-        call = AudioCall(self, self._home.facilities)
+        call = AudioCall(self, self.facilities)
         self._call, self.state = call, State.INVITING
         try:
             to = self._destination(args[0] if args else None)
@@ -250,7 +244,7 @@ class Line(LineRequests):
         if server.request.method == "MESSAGE":
             self._take_message(server, now)
             return
-        call = AudioCall(self, self._home.facilities)
+        call = AudioCall(self, self.facilities)
         if self.state is not State.IDLE:
             if call.take(server, self.contact, now):
                 call.refuse(486, "Busy Here", now)
@@ -313,7 +307,9 @@ class Line(LineRequests):
             self.connection.call("cancelled", plain(invite.from_), plain(invite.to))
 
     def on_call_over(self, reason: str, now: float) -> None:
-        """Tell `byed`: RFC 3261 §15.1.2."""
+        """Tell `byed` (RFC 3261 §15.1.2), unless the phone has transferred the client."""
+        if self._goes_on(now):
+            return
         self._idle(now)
         self.connection.call("byed")
 
@@ -370,6 +366,7 @@ class Line(LineRequests):
             self._call.publish_ended(now)
 
     def _idle(self, now: float) -> None:
+        self._forget_transfer(now)
         self._call, self.state = None, State.IDLE
         self.remote.end(now)
 

@@ -1,6 +1,7 @@
 """What a rich client and a real phone ask of each other while they talk."""
 
 import pytest
+from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.richclient import RichClient
 from support.peers.baresip import Baresip
 
@@ -80,3 +81,57 @@ def test_keys_of_a_client_that_does_not_name_them(server, phone):
         assert phone.wait_event("CALL_DTMF_START")["param"] == key
     assert "application/dtmf-relay" in phone.output
     alice.close()
+
+
+@pytest.fixture
+def office(start, gateway, tmp_path):
+    """Two rich clients and a phone, who are users of one domain; alice and the phone talk."""
+    names = ("alice", "bob", "carol")
+    server = gateway("--users", users_file(tmp_path, *names), "--sip-t1", "20")
+    phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD)
+    alice, carol = (
+        RichClient(server.rtmp, f"{name}@127.0.0.1", name, PASSWORD) for name in ("alice", "carol")
+    )
+    alice.call("invite", "bob@127.0.0.1", "pcmu")
+    alice.expect("ringing"), alice.expect("accepted")
+    phone.wait_event("CALL_ESTABLISHED")
+    yield alice, phone, carol
+    for client in (alice, carol):
+        client.close()
+    server.wait_status({"calls": 0, "lines": 0})
+
+
+@pytest.mark.needs("baresip")
+def test_a_client_transfers_its_phone(office):
+    """Covers RFC 3515 §2.4 with a peer's phone."""
+    alice, phone, carol = office
+    alice.call("transfer", "carol@127.0.0.1")
+    assert "bob@" in carol.expect("invited")[0]
+    carol.call("accept", "pcmu")
+    assert carol.expect("accepted") == ("pcmu", None)
+    said = alice.expect("transferred")
+    while said != ("200 OK",):
+        assert said[0][:1] == "1"
+        said = alice.expect("transferred")
+    alice.expect("byed")
+    carol.open_streams()
+    carol.heard(10)
+    carol.call("bye")
+    phone.wait_event("CALL_CLOSED")
+
+
+@pytest.mark.needs("baresip")
+def test_a_phone_transfers_its_client(office):
+    """Covers RFC 3515 §2.4.2 with a peer's phone, which is a user of the same domain."""
+    alice, phone, carol = office
+    phone.command("transfer", "sip:carol@127.0.0.1")
+    assert "alice@" in carol.expect("invited")[0]
+    carol.call("accept", "pcmu")
+    assert carol.expect("accepted") == ("pcmu", None)
+    name, _ = alice.calls.get(timeout=20)
+    if name == "ringing":  # the phone has hung up already
+        name, _ = alice.calls.get(timeout=20)
+    assert name == "accepted"
+    phone.wait_event("CALL_CLOSED")
+    carol.call("bye")
+    alice.expect("byed")
