@@ -23,6 +23,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call_states import CallStatus, tell
 from siprtmp.calls.context import UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
 from siprtmp.media import sdp_map
@@ -256,7 +257,8 @@ class NamedCall:
         return home.payer(publisher.connection, None, publisher.query) if publisher else ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Ignore ringing, which a stock tool has no message for.  RFC 3261 §13.2.2.1."""
+        """Tell the publisher: RFC 3261 §13.2.2.1."""
+        self._tell(CallStatus.RINGING, f"{status} {reason}", now)
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Let the publisher start: RTMP 1.0 §7.2.2.6, RFC 3261 §13.2.2.4."""
@@ -265,6 +267,7 @@ class NamedCall:
         if self._publisher is not None and self.dials:
             self._publisher.connection.held_on(now)
             self._publisher.accept_publish(self, now)
+        self._tell(CallStatus.ANSWERED, plan.audio.codec.name, now)
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """End the publish with the SIP status as the reason: RTMP 1.0 §7.2.2."""
@@ -279,10 +282,12 @@ class NamedCall:
         self._finished(now, OVER, reason)
 
     def on_call_held(self, held: bool, now: float) -> None:
-        """Ignore hold, which a stock tool has no message for.  RFC 3264 §8.4."""
+        """Tell the publisher and the players: RFC 3264 §8.4."""
+        self._tell(CallStatus.HELD if held else CallStatus.RESUMED, "", now)
 
     def on_call_digit(self, digit: str, now: float) -> None:
-        """Ignore keys, which a stock tool has no message for.  RFC 4733 §2.5.2.2."""
+        """Tell the publisher and the players: RFC 4733 §2.5.2.2."""
+        self._tell(CallStatus.DIGIT, digit, now)
 
     def on_call_message(self, message: InstantMessage, now: float) -> None:
         """Refuse a message, which a stock tool cannot show.  RFC 3428 §7."""
@@ -335,7 +340,12 @@ class NamedCall:
             self._publisher = None
             publisher.connection.held_on(now)
             publisher.end_publish(code, description, now)
+        else:
+            self._tell(CallStatus.ENDED, description, now)
         self._forget_if_idle(now)
+
+    def _tell(self, status: CallStatus, description: str, now: float) -> None:
+        tell(self._publisher, self.remote, self._call, status, description, now)
 
     def _hear_if_possible(self) -> None:
         """Send the publisher's sound to the phone from now on, if its answer is known."""

@@ -5,6 +5,9 @@ from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.richclient import RichClient
 from support.peers.baresip import Baresip
 
+from rtmplite.amf import amf0
+from rtmplite.net.client.rtmp_client import RtmpClient
+
 
 @pytest.fixture
 def server(gateway):
@@ -135,3 +138,24 @@ def test_a_phone_transfers_its_client(office):
     phone.wait_event("CALL_CLOSED")
     carol.call("bye")
     alice.expect("byed")
+
+
+@pytest.mark.needs("baresip")
+def test_a_stock_tool_hears_keys_and_states(server, phone):
+    """Covers RFC 4733 §2.5.2 with a peer's phone, for a client that can only publish."""
+    tool = RtmpClient.connect(f"rtmp://{server.rtmp}/call")
+    stream = tool.create_stream()
+    stream.publish(phone.uri.removeprefix("sip:"))
+    phone.wait_event("CALL_ESTABLISHED")
+    phone.command("sndcode", "7")
+    told = []
+    while not told or told[-1] != ("NetStream.Call.Digit", "7"):
+        message = stream.read(timeout=20)
+        assert message is not None, told
+        name, information = amf0.decode(message.payload)
+        assert (message.type_id, name) == (18, "onStatus")
+        told.append((information["code"], information["description"]))
+    codes = [code.rpartition(".")[2] for code, _ in told]
+    assert codes == ["Ringing", "Answered", "Digit"]
+    tool.close()
+    phone.wait_event("CALL_CLOSED")
