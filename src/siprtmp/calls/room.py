@@ -77,7 +77,7 @@ class Audience:
     def __init__(self, live: LiveStream, now: float) -> None:
         self._live = live
         live.begin(now)
-        live.write(DATA, 0, on_metadata(PCMU), now)
+        live.write(DATA, 0, on_metadata((PCMU.sound_format, PCMU.clock_rate)), now)
 
     def hear(self, tag: bytes, at: int, now: float) -> None:
         """Send the mix to the players: RTMP 1.0 §7.1.4."""
@@ -108,6 +108,7 @@ class Room:
         self._audience_seat: Seat | None = None
         self._speaker: Member | None = None
         self._waits_for_key = False
+        self.wants_key_frame = False  # a member lacks a picture
         self._shown_since = 0.0
 
     @property
@@ -158,6 +159,9 @@ class Room:
             self._turn_to(member, now)
         if member is not self._speaker or is_sequence_header(payload):
             return
+        if self.wants_key_frame:
+            self.wants_key_frame = False
+            member.screen.ask_key_frame(now)
         if self._waits_for_key:
             if not is_key_frame(payload):
                 return

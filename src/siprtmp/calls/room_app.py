@@ -14,11 +14,12 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.call_app import BAD_NAME, FAILED, CallHome
-from siprtmp.calls.context import UNSUITABLE
+from siprtmp.calls.call_app import BAD_NAME, CallHome
+from siprtmp.calls.clientless import Clientless
+from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.room import APP, Member, Room
-from siprtmp.media import sdp_map
 from siprtmp.media.leg import AUDIO
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
@@ -52,10 +53,10 @@ class RoomApplication:
         if room is None:
             stream.reject_publish(BAD_NAME, "There is no such room.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_publish(FAILED, "403 Forbidden", now)
+            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
             connection.close(now, "not allowed to call")
         elif room.is_full:
-            stream.reject_publish(FAILED, "486 Busy Here", now)
+            stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
         else:
             stream.accept_publish(RoomPublisher(room, stream, self.home, now), now)
 
@@ -67,7 +68,7 @@ class RoomApplication:
         if room is None:
             stream.reject_play("NetStream.Play.StreamNotFound", "There is no such room.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", "403 Forbidden", now)
+            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
         else:
             stream.accept_play(room.open(), now)
 
@@ -114,7 +115,8 @@ class RoomPublisher:
         """Drop what a publisher has no way to see; its players do."""
 
     def ask_key_frame(self, now: float) -> None:
-        """Wait for the next one, since no RTMP message asks for one."""
+        """Tell the publisher, which may understand it: RTMP 1.0 §7.2.2."""
+        self._stream.status(KEY_FRAME_WANTED, "The room needs a key frame.")
 
     def _hold_back(self, hold: bool) -> None:
         connection = self._stream.connection
@@ -127,10 +129,11 @@ class RoomPublisher:
         self._waker.set()
 
 
-class RoomPhone:
+class RoomPhone(Clientless):
     """A phone that calls a room: the `CallUser` of its call."""
 
     def __init__(self, room: Room, home: CallHome) -> None:
+        super().__init__()
         self._room, self._home = room, home
         self.log_id = f"{APP}/{room.name}"
         self._call = AudioCall(self, home.facilities)
@@ -142,10 +145,10 @@ class RoomPhone:
         if not call.take(server, self._home.contact(name, name), now):
             return
         if self._room.is_full:
-            call.refuse(486, "Busy Here", now)
+            call.refuse(*failures.BUSY, now)
             return
         try:
-            call.answer(sdp_map.STOCK_TOOLS, now)
+            call.answer(codec_names.answered(), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
 
@@ -168,30 +171,11 @@ class RoomPhone:
 
     # CallUser
 
-    @property
-    def host(self) -> str:
-        """No RTMP client is behind it."""
-        return ""
-
-    @property
-    def payer(self) -> str:
-        """Nobody, since rooms place no calls."""
-        return ""
-
-    def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Not of an incoming call: RFC 3261 §13.2.2.1."""
-
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Enter the room: RFC 3261 §13.3.1.4."""
         if self._member is None:
             self._member = self._room.enter(self, now)
             self._call.log_event("room-enter", room=self._room.name)
-
-    def on_call_failed(self, status: int, reason: str, now: float) -> None:
-        """Not of an incoming call: RFC 3261 §13.2.2.3."""
-
-    def on_call_cancelled(self, now: float) -> None:
-        """The caller gave up before it was in: RFC 3261 §9.2."""
 
     def on_call_over(self, reason: str, now: float) -> None:
         """Leave the room: RFC 3261 §15."""
@@ -199,19 +183,11 @@ class RoomPhone:
             self._member.leave(now)
             self._member = None
 
-    def on_call_held(self, held: bool, now: float) -> None:
-        """Stay, as one who is silent: RFC 3264 §8.4."""
-
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Let the phone talk: RTMP 1.0 §7.1.4."""
         if self._member is not None:
             self._member.write(type_id, payload, now)
 
-    def on_unsuitable(self, text: str) -> None:
-        """Not with G.711 to phones."""
-
-    def on_hold_back(self, hold: bool) -> None:
-        """Not with a mixer, whose clock is the pace."""
-
-    def on_drained(self, now: float) -> None:
-        """Not while the room lasts."""
+    def on_key_frame_wanted(self) -> None:
+        """Ask who is in the picture for a key frame: RFC 5104 §3.5.1."""
+        self._room.wants_key_frame = True

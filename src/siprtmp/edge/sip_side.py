@@ -36,7 +36,7 @@ from siprtmp import __version__
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
-from siprtmp.calls.context import CallContext
+from siprtmp.calls.context import EXTENSIONS, CallContext
 from siprtmp.calls.line import Line
 from siprtmp.calls.room_app import RoomApplication
 from siprtmp.calls.routes import Routes
@@ -81,7 +81,11 @@ class SipSide:
         stack = _make_stack(settings, ports, network)
         self.stack = stack
         self.agent = UserAgent(
-            stack, random=os.urandom, answer_timeout=settings.answer_timeout, nat=settings.nat
+            stack,
+            random=os.urandom,
+            answer_timeout=settings.answer_timeout,
+            nat=settings.nat,
+            extensions=EXTENSIONS,
         )
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)

@@ -13,6 +13,7 @@ from typing import Final
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.consent import Consent
+from siprtmp.media.keys import EventPath
 from siprtmp.media.leg_interfaces import Listener, ToPhone, ToRtmp, Transcoding, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import AudioPlan
@@ -25,16 +26,17 @@ ANSWER_SECONDS: Final = 30.0  # s for a phone to answer: before Timer F ends the
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
+OnEvent = Callable[[int, bytes, float], None]
 
 
-class Leg:
+class Leg(EventPath):
     """One call's media, from the first SDP to the end.
 
     RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
     has it; `wake` is called when `deadline` becomes earlier between events.  `transcode` makes a
     translation for a publisher whose codec the phone does not have.  `on_tag` is called with each
     piece of sound from the phone (type, RTMP time in ms, tag body, now); its user sets it
-    directly, to save a call for each packet.
+    directly, to save a call for each packet.  `on_event` takes telephone events: see `keys`.
     """
 
     def __init__(
@@ -53,7 +55,8 @@ class Leg:
         self._wire, self._listener, self._wake = wire, listener, wake
         wire.on_ready = self._heed_consent
         self.ways = SoundWays(transcode)
-        self.on_tag: OnTag = _ignore
+        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        self.on_event: OnEvent = lambda timestamp, payload, now: None
         self._random, self.cname, self._wallclock = random, cname, wallclock
         self._timeout = media_timeout
         self._patience = min(media_timeout / 2, ANSWER_SECONDS)
@@ -268,7 +271,7 @@ class Leg:
 
     def _tries(self, octets: int, now: float) -> bool:
         """Whether to send a packet to a third party that has sent none: see `Consent`."""
-        plan = self._plan
+        plan = None if self._mutes else self._plan
         may_send = plan is not None and plan.media.sends and self._wire.is_ready
         return may_send and self._consent.spend(octets, now)
 
@@ -328,7 +331,7 @@ class Leg:
             self._heed_consent()
 
     def _heed_consent(self) -> None:
-        may_send = self._plan is not None and self._plan.media.sends
+        may_send = self._plan is not None and self._plan.media.sends and not self._mutes
         self._sends = may_send and self._consent.is_open and self._wire.is_ready
 
     def _deliver(
@@ -339,8 +342,10 @@ class Leg:
         # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None:
+            if plan is not None and payload_type == plan.media.receive_telephone_event:
+                self.on_event(timestamp, payload, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
-            return  # telephone-events, comfort noise, or what was never agreed
+            return  # comfort noise, or what was never agreed
         self.received += 1
         if to_rtmp is None or codec is not to_rtmp.codec:
             to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
@@ -403,7 +408,3 @@ class Leg:
         else:
             self._silence_at = None
             self._listener.on_silence(now)
-
-
-def _ignore(type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-    """Drop sound of the phone while no user has set `on_tag`."""

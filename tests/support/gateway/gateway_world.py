@@ -13,12 +13,14 @@ from p2psip.errors import LocalError
 from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
+from p2psip.ua.extensions import Extensions
 from p2psip.ua.registration import Registration, Registrations
+from p2psip.ua.request_validation import CALL_METHODS
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.context import CallContext, MediaAddress
+from siprtmp.calls.context import EXTENSIONS, CallContext, MediaAddress
 from siprtmp.calls.room_app import RoomApplication
 from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
@@ -117,6 +119,7 @@ class Gateway(Home):
         transcode=None,
     ):
         super().__init__(link, users=users, route=self._route)
+        self.agent.extensions = EXTENSIONS
         self.link, self.users, self.room = link, users, room
         self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
@@ -265,6 +268,7 @@ class Desk(Phone):
     def __init__(self, link, address=DESK, answers=None, **options):
         self.answers = sdp(PCMU, at=address) if answers is None else answers
         super().__init__(link, address, self._answer, **options)
+        self.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
 
     def _answer(self, call, now):
         if isinstance(self.answers, int):
@@ -398,3 +402,7 @@ class Rich:
         calls = self.peer.calls()
         new, self._read = calls[self._read :], len(calls)
         return new
+
+    def failures(self):
+        """What the client was told of commands that failed after their empty result."""
+        return [text for code, text in self.peer.statuses() if code == "NetConnection.Call.Failed"]
