@@ -30,23 +30,47 @@ class CallStatus(StrEnum):
     ENDED = "NetStream.Call.Ended"
 
 
-def tell(
-    publisher: ServerStream | None,
-    remote: LiveStream,
-    call: AudioCall | None,
-    status: CallStatus,
-    description: str,
-    now: float,
-) -> None:
-    """Tell the publisher, and the players of a call that is up: RTMP 1.0 §7.1.2."""
-    information: dict[str, Value] = {
-        "level": "status",
-        "code": status.value,
-        "description": description,
-    }
-    if publisher is not None:
-        publisher.data(NAME, information)
-    if remote.players and call is not None and call.up_at is not None and call.plan is not None:
-        if not remote.publishing:
-            announce(remote, call, now)
-        remote.write(DATA, remote.timestamp, amf0.encode(NAME, information), now)
+class CallStates:
+    """Tells the states of the calls of one name.
+
+    Own design: `remote` begins with its metadata, which are better once the phone's first sound or
+    picture has come; that the phone has answered is told to the players then.
+    """
+
+    def __init__(self, remote: LiveStream) -> None:
+        self._remote = remote
+        self._untold: list[bytes] = []
+
+    def tell(
+        self,
+        publisher: ServerStream | None,
+        call: AudioCall | None,
+        status: CallStatus,
+        description: str,
+        now: float,
+    ) -> None:
+        """Tell the publisher, and the players of a call that is up: RTMP 1.0 §7.1.2."""
+        information: dict[str, Value] = {
+            "level": "status",
+            "code": status.value,
+            "description": description,
+        }
+        if publisher is not None:
+            publisher.data(NAME, information)
+        if call is None or call.up_at is None or not self._remote.players:
+            return
+        self._untold.append(amf0.encode(NAME, information))
+        if status is not CallStatus.ANSWERED and not self._remote.publishing:
+            announce(self._remote, call, now)
+        if self._remote.publishing:
+            self.flush(now)
+
+    def flush(self, now: float) -> None:
+        """Tell the players what they have not been told: RTMP 1.0 §7.1.2."""
+        untold, self._untold = self._untold, []
+        for each in untold:
+            self._remote.write(DATA, self._remote.timestamp, each, now)
+
+    def forget(self) -> None:
+        """Forget a call that ended without sound."""
+        self._untold = []

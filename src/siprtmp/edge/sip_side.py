@@ -100,18 +100,7 @@ class SipSide:
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.rooms = RoomApplication(self, settings.room, registry)
-        self.endpoint = SipElement(
-            stack,
-            self.agent,
-            self.registrar,
-            self.proxy,
-            self._domains,
-            route=self._route,
-            verifier=verifier,
-            vouches=self._is_caller,
-            nat=settings.nat,
-            judge=self.tolls,
-        )
+        self.endpoint = self._make_element(verifier)
         self._whence = Whence(self.lines.host)
         if verifier is not None:
             verifier.whence = self._whence
@@ -143,6 +132,20 @@ class SipSide:
             store=self._location,
             nat=self._settings.nat,
             tell=location.contact,
+        )
+
+    def _make_element(self, verifier: DigestServer | None) -> SipElement:
+        return SipElement(
+            self.stack,
+            self.agent,
+            self.registrar,
+            self.proxy,
+            self._domains,
+            route=self._route,
+            verifier=verifier,
+            vouches=self._is_caller,
+            nat=self._settings.nat,
+            judge=self.tolls,
         )
 
     # -- SipHome and CallHome -----------------------------------------------------------

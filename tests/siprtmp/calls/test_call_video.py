@@ -62,11 +62,11 @@ def test_a_call_has_pictures_both_ways(world, desk):
     assert len(wire.sent) >= 2
     show(world, leg)
     kinds = [type_id for type_id, *_ in player.media()]
-    assert kinds == [DATA, VIDEO, VIDEO, VIDEO]
+    assert kinds == [DATA, DATA, VIDEO, VIDEO, VIDEO]  # metadata, and that the phone has answered
     _, told = amf0.decode(player.media()[0][2])
     assert told["hasVideo"] is True and told["videocodecid"] == 7.0
     assert (told["width"], told["height"]) == (320.0, 240.0)
-    assert is_sequence_header(player.media()[1][2])
+    assert is_sequence_header(player.media()[2][2])
     [line] = [values for what, values in world.gateway.log.lines if what == "call-answer"]
     assert line["video"] == "h264"
     desk.calls[0].bye(world.now)
