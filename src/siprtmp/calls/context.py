@@ -9,11 +9,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from p2psip.sip.uri import Uri
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.messages import InstantMessage, Messages
+from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls
+from siprtmp.calls.trunks import Trunks
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VideoLeg
 from siprtmp.operation.logs import Log
 
@@ -24,6 +30,9 @@ if TYPE_CHECKING:
 
 KEY_FRAME_WANTED: Final = "NetStream.Publish.KeyFrameWanted"  # Own design: RTMP has no such code
 UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
+
+# What the user agents of RTMP clients take beyond calls.
+EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
 
 
 class Reserved(Protocol):
@@ -104,6 +113,7 @@ class CallUser(Protocol):
     """The RTMP side of a call: a rich client's line, or a stock tool's name."""
 
     log_id: str
+    sound_header: SoundHeader  # of its publisher
 
     @property
     def host(self) -> str:
@@ -130,6 +140,21 @@ class CallUser(Protocol):
 
     def on_call_held(self, held: bool, now: float) -> None:
         """The phone put the call on hold, or took it off: RFC 3264 §8.4."""
+
+    def on_call_digit(self, digit: str, now: float) -> None:
+        """The phone has pressed a key: RFC 4733 §2.5.2.2."""
+
+    def on_call_message(self, message: InstantMessage, now: float) -> None:
+        """The phone has sent an instant message within the call: RFC 3428 §7."""
+
+    def on_call_refer(self, call: "AudioCall", referral: Referral, now: float) -> None:
+        """The phone asks us to call somebody else: RFC 3515 §2.4.2.  A RemoteError declines."""
+
+    def on_call_transferred(self, status: int, reason: str, now: float) -> None:
+        """The phone says what became of the call that we asked for: RFC 3515 §2.4.5."""
+
+    def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
+        """The phone, or the way to it, has refused what the user asked for: RFC 3261 §21."""
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Sound or a picture from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
@@ -171,3 +196,8 @@ class CallContext:
     log: Log
     tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)
+    trunks: Trunks = field(default_factory=Trunks)
+    messages: Messages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.messages = Messages(self.agent)

@@ -22,7 +22,7 @@ from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.transcode import decoder
-from siprtmp.media.transcode.to_rtp import TranscodedToRtp
+from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.video_leg import VideoLeg
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
@@ -53,7 +53,7 @@ class MediaSide:
         self.prepared = PreparedPorts(self._ports, bind_ip)
         self._alarms: dict[Leg | VideoLeg, Alarm] = {}
         self._gatherer = WakeupCoalescer()
-        self._transcode = TranscodedToRtp if decoder.is_available() else None
+        self._transcode = AvTranscoding() if decoder.is_available() else None
 
     @property
     def media_host(self) -> str:

@@ -180,12 +180,12 @@ class VideoLeg:
                 self._queue(at, item, now)
 
     def _may_send(self, plan: VideoPlan, now: float) -> bool:
-        """Whether the phone takes pictures, and its address is proven: see `Consent`.
+        """Whether the phone takes pictures, can be reached, and its address is proven: `Consent`.
 
         The address of its sound will do; a phone need not send pictures to get some.
         """
         media = plan.media
-        if not media.sends or media.remote is None:
+        if not media.sends or media.remote is None or not self._wire.is_ready:
             return False
         if not self._consent.is_open and self._listener.hears(media.remote[0]):
             self._consent.hear(now)

@@ -39,7 +39,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "calls": (
         *("domain", "call-from", "outbound-proxy", "answer-timeout", "media-timeout", "sip-t1"),
-        *("max-user-calls", "max-user-calls-per-hour", "allow-targets"),
+        *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room"),
     ),
     "media": ("rtp-ports", "nat", "gop-cache", "merge-ms", "record", "vod", "shared"),
     "limits of RTMP clients": (
@@ -213,6 +213,14 @@ def _add_calls(add: Add) -> None:
 
 
 def _add_media(add: Add) -> None:
+    add(
+        "--room",
+        action="extend",
+        nargs="+",
+        metavar="NAME",
+        help="Open these conference rooms: phones that call sip:NAME at a domain, and RTMP clients "
+        "that publish or play room/NAME, hear each other.",
+    )
     add(
         "--rtp-ports",
         type=port_range,

@@ -57,6 +57,17 @@ def test_a_published_stream_reaches_the_phone_from_its_key_frame():
     assert {packet[1] for packet in rig.sent} == {99}
 
 
+def test_pictures_wait_until_they_get_through():
+    """Covers RFC 8656 §11.1: the group is not lost at a relay that is not ready yet."""
+    rig = VideoRig(video_plan())
+    rig.is_ready = False
+    rig.publish(HEADER, tag(idr(1), key=True), tag(inter(2)), at=0)
+    assert not rig.sent
+    rig.is_ready = True
+    rig.publish(tag(inter(3)), at=40)
+    assert [unit[0] & 31 for unit in sent_units(rig)] == [7, 8, 5, 1, 1]
+
+
 def test_a_file_is_sent_at_its_pace_and_its_reader_held_back():
     """Own design of `pacing`: no picture of a file is dropped."""
     rig = VideoRig(video_plan())

@@ -64,6 +64,7 @@ class VideoRig:
     """A leg with everything that touches it; it is its own wire and listener."""
 
     remote = remote_rtcp = None
+    is_ready = True
     hosts = ()
 
     def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None):

@@ -132,8 +132,13 @@ class Peer:
 
     def codes(self):
         """The codes of all onStatus so far, in order."""
+        return [code for code, _ in self.statuses()]
+
+    def statuses(self):
+        """Code and description of all onStatus so far, in order."""
         calls = [event.command for event in self.events if isinstance(event, Called)]
-        return [call.args[0]["code"] for call in calls if call.name == "onStatus"]
+        found = [call.args[0] for call in calls if call.name == "onStatus"]
+        return [(each["code"], each["description"]) for each in found]
 
     def calls(self):
         """Names and arguments of the server's commands on stream 0, except onStatus."""

@@ -18,6 +18,8 @@ Tag = tuple[int, bytes]  # RTMP time (ms), tag body
 class RtpToFlv:
     """Turns one phone's audio into tags: FLV 10.1 §E.4.2.1."""
 
+    transcodes = False
+
     def __init__(self, codec: AudioCodec) -> None:
         self.clock = MediaClock(codec.clock_rate)
         self._ssrc: int | None = None
@@ -28,6 +30,11 @@ class RtpToFlv:
         self._head = bytes([codec.tag_byte])
         self._speex = codec.sound_format == SPEEX
         self._frame_ms = round(1000 * speex.FRAME_SECONDS)
+
+    @property
+    def sound(self) -> tuple[int, int]:
+        """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
+        return self.codec.sound_format, self.codec.sample_rate
 
     def switch(self, codec: AudioCodec) -> None:
         """Follow the phone to another agreed codec: RFC 3264 §5.1 allows that at any time."""
