@@ -25,7 +25,7 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.call_states import CallStates, CallStatus
+from siprtmp.calls.call_states import CallStatus, tell
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
 from siprtmp.media.pacing import DiscardPacer
@@ -150,7 +150,6 @@ class NamedCall:
         self._group = PictureGroup()
         self.sound_header = SoundHeader()
         self._waker: Waker | None = None
-        self._states = CallStates(remote)
         remote.on_players_changed = self._players_changed
 
     @property
@@ -323,7 +322,6 @@ class NamedCall:
         """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:
             announce(self.remote, self._call, now)
-            self._states.flush(now)
         self.remote.write(type_id, timestamp, payload, now)
 
     def on_unsuitable(self, text: str) -> None:
@@ -354,7 +352,6 @@ class NamedCall:
     def _finished(self, now: float, code: str = failures.OVER, description: str = "") -> None:
         self._call, self._hears, self._is_up = None, None, False
         self.remote.end(now)
-        self._states.forget()
         publisher = self._publisher
         if publisher is not None and self.dials:
             self._publisher = None
@@ -365,7 +362,7 @@ class NamedCall:
         self._forget_if_idle(now)
 
     def _tell(self, status: CallStatus, description: str, now: float) -> None:
-        self._states.tell(self._publisher, self._call, status, description, now)
+        tell(self._publisher, self.remote, status, description, now)
 
     def _hear_if_possible(self) -> None:
         """Send the publisher's sound to the phone from now on, if its answer is known."""

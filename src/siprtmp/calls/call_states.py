@@ -13,8 +13,7 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
-from siprtmp.calls.call import AudioCall
-from siprtmp.calls.metadata import DATA, announce
+from siprtmp.calls.metadata import DATA
 
 NAME: Final = "onStatus"
 
@@ -30,47 +29,23 @@ class CallStatus(StrEnum):
     ENDED = "NetStream.Call.Ended"
 
 
-class CallStates:
-    """Tells the states of the calls of one name.
+def tell(
+    publisher: ServerStream | None,
+    remote: LiveStream,
+    status: CallStatus,
+    description: str,
+    now: float,
+) -> None:
+    """Tell the publisher, and the players if the phone has said anything: RTMP 1.0 §7.1.2.
 
-    Own design: `remote` begins with its metadata, which are better once the phone's first sound or
-    picture has come; that the phone has answered is told to the players then.
+    The stream begins with the first sound or picture, whose metadata comes first.
     """
-
-    def __init__(self, remote: LiveStream) -> None:
-        self._remote = remote
-        self._untold: list[bytes] = []
-
-    def tell(
-        self,
-        publisher: ServerStream | None,
-        call: AudioCall | None,
-        status: CallStatus,
-        description: str,
-        now: float,
-    ) -> None:
-        """Tell the publisher, and the players of a call that is up: RTMP 1.0 §7.1.2."""
-        information: dict[str, Value] = {
-            "level": "status",
-            "code": status.value,
-            "description": description,
-        }
-        if publisher is not None:
-            publisher.data(NAME, information)
-        if call is None or call.up_at is None or not self._remote.players:
-            return
-        self._untold.append(amf0.encode(NAME, information))
-        if status is not CallStatus.ANSWERED and not self._remote.publishing:
-            announce(self._remote, call, now)
-        if self._remote.publishing:
-            self.flush(now)
-
-    def flush(self, now: float) -> None:
-        """Tell the players what they have not been told: RTMP 1.0 §7.1.2."""
-        untold, self._untold = self._untold, []
-        for each in untold:
-            self._remote.write(DATA, self._remote.timestamp, each, now)
-
-    def forget(self) -> None:
-        """Forget a call that ended without sound."""
-        self._untold = []
+    information: dict[str, Value] = {
+        "level": "status",
+        "code": status.value,
+        "description": description,
+    }
+    if publisher is not None:
+        publisher.data(NAME, information)
+    if remote.publishing:
+        remote.write(DATA, remote.timestamp, amf0.encode(NAME, information), now)
