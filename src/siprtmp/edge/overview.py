@@ -141,6 +141,7 @@ def _call(call: AudioCall, now: float) -> Row:
         "source": origin.source if origin else "",
         "rtmp": call.user.log_id,
         "codec": plan.codec.name if plan is not None else None,
+        "transcoding": leg.ways.making if leg is not None else [],
         "sent": leg.sent if leg is not None else 0,
         "received": leg.received if leg is not None else 0,
         **_pictures(call),

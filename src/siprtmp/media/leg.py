@@ -2,9 +2,8 @@
 
 Implements RFC 3550 §6.4 by way of `RtpSession`, between FLV 10.1 §E.4.2.1 tags and RTP.
 
-A sans-I/O machine: it takes datagrams and tags, and calls back with datagrams and tags.  This is
-the hot path of a call: for each packet it unpacks one header, looks into one table and makes one
-tag, or the reverse.
+A sans-I/O machine for datagrams and tags.  This is the hot path of a call: for each packet it
+unpacks one header, looks into one table and makes one tag, or the reverse.
 """
 
 from collections.abc import Callable, Collection
@@ -29,11 +28,10 @@ OnTag = Callable[[int, int, bytes, float], None]
 class Leg:
     """One call's media, from the first SDP to the end.
 
-    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
-    has it; `wake` is called when `deadline` becomes earlier between events.  `transcode` makes a
-    translation for a publisher whose codec the phone does not have.  `on_tag` is called with each
-    piece of sound from the phone (type, RTMP time in ms, tag body, now); its user sets it
-    directly, to save a call for each packet.
+    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession` has it;
+    `wake` is called when `deadline` becomes earlier between events; `transcode` is for `SoundWays`.
+    `on_tag` is called with each piece of sound from the phone (type, RTMP time in ms, tag body,
+    now); its user sets it directly, to save a call for each packet.
     """
 
     def __init__(
@@ -177,9 +175,13 @@ class Leg:
                 return
         try:
             packets = to_phone.convert(payload, timestamp)
-        except UnsuitableError:
+        except UnsuitableError as error:
             self.unsuitable += 1
-            if self.transcodes:
+            if self.ways.learns(error):
+                self._to_phone, self._to_phone_format = None, -1
+                self._pacer.clear()
+                self._hold_back(False)
+            elif to_phone.making:
                 self._say_unsuitable(payload[0] >> 4)
             return
         if packets:
@@ -195,12 +197,8 @@ class Leg:
         if self._to_phone is not None:
             self._pace(self._to_phone.codec.clock_rate, self._to_phone.flush(), now)
         self._to_phone, self._to_phone_format, self._draining = None, -1, True
+        self.ways.publish_ended()
         self._finish(now)
-
-    @property
-    def transcodes(self) -> bool:
-        """Whether the publisher's codec is not that of the phone: FLV 10.1 §E.4.2.1."""
-        return self._to_phone is not None and self._to_phone.transcodes
 
     def _say_unsuitable(self, sound_format: int) -> None:
         if sound_format != self._unsuitable_format:
@@ -225,7 +223,7 @@ class Leg:
             # RTP time continues where a first publisher, or codec, would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
         self._to_phone_format = sound_format
-        if to_phone.transcodes:
+        if to_phone.making:
             self._listener.on_transcoding(sound_format, codec.name)
         return to_phone
 
@@ -337,7 +335,7 @@ class Leg:
         self.received += 1
         if to_rtmp is None or codec is not to_rtmp.codec:
             to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
-            if to_rtmp.transcodes:
+            if to_rtmp.making:
                 self._listener.on_transcoding_phone(codec.name)
         arrival = int((now - self._started) * 1000)
         for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
