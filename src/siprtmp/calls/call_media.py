@@ -15,6 +15,7 @@ from p2psip.ua.call import UserAgentCall
 from p2psip.ua.uas import IncomingCall
 from rtmplite.flv.audio import SoundFormat
 from siprtmp.calls import codec_names
+from siprtmp.calls.call_keys import CallKeys
 from siprtmp.calls.context import CallContext, CallUser, Reserved
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
@@ -32,6 +33,7 @@ class CallMedia(ABC):
     call: UserAgentCall | None
     leg: Leg | None
     facilities: CallContext
+    keys: CallKeys
     _ringing: IncomingCall | None
     names: Sequence[str]
     _holders: set[object]
@@ -102,6 +104,12 @@ class CallMedia(ABC):
         """Tell the user that the last packet has been sent."""
         self.user.on_drained(now)
 
+    def be_of(self, user: CallUser) -> None:
+        """Report to another user from now on."""
+        self.user = user
+        if self.leg is not None:
+            self.leg.on_tag = user.on_tag
+
     def _hosts(self, now: float) -> Collection[str]:
         """The hosts that the signalling comes from: the peer, or phones behind our own proxy."""
         if self.call is None:
@@ -126,6 +134,7 @@ class CallMedia(ABC):
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag, self.leg.ways.header = self.user.on_tag, self.user.sound_header
+        self.keys.follow(self.leg)
         # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
         session_id = int.from_bytes(self.facilities.random(4), "big")
         self._endpoint = Endpoint(at.host, at.port, session_id, rtcp_port=at.rtcp_port)

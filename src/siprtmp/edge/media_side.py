@@ -90,9 +90,9 @@ class MediaSide:
         return leg, self._address(port, peers)
 
     def open_video(
-        self, listener: VideoListener, peers: Collection[str], now: float, cname: str
+        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
     ) -> tuple[VideoLeg, MediaAddress]:
-        """Ports and a leg for the pictures of a call, as `open_leg` has them for its sound."""
+        """Ports and a leg for the pictures of a call, as `open_leg` has them for its `sound`."""
         port = self._port_for(peers)
         alarm: Alarm
         leg = VideoLeg(
@@ -100,7 +100,8 @@ class MediaSide:
             listener,
             os.urandom,
             now,
-            cname=cname,
+            cname=sound.cname,
+            timeline=sound.timeline,
             wallclock=wallclock(),
             wake=lambda: alarm.set(),
         )

@@ -12,26 +12,30 @@ from typing import Final
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.consent import Consent
+from siprtmp.media.keys import EventPath
 from siprtmp.media.leg_interfaces import Listener, ToPhone, ToRtmp, Transcoding, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sound_ways import SoundWays
+from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
-ANSWER_SECONDS: Final = 30.0  # s for a phone to answer: before Timer F ends the call for 408
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
+OnEvent = Callable[[int, bytes, float], None]
 
 
-class Leg:
+class Leg(EventPath):
     """One call's media, from the first SDP to the end.
 
     RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession` has it;
     `wake` is called when `deadline` becomes earlier between events; `transcode` is for `SoundWays`.
     `on_tag` is called with each piece of sound from the phone (type, RTMP time in ms, tag body,
-    now); its user sets it directly, to save a call for each packet.
+    now); its user sets it directly, to save a call for each packet.  `on_event` takes telephone
+    events: see `keys`.
     """
 
     def __init__(
@@ -48,15 +52,14 @@ class Leg:
         transcode: Transcoding | None = None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
+        wire.on_ready = self._heed_consent
         self.ways = SoundWays(transcode)
-        self.on_tag: OnTag = _ignore
+        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        self.on_event: OnEvent = lambda timestamp, payload, now: None
         self._random, self.cname, self._wallclock = random, cname, wallclock
-        self._timeout = media_timeout
-        self._patience = min(media_timeout / 2, ANSWER_SECONDS)
-        self._started = self._heard = now
+        self._started, self._watch = now, SilenceWatch(media_timeout, now)
+        self.timeline = Timeline(now)
         self._consent = Consent()
-        self._silence_at: float | None = None  # when to check whether the phone shows life
-        self._asked = False
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
@@ -102,6 +105,8 @@ class Leg:
                 wallclock=self._wallclock,
             )
             self._order = ReorderBuffer()
+        if self._to_rtmp is not None:
+            self.timeline.lead(self._session.reception, self._to_rtmp.clock)
         before = self._plan
         # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
@@ -109,15 +114,15 @@ class Leg:
         self._plan = plan
         # RFC 8866 §7 [care-with-addresses]
         self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
-        self._heed_consent()
         self.alive(now)
         if not early:
-            self._silence_at = now + self._timeout - self._patience
+            self._watch.begin(now)
         self._wire.hosts, self._wire.rtcp_mux = hosts, media.rtcp_mux
         # RFC 3264 §8.3.1 [follows-at-once]
         self._wire.remote = media.remote  # last: setting it delivers the packets that waited
         if media.remote_rtcp is not None:
             self._wire.remote_rtcp = media.remote_rtcp
+        self._heed_consent()
         self._wake()
 
     @property
@@ -261,8 +266,9 @@ class Leg:
 
     def _tries(self, octets: int, now: float) -> bool:
         """Whether to send a packet to a third party that has sent none: see `Consent`."""
-        plan = self._plan
-        return plan is not None and plan.media.sends and self._consent.spend(octets, now)
+        plan = None if self._mutes else self._plan
+        may_send = plan is not None and plan.media.sends and self._wire.is_ready
+        return may_send and self._consent.spend(octets, now)
 
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:
@@ -284,7 +290,7 @@ class Leg:
         header = session.received_rtp(data, now)
         if header is None:
             return
-        self._heard = now
+        self._watch.heard = now
         if not self._consent.is_heard:
             self._welcome(now)
         payload_type, _, sequence, timestamp, ssrc, start, end = header
@@ -311,7 +317,7 @@ class Leg:
 
     def alive(self, now: float) -> None:
         """Take a sign of life.  Own design: RTP, RTCP, or an answer to a SIP request."""
-        self._heard, self._asked = max(now, self._heard), False
+        self._watch.alive(now)
 
     def _welcome(self, now: float) -> None:
         """Send media from now on, since the peer has sent some: see `Consent`."""
@@ -320,7 +326,8 @@ class Leg:
             self._heed_consent()
 
     def _heed_consent(self) -> None:
-        self._sends = self._plan is not None and self._plan.media.sends and self._consent.is_open
+        may_send = self._plan is not None and self._plan.media.sends and not self._mutes
+        self._sends = may_send and self._consent.is_open and self._wire.is_ready
 
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
@@ -330,11 +337,15 @@ class Leg:
         # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None:
+            if plan is not None and payload_type == plan.media.receive_telephone_event:
+                self.on_event(timestamp, payload, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
-            return  # telephone-events, comfort noise, or what was never agreed
+            return  # comfort noise, or what was never agreed
         self.received += 1
         if to_rtmp is None or codec is not to_rtmp.codec:
             to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
+            assert self._session is not None
+            self.timeline.lead(self._session.reception, to_rtmp.clock)
             if to_rtmp.making:
                 self._listener.on_transcoding_phone(codec.name)
         arrival = int((now - self._started) * 1000)
@@ -349,7 +360,7 @@ class Leg:
         if self._closed or self._session is None:
             return None
         order, reports = self._order.deadline, self._session.deadline
-        times = self._pacer.deadline, order, reports, self._silence_at
+        times = self._pacer.deadline, order, reports, self._watch.deadline
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -372,27 +383,9 @@ class Leg:
             for report in self._session.tick(now):
                 if self._consent.is_open:
                     self._wire.send_rtcp(report)
-        if self._silence_at is not None and self._silence_at <= now:
-            self._check_silence(now)
-
-    def _check_silence(self, now: float) -> None:
-        """Have a silent phone asked, and end the call of a phone that does not answer.
-
-        What we send is no sign of its life.
-        """
-        end_at = self._heard + self._timeout
-        ask_at = end_at - self._patience
-        if ask_at > now:
-            self._asked, self._silence_at = False, ask_at
-        elif not self._asked:  # also after a stall beyond the end
-            self._asked, self._silence_at = True, max(end_at, now + self._patience)
-            self._listener.on_quiet(now)
-        elif end_at > now:
-            self._silence_at = end_at
-        else:
-            self._silence_at = None
-            self._listener.on_silence(now)
-
-
-def _ignore(type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-    """Drop sound of the phone while no user has set `on_tag`."""
+        if self._watch.deadline is not None and self._watch.deadline <= now:
+            seen = self._watch.check(now)
+            if seen is Silence.QUIET:
+                self._listener.on_quiet(now)
+            elif seen is Silence.DEAD:
+                self._listener.on_silence(now)

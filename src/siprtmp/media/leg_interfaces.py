@@ -3,13 +3,14 @@
 Own design: protocols of `leg`, so that tests replace either side.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.flv_to_rtp import Packet
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.sound_header import SoundHeader
+from siprtmp.media.translate.timebase import MediaClock
 
 
 class Wire(Protocol):
@@ -19,6 +20,11 @@ class Wire(Protocol):
     remote_rtcp: tuple[str, int] | None
     rtcp_mux: bool
     hosts: Collection[str]
+    on_ready: Callable[[], object]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether packets sent now get through, which `on_ready` tells: RFC 8656 §11.1."""
 
     def send_rtp(self, data: bytes) -> None:
         """Send one RTP datagram: RFC 3550 §11."""
@@ -79,6 +85,7 @@ class ToRtmp(Protocol):
     """A translation of a phone's payloads into tags."""
 
     codec: AudioCodec
+    clock: MediaClock
 
     @property
     def making(self) -> str:
@@ -125,6 +132,9 @@ class VideoListener(Protocol):
 
     def on_key_frame_needed(self, now: float) -> None:
         """Ask the phone for a key frame by SIP, as it takes no feedback: RFC 5168 §4."""
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, since the phone has: RFC 5104 §3.5.1."""
 
     def hears(self, host: str) -> bool:
         """Whether the phone's sound has come from this host."""

@@ -47,6 +47,8 @@ EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
 STOCK_TOOLS: Final = ("opus", "g722", "pcmu", "pcma", "wideband", "narrowband", "dtmf", "h264")
 STOCK_ANSWERS: Final = (*STOCK_TOOLS, "l16", "l16-44")
 VIDEO_NAMES: Final = ("flv", "h264")
+TALK: Final = "sendrecv", "sendrecv"  # the directions of sound and pictures: RFC 8866 §6.7
+HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +179,25 @@ def offer_again(
     ours: Endpoint,
     before: SessionDescription,
     theirs: SessionDescription | None,
+    *,
+    holds: bool = False,
 ) -> SessionDescription:
     """A new offer of all our codecs within a call: RFC 3264 §8, RFC 6337 §5.3.
 
     `before` and `theirs` are the descriptions in force: every codec keeps its number.  A
-    line on hold is offered both ways, since the peer asks for our wish.  RTCP goes on sharing the
-    port of RTP (RFC 5761 §5.1.1).
+    line on hold is offered both ways, since the peer asks for our wish, unless our user `holds`
+    (RFC 3264 §8.4).  RTCP goes on sharing the port of RTP (RFC 5761 §5.1.1).
     """
+    sound, pictures = HOLD if holds else TALK
     codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
     lines: list[LocalMedia | None] = []
     for line in before.media:
         if line.kind == "audio" and line.port:
             transport = replace(ours.transport, rtcp_mux=rtcp_mux(line))
-            lines.append(LocalMedia("audio", codecs, transport))
+            lines.append(LocalMedia("audio", codecs, transport, sound))
         elif ours.video is not None and line.port == ours.video.port:
-            lines.append(h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line))))
+            video = h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line)))
+            lines.append(replace(video, direction=pictures))
         else:
             lines.append(None)
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
@@ -203,7 +209,7 @@ def answer(
     ours: Endpoint,
     *,
     previous: SessionDescription | None = None,
-    direction: str = "sendrecv",
+    holds: bool = False,
 ) -> tuple[SessionDescription, MediaPlan]:
     """Answer an offer with the codecs named, in the offer's order: RFC 3264 §6.
 
@@ -212,10 +218,11 @@ def answer(
     audio codec is in common.
     """
     codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
-    media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), direction)]
+    sound, pictures = HOLD if holds else TALK
+    media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), sound)]
     if "h264" in names and ours.video is not None:
         transport = replace(ours.video, rtcp_mux=True)
-        media += h264.lines_for(theirs, transport, direction)
+        media += h264.lines_for(theirs, transport, pictures)
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
     return session, _plans(agreed, ours.host)
 

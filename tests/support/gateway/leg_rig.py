@@ -31,6 +31,7 @@ class Rig:
     """A leg with everything that touches it."""
 
     remote = remote_rtcp = None
+    is_ready = True
     hosts = ()
 
     def __init__(self, *codecs, media_timeout=60.0, transcode=None, **options):

@@ -36,7 +36,7 @@ class TranscodedToFlv:
     sound = AAC, RATE
 
     def __init__(self, codec: AudioCodec) -> None:
-        self._clock = MediaClock(codec.clock_rate)
+        self.clock = MediaClock(codec.clock_rate)
         self._ssrc: int | None = None
         self._encoder: AudioCodecContext | None = None  # from the first packet on
         self._taken = 0.0  # samples given to the resampler, at 48 kHz
@@ -60,7 +60,7 @@ class TranscodedToFlv:
     def switch(self, codec: AudioCodec) -> None:
         """Follow the phone to another agreed codec: RFC 3264 §5.1 allows that at any time."""
         if codec.clock_rate != self.codec.clock_rate:
-            self._clock.restart(codec.clock_rate)
+            self.clock.restart(codec.clock_rate)
         self._use(codec)
 
     def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
@@ -70,9 +70,9 @@ class TranscodedToFlv:
         """
         if ssrc != self._ssrc:
             if self._ssrc is not None:
-                self._clock.restart(self.codec.clock_rate)
+                self.clock.restart(self.codec.clock_rate)
             self._ssrc, self._next = ssrc, None
-        at = self._clock.milliseconds(timestamp, arrival_ms)
+        at = self.clock.milliseconds(timestamp, arrival_ms)
         try:
             samples = self._decode(payload)
         except UndecodableError:

@@ -21,7 +21,7 @@ class RtpToFlv:
     making = ""  # it passes
 
     def __init__(self, codec: AudioCodec) -> None:
-        self._clock = MediaClock(codec.clock_rate)
+        self.clock = MediaClock(codec.clock_rate)
         self._ssrc: int | None = None
         self._use(codec)
 
@@ -39,7 +39,7 @@ class RtpToFlv:
     def switch(self, codec: AudioCodec) -> None:
         """Follow the phone to another agreed codec: RFC 3264 §5.1 allows that at any time."""
         if codec.clock_rate != self.codec.clock_rate:
-            self._clock.restart(codec.clock_rate)
+            self.clock.restart(codec.clock_rate)
         self._use(codec)
 
     def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
@@ -50,9 +50,9 @@ class RtpToFlv:
         """
         if ssrc != self._ssrc:
             if self._ssrc is not None:
-                self._clock.restart(self.codec.clock_rate)
+                self.clock.restart(self.codec.clock_rate)
             self._ssrc = ssrc
-        at = self._clock.milliseconds(timestamp, arrival_ms)  # RFC 3551 §4.1 [silence-is-expected]
+        at = self.clock.milliseconds(timestamp, arrival_ms)  # RFC 3551 §4.1 [silence-is-expected]
         if not self._speex:
             # RFC 3551 §4.2 [other-values] [takes-200-ms]
             return [(at, self._head + payload)] if payload else []
