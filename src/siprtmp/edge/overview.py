@@ -146,6 +146,7 @@ def _call(call: AudioCall, now: float) -> Row:
         "rtmp": call.user.log_id,
         "trunk": call.way.trunk_name if call.way is not None else None,
         "codec": plan.codec.name if plan is not None else None,
+        "transcoding": leg.ways.making if leg is not None else [],
         "sent": leg.sent if leg is not None else 0,
         "received": leg.received if leg is not None else 0,
         **_pictures(call),

@@ -225,6 +225,7 @@ class SipSide:
         counters = self.stack.counters
         return {
             "calls": len(self.facilities.calls),
+            "calls_transcoding": sum(call.transcodes for call in self.facilities.calls),
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
