@@ -169,3 +169,4 @@ class CallContext:
     tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)
     trunks: Trunks = field(default_factory=Trunks)
+    on_end: "Callable[[AudioCall, str, float], None]" = lambda call, reason, now: None

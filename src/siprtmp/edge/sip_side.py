@@ -32,6 +32,7 @@ from p2psip.ua.ua import UserAgent
 from rtmplite.net.addresses import written
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
+from siprtmp.calls import quality
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
@@ -210,6 +211,7 @@ class SipSide:
         counters = self.stack.counters
         return {
             "calls": len(self.facilities.calls),
+            **quality.summary(self.facilities.calls),
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
