@@ -109,7 +109,8 @@ program rtmplite.strategies          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wi
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.rtmfp.netconnection
 codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
-codec   siprtmp.media.transcode      p2psip.rtp.payload rtmplite.flv siprtmp.media.translate
+codec   siprtmp.media.transcode      p2psip.rtp.payload p2psip.sdp rtmplite.flv
+                                     siprtmp.media.translate
 machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server

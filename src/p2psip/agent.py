@@ -22,7 +22,7 @@ from signal import SIGINT, SIGTERM
 from typing import Final, Self
 
 import gevent
-from gevent.event import AsyncResult, Event
+from gevent.event import Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio import AudioHandler, AudioStream, EventHandler
@@ -34,10 +34,11 @@ from p2psip.net.locator import Locations, destination, server_uri
 from p2psip.net.outside import OutsideRequests
 from p2psip.net.phone_address import PhoneAddress
 from p2psip.net.phone_core import PhoneCore, user_agent_of
+from p2psip.net.phone_registration import PhoneRegistration
 from p2psip.net.port_pool import NoPortsError, PortPool
 from p2psip.net.serving import DIALOG, SUMMARY, Serving, dialog_states
 from p2psip.net.tls import TlsContexts
-from p2psip.net.waiting import Registered, result_of, settles
+from p2psip.net.waiting import settles
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
@@ -49,7 +50,6 @@ from p2psip.ua.event_bodies import MessageSummary
 from p2psip.ua.identity import ANONYMOUS, PRIVACY, asserted_identity
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.owner import CallHandler
-from p2psip.ua.registration import Registration, Registrations, State
 from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import IncomingCall
 from p2psip.ua.ua import UserAgentCall as Signalling
@@ -63,8 +63,9 @@ class Agent(OutsideRequests):
     """One user at one address: §8.
 
     `listen` is for UDP and TCP, port 0 takes a free one; its host goes into SDP, and so must be
-    an address of this machine that others reach.  `domain`, "host" or "host:port", is where
-    `user` is known and registers; without one the agent is reached at its own address only.
+    an address of this machine that others reach.  `also` is such an address of the other family,
+    for peers with addresses of that family (RFC 6157 §3.2).  `domain`, "host" or "host:port", is
+    where `user` is known and registers; without one the agent is reached at its own address only.
     `registrar`, "host", "host:port" or a SIP URI, is the server that registrations and calls are
     sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
     server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
@@ -113,9 +114,8 @@ class Agent(OutsideRequests):
         tls: TlsContexts | None = None,
         stun: Sequence[HostPort] = (),
         turn: tuple[str, str] | None = None,
+        also: HostPort | None = None,
     ) -> None:
-        if is_unspecified(listen[0]):
-            raise LocalError(f"others cannot reach {listen[0]}: name one address to listen on")
         super().__init__()
         self.on_call: Callable[[Call], object] = _unavailable
         self.on_message: Callable[[InstantMessage], object] = _unwanted
@@ -126,10 +126,11 @@ class Agent(OutsideRequests):
         sound = [audio_codec(name) for name in codecs]
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
-        ports = SipPorts(*listen, sips=[] if tls is None else [(listen[0], 0)])
+        ports = _ports([listen] if also is None else [listen, also], tls)
         self.address: HostPort = ports.address
-        self._stream = partial(AudioStream, ports.address[0], sound, srtp=srtp, rtcp_mux=rtcp_mux)
-        self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports))
+        self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux)
+        beside = None if also is None else also[0]
+        self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports), beside)
         inside = self._place.own_address
         self._stack = Stack(
             random=os.urandom, listeners=ports.listeners, user_agent=user_agent, inside=inside
@@ -139,20 +140,18 @@ class Agent(OutsideRequests):
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
         server = self._route[0] if self._route else home
-        self._login = Login(login or user, password, server) if password else None
+        secret = Login(login or user, password, server) if password else None
         self._agents = user_agent_of(self._stack, answer_timeout)
         self._agents.may_replace = self._may_replace
         self._messages = Messages(self._agents)
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
-        self.serving.reached_at = lambda: self._reached_at(self.contact)
+        self.serving.reached_at = lambda peer: self._reached_at(self._contact_for(peer))
         self._stack.core = self._core(user)
-        self._registrations = Registrations(lambda flow: self._driver.ping(flow))
-        self._registrations.follow(self._stack)
-        self._registration: Registration | None = None
-        self._granted: AsyncResult[int] = AsyncResult()
         locations = Locations(transports=ports.transports)
         self._driver = SipDriver(self._stack, ports, locate=locations.flows, tls=tls)
-        self._driver.machines += [self._agents, self._registrations]
+        self._driver.machines.append(self._agents)
+        home_at = self._home, self._route, secret
+        self._registration = PhoneRegistration(self._driver, self.aor, *home_at)
         self._place.begin(self._driver, stun, turn, self._moved)
 
     def _core(self, user: str) -> PhoneCore:
@@ -175,7 +174,7 @@ class Agent(OutsideRequests):
     @property
     def registered(self) -> bool:
         """Whether the registration is in force."""
-        return self._registration is not None and self._registration.state is State.REGISTERED
+        return self._registration.is_in_force
 
     def register(self, timeout: float = 10.0, expires: int = 3600) -> int:
         """Register until `unregister` or `close`; returns the seconds granted: §10.2.
@@ -183,42 +182,12 @@ class Agent(OutsideRequests):
         The registration is refreshed automatically.  Raises RemoteError with the SIP status if it
         is refused, TimeoutError if it is not answered.
         """
-        self._forget_registration()
-        granted = self._granted = AsyncResult()
-        registration = Registration(
-            self._stack,
-            self.aor,
-            self._contact_for((self._route[0] if self._route else self._home).host),
-            self._home,
-            Registered(granted),
-            os.urandom,
-            login=self._login,
-            expires=expires,
-            route=self._route,
-        )
-        self._registration = registration
-        self._registrations.add(registration)
-        self._driver.run(registration.start, monotonic())
-        try:
-            return result_of(granted, timeout, "the registrar does not answer")
-        except (RemoteError, TimeoutError):
-            if self._registration is registration:
-                self._forget_registration()
-            raise
+        contact = self._contact_for((self._route[0] if self._route else self._home).host)
+        return self._registration.register(contact, timeout, expires)
 
     def unregister(self, timeout: float = 5.0) -> bool:
         """Remove the registration: §10.2.2.  False if the registrar has not confirmed in time."""
-        registration = self._forget_registration()
-        return registration is None or settles(lambda: not registration.pending, timeout)
-
-    def _forget_registration(self) -> Registration | None:
-        registration, self._registration = self._registration, None
-        if registration is not None:
-            self._driver.run(registration.close, monotonic())
-            self._registrations.discard(registration)
-            if not self._granted.ready():
-                self._granted.set_exception(RemoteError("Request Terminated", 487))
-        return registration
+        return self._registration.unregister(timeout)
 
     # -- calling ------------------------------------------------------------------------
 
@@ -268,7 +237,7 @@ class Agent(OutsideRequests):
             ping.close()
         for call in list(self.calls):
             call.hangup()
-        registration = self._forget_registration()
+        registration = self._registration.forget()
         settles(
             lambda: not self._agents.calls and (registration is None or not registration.pending),
             timeout,
@@ -284,17 +253,6 @@ class Agent(OutsideRequests):
 
     # -- inside -------------------------------------------------------------------------
 
-    @property
-    def _own_login(self) -> Login | None:
-        """The password, with all that is known of the server it belongs to: §22.1."""
-        return self._login if self._registration is None else self._registration.login
-
-    @property
-    def _route_out(self) -> Sequence[Uri]:
-        """The servers that requests pass: ours, and those of the registrar (RFC 3608 §6.1)."""
-        registration = self._registration
-        return self._route if registration is None else registration.route(self._route)
-
     def _inviter(
         self, to: Address, headers: Sequence[tuple[str, object]] = ()
     ) -> Callable[[bytes, CallHandler], Signalling]:
@@ -309,8 +267,8 @@ class Agent(OutsideRequests):
                 offer,
                 owner,
                 monotonic(),
-                credentials=self._own_login,
-                route=self._route_out,
+                credentials=self._registration.login,
+                route=self._registration.route,
                 headers=headers,
             )
 
@@ -334,9 +292,16 @@ class Agent(OutsideRequests):
         return call
 
     def _open_audio(self, peer: str, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
-        (told, ports), wake = self._place.media(peer), self._driver.wake
-        tells = self.voip_metrics
-        return self._stream(ports, on_audio, on_event, wake, told=told, voip_metrics=tells)
+        host, told, ports = self._place.media(peer)
+        return self._stream(
+            host,
+            pool=ports,
+            on_audio=on_audio,
+            on_event=on_event,
+            wake=self._driver.wake,
+            told=told,
+            voip_metrics=self.voip_metrics,
+        )
 
     def _next_host(self, to: Address) -> str:
         """The host that a request for `to` goes to first: §8.1.2."""
@@ -349,7 +314,7 @@ class Agent(OutsideRequests):
         """Be reached at this address, which a router has given us: RFC 8489 §2."""
         self._stack.advertise(address)
         self.contact = self._stack.contact(self.contact.user, self._transport)
-        self._driver.run(self._registrations.move, *address, monotonic())
+        self._registration.move(address)
 
     def _changed(self, call: Call) -> None:
         if call.is_over and call in self.calls:
@@ -370,7 +335,7 @@ class Agent(OutsideRequests):
         call.asserted = asserted_identity(server.request, server.flow, self.trusted)
 
         def accept(owner: CallHandler) -> IncomingCall:
-            login = self._own_login
+            login = self._registration.login
             contact = self._contact_for(server.flow.remote[0])
             if server.request.uri.scheme != "sips":  # ours begin with sip: RFC 5630 §3.1.2
                 contact = self._reached_at(contact)
@@ -389,6 +354,14 @@ class Agent(OutsideRequests):
         except Exception:
             log.exception("on_call of %s", call.id)
             call.hangup()
+
+
+def _ports(listens: Sequence[HostPort], tls: TlsContexts | None) -> SipPorts:
+    for host, _ in listens:
+        if is_unspecified(host):
+            raise LocalError(f"others cannot reach {host}: name one address to listen on")
+    sips = [] if tls is None else [(host, 0) for host, _ in listens]
+    return SipPorts(*listens[0], also=listens[1:], sips=sips)
 
 
 def _unwanted(message: InstantMessage) -> None:

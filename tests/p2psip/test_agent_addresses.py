@@ -31,7 +31,7 @@ def offered(agent, peer):
     host = re.search(r"^c=IN IP4 (\S+)", text, re.M)[1]
     port = int(re.search(r"^m=audio (\d+)", text, re.M)[1])
     rtcp = re.search(r"^a=rtcp:(\d+)", text, re.M)
-    own = stream._port.rtp_port
+    own = stream._transport._port.rtp_port
     stream.close()
     return host, port, int(rtcp[1]) if rtcp else port + 1, own
 

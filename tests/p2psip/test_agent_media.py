@@ -52,7 +52,7 @@ def test_a_call_by_srtp_carries_sound_both_ways_on_hold_and_after(make, bob):
     wait_for(lambda: not taken[0].is_held)
     talk(call, FRAMES[:2])
     wait_for(lambda: len(at_bob) == len(FRAMES) + 2)
-    assert taken[0]._audio._security.refused == 0
+    assert taken[0]._audio._transport._security.refused == 0
 
 
 def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
@@ -63,8 +63,8 @@ def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
     call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
     heard = taken[0]._audio
-    call._audio._port.send_rtp(bytes.fromhex("80000001000000000000cafe") + FRAMES[0])
-    wait_for(lambda: heard._security.refused)
+    call._audio._transport._port.send_rtp(bytes.fromhex("80000001000000000000cafe") + FRAMES[0])
+    wait_for(lambda: heard._transport._security.refused)
     assert at_bob == []
     plain = make("carol")
     with pytest.raises(RemoteError) as refused:
@@ -91,15 +91,16 @@ def test_sound_and_reports_share_a_port_where_both_phones_agree(make, bob, srtp)
     wait_for(lambda: taken)
     ends = [each._audio for each in (call, taken[0])]
     for end in ends:
-        assert end._port.rtcp_mux and end._port.remote_rtcp == end._port.remote
+        assert end._transport._port.rtcp_mux
+        assert end._transport._port.remote_rtcp == end._transport._port.remote
     talk(call)
     wait_for(lambda: len(at_bob) == len(FRAMES))
     for end, other in (ends, ends[::-1]):
-        end._port.send_rtcp(end._security.protect_rtcp(end._session.reporter._compound(1.0)))
+        end._transport.send_rtcp(end._session.reporter._compound(1.0))
         wait_for(lambda other=other: other._session.last_heard is not None)
     taken[0].hold()  # the answerer's offer keeps to one port
     wait_for(lambda: call.is_held)
-    assert all(end._port.rtcp_mux for end in ends)
+    assert all(end._transport._port.rtcp_mux for end in ends)
     assert [end._session.invalid for end in ends] == [0, 0]
 
 
@@ -128,7 +129,7 @@ def test_stun_at_the_ports_of_the_sound_gets_nothing(alice, bob):
     taken = answering(bob, at_bob)
     call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)
-    port = taken[0]._audio._port
+    port = taken[0]._audio._transport._port
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         stranger.bind(("127.0.0.1", 0))
         for method in (BINDING, TurnMethod.ALLOCATE):

@@ -149,12 +149,16 @@ class Allocation:
         if self.state is AllocationState.READY and new[:room]:
             self._permit_all(new[:room], now)
 
+    def permits(self, host: str) -> bool:
+        """Whether packets for a peer at this host can be sent: §11.1."""
+        return self.state is AllocationState.READY and self._permitted.get(host, False)
+
     def send(self, data: bytes, peer: tuple[str, int], now: float) -> bytes | None:
         """Wrap data for a peer; None where it has no permission: §11.1, §12.5."""
         channel = self._channels.get(peer)
         if channel is not None:
             return channel_data(channel, data)
-        if self.state is not AllocationState.READY or not self._permitted.get(peer[0]):
+        if not self.permits(peer[0]):
             return None  # §11.1 [needs-permission]
         if peer not in self._peers.values() and len(self._peers) < MAX_PEERS:
             # §12 [number-stays]: no number is used again

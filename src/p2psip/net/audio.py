@@ -13,9 +13,8 @@ from typing import Final
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.audio_codecs import CN, RED, sound_first, with_keys
 from p2psip.net.clock import monotonic, wallclock
-from p2psip.net.media_security import MediaSecurity
-from p2psip.net.port_pool import PublicPorts
-from p2psip.net.rtp_ports import MediaPool, MediaPort
+from p2psip.net.media_transport import MediaTransport
+from p2psip.net.rtp_ports import MediaPool
 from p2psip.rtp.extended_report import VoipMetrics
 from p2psip.rtp.payload.dtmf import event_of
 from p2psip.rtp.payload.duration import ticks
@@ -31,7 +30,6 @@ from p2psip.sdp.offer_answer import (
     AgreedMedia,
     Codec,
     LocalMedia,
-    LocalTransport,
     accepted,
     apply_answer,
     make_answer,
@@ -75,17 +73,15 @@ class AudioStream:
         rtcp_mux: bool = False,
         voip_metrics: bool = False,
     ) -> None:
-        self._port = port = MediaPort(host, pool, self._on_rtp, self._on_rtcp)
-        own = PublicPorts(told or host, port.rtp_port, port.rtcp_port)
-        host, *ports = port.public or own
-        self.when_lost = port.when_lost
-        self._security = MediaSecurity(*ports, wanted=srtp, rtcp_mux=rtcp_mux)
-        self._transport: LocalTransport = self._security.to_offer()
-        self._send_rtp: Callable[[bytes], object] = self._port.send_rtp
-        self._host, self._codecs = host, with_keys(codecs)
+        receivers = self._on_rtp, self._on_rtcp, wake
+        self._transport = transport = MediaTransport(
+            host, pool, *receivers, srtp=srtp, told=told, rtcp_mux=rtcp_mux
+        )
+        self.when_lost = transport.when_lost
+        self._host, self._codecs = transport.host, with_keys(codecs)
         self._on_audio, self._on_event, self._wake = on_audio, on_event, wake
-        self._origin = Origin.at(host, int.from_bytes(os.urandom(4), "big"))
-        self._cname = f"{os.urandom(6).hex()}@{host}"  # says nothing of us: RFC 3550 §6.5.1
+        self._origin = Origin.at(self._host, int.from_bytes(os.urandom(4), "big"))
+        self._cname = f"{os.urandom(6).hex()}@{self._host}"  # says nothing of us: RFC 3550 §6.5.1
         self._ours: SessionDescription | None = None
         self._theirs: SessionDescription | None = None
         self._offered: SessionDescription | None = None
@@ -115,7 +111,12 @@ class AudioStream:
     @property
     def encrypted(self) -> bool:
         """Whether the sound is encrypted both ways: RFC 3711 §3."""
-        return self._security.is_on
+        return self._transport.is_encrypted
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what we send gets through, which may be later than the answer: RFC 8656 §11.1."""
+        return self._transport.is_ready
 
     @property
     def held(self) -> bool:
@@ -146,7 +147,7 @@ class AudioStream:
 
     def offer(self) -> bytes:
         """Write an offer, the first or a new one: RFC 3264 §5, §8."""
-        self._transport = self._security.to_offer()
+        self._transport.offer()
         self._offered = make_offer(
             [self._line()], self._origin, self._host, previous=self._ours, remote=self._theirs
         )
@@ -155,7 +156,7 @@ class AudioStream:
     def answer(self, sdp: bytes) -> bytes:
         """Answer an offer: RFC 3264 §6.  RemoteError(488) if nothing is in common."""
         theirs = SessionDescription.parse(sdp)
-        self._transport = self._security.to_answer(theirs)
+        self._transport.answer(theirs)
         ours, agreed = make_answer(
             theirs, [self._line()], self._origin, self._host, previous=self._ours
         )
@@ -178,11 +179,11 @@ class AudioStream:
         if not self._closed:
             self._closed = True
             if self._session is not None and (farewell := self._session.bye(monotonic())):
-                self._port.send_rtcp(self._security.protect_rtcp(farewell))
-            self._port.close()
+                self._transport.send_rtcp(farewell)
+            self._transport.close()
 
     def _line(self) -> LocalMedia:
-        return LocalMedia("audio", self._codecs, self._transport, self.direction)
+        return LocalMedia("audio", self._codecs, self._transport.line, self.direction)
 
     def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")
@@ -193,9 +194,6 @@ class AudioStream:
             raise RemoteError("Not Acceptable Here", 488)
         if media.remote_rtcp is not None and not reaches(self._host, media.remote_rtcp[0]):
             media = replace(media, remote_rtcp=None)  # the call goes on without reports
-        self._security.settle(self._transport, line)
-        if self._security.is_on:  # plain RTP does not go through it
-            self._send_rtp, self._port.on_rtp = self._send_srtp, self._on_srtp
         now, codec = monotonic(), media.codecs[0]
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = RtpSession(
@@ -214,8 +212,7 @@ class AudioStream:
         if media.telephone_event is None or not media.sends:
             self._keys.clear()
         self._media, self._ours, self._theirs = media, ours, theirs
-        self._port.rtcp_mux = self._security.rtcp_mux = media.rtcp_mux
-        self._port.remote, self._port.remote_rtcp = media.remote, media.remote_rtcp
+        self._transport.settle(media, line)
         self._wake()
 
     # -- sound --------------------------------------------------------------------------
@@ -236,11 +233,11 @@ class AudioStream:
         codec = media.codecs[0]
         length = ticks(codec.name, payload, codec.clock_rate, codec.channels)
         self._position, self._talked = position + length, now
-        self._talking = media.sends and not self._keys.busy
+        self._talking = media.sends and not self._keys.busy and self._transport.is_ready
         if self._talking:
             at = self._start + position & 0xFFFFFFFF
             kind, packed = self._packed(media, payload, position)
-            self._send_rtp(session.send(kind, packed, at, marker, now))
+            self._transport.send_rtp(session.send(kind, packed, at, marker, now))
         return media.sends
 
     def _packed(self, media: AgreedMedia, payload: bytes, position: int) -> tuple[int, bytes]:
@@ -279,6 +276,8 @@ class AudioStream:
         media, session = self._media, self._session
         if media is None or session is None or media.telephone_event is None:
             return
+        if not self._transport.is_ready:
+            return  # `wake` follows
         silent = now - self._talked
         if silent > TALKING:  # time goes on without sound
             self._position += int(silent * session.clock_rate)
@@ -287,15 +286,7 @@ class AudioStream:
         for position, marker, payload in self._keys.tick(now, self._position):
             at = self._start + position & 0xFFFFFFFF
             datagram = session.send(media.telephone_event, payload, at, marker, now)
-            self._send_rtp(datagram)
-
-    def _send_srtp(self, packet: bytes) -> None:
-        self._port.send_rtp(self._security.protect_rtp(packet))
-
-    def _on_srtp(self, datagram: bytes, now: float) -> None:
-        packet = self._security.open_rtp(datagram)
-        if packet is not None:
-            self._on_rtp(packet, now)
+            self._transport.send_rtp(datagram)
 
     def _on_rtp(self, data: bytes, now: float) -> None:
         header = self._session.received_rtp(data, now) if self._session else None
@@ -307,9 +298,8 @@ class AudioStream:
         if self._order.deadline is not None:
             self._wake()
 
-    def _on_rtcp(self, datagram: bytes, now: float) -> None:
-        data = self._security.open_rtcp(datagram)
-        if data is not None and self._session is not None:
+    def _on_rtcp(self, data: bytes, now: float) -> None:
+        if self._session is not None:
             self._session.received_rtcp(data, now)
             self._wake()
 
@@ -352,7 +342,8 @@ class AudioStream:
         """When to call `tick`: for a report, a key, or to give up a late packet."""
         if self._closed or self._session is None:
             return None
-        waiting = (self._order.deadline, self._keys.deadline, self._heard_keys.deadline)
+        keys = self._keys.deadline if self._transport.is_ready else None
+        waiting = (self._order.deadline, keys, self._heard_keys.deadline)
         return min((self._session.deadline, *(at for at in waiting if at is not None)))
 
     def tick(self, now: float) -> None:
@@ -364,4 +355,4 @@ class AudioStream:
             self._hear(*item)
         self._tell_events(self._heard_keys.tick(now))
         for report in self._session.tick(now):
-            self._port.send_rtcp(self._security.protect_rtcp(report))
+            self._transport.send_rtcp(report)

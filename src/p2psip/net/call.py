@@ -211,6 +211,14 @@ class Call:
         self._driver.run(self._signalling.refer, uri, monotonic(), replaces)
         result_of(self._transfer, timeout, "the transfer was not finished")
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether sound that is sent now gets through: RFC 8656 §11.1.
+
+        It does with the answer, but for a relay, whose server has to consent first.
+        """
+        return not self.is_over and self._audio.is_ready
+
     def send_audio(self, payload: bytes, timestamp: int | None = None) -> bool:
         """Send one payload now; the caller keeps the pace (see `AudioStream.send`).
 

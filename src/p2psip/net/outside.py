@@ -17,6 +17,7 @@ from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.locator import destination
+from p2psip.net.phone_registration import PhoneRegistration
 from p2psip.net.ping import Ping
 from p2psip.net.port_pool import NoPortsError
 from p2psip.net.waiting import FinalAnswer, result_of
@@ -25,10 +26,9 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.authenticated_request import AuthenticatedRequest
-from p2psip.ua.digest_client import DigestClient, Login
+from p2psip.ua.digest_client import DigestClient
 from p2psip.ua.messages import TEXT, Messages
 from p2psip.ua.outside import outside_request
-from p2psip.ua.registration import Registration
 from p2psip.ua.request_validation import SDP
 from p2psip.ua.subscriptions import EventName as EventName
 from p2psip.ua.subscriptions import Subscription
@@ -93,11 +93,10 @@ class OutsideRequests(ABC):
 
     contact: Uri
     aor: Address
-    _registration: Registration | None
+    _registration: PhoneRegistration
     _driver: SipDriver
     _agents: UserAgent
     _messages: Messages
-    _route: tuple[Uri, ...]
     _home: Uri
 
     def __init__(self) -> None:
@@ -109,9 +108,11 @@ class OutsideRequests(ABC):
     @abstractmethod
     def _follow(self, referral: Referral) -> Call: ...
 
-    @property
     @abstractmethod
-    def _own_login(self) -> Login | None: ...
+    def _next_host(self, to: Address) -> str: ...
+
+    @abstractmethod
+    def _contact_for(self, peer: str) -> Uri: ...
 
     @property
     def gruu(self) -> Uri | None:
@@ -119,8 +120,7 @@ class OutsideRequests(ABC):
 
         It is the registrar's, and public: it shows the user.
         """
-        registration = self._registration
-        return None if registration is None else registration.gruu(monotonic())
+        return self._registration.gruu()
 
     def _reached_at(self, contact: Uri, *, private: bool = False) -> Uri:
         """The Contact of a dialog: a GRUU if there is one, else `contact` (RFC 5627 §4.4).
@@ -129,9 +129,8 @@ class OutsideRequests(ABC):
         gives GRUUs may stand beside a proxy that cannot route to them within a call, and the call
         would have no ACK: see Field §"GRUUs within a call".
         """
-        registration, now = self._registration if self.uses_gruus else None, monotonic()
         # RFC 5627 §4.4 [contact-is-a-gruu]
-        gruu = None if registration is None else registration.gruu(now, private=private)
+        gruu = self._registration.gruu(private=private) if self.uses_gruus else None
         return gruu or (contact.replace(user=None) if private else contact)
 
     def options(self, uri: str, timeout: float = 10.0) -> Response:
@@ -140,7 +139,8 @@ class OutsideRequests(ABC):
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
         to = destination(uri, self._home)
-        headers = [("Contact", Address(self._reached_at(self.contact))), ("Accept", SDP)]
+        contact = self._reached_at(self._contact_for(self._next_host(to)))
+        headers = [("Contact", Address(contact)), ("Accept", SDP)]
         request = self._request("OPTIONS", to, headers)
         question = FinalAnswer()
         exchange = AuthenticatedRequest(
@@ -242,7 +242,7 @@ class OutsideRequests(ABC):
         timeout: float,
     ) -> Watch:
         watch, now = Watch(self._driver, on_notify), monotonic()
-        contact = self._reached_at(self.contact)
+        contact = self._reached_at(self._contact_for(self._next_host(to)))
         watch.subscription = Subscription(
             self._agents, watch, contact, event, now, keyring=self._keyring
         )
@@ -258,7 +258,7 @@ class OutsideRequests(ABC):
             if not self.on_refer(referral.target, server.request.from_):
                 raise RemoteError("Decline", 603)
 
-        contact = self._reached_at(self.contact)
+        contact = self._reached_at(self._contact_for(server.flow.remote[0]))
         referral = self._agents.referred(server, contact, allow, now)
         try:
             gevent.spawn(self._hand_over, self._follow(referral))
@@ -275,7 +275,7 @@ class OutsideRequests(ABC):
 
     @property
     def _keyring(self) -> DigestClient | None:
-        login = self._own_login
+        login = self._registration.login
         return DigestClient(login, os.urandom) if login else None
 
     def _request(
@@ -291,7 +291,7 @@ class OutsideRequests(ABC):
             method,
             to,
             self.aor,
-            route=self._route,
+            route=self._registration.route,
             headers=headers,
             body=body,
             content_type=content_type,

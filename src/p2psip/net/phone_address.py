@@ -24,10 +24,13 @@ log: Final = logging.getLogger(__name__)
 
 
 class PhoneAddress:
-    """The addresses of one phone; they are the machine's own until `begin`."""
+    """The addresses of one phone; they are the machine's own until `begin`.
 
-    def __init__(self, host: str, pool: PortPool) -> None:
-        self._network, self._pool = LocalNetwork(host), pool
+    `beside` is the host of a listener of the other address family, if there is one.
+    """
+
+    def __init__(self, host: str, pool: PortPool, beside: str | None = None) -> None:
+        self._host, self._network, self._pool = host, LocalNetwork(host, beside=beside), pool
         self._prepared = PreparedPorts(pool, host, spare=1)
         self._on_moved: Callable[[HostPort], object] = lambda address: None
         self._asked: PublicAddress | None = None
@@ -55,10 +58,14 @@ class PhoneAddress:
         if stun or turn is not None:
             self._prepared.ready.wait(PATIENCE)
 
-    def media(self, peer: str) -> tuple[str, MediaPool]:
-        """Our host, and the ports to take, for the media of a peer at this host."""
+    def media(self, peer: str) -> tuple[str, str, MediaPool]:
+        """The host to bind, the one to tell, and the ports to take, for the media of a peer."""
+        beside = self._network.beside((peer,))  # RFC 6157 §4 [both-families]
+        if beside is not None:
+            return beside, beside, self._pool
         is_inside = self._network.is_inside((peer,))
-        return self._network.host_for((peer,)), self._pool if is_inside else self._prepared
+        pool = self._pool if is_inside else self._prepared
+        return self._host, self._network.host_for((peer,)), pool
 
     def close(self) -> None:
         """Ask no more, and close the ports that wait for calls."""

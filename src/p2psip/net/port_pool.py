@@ -39,9 +39,13 @@ class MediaRelay(Protocol):
     """A socket whose peers a server has to be told of."""
 
     on_lost: Callable[[str], object]
+    on_answer: Callable[[], object]
 
     def permit(self, hosts: Iterable[str]) -> None:
-        """Let peers at these hosts send to us."""
+        """Let peers at these hosts send to us; `on_answer` is called when the server has."""
+
+    def permits(self, host: str) -> bool:
+        """Whether the server lets packets through to this host."""
 
 
 class MediaPair(NamedTuple):

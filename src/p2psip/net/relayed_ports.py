@@ -63,7 +63,8 @@ def turn_server(text: str) -> TurnServer:
 class RelayedSocket:
     """A socket at one relayed address, from the first request on: RFC 8656 §7.1.
 
-    `public` is that address; `on_lost(error)` is told when the server has given it up.
+    `public` is that address; `on_lost(error)` is told when the server has given it up, and
+    `on_answer` is called with each message of the server itself.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class RelayedSocket:
         self._socket, self._server, self._on_change = opened, server, on_change
         self.family = opened.family
         self.on_lost: Callable[[str], object] = lambda error: None
+        self.on_answer: Callable[[], object] = lambda: None
         ipv6 = opened.family == socket.AF_INET6
         self._allocation = Allocation(LongTerm(*login), os.urandom, monotonic(), ipv6=ipv6)
         self._told, self._trouble = self._allocation.state, ""
@@ -131,6 +133,10 @@ class RelayedSocket:
         self._allocation.permit(is_ours, monotonic())
         self._flush()
 
+    def permits(self, host: str) -> bool:
+        """Whether packets for a peer at this host are relayed: RFC 8656 §11.1."""
+        return self._allocation.permits(host)
+
     # -- as a socket -------------------------------------------------------------------------
 
     def fileno(self) -> int:
@@ -153,6 +159,7 @@ class RelayedSocket:
                 is_ipv4 = self.family == socket.AF_INET
                 return data, (tuple(peer) if is_ipv4 else (peer.host, peer.port, 0, 0))
             self._flush()
+            self.on_answer()
             if self._allocation.state is AllocationState.CLOSED:
                 break  # the call has ended by what it was told
         raise BlockingIOError

@@ -57,7 +57,8 @@ class MediaPort:
     often needs the port first.  `received`, `strangers` (datagrams of other sources), `unsent` and
     `failures` (of receiving, and of the callbacks) are counts.  With `latch` the peer may be behind
     a NAT.  `public` is where others outside send to, if the pool knows.  The second socket stays
-    open while RTCP uses the first, since the next answer may part them again.
+    open while RTCP uses the first, since the next answer may part them again.  `on_ready` is called
+    when a relay lets packets through to the peer, if that is later than `remote` is set.
     """
 
     def __init__(
@@ -86,6 +87,10 @@ class MediaPort:
         self._latch = Latch(nat=latch)
         self._waiting: deque[tuple[bytes, Any, float]] = deque(maxlen=WAITING)
         self._look_at = 0.0
+        self.on_ready: Callable[[], object] = lambda: None
+        for relay in self._relays:
+            relay.on_answer = self._relay_answered
+        self._was_ready = False
         loop = get_hub().loop
         self._watchers = (
             loop.io(self._rtp.fileno(), _READ),
@@ -132,6 +137,7 @@ class MediaPort:
         if not self._latch.signal(normal, self.received):
             return
         self._remote = self._source = normal  # RFC 3550 §11 [source-is-no-destination]
+        self._was_ready = self.is_ready
         self.remote_rtcp = address and (address[0], min(address[1] + 1, 0xFFFF))
         waiting, now = list(self._waiting), monotonic()
         self._waiting.clear()
@@ -161,6 +167,20 @@ class MediaPort:
         self._latch.hosts = frozenset(hosts)
         for relay in self._relays if self._nat else ():
             relay.permit(self._latch.hosts)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether sound sent now gets through: a relay must have consented to the peer first.
+
+        RFC 8656 §11.1.  Without a relay a port is ready as soon as it has a remote address.
+        """
+        remote, relays = self._remote, [each for each in self._relays if each is self._rtp]
+        return remote is not None and all(relay.permits(remote[0]) for relay in relays)
+
+    def _relay_answered(self) -> None:
+        before, self._was_ready = self._was_ready, self.is_ready
+        if self._was_ready and not before:
+            self.on_ready()
 
     def when_lost(self, on_lost: Callable[[str], object]) -> None:
         """Have `on_lost(error)` called if a relay gives our address up: RFC 8656 §5."""

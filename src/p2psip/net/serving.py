@@ -44,7 +44,7 @@ class Serving:
     """Tells those who may know of the calls and messages of a user (RFC 6665 §4.2).
 
     `may_watch(package, sender)` tells who may; nobody may unless it is set.  `calls` gives the
-    calls as they are now, `reached_at` where we are reached.  `contact` names our user.
+    calls as they are now, `reached_at(host)` where a peer reaches us.  `contact` names our user.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Serving:
         self.summary = MessageSummary()
         self.entity = str(contact)
         self._agents, self._calls = agents, calls
-        self.reached_at: Callable[[], Uri] = lambda: contact
+        self.reached_at: Callable[[str], Uri] = lambda peer: contact
         self._served: dict[ServedSubscription, int] = {}  # and the version told last
 
     def on_subscribe(self, server: ServerHandle, now: float) -> None:
@@ -69,7 +69,7 @@ class Serving:
             return
         if not self.may_watch(event.package, request.from_):
             raise RemoteError("Forbidden", 403)  # RFC 6665 §4.2.1.3 [403-without-leave]
-        served = self._agents.serve(server, self.reached_at(), now)
+        served = self._agents.serve(server, self.reached_at(server.flow.remote[0]), now)
         served.on_over = lambda subscription: self._served.pop(subscription, None)
         self._served[served] = -1
         self._tell(served, now)

@@ -32,6 +32,8 @@ from p2psip.transaction.flow import LOCAL, WEB
 from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
+FOR_THE_HOOK: Final = ("INVITE", "MESSAGE")  # what `route` may take
+ALLOW_USER: Final = f"{ALLOW}, MESSAGE"
 
 Acceptor = Callable[[ServerHandle, float], None]
 
@@ -246,13 +248,13 @@ class SipElement:
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to a user of ours: the hook first, then the bindings.
 
-        RFC 3261 §16.3, §16.5.  A request other than INVITE goes to the user's phones, and is
-        answered here if there are none.  No user is answered with 404, since any new connection may
-        bring one.
+        RFC 3261 §16.3, §16.5.  The hook takes calls and messages (RFC 3428 §7).  Another request
+        goes to the user's phones, and is answered here if there are none.  No user is answered with
+        404, since any new connection may bring one.
         """
         self._judge.judge(server, request, now)
         acceptor = self._route(request)
-        if acceptor is not None and request.method == "INVITE":
+        if acceptor is not None and request.method in FOR_THE_HOOK:
             acceptor(server, now)
             return
         if acceptor is None:
@@ -265,7 +267,7 @@ class SipElement:
             raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
             refuse_extensions(request)
-            server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
+            server.reply(200, now, headers=[("Allow", ALLOW_USER), ("Accept", SDP)])  # §11.2
         elif request.method in ALLOW.split(", "):
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:

@@ -20,10 +20,10 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
-from p2psip.ua.owner import CallHandler
 from p2psip.ua.uas import IncomingCall
 from siprtmp.calls import failures
-from siprtmp.calls.call_media import CallMedia
+from siprtmp.calls.call_keys import CallKeys
+from siprtmp.calls.call_requests import CallRequests
 from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
 from siprtmp.calls.trunks import Dialling
@@ -32,7 +32,7 @@ from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
 
 
-class AudioCall(CallMedia, CallHandler):
+class AudioCall(CallRequests):
     """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
 
     RFC 3261 §13; `user` is told of its progress.  After `on_call_failed`, `on_call_cancelled` or
@@ -45,10 +45,11 @@ class AudioCall(CallMedia, CallHandler):
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
         self.names: Sequence[str] = ()
+        self.headers: Sequence[tuple[str, object]] = ()  # of the INVITE, for a transfer
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self.leg: Leg | None = None
-        self.video = CallVideo(self)
+        self.video, self.keys = CallVideo(self), CallKeys(self)
         self._peers: Collection[str] = ()
         self.way: Dialling | None = None
         self._holders: set[object] = set()
@@ -58,7 +59,7 @@ class AudioCall(CallMedia, CallHandler):
         self._local: SessionDescription | None = None
         self._up_at: float | None = None
         self._plan: MediaPlan | None = None
-        self._held = False
+        self._held = self.holds = False
         self._over = False
         self.is_source_proven = False  # that of the INVITE, before the ACK
 
@@ -113,11 +114,8 @@ class AudioCall(CallMedia, CallHandler):
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
-            if call.remote_sdp and not sdp_map.is_acceptable(
-                SessionDescription.parse(call.remote_sdp),
-                host=self.facilities.media.host_for(peers),
-            ):
-                raise RemoteError("Not Acceptable Here", 488)
+            if call.remote_sdp:
+                self._check(SessionDescription.parse(call.remote_sdp), peers)
             self._open(peers, now)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)
@@ -171,6 +169,13 @@ class AudioCall(CallMedia, CallHandler):
     def plan(self) -> AudioPlan | None:
         """The plan of the last answer for sound: RFC 3264 §7."""
         return self._plan.audio if self._plan is not None and self.leg is not None else None
+
+    def give_to(self, user: CallUser) -> None:
+        """Let another user hear of the call from now on.  Own design: for a transfer."""
+        self.user = user
+        for leg in (self.leg, self.video.leg):
+            if leg is not None:
+                leg.on_tag = user.on_tag
 
     def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
@@ -261,44 +266,6 @@ class AudioCall(CallMedia, CallHandler):
             self._end(now, reason)
             self.user.on_call_over(reason, now)
 
-    def on_offer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> bytes:
-        """Answer a re-INVITE: hold, another address, another codec.  RFC 3264 §8.
-
-        Raises RemoteError(488), which leaves the call as it was (RFC 3261 §14.2).
-        """
-        if self._endpoint is None or self._local is None:
-            raise RemoteError("Not Acceptable Here", 488)
-        if not sdp:
-            theirs = SessionDescription.parse(call.remote_sdp) if call.remote_sdp else None
-            self._local = sdp_map.offer_again(self.names, self._endpoint, self._local, theirs)
-            return bytes(self._local)
-        theirs = SessionDescription.parse(sdp)
-        self._endpoint = self.video.answering(self._endpoint, theirs, self._peers, now)
-        self._local, plan = sdp_map.answer(theirs, self.names, self._endpoint, previous=self._local)
-        self._change(plan, now, early=True)
-        return bytes(self._local)
-
-    def on_confirmed(self, call: UserAgentCall, now: float) -> None:
-        """Our answer to a new offer is acknowledged (RFC 3261 §14.2): follow the peer's address."""
-        if self._plan is not None:
-            self._start(self._plan, now)
-
-    def on_alive(self, call: UserAgentCall, now: float) -> None:
-        """A SIP message is a sign of life, also of a phone without sound: RFC 3261 §12.2."""
-        if self.leg is not None:
-            self.leg.alive(now)
-
-    def on_answer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
-        """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
-        if sdp and self._local is not None:
-            try:
-                self._change(sdp_map.conclude(self._local, SessionDescription.parse(sdp)), now)
-            except RemoteError as error:
-                self._unusable(error, now)
-
-    def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
-        """The session stays as it was: RFC 3261 §14.1."""
-
     # -- inside -------------------------------------------------------------------------
 
     def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
@@ -336,13 +303,6 @@ class AudioCall(CallMedia, CallHandler):
         if self.video.leg is None:
             self._endpoint = replace(self._endpoint, video=None)
 
-    def _change(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
-        """Apply a later answer, and tell the user of hold and its end: RFC 3264 §8.4."""
-        self._start(plan, now, early=early)
-        if plan.audio.media.held != self._held:
-            self._held = plan.audio.media.held
-            self.user.on_call_held(self._held, now)
-
     def _unusable(self, error: RemoteError, now: float) -> None:
         """End a call whose answer has no usable audio, and tell the user: RFC 3264 §7."""
         if self.call is None or self._over:
@@ -377,6 +337,7 @@ class AudioCall(CallMedia, CallHandler):
 
     def _close(self, now: float) -> None:
         self.facilities.tolls.end(self._ticket)
+        self.keys.close()
         if self.leg is not None:
             self.leg.close(now)
             self.facilities.media.close_leg(self.leg)

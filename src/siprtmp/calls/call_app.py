@@ -16,19 +16,22 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua.messages import InstantMessage
+from p2psip.ua.transfers import Referral
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
-from siprtmp.calls import failures
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import UNSUITABLE, CallContext, Waker
+from siprtmp.calls.call_states import CallStatus, tell
+from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
-from siprtmp.media import sdp_map
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "call"
@@ -107,8 +110,11 @@ class CallApplication:
         """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
-        """The waiting name a request is for, if any: RFC 3261 §16.5."""
-        if not self.home.is_local_domain(request.uri):
+        """The waiting name a request is for, if any: RFC 3261 §16.5.
+
+        A message is for the phones of that user, since a stock tool cannot show it.
+        """
+        if request.method == "MESSAGE" or not self.home.is_local_domain(request.uri):
             return None
         named = self._names.get(request.uri.user or "")
         return named.incoming if named is not None and not named.dials else None
@@ -142,6 +148,7 @@ class NamedCall:
         self._hears: AudioCall | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
         self._group = PictureGroup()
+        self.sound_header = SoundHeader()
         self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
 
@@ -188,12 +195,15 @@ class NamedCall:
             self._void.put(timestamp / 1000, now)
             if type_id == VIDEO:
                 self._group.put(timestamp, payload)
+            else:
+                self.sound_header.put(payload)
 
     def end(self, now: float) -> None:
         """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
         self._void.stop()
         self._publisher = None
         self._group.clear()
+        self.sound_header.clear()
         if self._call is None:
             self._forget_if_idle(now)
         elif self._is_up:
@@ -211,7 +221,7 @@ class NamedCall:
         self._call = call
         caller = home.caller
         contact = home.contact(caller.uri.user or APP, self.log_id)
-        call.dial(to, caller, contact, sdp_map.STOCK_TOOLS, now)
+        call.dial(to, caller, contact, codec_names.offered(), now)
 
     def _hang_up(self, now: float) -> None:
         if self._call is not None:
@@ -237,7 +247,7 @@ class NamedCall:
         call.be_of(self)
         self._call = call
         try:
-            call.answer(sdp_map.STOCK_TOOLS, now)
+            call.answer(codec_names.answered(), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
             self._finished(now)
@@ -259,7 +269,8 @@ class NamedCall:
         return home.payer(publisher.connection, None, publisher.query) if publisher else ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Ignore ringing, which a stock tool has no message for.  RFC 3261 §13.2.2.1."""
+        """Tell the publisher: RFC 3261 §13.2.2.1."""
+        self._tell(CallStatus.RINGING, f"{status} {reason}", now)
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Let the publisher start: RTMP 1.0 §7.2.2.6, RFC 3261 §13.2.2.4."""
@@ -268,6 +279,7 @@ class NamedCall:
         if self._publisher is not None and self.dials:
             self._publisher.connection.held_on(now)
             self._publisher.accept_publish(self, now)
+        self._tell(CallStatus.ANSWERED, plan.audio.codec.name, now)
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """End the publish with the SIP status as the reason: RTMP 1.0 §7.2.2."""
@@ -282,7 +294,29 @@ class NamedCall:
         self._finished(now, failures.OVER, reason)
 
     def on_call_held(self, held: bool, now: float) -> None:
-        """Ignore hold, which a stock tool has no message for.  RFC 3264 §8.4."""
+        """Tell the publisher and the players: RFC 3264 §8.4."""
+        self._tell(CallStatus.HELD if held else CallStatus.RESUMED, "", now)
+
+    def on_call_digit(self, digit: str, now: float) -> None:
+        """Tell the publisher and the players: RFC 4733 §2.5.2.2."""
+        self._tell(CallStatus.DIGIT, digit, now)
+
+    def on_call_message(self, message: InstantMessage, now: float) -> None:
+        """Refuse a message, which a stock tool cannot show.  RFC 3428 §7."""
+        raise RemoteError("Method Not Allowed", 405)
+
+    def on_call_refer(self, call: AudioCall, referral: Referral, now: float) -> None:
+        """Decline a transfer: a name has one phone, the one that it was published for.
+
+        RFC 3515 §2.4.2.
+        """
+        raise RemoteError("Decline", 603)
+
+    def on_call_transferred(self, status: int, reason: str, now: float) -> None:
+        """A stock tool transfers nobody.  RFC 3515 §2.4.5."""
+
+    def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
+        """Nothing is asked for on behalf of a stock tool.  RFC 3261 §12.2."""
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""
@@ -294,6 +328,11 @@ class NamedCall:
         """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
         if self._publisher is not None:
             self._publisher.status(UNSUITABLE, text, "warning")
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame: RFC 5104 §3.5.1."""
+        if self._publisher is not None:
+            self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
 
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the publisher, or read again."""
@@ -318,7 +357,12 @@ class NamedCall:
             self._publisher = None
             publisher.connection.held_on(now)
             publisher.end_publish(code, description, now)
+        else:
+            self._tell(CallStatus.ENDED, description, now)
         self._forget_if_idle(now)
+
+    def _tell(self, status: CallStatus, description: str, now: float) -> None:
+        tell(self._publisher, self.remote, self._call, status, description, now)
 
     def _hear_if_possible(self) -> None:
         """Send the publisher's sound to the phone from now on, if its answer is known."""
@@ -334,8 +378,8 @@ class NamedCall:
         self._waker.set()
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:
-        if remote.players and self._call is not None and self._call.video.leg is not None:
-            self._call.video.leg.ask_key_frame(now)
+        if self._call is not None:
+            self._call.video.watched(remote, now)
         self._forget_if_idle(now)
 
     def _forget_if_idle(self, now: float) -> None:

@@ -17,6 +17,7 @@ from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Library, Recording
 from siprtmp.calls import failures
 from siprtmp.calls.call import AudioCall
+from siprtmp.calls.clientless import Clientless
 from siprtmp.calls.context import CallContext, Waker
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import MediaPlan
@@ -41,7 +42,7 @@ class PlayHome(Protocol):
         """Whether the sender of an INVITE cannot have forged its address."""
 
 
-class PlayedCall:
+class PlayedCall(Clientless):
     """The `CallUser` of a call that hears `announce` before the answer, and `file` after it.
 
     Either may be empty.  After the announcement `then` takes the call, if it is given, or else the
@@ -55,6 +56,7 @@ class PlayedCall:
         file: str,
         then: Callable[[AudioCall, float], None] | None = None,
     ) -> None:
+        super().__init__()
         self._home, self._announce, self._file, self._then = home, announce, file, then
         self.log_id = f"vod/{announce or file}"
         self._call = AudioCall(self, home.facilities)
@@ -174,25 +176,9 @@ class PlayedCall:
 
     # -- CallUser -----------------------------------------------------------------------
 
-    @property
-    def host(self) -> str:
-        """No client has asked for this call."""
-        return ""
-
-    @property
-    def payer(self) -> str:
-        """Nobody pays for a call that came in."""
-        return ""
-
-    def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Ignore: this call is not made here.  RFC 3261 §13.2.2.1."""
-
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """The caller has the answer: play.  RFC 3261 §13.3.1.4."""
         self._pump(now)
-
-    def on_call_failed(self, status: int, reason: str, now: float) -> None:
-        """Ignore: this call is not made here.  RFC 3261 §13.2.2.3."""
 
     def on_call_cancelled(self, now: float) -> None:
         """The caller gave up: RFC 3261 §9.2."""
@@ -201,15 +187,6 @@ class PlayedCall:
     def on_call_over(self, reason: str, now: float) -> None:
         """The caller hung up: RFC 3261 §15."""
         self._end()
-
-    def on_call_held(self, held: bool, now: float) -> None:
-        """Play on: a file has no other listener.  RFC 3264 §8.4."""
-
-    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Drop what the caller says, which nobody hears: RTMP 1.0 §7.1.4."""
-
-    def on_unsuitable(self, text: str) -> None:
-        """Nobody could publish another codec; the log has it."""
 
     def on_hold_back(self, hold: bool) -> None:
         """Read on once the leg has room again."""

@@ -148,6 +148,7 @@ class Dialled(CallHandler, Protocol):
     """The call that a plan is for."""
 
     call: UserAgentCall | None
+    headers: Sequence[tuple[str, object]]
 
     @property
     def facilities(self) -> Facilities:
@@ -198,7 +199,9 @@ class Dialling:
             return self._by_trunk(call, now, None)
         to, from_, contact = self.to, self.from_, reached_at(self.contact)
         agent = call.facilities.agent
-        return agent.invite(to, from_, contact, sdp, call, now, credentials=credentials)
+        return agent.invite(
+            to, from_, contact, sdp, call, now, credentials=credentials, headers=call.headers
+        )
 
     def again(self, call: Dialled, status: int, reason: str, now: float) -> UserAgentCall | None:
         """Call by the next trunk after a refusal, if that may help; None if it does not.
@@ -228,6 +231,7 @@ class Dialling:
             now,
             credentials=trunk.login,
             route=trunk.route,
+            headers=call.headers,
             call_id=call_id,
         )
 

@@ -59,10 +59,13 @@ class Gateway:
         settings = self.settings
         if settings.sip:
             with _naming("--sip", *settings.sip):
-                self.sip = SipSide(settings, self._verifier, self.admission, self.log)
+                registry = self.rtmp.registry
+                self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
             self.sip.facilities.on_end = self._call_ended
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
+            if settings.room:
+                self.rtmp.add("room", self.sip.rooms)
         self.rtmp.start()
         if self.sip is not None:
             self.sip.routes.library = self.rtmp.library

@@ -29,6 +29,7 @@ from p2psip.transaction.flow import Flow
 from p2psip.ua.digest_client import Login
 from p2psip.ua.registration import Registration, Registrations
 from p2psip.ua.ua import UserAgent
+from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
@@ -36,8 +37,9 @@ from siprtmp.calls import quality
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
-from siprtmp.calls.context import CallContext
+from siprtmp.calls.context import EXTENSIONS, CallContext
 from siprtmp.calls.line import Line
+from siprtmp.calls.room_app import RoomApplication
 from siprtmp.calls.routes import Routes
 from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
@@ -61,7 +63,12 @@ class SipSide:
     """
 
     def __init__(
-        self, settings: Settings, verifier: DigestServer | None, admission: Admission, log: Log
+        self,
+        settings: Settings,
+        verifier: DigestServer | None,
+        admission: Admission,
+        log: Log,
+        registry: Registry,
     ) -> None:
         self._settings, self._admission, self._log = settings, admission, log
         if settings.ws is not None and not websocket.AVAILABLE:
@@ -75,7 +82,11 @@ class SipSide:
         stack = _make_stack(settings, ports, network)
         self.stack = stack
         self.agent = UserAgent(
-            stack, random=os.urandom, answer_timeout=settings.answer_timeout, nat=settings.nat
+            stack,
+            random=os.urandom,
+            answer_timeout=settings.answer_timeout,
+            nat=settings.nat,
+            extensions=EXTENSIONS,
         )
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
@@ -89,6 +100,7 @@ class SipSide:
         self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
+        self.rooms = RoomApplication(self, settings.room, registry)
         self.endpoint = SipElement(
             stack,
             self.agent,
@@ -220,6 +232,7 @@ class SipSide:
             **self.trunks.status(),
             "lines": len(self.lines),
             "names": len(self.names),
+            "room_members": len(self.rooms),
             "media_legs": self.media.legs,
             "sip_connections": self.driver.connections,
             "sip_malformed": counters.malformed,
@@ -330,12 +343,12 @@ class SipSide:
         return self._settings.domain[0] if self._settings.domain else self.media.media_host
 
     def _route(self, request: Request) -> Acceptor | None:
-        """The route of the operator for a request, or else a client's line or a tool's name."""
+        """The route of the operator for a request, or else who is known here by its name."""
         return self.routes.find(request) or self.find_here(request)
 
     def find_here(self, request: Request) -> Acceptor | None:
-        """The line of a rich client that a request is for, or else the name of a stock tool."""
-        return self.lines.find(request) or self.names.find(request)
+        """The line of a rich client, the room, or the name of a stock tool a request is for."""
+        return self.lines.find(request) or self.rooms.find(request) or self.names.find(request)
 
 
 def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> Stack:

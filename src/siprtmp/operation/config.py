@@ -33,7 +33,7 @@ S = TypeVar("S")
 
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
 SIP_LISTENERS: Final = ("sip", "sips", "ws")
-_LISTS: Final = ("domain", "allow_targets", "stun")
+_LISTS: Final = ("domain", "allow_targets", "stun", "room")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
 _PATHS: Final = ("users", "record", "vod", "state", "call_records", *rtmp_options.PATHS)
 
@@ -78,6 +78,7 @@ class Settings(RtmpSettings):
     log_format: str = "text"
     keep_first_line: bool = False
     call_from: str | None = None
+    room: tuple[str, ...] = ()
     trunk: tuple[TrunkSettings, ...] = ()
     route: tuple[RouteSettings, ...] = ()
     source: Path | None = field(default=None, compare=False)
@@ -207,7 +208,11 @@ def _convert(name: str, value: Any) -> Any:
         }
         convert: Callable[[str], float] = whole.get(name, values.seconds)
         return convert(str(value))
-    choices = {"log_level": LOG_LEVELS, "log_format": LOG_FORMATS}.get(name)
+    choices = {
+        "log_level": LOG_LEVELS,
+        "log_format": LOG_FORMATS,
+        "gop_cache": rtmp_options.SWITCH,
+    }.get(name)
     if choices and value not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}")
     return _text(value)
@@ -330,6 +335,9 @@ def _check_texts(settings: Settings) -> None:
     for name in settings.domain:
         if not name or any(letter in "@:/;<>" or letter.isspace() for letter in name):
             raise ConfigError(f"--domain {name!r}: a host name without a port is wanted")
+    for name in settings.room:
+        if not name or any(letter in "@:/;<>?" or letter.isspace() for letter in name):
+            raise ConfigError(f"--room {name!r}: a name without @, / and : is wanted")
     for pattern in settings.allow_targets:
         if "@" not in pattern and pattern != "*":
             raise ConfigError(f"--allow-targets {pattern!r}: USER@HOST is wanted, * matches")

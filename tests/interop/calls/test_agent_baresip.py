@@ -142,7 +142,8 @@ def test_sound_and_reports_share_one_port_with_a_phone(start, is_caller):
             [call] = taken
         speech = speak(call)
         audio = call._audio
-        assert audio._port.rtcp_mux and audio._port.remote_rtcp == audio._port.remote
+        port = audio._transport._port
+        assert port.rtcp_mux and port.remote_rtcp == port.remote
         until(lambda: reports_of(call), "reports both ways")
         until(lambda: len(sound.samples) > ENOUGH, "sound")
         assert audio._session.invalid == 0

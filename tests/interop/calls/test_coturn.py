@@ -166,7 +166,7 @@ def test_a_call_ends_when_its_server_was_restarted(start, monkeypatch):
     ):
         bob.on_call = lambda call: call.answer()
         call = alice.call(str(bob.contact), timeout=20)
-        assert call.is_up and call._audio._port.public is not None
+        assert call.is_up and call._audio._transport._port.public is not None
         server.stop()
         start(Coturn, port=server.port)
         assert call.wait_ended(20)

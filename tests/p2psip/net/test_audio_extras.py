@@ -26,7 +26,7 @@ class End:
             lambda event, rate: None,
             lambda: None,
         )
-        self.stream._send_rtp = self.sent.append
+        self.stream._transport.send_rtp = self.sent.append
 
 
 @pytest.fixture

@@ -10,6 +10,9 @@ from support.sip.turn_servers import RELAYED, TurnServer, indication
 from p2psip.errors import LocalError
 from p2psip.nat.turn import TurnMethod, channel_data
 from p2psip.net import prepared_ports, relayed_ports
+from p2psip.net.audio import AudioStream
+from p2psip.net.audio_codecs import audio_codec
+from p2psip.net.clock import monotonic
 from p2psip.net.local_network import LocalNetwork
 from p2psip.net.port_pool import PortPool
 from p2psip.net.prepared_ports import PreparedPorts
@@ -61,6 +64,10 @@ def ports(site):
     prepared.close()
 
 
+def ignore(*_):
+    """Take what is heard."""
+
+
 def soon(site, condition):
     wait_for(lambda: (site.serve(), condition())[1])
 
@@ -94,6 +101,45 @@ def test_a_call_sends_and_hears_through_channels(site, call):
     site.socket.sendto(server.data_from(PEER, RTP), (LOOPBACK, port.rtp_port))
     soon(site, lambda: heard == [RTP])
     assert fast.unpack(heard[0]) and port.received == 1 and port.failures == 0
+
+
+def test_a_port_is_ready_when_the_server_lets_packets_through(site, call):
+    """Covers RFC 8656 §11.1: agreed is not ready, and a peer elsewhere is agreed on anew."""
+    port, *_ = call
+    told = []
+    port.on_ready = lambda: told.append(port.remote)
+    for peer in (PEER, ("192.0.2.77", 4000)):
+        assert not port.is_ready
+        port.remote = peer
+        assert not port.is_ready and peer not in told
+        soon(site, lambda peer=peer: peer in told)
+        assert port.is_ready and told.count(peer) == 1
+        port.remote = None
+    port.remote = PEER
+    assert port.is_ready and len(told) == 2  # by the answer from before
+
+
+def test_a_phone_waits_for_its_relay(site, ports):
+    """Covers RFC 8656 §11.1: keys wait until they get through, and sound begins a spurt then."""
+    soon(site, ports.ready.is_set)
+    wakes = []
+    sound = [audio_codec("PCMU")]
+    here = AudioStream(LOOPBACK, sound, ports, ignore, ignore, lambda: wakes.append(1))
+    peer = AudioStream(LOOPBACK, sound, PortPool(), ignore, ignore, ignore, told=PEER[0])
+    server = site.clients[(LOOPBACK, here._transport._port.rtp_port)]
+    here.conclude(peer.answer(here.offer()))
+    assert here.press("5", 0.04) and here.send(bytes(160))
+    here.tick(monotonic() + 1)
+    assert not (here.is_ready or server.sent)
+    assert here.deadline > monotonic()  # nothing is due until then
+    wakes.clear()
+    soon(site, lambda: here.is_ready)
+    assert wakes
+    soon(site, lambda: (here.tick(monotonic()), server.sent)[1])
+    first = fast.unpack(server.sent[0][0])
+    assert first[0] == here._media.telephone_event and first[1]
+    peer.close()
+    here.close()
 
 
 def test_only_the_server_and_permitted_peers_are_heard(site, call):

@@ -29,7 +29,7 @@ def test_media_at_another_host():
 
 @pytest.mark.parametrize("first", ["c=IN IP6 2001:db8::1", "c=IN IP4 224.2.0.1/127"])
 def test_the_second_audio_line_is_used_where_the_first_is_out_of_reach(first):
-    """Covers RFC 3264 §6: the first is refused alone, not the call."""
+    """Covers RFC 3264 §6 and RFC 6157 §4.1 [family-of-the-offer]: it is refused alone."""
     offer = offered("m=audio 9000 RTP/AVP 0", first, "m=audio 9002 RTP/AVP 0")
     answer, (refused, used) = answer_to(offer, audio(PCMU))
     assert [line.port for line in answer.media] == [0, 5004]

@@ -116,3 +116,20 @@ def test_a_new_address_waits_for_its_ack():
     rig.publish(ULAW, 20)
     rig.wait(1.5)
     assert len(rig.sent) == 1
+
+
+def test_nothing_is_sent_before_it_gets_through():
+    """Covers RFC 8656 §11.1: an answer agrees, and a relay may not be ready yet."""
+    rig = Rig()
+    rig.is_ready = False
+    rig.start(plan(PCMU), 0.0)
+    rig.publish(ULAW, 0)
+    rig.leg.start(plan(PCMU, direction="sendonly"), 0.0, hosts=())
+    rig.publish(ULAW, 20)  # a third party costs its grace nothing either
+    rig.start(plan(PCMU), 0.0)
+    assert not rig.sent
+    rig.is_ready = True
+    rig.on_ready()
+    rig.now = 0.04
+    rig.publish(ULAW, 40)
+    assert [packet[2] for packet in rig.sent] == [True]

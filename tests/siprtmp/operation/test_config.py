@@ -49,6 +49,7 @@ OPTIONS = [
     ("answer-timeout", ["2.5"], "2.5", 2.5),
     ("media-timeout", ["30"], "30", 30.0),
     ("merge-ms", ["15"], "15", 15),
+    ("gop-cache", ["off"], '"off"', "off"),
     ("tls-cert", ["/etc/c.pem"], '"/etc/c.pem"', Path("/etc/c.pem")),
     ("tls-key", ["/etc/k.pem"], '"/etc/k.pem"', Path("/etc/k.pem")),
     ("record", ["/var/takes"], '"/var/takes"', Path("/var/takes")),
@@ -86,6 +87,7 @@ OPTIONS = [
     ("max-user-calls-per-hour", ["0"], "0", 0),
     ("allow-targets", ["+49*@a", "*@b"], '["+49*@a", "*@b"]', ("+49*@a", "*@b")),
     ("call-records", ["/var/calls"], '"/var/calls"', Path("/var/calls")),
+    ("room", ["team", "attic"], '["team", "attic"]', ("team", "attic")),
     ("log-level", ["debug"], '"debug"', "debug"),
     ("log-format", ["json"], '"json"', "json"),
 ]
@@ -154,6 +156,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "max_user_calls",
         "max_user_calls_per_hour",
         "allow_targets",
+        "room",
         "tls_cert",
         "tls_key",
         "push",

@@ -1,0 +1,105 @@
+"""The registration of a phone, whose methods wait; what later requests owe to it.
+
+Implements RFC 3261 §10.2 from the user's side, on `Registration`.
+"""
+
+import os
+from collections.abc import Sequence
+
+from gevent.event import AsyncResult
+
+from p2psip.errors import RemoteError
+from p2psip.net.clock import monotonic
+from p2psip.net.driver import SipDriver
+from p2psip.net.waiting import Registered, result_of, settles
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import HostPort
+from p2psip.ua.digest_client import Login
+from p2psip.ua.registration import Registration, Registrations, State
+
+
+class PhoneRegistration:
+    """The place of one user at one registrar: §10.2.
+
+    `home` is the domain, `route` the servers that lead there, and `login` what is proven to them.
+    """
+
+    def __init__(
+        self, driver: SipDriver, aor: Address, home: Uri, route: Sequence[Uri], login: Login | None
+    ) -> None:
+        self._driver, self._aor, self._home = driver, aor, home
+        self._own_route, self._own_login = route, login
+        self._all = Registrations(driver.ping)
+        self._all.follow(driver.stack)
+        driver.machines.append(self._all)
+        self._current: Registration | None = None
+        self._granted: AsyncResult[int] = AsyncResult()
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether the registrar has accepted, and not refused since: §10.2."""
+        return self._current is not None and self._current.state is State.REGISTERED
+
+    @property
+    def login(self) -> Login | None:
+        """The password, with all that is known of the server it belongs to: §22.1."""
+        return self._own_login if self._current is None else self._current.login
+
+    @property
+    def route(self) -> Sequence[Uri]:
+        """The servers that requests pass: ours, and those of the registrar (RFC 3608 §6.1)."""
+        route = self._own_route
+        return route if self._current is None else self._current.route(route)
+
+    def gruu(self, *, private: bool = False) -> Uri | None:
+        """A URI of the registrar's that leads here from anywhere: RFC 5627 §4.4."""
+        current = self._current
+        return None if current is None else current.gruu(monotonic(), private=private)
+
+    def register(self, contact: Uri, timeout: float, expires: int) -> int:
+        """Register until `forget`, and return the seconds granted: §10.2.
+
+        Raises RemoteError with the SIP status, TimeoutError.
+        """
+        self.forget()
+        granted = self._granted = AsyncResult()
+        registration = Registration(
+            self._driver.stack,
+            self._aor,
+            contact,
+            self._home,
+            Registered(granted),
+            os.urandom,
+            login=self._own_login,
+            expires=expires,
+            route=self._own_route,
+        )
+        self._current = registration
+        self._all.add(registration)
+        self._driver.run(registration.start, monotonic())
+        try:
+            return result_of(granted, timeout, "the registrar does not answer")
+        except (RemoteError, TimeoutError):
+            if self._current is registration:
+                self.forget()
+            raise
+
+    def unregister(self, timeout: float) -> bool:
+        """Remove the registration (§10.2.2); False if the registrar has not confirmed in time."""
+        registration = self.forget()
+        return registration is None or settles(lambda: not registration.pending, timeout)
+
+    def forget(self) -> Registration | None:
+        """Begin to remove the registration, and return it: §10.2.2."""
+        registration, self._current = self._current, None
+        if registration is not None:
+            self._driver.run(registration.close, monotonic())
+            self._all.discard(registration)
+            if not self._granted.ready():
+                self._granted.set_exception(RemoteError("Request Terminated", 487))
+        return registration
+
+    def move(self, address: HostPort) -> None:
+        """Register anew from this address, which a router has given us: RFC 8489 §2."""
+        self._driver.run(self._all.move, *address, monotonic())
