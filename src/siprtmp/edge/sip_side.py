@@ -33,6 +33,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
+from siprtmp.calls import quality
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
@@ -226,6 +227,7 @@ class SipSide:
         return {
             "calls": len(self.facilities.calls),
             "calls_transcoding": sum(call.transcodes for call in self.facilities.calls),
+            **quality.summary(self.facilities.calls),
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
