@@ -32,6 +32,8 @@ from p2psip.transaction.flow import LOCAL, WEB
 from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
+FOR_THE_HOOK: Final = ("INVITE", "MESSAGE")  # what `route` may take
+ALLOW_USER: Final = f"{ALLOW}, MESSAGE"
 
 Acceptor = Callable[[ServerHandle, float], None]
 
@@ -241,18 +243,18 @@ class SipElement:
         if not chosen:
             # RFC 5627 §6.1 [480-without-contact], §5.3 [480-meanwhile]
             raise self._unavailable(request, now)
-        self._forward(server, self.ways.targets(chosen, is_device=True), now)
+        self.forward(server, self.ways.targets(chosen, is_device=True), now)
 
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to a user of ours: the hook first, then the bindings.
 
-        RFC 3261 §16.3, §16.5.  A request other than INVITE goes to the user's phones, and is
-        answered here if there are none.  No user is answered with 404, since any new connection may
-        bring one.
+        RFC 3261 §16.3, §16.5.  The hook takes calls and messages (RFC 3428 §7).  Another request
+        goes to the user's phones, and is answered here if there are none.  No user is answered with
+        404, since any new connection may bring one.
         """
         self._judge.judge(server, request, now)
         acceptor = self._route(request)
-        if acceptor is not None and request.method == "INVITE":
+        if acceptor is not None and request.method in FOR_THE_HOOK:
             acceptor(server, now)
             return
         if acceptor is None:
@@ -260,12 +262,12 @@ class SipElement:
         bound = self.registrar.bindings(request.uri, now)
         chosen = self._callable(server, request.uri, bound, now)
         if targets := self.ways.targets(chosen):
-            self._forward(server, targets, now)
+            self.forward(server, targets, now)
         elif acceptor is None:
             raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
             refuse_extensions(request)
-            server.reply(200, now, headers=[("Allow", ALLOW), ("Accept", SDP)])  # §11.2
+            server.reply(200, now, headers=[("Allow", ALLOW_USER), ("Accept", SDP)])  # §11.2
         elif request.method in ALLOW.split(", "):
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:
@@ -316,9 +318,10 @@ class SipElement:
             raise RemoteError("Forbidden", 403)
         if self._is_admitted(server, request, now):
             self._judge.judge(server, request, now)
-            self._forward(server, [Target(request.uri)], now)
+            self.forward(server, [Target(request.uri)], now)
 
-    def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Send a request on by the proxy, without credentials for us: RFC 3261 §16.6."""
         server.request = self._without_secrets(server.request)
         aor = self._domains.address_of_record(server.request.from_.uri)
         user = "@".join(aor) if aor is not None and self._verifier is not None else None

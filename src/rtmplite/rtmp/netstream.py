@@ -11,8 +11,9 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.duration_limit import DurationLimit
+from rtmplite.live.player import Player
 from rtmplite.live.sink import Sink
-from rtmplite.live.streams import LiveStream, Player
+from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
 from rtmplite.rtmp.message_transport import text
 from rtmplite.rtmp.netstream_state import NETSTREAM, Do, Event, State

@@ -21,7 +21,10 @@ _COLUMNS: Final = {
     "calls": ("since", "state", "caller", "callee", "source", "codec", "lost", "id"),
     "registrations": ("user", "contact", "source", "expires", "id"),
     "streams": ("since", "name", "source", "codecs", "players", "id"),
+    "trunks": ("name", "address", "state", "calls", "reason"),
 }
+
+_SELDOM: Final = ("trunks",)  # kinds that many gateways have none of
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -102,6 +105,8 @@ def _lines(reply: dict[str, Any]) -> list[str]:
     lines = []
     for kind, columns in _COLUMNS.items():
         rows = reply.get(kind, [])
+        if not rows and kind in _SELDOM:
+            continue
         lines.append(f"{kind}: {len(rows)}")
         if rows:
             cells = [[_cell(row, name) for name in columns] for row in rows]

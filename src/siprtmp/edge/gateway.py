@@ -52,10 +52,16 @@ class Gateway:
         settings = self.settings
         if settings.sip:
             with _naming("--sip", *settings.sip):
-                self.sip = SipSide(settings, self._verifier, self.admission, self.log)
+                registry = self.rtmp.registry
+                self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
+            if settings.room:
+                self.rtmp.add("room", self.sip.rooms)
         self.rtmp.start()
+        if self.sip is not None:
+            self.sip.routes.library = self.rtmp.library
+            self.sip.routes.registry = self.rtmp.registry
         if settings.http is not None:
             with _naming("--http", settings.http):
                 figures = Seldom(self.status)
@@ -68,6 +74,7 @@ class Gateway:
                 overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
                 overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
                 overview.hear = self.sip.stack.receive
+                overview.trunks = self.sip.trunks.trunks.trunks
             self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, str]:

@@ -23,6 +23,7 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.toll_guard import ThroughCall
+from siprtmp.calls.trunks import Trunk
 from siprtmp.operation.logs import Log
 
 Row = dict[str, object]
@@ -33,7 +34,7 @@ _BY_NUMBER: Final[Mapping[str, tuple[str, Mapping[float, str]]]] = {
     "audio": ("audiocodecid", {float(each): each.name for each in SoundFormat}),
     "video": ("videocodecid", {float(each): each.name for each in CodecId}),
 }
-KINDS: Final = ("calls", "registrations", "streams")
+KINDS: Final = ("calls", "registrations", "streams", "trunks")
 
 
 class Overview:
@@ -51,6 +52,7 @@ class Overview:
         self.calls: Collection[AudioCall] = ()
         self.tolls: Iterable[ThroughCall] = ()
         self.registrar: Registrar | None = None
+        self.trunks: Iterable[Trunk] = ()
         self.hear: Callable[[bytes, Flow, float], None] = _nothing
         self.wake: Callable[[], None] = _nothing
 
@@ -73,6 +75,8 @@ class Overview:
         for live in self._registry:
             if live not in shown:
                 yield "streams", _own_stream(live, now)
+        for trunk in self.trunks:
+            yield "trunks", _trunk(trunk, self.calls)
 
     def end(self, text: str, now: float) -> list[str]:
         """End the call or stream with the id `text`, or the only one that begins so; its kinds.
@@ -140,6 +144,7 @@ def _call(call: AudioCall, now: float) -> Row:
         "callee": origin.callee if origin else "",
         "source": origin.source if origin else "",
         "rtmp": call.user.log_id,
+        "trunk": call.way.trunk_name if call.way is not None else None,
         "codec": plan.codec.name if plan is not None else None,
         "sent": leg.sent if leg is not None else 0,
         "received": leg.received if leg is not None else 0,
@@ -183,6 +188,17 @@ def _losses(seen: Statistics) -> Row:
 def _percent(lost: int, of: int) -> float | None:
     """The share in percent, None where nothing was sent; duplicates do not count as gain."""
     return round(100 * min(max(lost, 0) / of, 1.0), 2) if of > 0 else None
+
+
+def _trunk(trunk: Trunk, calls: Iterable[AudioCall]) -> Row:
+    return {
+        "id": "",
+        "name": trunk.settings.name,
+        "address": str(trunk.settings.address),
+        "state": trunk.state,
+        "reason": trunk.reason,
+        "calls": sum(call.way is not None and call.way.trunk is trunk for call in calls),
+    }
 
 
 def _registration(aor: Aor, binding: Binding, now: float) -> Row:

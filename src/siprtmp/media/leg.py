@@ -13,27 +13,30 @@ from typing import Final
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.consent import Consent
-from siprtmp.media.leg_interfaces import Listener, ToPhone, Transcode, Wire
+from siprtmp.media.keys import EventPath
+from siprtmp.media.leg_interfaces import Listener, ToPhone, ToRtmp, Transcoding, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
-from siprtmp.media.translate.rtp_to_flv import RtpToFlv
+from siprtmp.media.sound_ways import SoundWays
+from siprtmp.media.timeline import Timeline
+from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
 ANSWER_SECONDS: Final = 30.0  # s for a phone to answer: before Timer F ends the call for 408
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
+OnEvent = Callable[[int, bytes, float], None]
 
 
-class Leg:
+class Leg(EventPath):
     """One call's media, from the first SDP to the end.
 
     RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
     has it; `wake` is called when `deadline` becomes earlier between events.  `transcode` makes a
     translation for a publisher whose codec the phone does not have.  `on_tag` is called with each
     piece of sound from the phone (type, RTMP time in ms, tag body, now); its user sets it
-    directly, to save a call for each packet.
+    directly, to save a call for each packet.  `on_event` takes telephone events: see `keys`.
     """
 
     def __init__(
@@ -47,16 +50,18 @@ class Leg:
         media_timeout: float,
         wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
-        transcode: Transcode | None = None,
+        transcode: Transcoding | None = None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
         wire.on_ready = self._heed_consent
-        self._transcode = transcode
-        self.on_tag: OnTag = _ignore
+        self.ways = SoundWays(transcode)
+        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        self.on_event: OnEvent = lambda timestamp, payload, now: None
         self._random, self.cname, self._wallclock = random, cname, wallclock
         self._timeout = media_timeout
         self._patience = min(media_timeout / 2, ANSWER_SECONDS)
         self._started = self._heard = now
+        self.timeline = Timeline(now)
         self._consent = Consent()
         self._silence_at: float | None = None  # when to check whether the phone shows life
         self._asked = False
@@ -65,7 +70,7 @@ class Leg:
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
         self._to_phone: ToPhone | None = None
         self._to_phone_type = self._to_phone_format = self._unsuitable_format = -1
-        self._to_rtmp: RtpToFlv | None = None
+        self._to_rtmp: ToRtmp | None = None
         # RFC 3550 §5.1 [timestamp-is-drawn]
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
@@ -105,8 +110,8 @@ class Leg:
                 wallclock=self._wallclock,
             )
             self._order = ReorderBuffer()
-        if self._to_rtmp is None:
-            self._to_rtmp = RtpToFlv(codec)
+        if self._to_rtmp is not None:
+            self.timeline.lead(self._session.reception, self._to_rtmp.clock)
         before = self._plan
         # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
@@ -141,6 +146,11 @@ class Leg:
         return self._plan
 
     @property
+    def sound(self) -> tuple[int, int] | None:
+        """SoundFormat and samples a second of the tags, once there are any: FLV 10.1 §E.5."""
+        return self._to_rtmp.sound if self._to_rtmp is not None else None
+
+    @property
     def statistics(self) -> Statistics | None:
         """Loss, jitter and round trip both ways; None before the first answer.  RFC 3550 §6.4.4."""
         return self._session.statistics if self._session is not None else None
@@ -164,6 +174,8 @@ class Leg:
         """Take a published message (RTMP 1.0 §7.1.4), and send audio to the phone at its pace."""
         plan = self._plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
+            if type_id == AUDIO:
+                self.ways.header.put(payload)  # the phone has not answered yet
             return
         to_phone = self._to_phone
         if payload[0] >> 4 != self._to_phone_format or to_phone is None:
@@ -196,7 +208,7 @@ class Leg:
     @property
     def transcodes(self) -> bool:
         """Whether the publisher's codec is not that of the phone: FLV 10.1 §E.4.2.1."""
-        return self._to_phone is not None and not isinstance(self._to_phone, FlvToRtp)
+        return self._to_phone is not None and self._to_phone.transcodes
 
     def _say_unsuitable(self, sound_format: int) -> None:
         if sound_format != self._unsuitable_format:
@@ -205,28 +217,25 @@ class Leg:
 
     def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> ToPhone | None:
         """Choose the translation for a publisher's codec, for use until the codec changes."""
-        way = plan.for_sound(sound_format)
-        make: Transcode = FlvToRtp
-        if way is None and self._transcode is not None:
-            way, make = plan.any_g711, self._transcode
-        if way is None:
+        chosen = self.ways.to_phone(plan, sound_format, self._to_phone)
+        if chosen is None:
             self._say_unsuitable(sound_format)
             return None
-        codec, self._to_phone_type = way
+        to_phone, self._to_phone_type = chosen
+        codec = to_phone.codec
         self._draining = False
         if self._session is not None:
             self._session.send_at(codec.clock_rate)
-        anew = self.transcodes != (make is not FlvToRtp)
-        if self._to_phone is None or anew or self._to_phone.codec is not codec:
-            self._to_phone = make(codec, plan.media.ptime)
-            self._pacer = Pacer(self._to_phone.packet_seconds / 2)
+        if to_phone is not self._to_phone:
+            self._to_phone = to_phone
+            self._pacer = Pacer(to_phone.packet_seconds / 2)
             self._hold_back(False)  # the packets that held the publisher back are dropped
             # RTP time continues where a first publisher, or codec, would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
         self._to_phone_format = sound_format
-        if make is not FlvToRtp:
+        if to_phone.transcodes:
             self._listener.on_transcoding(sound_format, codec.name)
-        return self._to_phone
+        return to_phone
 
     def _pace(self, clock_rate: int, packets: list[Packet], now: float) -> None:
         pacer = self._pacer
@@ -262,7 +271,7 @@ class Leg:
 
     def _tries(self, octets: int, now: float) -> bool:
         """Whether to send a packet to a third party that has sent none: see `Consent`."""
-        plan = self._plan
+        plan = None if self._mutes else self._plan
         may_send = plan is not None and plan.media.sends and self._wire.is_ready
         return may_send and self._consent.spend(octets, now)
 
@@ -322,7 +331,7 @@ class Leg:
             self._heed_consent()
 
     def _heed_consent(self) -> None:
-        may_send = self._plan is not None and self._plan.media.sends
+        may_send = self._plan is not None and self._plan.media.sends and not self._mutes
         self._sends = may_send and self._consent.is_open and self._wire.is_ready
 
     def _deliver(
@@ -332,12 +341,18 @@ class Leg:
         plan, to_rtmp = self._plan, self._to_rtmp
         # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
-        if codec is None or to_rtmp is None:
+        if codec is None:
+            if plan is not None and payload_type == plan.media.receive_telephone_event:
+                self.on_event(timestamp, payload, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
-            return  # telephone-events, comfort noise, or what was never agreed
+            return  # comfort noise, or what was never agreed
         self.received += 1
-        if codec is not to_rtmp.codec:
-            to_rtmp.switch(codec)
+        if to_rtmp is None or codec is not to_rtmp.codec:
+            to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
+            assert self._session is not None
+            self.timeline.lead(self._session.reception, to_rtmp.clock)
+            if to_rtmp.transcodes:
+                self._listener.on_transcoding_phone(codec.name)
         arrival = int((now - self._started) * 1000)
         for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
             self.on_tag(AUDIO, time, tag, now)
@@ -393,7 +408,3 @@ class Leg:
         else:
             self._silence_at = None
             self._listener.on_silence(now)
-
-
-def _ignore(type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-    """Drop sound of the phone while no user has set `on_tag`."""

@@ -24,14 +24,16 @@ from siprtmp.operation import arguments as values
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import ConfigError, did_you_mean
 from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser, stun_server
+from siprtmp.operation.route_settings import RouteSettings, pushes, read_routes
 from siprtmp.operation.rtmp_options import RtmpSettings
+from siprtmp.operation.trunk_settings import TrunkSettings, read_trunks
 
 Address = tuple[str, int]
 S = TypeVar("S")
 
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
 SIP_LISTENERS: Final = ("sip", "sips", "ws")
-_LISTS: Final = ("domain", "allow_targets", "stun")
+_LISTS: Final = ("domain", "allow_targets", "stun", "room")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
 _PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
 
@@ -75,6 +77,9 @@ class Settings(RtmpSettings):
     log_format: str = "text"
     keep_first_line: bool = False
     call_from: str | None = None
+    room: tuple[str, ...] = ()
+    trunk: tuple[TrunkSettings, ...] = ()
+    route: tuple[RouteSettings, ...] = ()
     source: Path | None = field(default=None, compare=False)
 
     @property
@@ -131,7 +136,8 @@ def load(arguments: Sequence[str]) -> Settings:
         given[name] = tuple(given[name])
     if "sip" in given:
         given["sip"] = _after_off(given["sip"])
-    return check(replace(settings, **given))
+    settings = replace(settings, **given)
+    return check(replace(settings, push=(*settings.push, *pushes(settings.route))))
 
 
 def load_file(path: Path) -> Settings:
@@ -171,6 +177,10 @@ def _convert(name: str, value: Any) -> Any:
     if name == "sip":
         texts = value if isinstance(value, list) else [value]
         return _after_off([listener(_text(text)) for text in texts])
+    if name == "route":
+        return read_routes(value)
+    if name == "trunk":
+        return read_trunks(value)
     if name in _LISTENERS:
         return listener(_text(value))
     if name == "rtp_ports":
@@ -197,7 +207,11 @@ def _convert(name: str, value: Any) -> Any:
         }
         convert: Callable[[str], float] = whole.get(name, values.seconds)
         return convert(str(value))
-    choices = {"log_level": LOG_LEVELS, "log_format": LOG_FORMATS}.get(name)
+    choices = {
+        "log_level": LOG_LEVELS,
+        "log_format": LOG_FORMATS,
+        "gop_cache": rtmp_options.SWITCH,
+    }.get(name)
     if choices and value not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}")
     return _text(value)
@@ -222,6 +236,11 @@ def check(settings: Settings) -> Settings:
     _check_tls(settings)
     _check_films(settings)
     load_users(settings)
+    for name, tables in (("trunk", settings.trunk), ("route", settings.route)):
+        if tables and not settings.sip:
+            raise ConfigError(f"[[{name}]] needs --sip")
+    if settings.vod is None and any(each.needs_files for each in settings.route):
+        raise ConfigError("[[route]] with file or announce needs --vod")
     try:
         doors = rtmp_options.doors(settings)
     except RtmpError as error:
@@ -315,6 +334,9 @@ def _check_texts(settings: Settings) -> None:
     for name in settings.domain:
         if not name or any(letter in "@:/;<>" or letter.isspace() for letter in name):
             raise ConfigError(f"--domain {name!r}: a host name without a port is wanted")
+    for name in settings.room:
+        if not name or any(letter in "@:/;<>?" or letter.isspace() for letter in name):
+            raise ConfigError(f"--room {name!r}: a name without @, / and : is wanted")
     for pattern in settings.allow_targets:
         if "@" not in pattern and pattern != "*":
             raise ConfigError(f"--allow-targets {pattern!r}: USER@HOST is wanted, * matches")

@@ -39,9 +39,9 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "calls": (
         *("domain", "call-from", "outbound-proxy", "answer-timeout", "media-timeout", "sip-t1"),
-        *("max-user-calls", "max-user-calls-per-hour", "allow-targets"),
+        *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room"),
     ),
-    "media": ("rtp-ports", "nat", "merge-ms", "record", "vod", "shared"),
+    "media": ("rtp-ports", "nat", "gop-cache", "merge-ms", "record", "vod", "shared"),
     "limits of RTMP clients": (
         *("max-connections", "max-per-address", "max-message", "max-rtmfp-memory", "idle"),
     ),
@@ -213,6 +213,14 @@ def _add_calls(add: Add) -> None:
 
 
 def _add_media(add: Add) -> None:
+    add(
+        "--room",
+        action="extend",
+        nargs="+",
+        metavar="NAME",
+        help="Open these conference rooms: phones that call sip:NAME at a domain, and RTMP clients "
+        "that publish or play room/NAME, hear each other.",
+    )
     add(
         "--rtp-ports",
         type=port_range,

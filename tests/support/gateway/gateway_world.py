@@ -13,11 +13,15 @@ from p2psip.errors import LocalError
 from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
+from p2psip.ua.extensions import Extensions
 from p2psip.ua.registration import Registration, Registrations
+from p2psip.ua.request_validation import CALL_METHODS
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.context import CallContext, MediaAddress
+from siprtmp.calls.context import EXTENSIONS, CallContext, MediaAddress
+from siprtmp.calls.room_app import RoomApplication
 from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
@@ -111,10 +115,13 @@ class Gateway(Home):
         media_timeout=60.0,
         keep_first=False,
         allowance=None,
+        registry=None,
+        transcode=None,
     ):
         super().__init__(link, users=users, route=self._route)
+        self.agent.extensions = EXTENSIONS
         self.link, self.users, self.room = link, users, room
-        self.media_host, self.media_timeout = HOME, media_timeout
+        self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
         self.legs, self.videos = {}, {}
         self.registrations = Registrations()
@@ -123,7 +130,10 @@ class Gateway(Home):
         self.facilities = CallContext(self.agent, self, self.random, self.log, self.tolls)
         self.sip = SipApplication(self, keep_first=keep_first)
         self.call = CallApplication(self)
-        self.applications = {"sip": self.sip, "call": self.call, "live": LiveApplication()}
+        self.rooms = RoomApplication(self, ["team", "attic"], registry)
+        self.applications = {
+            "sip": self.sip, "call": self.call, "room": self.rooms, "live": LiveApplication()
+        }  # fmt: skip
         self.caller = Address(Uri("sip", "call", None, "home"))
 
     def tick(self, now):
@@ -133,7 +143,7 @@ class Gateway(Home):
         self.now = now
 
     def _route(self, request):
-        return self.sip.find(request) or self.call.find(request)
+        return self.sip.find(request) or self.rooms.find(request) or self.call.find(request)
 
     # MediaEdge
     def host_for(self, peers):
@@ -154,14 +164,23 @@ class Gateway(Home):
             cname="cname",
             media_timeout=self.media_timeout,
             wake=lambda: alarm.set(),
+            transcode=self.transcode,
         )
         alarm = Alarm(self, leg)
         self.legs[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
 
-    def open_video(self, listener, peers, now, cname):
+    def open_video(self, listener, peers, now, sound):
         wire = self.reserve()
-        leg = VideoLeg(wire, listener, self.random, now, cname=cname, wake=lambda: alarm.set())
+        leg = VideoLeg(
+            wire,
+            listener,
+            self.random,
+            now,
+            cname=sound.cname,
+            timeline=sound.timeline,
+            wake=lambda: alarm.set(),
+        )
         alarm = Alarm(self, leg)
         self.videos[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
@@ -224,6 +243,7 @@ class Gateway(Home):
             "alarms": sum(isinstance(each, Alarm) for each in self.machines),
             "lines": len(self.sip) + len(self.sip._by_token),
             "names": len(self.call),
+            "room members": len(self.rooms),
             "registrations": len(self.registrations),
             "agent calls": self.agent.calls,
             "dialogs": self.agent.dialogs,
@@ -248,6 +268,7 @@ class Desk(Phone):
     def __init__(self, link, address=DESK, answers=None, **options):
         self.answers = sdp(PCMU, at=address) if answers is None else answers
         super().__init__(link, address, self._answer, **options)
+        self.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
 
     def _answer(self, call, now):
         if isinstance(self.answers, int):
@@ -271,9 +292,10 @@ class GatewayWorld(World):
 
     def __init__(self, *, weather=None, **options):
         self.link = Link(weather or calm())
-        self.gateway = Gateway(self.link, **options)
+        registry = Registry()
+        self.gateway = Gateway(self.link, registry=registry, **options)
         self.resumed = []
-        super().__init__(self.gateway.sip)
+        super().__init__(self.gateway.sip, registry=registry)
 
     @property
     def now(self):
@@ -342,9 +364,9 @@ class GatewayWorld(World):
         peer = self.client(f"rtmp://host/sip/{identity}", args=args, **options)
         return Rich(self, peer)
 
-    def tool(self):
-        """A stock tool at the application `call`."""
-        return self.client("rtmp://host/call")
+    def tool(self, app="call"):
+        """A stock tool at the application `call`, or another."""
+        return self.client(f"rtmp://host/{app}")
 
 
 class Rich:
@@ -380,3 +402,7 @@ class Rich:
         calls = self.peer.calls()
         new, self._read = calls[self._read :], len(calls)
         return new
+
+    def failures(self):
+        """What the client was told of commands that failed after their empty result."""
+        return [text for code, text in self.peer.statuses() if code == "NetConnection.Call.Failed"]

@@ -1,4 +1,4 @@
-"""A publisher's sound as samples: AAC, MP3, Nellymoser, ADPCM, PCM, Speex and Opus.
+"""A publisher's sound as samples: AAC, MP3, Nellymoser, ADPCM, PCM, G.711, Speex and Opus.
 
 Implements FLV 10.1 §E.4.2.1 and E-RTMP v2 §"Enhanced Audio" as far as they say what a decoder is
 fed with.
@@ -28,6 +28,8 @@ _NATIVE: Final[dict[int, str]] = {
     SoundFormat.NELLYMOSER_16_KHZ_MONO: "nellymoser",
     SoundFormat.NELLYMOSER_8_KHZ_MONO: "nellymoser",
     SoundFormat.NELLYMOSER: "nellymoser",
+    SoundFormat.G711_A_LAW: "pcm_alaw",
+    SoundFormat.G711_MU_LAW: "pcm_mulaw",
     SoundFormat.AAC: "aac",
     SoundFormat.SPEEX: "speex",
     SoundFormat.MP3_8_KHZ: "mp3float",
@@ -35,6 +37,8 @@ _NATIVE: Final[dict[int, str]] = {
 _FIXED_RATES: Final[dict[int, int]] = {
     SoundFormat.NELLYMOSER_16_KHZ_MONO: 16000,
     SoundFormat.NELLYMOSER_8_KHZ_MONO: 8000,
+    SoundFormat.G711_A_LAW: 8000,
+    SoundFormat.G711_MU_LAW: 8000,
     SoundFormat.MP3_8_KHZ: 8000,
     SoundFormat.SPEEX: 16000,
 }

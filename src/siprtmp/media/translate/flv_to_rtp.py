@@ -46,6 +46,8 @@ class FlvToRtp:
     RFC 3551 §4.2 for `ptime` (milliseconds); FLV 10.1 §E.4.2.1 for the tags.
     """
 
+    transcodes = False
+
     def __init__(self, codec: AudioCodec, ptime: int = DEFAULT_PTIME) -> None:
         self.codec = codec
         self._clock = SampleClock(codec.clock_rate)

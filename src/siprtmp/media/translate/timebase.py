@@ -80,6 +80,21 @@ class MediaClock:
         self._span = int(JUMP_SECONDS * clock_rate)
         self._timestamp = None
 
+    @property
+    def latest(self) -> int | None:
+        """RTMP time of the newest packet, None before the first: RTMP 1.0 §5.4.1."""
+        return None if self._timestamp is None else self._last_ms
+
+    def at(self, timestamp: int) -> float | None:
+        """RTMP time (ms) of another RTP time of the same source: RFC 3550 §5.1.
+
+        Nothing moves; None before the first packet.
+        """
+        if self._timestamp is None:
+            return None
+        ticks = self._ticks + wrapped_difference(timestamp, self._timestamp, RTP_WRAP)
+        return self._base_ms + ticks * 1000 / self.clock_rate
+
     def milliseconds(self, timestamp: int, arrival_ms: int) -> int:
         """RTMP time of RTP time `timestamp`; `arrival_ms` anchors the first and after a jump.
 
