@@ -73,7 +73,7 @@ def _run(top: Path, tests: list[str], write_bytecode: bool, *plugins: object) ->
     sys.dont_write_bytecode = not write_bytecode
     os.environ["PYTHONPATH"] = str(top / "src")
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # in the processes that tests start
-    options = ["-x", "-q", "-p", "no:cacheprovider", "--no-header"]
+    options = ["-x", "-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "--no-header"]
     os._exit(int(pytest.main([*options, *tests], plugins=[_Quick(), *plugins])))
 
 
@@ -83,9 +83,13 @@ class _Quick:
     def pytest_configure(self) -> None:
         from hypothesis import Phase, settings
 
-        phases = (Phase.explicit, Phase.generate)
         settings.register_profile(
-            "mutants", settings.default, phases=phases, derandomize=True, database=None
+            "mutants",
+            settings.default,
+            phases=(Phase.explicit, Phase.generate),
+            derandomize=True,
+            database=None,
+            report_multiple_bugs=False,
         )
         settings.load_profile("mutants")
 
