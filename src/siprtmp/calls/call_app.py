@@ -362,7 +362,7 @@ class NamedCall:
         self._forget_if_idle(now)
 
     def _tell(self, status: CallStatus, description: str, now: float) -> None:
-        tell(self._publisher, self.remote, self._call, status, description, now)
+        tell(self._publisher, self.remote, status, description, now)
 
     def _hear_if_possible(self) -> None:
         """Send the publisher's sound to the phone from now on, if its answer is known."""

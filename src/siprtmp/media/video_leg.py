@@ -85,6 +85,11 @@ class VideoLeg:
         self._reason = ""
         self.sent = self.received = self.unsuitable = self.wanted = 0
 
+    @property
+    def freezes(self) -> int:
+        """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
+        return self._to_rtmp.freezes if self._to_rtmp is not None else 0
+
     # -- set-up -------------------------------------------------------------------------
 
     def start(
