@@ -265,12 +265,6 @@ class Leg(EventPath):
         self._wire.send_rtp(session.send(self._to_phone_type, payload, ticks, marker, now))
         self.sent += 1
 
-    def _tries(self, octets: int, now: float) -> bool:
-        """Whether to send a packet to a third party that has sent none: see `Consent`."""
-        plan = None if self._mutes else self._plan
-        may_send = plan is not None and plan.media.sends and self._wire.is_ready
-        return may_send and self._consent.spend(octets, now)
-
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:
             self._holding = hold
@@ -325,10 +319,6 @@ class Leg(EventPath):
         if not self._consent.is_heard:
             self._consent.hear(now)
             self._heed_consent()
-
-    def _heed_consent(self) -> None:
-        may_send = self._plan is not None and self._plan.media.sends and not self._mutes
-        self._sends = may_send and self._consent.is_open and self._wire.is_ready
 
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float

@@ -136,6 +136,9 @@ class VideoListener(Protocol):
     def on_key_frame_wanted(self) -> None:
         """Ask the publisher for a key frame, since the phone has: RFC 5104 §3.5.1."""
 
+    def on_picture_size(self, now: float) -> None:
+        """Note that the size of the phone's pictures is known, or another: RFC 6184 §8.1."""
+
     def hears(self, host: str) -> bool:
         """Whether the phone's sound has come from this host."""
 
