@@ -31,7 +31,7 @@ OPTIONS = [
     ),
     ("sip", ["[::1]:5070", "off"], '["[::1]:5070", "off"]', ()),
     ("http", ["localhost:81"], '"localhost:81"', ("localhost", 81)),
-    ("ws", ["127.0.0.1:81"], '"127.0.0.1:81"', ("127.0.0.1", 81)),
+    ("ws", ["[::1]:1", "localhost:2"], '["[::1]:1", "localhost:2"]', (("::1", 1), ("localhost", 2))),
     (
         "domain",
         ["a.example", "b.example"],
