@@ -332,6 +332,7 @@ class AudioCall(CallRequests):
             **({"video_sent": video.sent, "video_received": video.received} if video else {}),
         )
         self.facilities.calls.discard(self)
+        self.facilities.on_end(self, reason, now)
         self._close(now)
 
     def _close(self, now: float) -> None:

@@ -330,8 +330,8 @@ class NamedCall:
             self._publisher.status(UNSUITABLE, text, "warning")
 
     def on_key_frame_wanted(self) -> None:
-        """Ask the publisher for a key frame: RFC 5104 §3.5.1."""
-        if self._publisher is not None:
+        """Ask the publisher for a key frame, once it has begun: RFC 5104 §3.5.1."""
+        if self._publisher is not None and (self._is_up or not self.dials):
             self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
 
     def on_hold_back(self, hold: bool) -> None:
@@ -362,7 +362,7 @@ class NamedCall:
         self._forget_if_idle(now)
 
     def _tell(self, status: CallStatus, description: str, now: float) -> None:
-        tell(self._publisher, self.remote, self._call, status, description, now)
+        tell(self._publisher, self.remote, status, description, now)
 
     def _hear_if_possible(self) -> None:
         """Send the publisher's sound to the phone from now on, if its answer is known."""

@@ -65,6 +65,8 @@ class CallMedia(ABC):
         leg = self.leg
         agreed = [codec.name for codec, _ in leg.plan.sending] if leg and leg.plan else []
         name = sound_name(sound_format)
+        if leg is not None and leg.ways.g711_rate:
+            name = f"{name} of another rate than 8 kHz"
         call_id = self.call.id if self.call is not None else "-"
         self.facilities.log.warning(
             "sound-unsuitable",
@@ -83,6 +85,11 @@ class CallMedia(ABC):
     def on_transcoding_phone(self, codec: str) -> None:
         """Log that the phone's sound is decoded and encoded again."""
         self.log_event("transcoding", codec=codec, to="aac")
+
+    @property
+    def transcodes(self) -> bool:
+        """Whether the sound of either side is decoded and encoded now."""
+        return self.leg is not None and bool(self.leg.ways.making)
 
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""

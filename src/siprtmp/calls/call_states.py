@@ -13,8 +13,7 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
-from siprtmp.calls.call import AudioCall
-from siprtmp.calls.metadata import DATA, announce
+from siprtmp.calls.metadata import DATA
 
 NAME: Final = "onStatus"
 
@@ -33,12 +32,14 @@ class CallStatus(StrEnum):
 def tell(
     publisher: ServerStream | None,
     remote: LiveStream,
-    call: AudioCall | None,
     status: CallStatus,
     description: str,
     now: float,
 ) -> None:
-    """Tell the publisher, and the players of a call that is up: RTMP 1.0 §7.1.2."""
+    """Tell the publisher, and the players if the phone has said anything: RTMP 1.0 §7.1.2.
+
+    The stream begins with the first sound or picture, whose metadata comes first.
+    """
     information: dict[str, Value] = {
         "level": "status",
         "code": status.value,
@@ -46,7 +47,5 @@ def tell(
     }
     if publisher is not None:
         publisher.data(NAME, information)
-    if remote.players and call is not None and call.up_at is not None and call.plan is not None:
-        if not remote.publishing:
-            announce(remote, call, now)
+    if remote.publishing:
         remote.write(DATA, remote.timestamp, amf0.encode(NAME, information), now)

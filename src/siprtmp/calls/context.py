@@ -197,6 +197,7 @@ class CallContext:
     tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)
     trunks: Trunks = field(default_factory=Trunks)
+    on_end: "Callable[[AudioCall, str, float], None]" = lambda call, reason, now: None
     messages: Messages = field(init=False)
 
     def __post_init__(self) -> None:

@@ -51,7 +51,7 @@ class LineRequests(ABC):
     state: State
 
     @abstractmethod
-    def _destination(self, dest: Value) -> Address: ...
+    def _destination(self, dest: Value, *, telephones: bool = False) -> Address: ...
 
     @abstractmethod
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
@@ -83,7 +83,7 @@ class LineRequests(ABC):
             if not isinstance(text, str) or not text:
                 raise RemoteError("Empty Message")
             if dest is not None:
-                self._message_to(self._destination(dest), text, now)
+                self._message_to(self._reader(dest), text, now)
             elif self._call is not None:
                 self._call.message(text, now)
             else:
@@ -104,6 +104,13 @@ class LineRequests(ABC):
         request = facilities.agent.signed(request)
         facilities.messages.send(request, self._heard, now, keyring)
 
+    def _reader(self, dest: Value) -> Address:
+        """A destination that is no number, for what trunks do not carry: RFC 3261 §21.4.14."""
+        address = self._destination(dest)
+        if address.uri.scheme == "tel":
+            raise RemoteError("Unsupported URI Scheme", 416)
+        return address
+
     def _heard(self, response: Response, now: float) -> None:
         if response.status >= 300:
             reason = f"{response.status} {response.reason}"
@@ -114,7 +121,7 @@ class LineRequests(ABC):
         try:
             if self._call is None:
                 raise RemoteError("Call/Transaction Does Not Exist", 481)
-            self._call.transfer(self._destination(args[0] if args else None).uri, now)
+            self._call.transfer(self._reader(args[0] if args else None).uri, now)
         except RemoteError as error:
             self.on_call_transferred(error.status, error.reason, now)
 
@@ -137,8 +144,10 @@ class LineRequests(ABC):
         )
         if not is_wanted:
             raise RemoteError("Decline", 603)
-        transfer = TransferredCall(cast("Line", self), referral)
         me, login = self.account.address, self._login()
+        if self.facilities.trunks.plan(referral.target, me, self.contact, now).ways:
+            raise RemoteError("Decline", 603)
+        transfer = TransferredCall(cast("Line", self), referral)
         transfer.call.headers = referral.headers
         transfer.call.dial(referral.target, me, self.contact, call.names, now, credentials=login)
         self._transfer = transfer

@@ -33,6 +33,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
+from siprtmp.calls import quality
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
@@ -100,18 +101,7 @@ class SipSide:
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.rooms = RoomApplication(self, settings.room, registry)
-        self.endpoint = SipElement(
-            stack,
-            self.agent,
-            self.registrar,
-            self.proxy,
-            self._domains,
-            route=self._route,
-            verifier=verifier,
-            vouches=self._is_caller,
-            nat=settings.nat,
-            judge=self.tolls,
-        )
+        self.endpoint = self._make_element(verifier)
         self._whence = Whence(self.lines.host)
         if verifier is not None:
             verifier.whence = self._whence
@@ -143,6 +133,20 @@ class SipSide:
             store=self._location,
             nat=self._settings.nat,
             tell=location.contact,
+        )
+
+    def _make_element(self, verifier: DigestServer | None) -> SipElement:
+        return SipElement(
+            self.stack,
+            self.agent,
+            self.registrar,
+            self.proxy,
+            self._domains,
+            route=self._route,
+            verifier=verifier,
+            vouches=self._is_caller,
+            nat=self._settings.nat,
+            judge=self.tolls,
         )
 
     # -- SipHome and CallHome -----------------------------------------------------------
@@ -222,6 +226,8 @@ class SipSide:
         counters = self.stack.counters
         return {
             "calls": len(self.facilities.calls),
+            "calls_transcoding": sum(call.transcodes for call in self.facilities.calls),
+            **quality.summary(self.facilities.calls),
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),

@@ -35,7 +35,7 @@ _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
 SIP_LISTENERS: Final = ("sip", "sips", "ws")
 _LISTS: Final = ("domain", "allow_targets", "stun", "room")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
-_PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
+_PATHS: Final = ("users", "record", "vod", "state", "call_records", *rtmp_options.PATHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class Settings(RtmpSettings):
     vod: Path | None = None
     state: Path | None = None
     location: str | None = None
+    call_records: Path | None = None
     max_user_calls: int | None = None
     max_user_calls_per_hour: int | None = None
     allow_targets: tuple[str, ...] = ()

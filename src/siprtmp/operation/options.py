@@ -51,7 +51,15 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "clients that connect by RTMFP": (
         *("rtmfp-peers", "rtmfp-relay-host", "rtmfp-redirect-to", "rtmfp-overflow-to"),
     ),
-    "operation and logs": ("state", "location", "drain", "reconnect-to", "log-level", "log-format"),
+    "operation and logs": (
+        "state",
+        "location",
+        "call-records",
+        "drain",
+        "reconnect-to",
+        "log-level",
+        "log-format",
+    ),
 }
 
 Add = Callable[..., None]
@@ -285,6 +293,13 @@ def _add_operation(add: Add) -> None:
         "--location",
         metavar="URL",
         help="Share registrations with other gateways through this Redis (redis://HOST:PORT/0).",
+    )
+    add(
+        "--call-records",
+        type=Path,
+        metavar="FILE",
+        help="Append a line of JSON to this file at the end of each call: who, when, codecs, "
+        "packets, loss, quality.",
     )
     add(
         "--log-level",

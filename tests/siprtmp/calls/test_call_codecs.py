@@ -7,6 +7,7 @@ from support.gateway.gateway_world import PCMU, Desk, GatewayWorld, sdp
 from p2psip.rtp import fast
 from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
+from siprtmp.edge.overview import Overview
 from siprtmp.media.transcode import decoder
 
 AUDIO, DATA = 8, 18
@@ -32,6 +33,13 @@ def with_extra():
     from siprtmp.media.transcode.transcoding import AvTranscoding
 
     return GatewayWorld(transcode=AvTranscoding()), sound_world
+
+
+def overview(world):
+    """The operator's view of the calls."""
+    made = Overview(world.registry, tuple, world.gateway.log)
+    made.calls = world.gateway.facilities.calls
+    return made
 
 
 def names(text):
@@ -170,3 +178,7 @@ def test_players_are_told_of_aac(with_extra):
     assert told["audiocodecid"] == 10.0 and told["audiosamplerate"] == 48000.0
     [line] = events(world, "transcoding")
     assert (line["codec"], line["to"]) == ("g722", "aac")
+    [call] = world.gateway.facilities.calls
+    assert call.transcodes
+    [row] = [row for kind, row in overview(world).rows(world.now) if kind == "calls"]
+    assert row["transcoding"] == ["g722 > aac"]

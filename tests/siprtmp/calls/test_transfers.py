@@ -8,6 +8,8 @@ from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.ua.replaces import Replaces
+from siprtmp.calls.trunks import Trunk, Trunks
+from siprtmp.operation.trunk_settings import TrunkSettings
 
 ULAW = b"\x82" + bytes(160)
 CAROL = "10.0.0.7"
@@ -219,6 +221,23 @@ def test_a_stranger_sends_the_client_nowhere(world, alice, as_host, target):
     call.refer(Uri.parse(target), world.now)
     world.wait()
     assert phone.transfers == ["603 Decline"] and zoe.heard() == []
+    assert len(world.gateway.facilities.calls) == 1 and world.is_clean()
+
+
+def test_a_colleague_sends_the_client_to_no_number_of_a_trunk(world, alice):
+    """Own design: where users have no passwords, anybody may say to be a colleague."""
+    provider = Trunk(
+        TrunkSettings("one", Uri("sip", "acme", host=CAROL), numbers=("+*",)),
+        world.gateway.contact("acme", "one"),
+        "one",
+        world.gateway.log,
+    )
+    world.gateway.facilities.trunks = Trunks([provider], world.gateway.domains)
+    phone = Colleague(world.link)
+    call = talking(world, phone, alice)
+    call.refer(Uri.parse("sip:+1900555@home"), world.now)
+    world.wait()
+    assert phone.transfers == ["603 Decline"]
     assert len(world.gateway.facilities.calls) == 1 and world.is_clean()
 
 

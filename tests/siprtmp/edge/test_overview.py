@@ -160,6 +160,7 @@ def test_a_thousand_calls_are_aligned_and_no_name_plays_with_the_terminal():
         "codec": "pcmu",
         "lost_from_phone": 1.25,
         "lost_to_phone": None,
+        "mos_from_phone": 3.93,
     }
     reply = {"calls": [row | {"id": f"{i:024}"} for i in range(1000)], "streams": []}
     lines = calls_command._lines(reply)
@@ -167,7 +168,7 @@ def test_a_thousand_calls_are_aligned_and_no_name_plays_with_the_terminal():
     assert len({len(line) for line in lines[2:1002]}) == 1
     assert lines[2].split() == [
         *("1m01s", "up", "sip:\\x1b[2Jm\\xe4x@evil.invalid", "sip:bob@home", "UDP:192.0.2.1"),
-        *("pcmu", "1.2%/-", "0" * 24),
+        *("pcmu", "1.2%/-", "3.9/-", "0" * 24),
     ]
     assert all(line.isascii() and line.isprintable() for line in lines)
 

@@ -86,6 +86,7 @@ OPTIONS = [
     ("max-user-calls", ["3"], "3", 3),
     ("max-user-calls-per-hour", ["0"], "0", 0),
     ("allow-targets", ["+49*@a", "*@b"], '["+49*@a", "*@b"]', ("+49*@a", "*@b")),
+    ("call-records", ["/var/calls"], '"/var/calls"', Path("/var/calls")),
     ("room", ["team", "attic"], '["team", "attic"]', ("team", "attic")),
     ("log-level", ["debug"], '"debug"', "debug"),
     ("log-format", ["json"], '"json"', "json"),
@@ -173,6 +174,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "rtmfp_redirect_to",
         "rtmfp_overflow_to",
         "shared",
+        "call_records",
         *TABLES,
     }
 
