@@ -121,6 +121,22 @@ def test_a_tone_reaches_a_phone_of_speex_and_that_of_the_phone_the_players(codec
     assert [tag for _, tag in rig.tags] == [b"\xb2" + payload for *_, payload in rig.sent[:20]]
 
 
+def test_a_file_is_made_as_fast_as_it_is_heard():
+    """Own design: a publisher that is faster than time is held back, as when nothing is made."""
+    rig, waiting = call(OPUS), list(tags("aac"))
+    while waiting or rig.holding:
+        if waiting and not rig.holding:
+            at, body = waiting.pop(0)
+            rig.leg.publish(AUDIO, 0 if at > 1 << 31 else at, body, rig.now)
+        else:
+            rig.wait(rig.leg.deadline)
+    assert SECONDS - 0.7 < rig.now < SECONDS
+    rig.leg.publish_ended(rig.now)
+    rig.wait(SECONDS + 1)
+    assert rig.drained == 1 and abs(len(rig.sent) - 50 * SECONDS) <= 4
+    assert abs(rig.sent[-1][0] - SECONDS) < 0.1
+
+
 def g711_tags(rate, channels, cut):
     """The tone as u-law of any rate in tags of `cut` octets, as ffmpeg marks it: always 0x82."""
     frames = [sample for sample in tone(rate) for _ in range(channels)]
