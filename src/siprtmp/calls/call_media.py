@@ -124,7 +124,8 @@ class CallMedia(ABC):
         media = self.facilities.media
         if media.host_for(peers) == media.media_host:
             return contact
-        here = self.facilities.agent.stack.contact(peer=next(iter(peers)))
+        transport = (contact.param("transport") or "udp").upper()
+        here = self.facilities.agent.stack.contact(None, transport, next(iter(peers)))
         return contact.replace(host=here.host, port=here.port)
 
     def _open(self, peers: Collection[str], now: float) -> Endpoint:
