@@ -42,6 +42,8 @@ def on_metadata(
 def announce(remote: LiveStream, call: AudioCall | None, now: float) -> None:
     """Begin `remote` with the metadata of the call's sound: FLV 10.1 §E.5."""
     remote.begin(now)
+    if call is not None and call.x_flv.leg is not None:
+        return  # the publisher's own will come
     plan = call.plan if call is not None else None
     if plan is not None:
         video = call.video.leg if call is not None else None
