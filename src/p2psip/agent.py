@@ -43,6 +43,7 @@ from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
+from p2psip.stack.locate import is_numeric
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.digest_client import Login
@@ -71,9 +72,9 @@ class Agent(OutsideRequests):
     server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
     offered, and nothing else.  RTP and RTCP share a port where the peer offers that (RFC 5761
-    §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, and reaches
-    a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it (`p2psip.net.tls.TlsContexts`).
-    The servers `stun`, (host, port) each, are asked where peers outside the local network reach us
+    §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, at
+    `tls_port`, and reaches a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it.  The
+    servers `stun`, (host, port) each, are asked where peers outside the local network reach us
     (RFC 8489 §2): the first answer is waited for, up to three seconds.  `turn`, a URI and a
     password, is a server that their sound goes through (RFC 8656 §3).
 
@@ -112,6 +113,7 @@ class Agent(OutsideRequests):
         srtp: bool = False,
         rtcp_mux: bool = False,
         tls: TlsContexts | None = None,
+        tls_port: int = 0,
         stun: Sequence[HostPort] = (),
         turn: tuple[str, str] | None = None,
         also: HostPort | None = None,
@@ -126,10 +128,10 @@ class Agent(OutsideRequests):
         sound = [audio_codec(name) for name in codecs]
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
-        ports = _ports([listen] if also is None else [listen, also], tls)
+        ports = _ports([listen] if also is None else [listen, also], tls, tls_port)
         self.address: HostPort = ports.address
         self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux)
-        beside = None if also is None else also[0]
+        beside, self._has_both = None if also is None else also[0], also is not None
         self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports), beside)
         inside = self._place.own_address
         self._stack = Stack(
@@ -147,8 +149,8 @@ class Agent(OutsideRequests):
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
         self.serving.reached_at = lambda peer: self._reached_at(self._contact_for(peer))
         self._stack.core = self._core(user)
-        locations = Locations(transports=ports.transports)
-        self._driver = SipDriver(self._stack, ports, locate=locations.flows, tls=tls)
+        self._locations = Locations(transports=ports.transports)
+        self._driver = SipDriver(self._stack, ports, locate=self._locations.flows, tls=tls)
         self._driver.machines.append(self._agents)
         home_at = self._home, self._route, secret
         self._registration = PhoneRegistration(self._driver, self.aor, *home_at)
@@ -182,7 +184,7 @@ class Agent(OutsideRequests):
         The registration is refreshed automatically.  Raises RemoteError with the SIP status if it
         is refused, TimeoutError if it is not answered.
         """
-        contact = self._contact_for((self._route[0] if self._route else self._home).host)
+        contact = self._contact_for(self._next_host(self._home))
         return self._registration.register(contact, timeout, expires)
 
     def unregister(self, timeout: float = 5.0) -> bool:
@@ -208,7 +210,7 @@ class Agent(OutsideRequests):
         that cannot be called.
         """
         to = destination(uri, self._home)
-        call = self._new_call(self._next_host(to))
+        call = self._new_call(self._next_host(to.uri))
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
         call.dial(self._inviter(to, [PRIVACY] if private else ()))
@@ -257,9 +259,9 @@ class Agent(OutsideRequests):
         self, to: Address, headers: Sequence[tuple[str, object]] = ()
     ) -> Callable[[bytes, CallHandler], Signalling]:
         private = PRIVACY in headers
+        contact = self._contact_for(self._next_host(to.uri))
 
         def invite(offer: bytes, owner: CallHandler) -> Signalling:
-            contact = self._contact_for(self._next_host(to))
             return self._agents.invite(
                 to,
                 ANONYMOUS if private else self.aor,
@@ -275,8 +277,8 @@ class Agent(OutsideRequests):
         return invite
 
     def _follow(self, referral: Referral) -> Call:
-        """Call the target of a transfer: RFC 3515 §2.4.2."""
-        call = self._new_call(self._next_host(referral.target))
+        """Call the target of a transfer; may wait for the DNS: RFC 3515 §2.4.2."""
+        call = self._new_call(self._next_host(referral.target.uri))
         call.referral = referral
         call.dial(self._inviter(referral.target, referral.headers))
         return call
@@ -303,9 +305,18 @@ class Agent(OutsideRequests):
             voip_metrics=self.voip_metrics,
         )
 
-    def _next_host(self, to: Address) -> str:
-        """The host that a request for `to` goes to first: §8.1.2."""
-        return (self._route[0] if self._route else to.uri).host
+    def _next_host(self, to: Uri) -> str:
+        """The host that a request for `to` goes to first: §8.1.2.
+
+        Where we have addresses of both families it is an address, which names are looked up for;
+        may wait.
+        """
+        uri = (*self._registration.route, to)[0]
+        if not self._has_both or is_numeric(uri.host):
+            return uri.host
+        # RFC 6157 §4 [both-families]
+        flows = self._locations.flows(uri)
+        return flows[0].remote[0] if flows else uri.host
 
     def _contact_for(self, peer: str) -> Uri:
         return self._stack.contact(self.contact.user, self._transport, peer)
@@ -356,11 +367,11 @@ class Agent(OutsideRequests):
             call.hangup()
 
 
-def _ports(listens: Sequence[HostPort], tls: TlsContexts | None) -> SipPorts:
+def _ports(listens: Sequence[HostPort], tls: TlsContexts | None, tls_port: int) -> SipPorts:
     for host, _ in listens:
         if is_unspecified(host):
             raise LocalError(f"others cannot reach {host}: name one address to listen on")
-    sips = [] if tls is None else [(host, 0) for host, _ in listens]
+    sips = [] if tls is None else [(host, tls_port) for host, _ in listens]
     return SipPorts(*listens[0], also=listens[1:], sips=sips)
 
 

@@ -3,7 +3,8 @@
 import pytest
 from support.sip.phones import FRAMES, answering, talk, uri, wait_for
 
-from p2psip.errors import LocalError
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net.dns import Config, Resolver
 
 V4, V6 = ("127.0.0.1", 0), ("::1", 0)
 
@@ -51,6 +52,50 @@ def test_it_calls_and_asks_by_either(make, both, place):
     wait_for(lambda: len(heard) == len(FRAMES))
     assert both.options(where, timeout=20).status == both.message(where, "hello", 20).status == 200
     assert said[0].body == b"hello"
+
+
+def named(agent, *others):
+    """Have agents find six.example at ::1, and nowhere else."""
+    for each in (agent, *others):
+        each._locations._resolver = Resolver(Config(hosts={"six.example": ("::1",)}))
+
+
+def test_a_name_is_of_the_family_of_its_address(make, both):
+    """Covers RFC 6157 §4 [both-families]: of a name that has AAAA alone."""
+    callee, caller, heard = make("callee", listen=V6), make("caller", listen=V6), []
+    named(both)
+    taken = answering(callee, heard)
+    where = at(callee, "::1").replace("[::1]", "six.example")
+    call = both.call(where, timeout=20)
+    wait_for(lambda: taken)
+    assert taken[0]._signalling.dialog.target.host == "::1"
+    talk(call)
+    wait_for(lambda: len(heard) == len(FRAMES))
+    taken.clear()
+    both.on_refer = lambda target, sender: True
+    both.on_referred = lambda call: None
+    caller.refer(at(both, "::1"), where, timeout=20)
+    wait_for(lambda: taken)
+    assert taken[0]._signalling.dialog.target.host == "::1"
+
+
+@pytest.mark.parametrize("is_proxy", [False, True])
+def test_a_registrar_that_is_named_hears_of_the_right_family(make, monkeypatch, is_proxy):
+    """Covers RFC 6157 §4 [both-families]: of the domain, or of the server before it."""
+    registrar, asked = make("registrar", listen=V6), []
+
+    def refuse(server, request, now):
+        asked.append(request)
+        server.reply(403, now)
+
+    monkeypatch.setattr(registrar._stack.core, "on_request", refuse)
+    name = f"six.example:{registrar.address[1]}"
+    places = {"domain": "else.example", "registrar": name} if is_proxy else {"domain": name}
+    phone = make("bob", listen=V4, also=V6, **places)
+    named(phone)
+    with pytest.raises(RemoteError, match="Forbidden"):
+        phone.register(timeout=20)
+    assert (asked[0].contacts[0].uri.host, asked[0].via.host) == ("::1", "::1")
 
 
 def test_a_family_has_one_address(make):

@@ -1,15 +1,20 @@
-"""Elements that run on a virtual clock, and what each does with the octets of a torture message."""
+"""Elements on a virtual clock, and a phone: what each does with the octets of a message."""
 
 from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
 
 from support.sip.homes import BOB, FAR, HOME, Home
+from support.sip.phones import wait_for
 
+from p2psip.agent import Agent, Call
 from p2psip.errors import RemoteError
+from p2psip.net.clock import monotonic
 from p2psip.server.location import Binding
 from p2psip.sip.address import Address
 from p2psip.sip.framing import Malformed, StreamFramer
 from p2psip.sip.message import Request, Response, parse_message
-from p2psip.stack.stack import Flow, Listener
+from p2psip.stack.stack import Flow, Listener, Send
 from p2psip.ua.ua import CallHandler
 
 SOURCE = ("192.0.2.250", 5088)  # where each packet comes from, whatever its Via says
@@ -100,13 +105,42 @@ def _home(data, **options):
 
 def feed(home, data, transport="UDP"):
     """What an element sends for some octets from SOURCE, a datagram or a connection's."""
-    flow = Flow(transport, SOURCE, (HOME, 5060))
-    if transport == "UDP":
-        home.stack.receive(data, flow, 0.0)
-        return Outcome(home, home.said())
+    _feed(home.stack, data, Flow(transport, SOURCE, (HOME, 5060)), 0.0)
+    return Outcome(home, home.said())
+
+
+def _feed(stack, data, flow, now):
+    if flow.transport == "UDP":
+        stack.receive(data, flow, now)
+        return
     for item in StreamFramer().feed(data):
         if isinstance(item, Malformed):
-            home.stack.refuse(item.data, flow, item.error, 0.0)
+            stack.refuse(item.data, flow, item.error, now)
         elif isinstance(item, Request | Response):
-            home.stack.receive(bytes(item), flow, 0.0)
-    return Outcome(home, home.said())
+            stack.receive(bytes(item), flow, now)
+
+
+def phone(data, transport="UDP"):
+    """Feed an `Agent` of the user whom a message is for, which answers every call."""
+    uri, sent = uri_of(data), []
+    agent = Agent(user=(uri.user if uri is not None else None) or "user")
+    agent.on_call = Call.answer
+    driver, stack = agent._driver, agent._stack
+    driver._carry_out = sent.append  # nothing leaves this machine
+    receive = partial(_feed, stack, data, Flow(transport, SOURCE, agent.address), monotonic())
+    try:
+        driver.run(receive)
+        outcome = Outcome(SimpleNamespace(stack=stack))
+
+        def is_settled():
+            outcome.sent = [
+                (parse_message(order.data), order.flow.remote[0], order.flow.transport)
+                for order in sent
+                if isinstance(order, Send)
+            ]
+            return outcome.responses or stack.counters.malformed or stack.counters.stray
+
+        wait_for(is_settled)
+        return outcome
+    finally:
+        agent.close(timeout=0)

@@ -1,4 +1,4 @@
-"""Each torture message meets the reaction it deserves, from a user agent and from a proxy that run.
+"""Each torture message meets the reaction it deserves, from running elements of three kinds.
 
 The page docs/6-conformance/torture.md has the tables of these tests.
 """
@@ -6,10 +6,10 @@ The page docs/6-conformance/torture.md has the tables of these tests.
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.sip.homes import BOB, store
+from support.sip.homes import BOB, request, store
 from torture.reactions import IPV6, PAGE, TORTURE, page
 from torture.rfc_messages import archive, messages
-from torture.running import SOURCE, feed, proxy, user_agent
+from torture.running import SOURCE, feed, phone, proxy, user_agent
 
 from p2psip.sip.grammar import quote
 from p2psip.sip.headers import Headers
@@ -37,6 +37,13 @@ def test_reactions_to_rfc_5118(specs, row):
     """Covers RFC 5118 §4: through all layers, over UDP."""
     data = messages(specs)[row.name]
     assert (str(user_agent(data)), str(proxy(data))) == (row.agent, row.proxy)
+
+
+@named([*TORTURE, *IPV6])
+def test_reactions_of_a_phone(specs, row):
+    """Covers RFC 4475 §3 and RFC 5118 §4: by the machines of an `Agent`, over UDP."""
+    data = {**archive(specs), **messages(specs)}[row.name]
+    assert str(phone(data)) == (row.phone or row.agent)
 
 
 @named([row for row in TORTURE if row.name not in LACK_LENGTH and row.name != "clerr"])
@@ -100,10 +107,26 @@ def test_a_response_has_what_its_request_had(specs, row):
 def test_what_is_not_supported_is_named(specs):
     """Covers RFC 4475 §3.3.5: by the header that speaks to the role of the element."""
     data = archive(specs)["bext01"]
-    [said] = user_agent(data).responses
-    assert said.headers.all("Unsupported") == ("nothingSupportsThis", "nothingSupportsThisEither")
+    for element in (user_agent, phone):
+        [said] = element(data).responses
+        lacking = ("nothingSupportsThis", "nothingSupportsThisEither")
+        assert said.headers.all("Unsupported") == lacking
     [said] = proxy(data).responses
     assert said.headers.all("Unsupported") == ("noProxiesSupportThis", "norDoAnyProxiesSupportThis")
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "SUBSCRIBE", "REFER", "MESSAGE", "INVITE"])
+def test_a_phone_names_what_it_does_not_know(method):
+    """Covers RFC 3261 §8.2.2.3 [420-for-unknown] [unknown-are-named]: of known tags none."""
+    [said] = phone(bytes(request(method, "sip:bob@home", ("Require", "Timer, nothing")))).responses
+    assert (said.status, said.headers["Unsupported"]) == (420, "nothing")
+
+
+def test_a_phone_tells_what_it_knows():
+    """Covers RFC 3261 §11.2."""
+    [said] = phone(bytes(request("OPTIONS", "sip:bob@home"))).responses
+    assert {"100rel", "timer", "replaces"} <= set(said.headers.all("Supported"))
+    assert "REFER" in said.headers.all("Allow") and said.headers["Accept"] == "application/sdp"
 
 
 @pytest.mark.parametrize(("name", "asked"), [("zeromf", "483"), ("bext01", "420")])

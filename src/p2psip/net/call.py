@@ -333,18 +333,12 @@ class Call:
     def _refer(self, referral: Referral) -> None:
         if not self.on_transfer(referral.target):
             raise RemoteError("Decline", 603)
-        try:
-            new = self._follow(referral)
-        except NoPortsError:
-            raise RemoteError("No Media Port", 503) from None
-        gevent.spawn(self._hand_over, new)
+        gevent.spawn(self._hand_over, referral)
 
-    def _hand_over(self, new: "Call") -> None:
-        try:
-            new.wait_answered()
-        except RemoteError:
-            return  # this call goes on, and its other side is told
-        self.on_transferred(new)
+    def _hand_over(self, referral: Referral) -> None:
+        new = followed(self._driver, self._follow, referral)
+        if new is not None:  # else this call goes on, and its other side is told
+            self.on_transferred(new)
 
     def _end(self, reason: str, error: RemoteError) -> None:
         if self.is_over:
@@ -358,6 +352,25 @@ class Call:
                 waiting.set_exception(error)
         self._on_change(self)
         self.on_ended(reason)
+
+
+def followed(
+    driver: SipDriver, follow: Callable[[Referral], Call], referral: Referral
+) -> Call | None:
+    """Place the call that a peer asks for, and wait until it is up (RFC 3515 §2.4.2).
+
+    None if it fails, of which the peer is told.
+    """
+    try:
+        call = follow(referral)
+        call.wait_answered()
+    except RemoteError:
+        return None
+    except (LocalError, NoPortsError) as error:
+        log.warning("a call that was asked for: %s", error)
+        driver.run(referral.progress, 503, "Service Unavailable", monotonic())
+        return None
+    return call
 
 
 def _uri(text: str) -> Uri:

@@ -55,7 +55,7 @@ class LocalNetwork:
     def beside(self, peers: Collection[str]) -> str | None:
         """Our address in the family of these peers, where the first listener's is another.
 
-        A name counts as one of the first listener's family.
+        A name counts as one of the first listener's family: a phone looks names up before.
         """
         if self._beside is None or not peers:
             return None

@@ -12,14 +12,13 @@ from typing import Final
 import gevent
 from gevent.event import AsyncResult, Event
 
-from p2psip.errors import LocalError, RemoteError
-from p2psip.net.call import Call
+from p2psip.errors import RemoteError
+from p2psip.net.call import Call, followed
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.locator import destination
 from p2psip.net.phone_registration import PhoneRegistration
 from p2psip.net.ping import Ping
-from p2psip.net.port_pool import NoPortsError
 from p2psip.net.waiting import FinalAnswer, result_of
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
@@ -109,7 +108,7 @@ class OutsideRequests(ABC):
     def _follow(self, referral: Referral) -> Call: ...
 
     @abstractmethod
-    def _next_host(self, to: Address) -> str: ...
+    def _next_host(self, to: Uri) -> str: ...
 
     @abstractmethod
     def _contact_for(self, peer: str) -> Uri: ...
@@ -139,7 +138,7 @@ class OutsideRequests(ABC):
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
         to = destination(uri, self._home)
-        contact = self._reached_at(self._contact_for(self._next_host(to)))
+        contact = self._reached_at(self._contact_for(self._next_host(to.uri)))
         headers = [("Contact", Address(contact)), ("Accept", SDP)]
         request = self._request("OPTIONS", to, headers)
         question = FinalAnswer()
@@ -241,8 +240,8 @@ class OutsideRequests(ABC):
         on_notify: Callable[[str, bytes], object],
         timeout: float,
     ) -> Watch:
+        contact = self._reached_at(self._contact_for(self._next_host(to.uri)))
         watch, now = Watch(self._driver, on_notify), monotonic()
-        contact = self._reached_at(self._contact_for(self._next_host(to)))
         watch.subscription = Subscription(
             self._agents, watch, contact, event, now, keyring=self._keyring
         )
@@ -260,18 +259,12 @@ class OutsideRequests(ABC):
 
         contact = self._reached_at(self._contact_for(server.flow.remote[0]))
         referral = self._agents.referred(server, contact, allow, now)
-        try:
-            gevent.spawn(self._hand_over, self._follow(referral))
-        except (LocalError, NoPortsError) as error:
-            log.warning("a call that was asked for: %s", error)
-            referral.progress(503, "Service Unavailable", now)
+        gevent.spawn(self._hand_over, referral)
 
-    def _hand_over(self, call: Call) -> None:
-        try:
-            call.wait_answered()
-        except RemoteError:
-            return  # its sender is told
-        self.on_referred(call)
+    def _hand_over(self, referral: Referral) -> None:
+        call = followed(self._driver, self._follow, referral)
+        if call is not None:
+            self.on_referred(call)
 
     @property
     def _keyring(self) -> DigestClient | None:

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from p2psip.sip.message import METHODS, Request
+from p2psip.sip.message import Request
 from p2psip.stack.request_origin import origin
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.messages import InstantMessage, answer
-from p2psip.ua.request_validation import CALL_METHODS, SDP
+from p2psip.ua.request_validation import CALL_METHODS, RefusalError, refuse_method
 from p2psip.ua.ua import UserAgent
 
 # What a phone takes beyond calls.
@@ -56,9 +56,14 @@ class PhoneCore:
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a new request: §8.2."""
+        try:
+            self._sort(server, request, now)
+        except RefusalError as refusal:
+            server.reply(refusal.status, now, refusal.reason, refusal.headers)
+
+    def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
         agents = self._agents
         peer = agents.peer_of(request)
-        allow = ("Allow", agents.extensions.allow)
         if peer is not None and origin(request, server.flow) not in peer.places:
             server.reply(403, now)  # §26.1.4: overheard tags end no call
         elif agents.matches(request) or request.to.tag is not None:
@@ -70,14 +75,15 @@ class PhoneCore:
         elif request.method == "MESSAGE":
             answer(server, request, self._on_message, agents.extensions, now)
         elif request.method == "SUBSCRIBE":
+            agents.extensions.refuse_unknown(request)
             self._on_subscribe(server, now)
         elif request.method == "REFER":
+            agents.extensions.refuse_unknown(request)
             self._on_refer(server, now)
         elif request.method == "OPTIONS":
-            server.reply(200, now, headers=[allow, ("Accept", SDP)])  # §11.2
+            server.reply(200, now, headers=agents.extensions.abilities(request))  # §11.2
         else:
-            status = 405 if request.method in METHODS else 501  # §8.2.1, §21.5.2
-            server.reply(status, now, headers=[allow])
+            refuse_method(request, agents.extensions.allow)
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx, from its peer's place if it has a body: §13.3.1.4."""

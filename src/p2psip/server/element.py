@@ -29,11 +29,11 @@ from p2psip.stack.request_origin import Peer, origin
 from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL, WEB
-from p2psip.ua.request_validation import ALLOW, SDP, RefusalError, refuse_extensions, refuse_method
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.request_validation import ALLOW, RefusalError, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
 FOR_THE_HOOK: Final = ("INVITE", "MESSAGE")  # what `route` may take
-ALLOW_USER: Final = f"{ALLOW}, MESSAGE"
 
 Acceptor = Callable[[ServerHandle, float], None]
 
@@ -42,9 +42,11 @@ class DialogUser(Protocol):
     """The user agents of this element, as the element needs them.
 
     `bound(user, target, now)` gives them the connections by which a user has registered `target`.
+    `extensions` is what they can do.
     """
 
     bound: Callable[[Uri, Uri, float], Sequence[Flow]]
+    extensions: Extensions
 
     def matches(self, request: Request) -> bool:
         """Whether the request is within one of their dialogs: RFC 3261 §12.2.2."""
@@ -217,8 +219,8 @@ class SipElement:
         elif request.method == "REGISTER":
             self.registrar.on_register(server, request, now)
         elif request.method == "OPTIONS" and not request.uri.user:
-            refuse_extensions(request)
-            server.reply(200, now, headers=[("Allow", ALLOWED), ("Accept", SDP)])
+            abilities = self._agents.extensions.abilities(request, ALLOWED)
+            server.reply(200, now, headers=abilities)
         elif self._is_admitted(server, request, now):
             if self.ways.is_gruu(request.uri):
                 self._deliver_to_device(server, server.request, now)
@@ -266,8 +268,7 @@ class SipElement:
         elif acceptor is None:
             raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
-            refuse_extensions(request)
-            server.reply(200, now, headers=[("Allow", ALLOW_USER), ("Accept", SDP)])  # §11.2
+            server.reply(200, now, headers=self._agents.extensions.abilities(request))  # §11.2
         elif request.method in ALLOW.split(", "):
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:

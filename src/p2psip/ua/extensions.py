@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from p2psip.sip.grammar import split
 from p2psip.sip.message import Request, Response
-from p2psip.ua.request_validation import CALL_METHODS, RefusalError
+from p2psip.ua.request_validation import CALL_METHODS, SDP, RefusalError, refuse_extensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,15 @@ class Extensions:
 
     def refuse_unknown(self, request: Request) -> None:
         """Refuse a request that needs an extension we lack (§8.2.2.3): RefusalError with 420."""
-        lacking = [tag for tag in request.headers.all("Require") if tag not in self.options]
-        if lacking:  # RFC 3262 §3 [420-if-unwilling]
-            raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(lacking))])
+        refuse_extensions(request, self.options)  # RFC 3262 §3 [420-if-unwilling]
+
+    def abilities(self, options: Request, allow: str | None = None) -> list[tuple[str, object]]:
+        """The headers of the answer to an OPTIONS (§11.2).
+
+        `allow` is the value of Allow where that is not our own.  Raises RefusalError with 420.
+        """
+        self.refuse_unknown(options)
+        return [("Allow", allow or self.allow), ("Accept", SDP), *self.supported()]
 
     def info_package(self, info: Request) -> str | None:
         """The Info Package of an INFO, None for one of the old kind (RFC 6086 §4.2.2).

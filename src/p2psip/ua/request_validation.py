@@ -43,6 +43,7 @@ def refuse_extensions(request: Request, known: Collection[str] = ()) -> None:
     """
     required = [each for each in request.headers.all("Require") if each.lower() not in known]
     if required:
+        # §8.2.2.3 [420-for-unknown] [unknown-are-named]
         raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(required))])
 
 

@@ -29,28 +29,28 @@ BLOCK: Final = 64 * 1024  # bytes that are paid at once, so that few messages pa
 class GroupCache:
     """Keeps one group of at most `limit` bytes, paid from `account`; a `limit` of 0 keeps none.
 
-    `is_open` is true while messages are to be put in.
+    `is_open` is true while messages are to be put in; `octets` is what they take.
     """
 
-    __slots__ = ("_account", "_limit", "_octets", "_paid", "is_open", "messages")
+    __slots__ = ("_account", "_limit", "_paid", "is_open", "messages", "octets")
 
     def __init__(self, limit: int, account: Account) -> None:
         self._limit, self._account = limit, account
-        self._octets = self._paid = 0
+        self.octets = self._paid = 0
         self.is_open = False
         self.messages: list[tuple[int, int, bytes]] = []  # type, time in ms, payload
 
     def begin(self) -> None:
         """Forget the group: the next message is a key frame."""
         self.messages.clear()
-        self._octets, self.is_open = 0, self._limit > 0
+        self.octets, self.is_open = 0, self._limit > 0
 
     def put(self, type_id: int, timestamp: int, payload: bytes) -> None:
         """Take a message with its time in ms, or give up if the group becomes too long."""
         if not self.is_open:
             return
-        self._octets += len(payload) + KEEPING
-        if self._octets > self._paid and not self._pay():
+        self.octets += len(payload) + KEEPING
+        if self.octets > self._paid and not self._pay():
             self.drop()
             return
         self.messages.append((type_id, timestamp, payload))
@@ -62,14 +62,14 @@ class GroupCache:
         """Keep nothing until the next key frame, and give the memory back."""
         self.messages.clear()
         self._account.give(self._paid)
-        self._octets = self._paid = 0
+        self.octets = self._paid = 0
         self.is_open = False
 
     def _pay(self) -> bool:
         """Take memory for what is missing; False if there is none, or the group is too large."""
-        if self._octets > self._limit:
+        if self.octets > self._limit:
             return False
-        missing = min(max(self._octets, self._paid + BLOCK), self._limit) - self._paid
+        missing = min(max(self.octets, self._paid + BLOCK), self._limit) - self._paid
         try:
             self._account.take(missing)
         except RemoteError:  # a player without the group is better than no publisher

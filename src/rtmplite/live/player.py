@@ -49,10 +49,11 @@ class Player:
 
     Own design: `waiting` is the whole state.  It is true if the player joined late or fell behind,
     until there is a good place to start; `on_begun` is called when it gets the message there.
+    `grace` is how many bytes it was given at once when it joined, which do not make it slow.
     """
 
-    __slots__ = ("_live", "audio", "behind_since", "framing", "on_begun", "outlet", "paused",
-                 "video", "viewer", "waiting")  # fmt: skip
+    __slots__ = ("_live", "audio", "behind_since", "framing", "grace", "on_begun", "outlet",
+                 "paused", "video", "viewer", "waiting")  # fmt: skip
 
     def __init__(
         self, live: "LiveStream", outlet: Outlet, framing: Framing, viewer: Viewer | None
@@ -60,7 +61,7 @@ class Player:
         self._live, self.outlet, self.framing, self.viewer = live, outlet, framing, viewer
         self.audio = self.video = True
         self.waiting = live.has_begun
-        self.paused = False
+        self.paused, self.grace = False, 0
         self.behind_since: float | None = None
         self.on_begun: Callable[[float], None] | None = None
 
@@ -88,7 +89,9 @@ class Player:
     def keeps_up(self, patience: SlowConsumerPolicy, now: float) -> bool:
         """Whether a player whose socket is full gets the message; abort it if it is too slow."""
         size = self.outlet.output_size
-        if self.behind_since is None and size > patience.skip:
+        if size < patience.skip // 2:
+            self.grace = 0
+        if self.behind_since is None and size > patience.skip + self.grace:
             self.behind_since, self.waiting = now, True
             self._live.rearrange()
         late = self.behind_since is not None and now - self.behind_since > patience.seconds

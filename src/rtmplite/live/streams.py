@@ -208,6 +208,7 @@ class LiveStream:
         for message in self._group.messages:
             outlet.put(framing(*message))
         player.waiting &= self.starts_at is None
+        player.grace = self._group.octets
         self._players.append(player)
         self._changed(now)
         return player

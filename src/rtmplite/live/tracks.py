@@ -90,7 +90,7 @@ class Tracks:
         `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).  RemoteError if
         the account cannot pay for it.
         """
-        self.timestamp = timestamp
+        before, self.timestamp = self.timestamp, timestamp
         if type_id not in self.kinds:
             self.kinds.add(type_id)
             self._first[type_id] = payload[:PEEK]
@@ -102,6 +102,7 @@ class Tracks:
             weight = self._weigh_video(payload, now)
         else:
             weight, payload = self._unwrap(payload)
+            self.timestamp = before if weight is _ESSENTIAL else timestamp  # metadata has time 0
         if weight is _ESSENTIAL:
             self._keep(type_id, payload)
         elif weight is not _NOTHING:

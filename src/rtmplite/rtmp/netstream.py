@@ -137,7 +137,8 @@ class ServerStream:
         self._say_start()
         self._player = player = self.connection.join(live, self.id, self, now)
         if self.request.duration != TO_THE_END:
-            self._excerpt = player.framing = DurationLimit(player, self.request.duration)
+            limit = DurationLimit(player, self.request.duration, live.starts_at)
+            self._excerpt = player.framing = limit
             live.rearrange()
 
     @property

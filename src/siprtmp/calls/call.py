@@ -141,7 +141,11 @@ class AudioCall(CallRequests):
         if call.remote_sdp:
             theirs = SessionDescription.parse(call.remote_sdp)
             endpoint = self._endpoint = self._answering(endpoint, theirs, now)
-            self._local, plan = sdp_map.answer(theirs, names, endpoint)
+            try:
+                self._local, plan = sdp_map.answer(theirs, names, endpoint)
+            except RemoteError:
+                self.note_lack(theirs)
+                raise
             self._start(plan, now, early=True)
         else:
             endpoint = self._endpoint = self._offering(endpoint, now)
@@ -299,6 +303,7 @@ class AudioCall(CallRequests):
             return
         proven = self._ringing is None or self._up_at is not None or self.is_source_proven
         hosts = self._hosts(now)
+        self.leg.ways.takes_opus = self.user.takes_opus
         self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
         self.video.start(plan.video, now, hosts, early, proven)
         self.x_flv.start(plan.x_flv, now, hosts, early, proven)
@@ -336,6 +341,7 @@ class AudioCall(CallRequests):
             **({"video_sent": video.sent, "video_received": video.received} if video else {}),
         )
         self.facilities.calls.discard(self)
+        self.facilities.on_end(self, reason, now)
         self._close(now)
 
     def _close(self, now: float) -> None:

@@ -70,6 +70,8 @@ class CallMedia(ABC):
         leg = self.leg
         agreed = [codec.name for codec, _ in leg.plan.sending] if leg and leg.plan else []
         name = sound_name(sound_format)
+        if leg is not None and leg.ways.g711_rate:
+            name = f"{name} of another rate than 8 kHz"
         call_id = self.call.id if self.call is not None else "-"
         self.facilities.log.warning(
             "sound-unsuitable",
@@ -88,6 +90,11 @@ class CallMedia(ABC):
     def on_transcoding_phone(self, codec: str) -> None:
         """Log that the phone's sound is decoded and encoded again."""
         self.log_event("transcoding", codec=codec, to="aac")
+
+    @property
+    def transcodes(self) -> bool:
+        """Whether the sound of either side is decoded and encoded now."""
+        return self.leg is not None and bool(self.leg.ways.making)
 
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""
@@ -129,7 +136,8 @@ class CallMedia(ABC):
         media = self.facilities.media
         if media.host_for(peers) == media.media_host:
             return contact
-        here = self.facilities.agent.stack.contact(peer=next(iter(peers)))
+        transport = (contact.param("transport") or "udp").upper()
+        here = self.facilities.agent.stack.contact(None, transport, next(iter(peers)))
         return contact.replace(host=here.host, port=here.port)
 
     def _open(self, peers: Collection[str], now: float) -> Endpoint:
@@ -150,6 +158,11 @@ class CallMedia(ABC):
         host = self.facilities.media.host_for(peers)
         if sdp_map.is_acceptable(theirs, codec_names.everything(), host=host):
             return
+        self.note_lack(theirs)
+        raise RemoteError("Not Acceptable Here", 488)
+
+    def note_lack(self, theirs: SessionDescription) -> None:
+        """Log the codecs of an offer that the extra would add, where that is not installed."""
         if codecs := codec_names.lacking(theirs):
             call_id = self.call.id if self.call is not None else "-"
             self.facilities.log.warning(
@@ -158,7 +171,6 @@ class CallMedia(ABC):
                 codecs=",".join(codecs),
                 install=codec_names.EXTRA,
             )
-        raise RemoteError("Not Acceptable Here", 488)
 
     def _offering(self, endpoint: Endpoint, now: float) -> Endpoint:
         """Our endpoint with ports for all lines of an offer beside the sound: RFC 3264 §5.1."""

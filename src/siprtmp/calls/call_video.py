@@ -15,6 +15,7 @@ from p2psip.errors import LocalError
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from rtmplite.live.streams import LiveStream
+from siprtmp.calls.metadata import describe
 from siprtmp.media.h264_lines import VideoPlan, offered_parameters
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.video_leg import VideoLeg
@@ -33,12 +34,13 @@ FAST_UPDATE: Final = (
 class CallVideo:
     """Opens, starts and closes the video leg of a call, and speaks for it.
 
-    `leg` is None for a call without pictures.
+    `leg` is None for a call without pictures, `described` is the stream of what the phone sends.
     """
 
     def __init__(self, call: "AudioCall") -> None:
         self._call = call
         self.leg: VideoLeg | None = None
+        self.described: LiveStream | None = None
         self._is_refused = False  # the request of RFC 5168
 
     def offered_at(self, endpoint: Endpoint, peers: Collection[str], now: float) -> Endpoint:
@@ -116,6 +118,11 @@ class CallVideo:
     def on_key_frame_wanted(self) -> None:
         """Ask the publisher: RFC 5104 §3.5.1."""
         self._call.user.on_key_frame_wanted()
+
+    def on_picture_size(self, now: float) -> None:
+        """Tell the players, if their stream has begun without it: FLV 10.1 §E.5."""
+        if self.described is not None and self.described.publishing:
+            describe(self.described, self._call, now)
 
     def hears(self, host: str) -> bool:
         """Whether the phone's sound comes from this host, and so its pictures may go there."""

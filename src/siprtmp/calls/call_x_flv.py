@@ -101,3 +101,6 @@ class CallXFlv:
         """Note a sign of life."""
         if self._call.leg is not None:
             self._call.leg.alive(now)
+
+    def on_picture_size(self, now: float) -> None:
+        """Do nothing, since the metadata of the publisher come through.  FLV 10.1 §E.5."""

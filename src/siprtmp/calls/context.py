@@ -108,6 +108,7 @@ class CallUser(Protocol):
 
     log_id: str
     sound_header: SoundHeader  # of its publisher
+    takes_opus: bool  # by Enhanced RTMP
 
     @property
     def host(self) -> str:
@@ -191,6 +192,7 @@ class CallContext:
     tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)
     trunks: Trunks = field(default_factory=Trunks)
+    on_end: "Callable[[AudioCall, str, float], None]" = lambda call, reason, now: None
     messages: Messages = field(init=False)
 
     def __post_init__(self) -> None:

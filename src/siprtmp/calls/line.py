@@ -90,7 +90,7 @@ class Line(LineRequests):
         self._transfer: TransferredCall | None = None
         self._publisher: ServerStream | None = None
         self._group = PictureGroup()
-        self.sound_header = SoundHeader()
+        self.sound_header, self.takes_opus = SoundHeader(), True  # if it names it
 
     # -- registering --------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class Line(LineRequests):
         call = AudioCall(self, self.facilities)
         self._call, self.state = call, State.INVITING
         try:
-            to = self._destination(args[0] if args else None)
+            to = self._destination(args[0] if args else None, telephones=True)
             call.dial(
                 to,
                 self.account.address,
@@ -208,14 +208,14 @@ class Line(LineRequests):
         names = tuple(arg for arg in args if isinstance(arg, str))
         return bool(names), codec_names.known(names)
 
-    def _destination(self, dest: Value) -> Address:
+    def _destination(self, dest: Value, *, telephones: bool = False) -> Address:
         text = dest.strip() if isinstance(dest, str) else ""
         if not text:
             raise RemoteError("Bad destination")
         if "<" not in text and ":" not in text.partition("@")[0]:
             text = f"sip:{text}"
         address = Address.parse(text)
-        if address.uri.scheme == "tel":
+        if address.uri.scheme == "tel" and telephones:
             return address
         if address.uri.scheme not in ("sip", "sips"):
             raise RemoteError("Unsupported URI Scheme", 416)

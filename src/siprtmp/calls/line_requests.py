@@ -51,7 +51,7 @@ class LineRequests(ABC):
     state: State
 
     @abstractmethod
-    def _destination(self, dest: Value) -> Address: ...
+    def _destination(self, dest: Value, *, telephones: bool = False) -> Address: ...
 
     @abstractmethod
     def on_call_up(self, plan: MediaPlan, now: float) -> None:

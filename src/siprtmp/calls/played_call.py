@@ -15,11 +15,10 @@ from p2psip.stack.stack import ServerHandle
 from rtmplite.flv.tag import TagType
 from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Library, Recording
-from siprtmp.calls import failures
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.clientless import Clientless
 from siprtmp.calls.context import CallContext, Waker
-from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import MediaPlan
 
 PLAYED: Final = "file played"
@@ -101,7 +100,7 @@ class PlayedCall(Clientless):
 
     def _answer(self, now: float) -> None:
         try:
-            self._call.answer(sdp_map.STOCK_TOOLS, now, early=self._is_early)
+            self._call.answer(codec_names.answered(), now, early=self._is_early)
         except RemoteError as error:
             self._refuse(error.status, error.reason, now)
         else:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from p2psip.errors import LocalError
-from p2psip.rtp.session import Statistics
 from p2psip.server.domains import Aor
 from p2psip.server.registrar import Binding, Registrar
 from p2psip.transaction.flow import Flow
@@ -21,6 +20,7 @@ from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
+from siprtmp.calls import quality
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.toll_guard import ThroughCall
 from siprtmp.calls.trunks import Trunk
@@ -132,9 +132,7 @@ def _nothing(*what: object) -> None:
 
 
 def _call(call: AudioCall, now: float) -> Row:
-    origin, leg, plan = call.origin, call.leg, call.plan
-    statistics = leg.statistics if leg is not None else None
-    up_at = call.up_at
+    origin, up_at = call.origin, call.up_at
     return {
         "id": call.call.id if call.call is not None else "",
         "state": "ringing" if up_at is None else "up",
@@ -145,20 +143,8 @@ def _call(call: AudioCall, now: float) -> Row:
         "source": origin.source if origin else "",
         "rtmp": call.user.log_id,
         "trunk": call.way.trunk_name if call.way is not None else None,
-        "codec": plan.codec.name if plan is not None else None,
-        "sent": leg.sent if leg is not None else 0,
-        "received": leg.received if leg is not None else 0,
-        **_pictures(call),
-        **(_losses(statistics) if statistics is not None else {}),
+        **quality.figures_of(call),
     }
-
-
-def _pictures(call: AudioCall) -> Row:
-    """The packets of H.264 each way, for a call that has agreed on pictures."""
-    video = call.video.leg
-    if video is None or video.plan is None:
-        return {}
-    return {"video": "h264", "video_sent": video.sent, "video_received": video.received}
 
 
 def _through(call: ThroughCall, now: float) -> Row:
@@ -173,21 +159,6 @@ def _through(call: ThroughCall, now: float) -> Row:
         "rtmp": None,
         "codec": None,
     }
-
-
-def _losses(seen: Statistics) -> Row:
-    """Packets lost, in percent of those sent; ours as the phone reports them: RFC 3550 §6.4.1."""
-    return {
-        "lost_from_phone": _percent(seen.lost, seen.packets_received + seen.lost),
-        "lost_to_phone": _percent(seen.remote_lost, seen.packets_sent),
-        "jitter_ms": round(seen.jitter_ms, 1),
-        "round_trip_ms": round(seen.rtt * 1000, 1) if seen.rtt is not None else None,
-    }
-
-
-def _percent(lost: int, of: int) -> float | None:
-    """The share in percent, None where nothing was sent; duplicates do not count as gain."""
-    return round(100 * min(max(lost, 0) / of, 1.0), 2) if of > 0 else None
 
 
 def _trunk(trunk: Trunk, calls: Iterable[AudioCall]) -> Row:

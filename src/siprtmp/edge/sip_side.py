@@ -33,6 +33,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
+from siprtmp.calls import quality
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
@@ -48,7 +49,7 @@ from siprtmp.edge.stun_side import StunSide
 from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import Settings, is_loopback
+from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback
 from siprtmp.operation.logs import Log
 
 FEW = 100  # transactions, as of phones that register again
@@ -70,13 +71,13 @@ class SipSide:
         registry: Registry,
     ) -> None:
         self._settings, self._admission, self._log = settings, admission, log
-        if settings.ws is not None and not websocket.AVAILABLE:
+        if settings.ws and not websocket.AVAILABLE:
             raise ConfigError("--ws needs wsproto: pip install 'siprtmp[web]'")
         self._contexts = _contexts(settings)
-        sips, ws = ([each] if each is not None else [] for each in (settings.sips, settings.ws))
         first, *also = settings.sip
-        ports = SipPorts(*first, also=also, sips=sips, ws=ws)
-        beside = also[0][0] if also else None
+        ports = SipPorts(*first, also=also, sips=settings.sips, ws=settings.ws)
+        hosts = (host for _, (host, _) in settings.listening(SIP_LISTENERS))
+        beside = next((each for each in hosts if (":" in each) != (":" in first[0])), None)
         network = LocalNetwork(ports.address[0], settings.external_ip, beside)
         stack = _make_stack(settings, ports, network)
         self.stack = stack
@@ -100,18 +101,7 @@ class SipSide:
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.rooms = RoomApplication(self, settings.room, registry)
-        self.endpoint = SipElement(
-            stack,
-            self.agent,
-            self.registrar,
-            self.proxy,
-            self._domains,
-            route=self._route,
-            verifier=verifier,
-            vouches=self._is_caller,
-            nat=settings.nat,
-            judge=self.tolls,
-        )
+        self.endpoint = self._make_element(verifier)
         self._whence = Whence(self.lines.host)
         if verifier is not None:
             verifier.whence = self._whence
@@ -143,6 +133,20 @@ class SipSide:
             store=self._location,
             nat=self._settings.nat,
             tell=location.contact,
+        )
+
+    def _make_element(self, verifier: DigestServer | None) -> SipElement:
+        return SipElement(
+            self.stack,
+            self.agent,
+            self.registrar,
+            self.proxy,
+            self._domains,
+            route=self._route,
+            verifier=verifier,
+            vouches=self._is_caller,
+            nat=self._settings.nat,
+            judge=self.tolls,
         )
 
     # -- SipHome and CallHome -----------------------------------------------------------
@@ -222,6 +226,8 @@ class SipSide:
         counters = self.stack.counters
         return {
             "calls": len(self.facilities.calls),
+            "calls_transcoding": sum(call.transcodes for call in self.facilities.calls),
+            **quality.summary(self.facilities.calls),
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
@@ -363,7 +369,7 @@ def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> S
 
 def _contexts(settings: Settings) -> TlsContexts | None:
     """The settings of TLS, None without it.  Raises ConfigError."""
-    if settings.sips is None and (settings.ws is None or settings.tls_cert is None):
+    if not settings.sips and (not settings.ws or settings.tls_cert is None):
         return None
     try:
         client = client_context(settings.ca, insecure=settings.insecure)

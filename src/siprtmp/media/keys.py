@@ -6,7 +6,6 @@ A sans-I/O machine.  Keys go in the stream of the sound, which is left out meanw
 hears the tone as well would count it twice.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
@@ -23,8 +22,11 @@ CLOCK_RATE: Final = 8000  # of the only format that is offered: see `sdp_map.DTM
 SECONDS: Final = 0.1  # of a key; Own design: twice what a receiver of tones needs
 
 
-class EventPath(ABC):
-    """The part of a leg that sends telephone events, and leaves out sound: RFC 4733 §2.5.1.2."""
+class EventPath:
+    """The part of a leg that sends telephone events, and leaves out sound: RFC 4733 §2.5.1.2.
+
+    It also decides whether anything may be sent: see `Consent`.
+    """
 
     _session: RtpSession | None
     _plan: AudioPlan | None
@@ -34,9 +36,7 @@ class EventPath(ABC):
     _origin: int
     _started: float
     _mutes: frozenset[object] = frozenset()
-
-    @abstractmethod
-    def _heed_consent(self) -> None: ...
+    _sends = False  # whether sound is sent without further questions
 
     def mute(self, asker: object, on: bool) -> None:
         """Leave out the publisher's sound while any asker wants it.  RFC 4733 §2.5.1.2."""
@@ -57,9 +57,21 @@ class EventPath(ABC):
         number = plan.media.telephone_event if plan is not None else None
         if plan is None or session is None or number is None or self._closed:
             return
-        if plan.media.sends and (self._consent.is_open or self._consent.spend(len(payload), now)):
+        if self._may_send and (self._consent.is_open or self._consent.spend(len(payload), now)):
             # RFC 4733 §2.5.1.2 [same-base-as-audio]
             self._wire.send_rtp(session.send_about(number, payload, timestamp, marker, now))
+
+    @property
+    def _may_send(self) -> bool:
+        """Whether the phone takes media, and packets get through to it: RFC 3264 §5.1."""
+        return self._plan is not None and self._plan.media.sends and self._wire.is_ready
+
+    def _heed_consent(self) -> None:
+        self._sends = self._may_send and self._consent.is_open and not self._mutes
+
+    def _tries(self, octets: int, now: float) -> bool:
+        """Whether to send a packet to a third party that has sent none: see `Consent`."""
+        return self._may_send and not self._mutes and self._consent.spend(octets, now)
 
 
 class Keys:

@@ -2,9 +2,8 @@
 
 Implements RFC 3550 §6.4 by way of `RtpSession`, between FLV 10.1 §E.4.2.1 tags and RTP.
 
-A sans-I/O machine: it takes datagrams and tags, and calls back with datagrams and tags.  This is
-the hot path of a call: for each packet it unpacks one header, looks into one table and makes one
-tag, or the reverse.
+A sans-I/O machine for datagrams and tags.  This is the hot path of a call: for each packet it
+unpacks one header, looks into one table and makes one tag, or the reverse.
 """
 
 from collections.abc import Callable, Collection
@@ -17,12 +16,12 @@ from siprtmp.media.keys import EventPath
 from siprtmp.media.leg_interfaces import Listener, ToPhone, ToRtmp, Transcoding, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sound_ways import SoundWays
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
-ANSWER_SECONDS: Final = 30.0  # s for a phone to answer: before Timer F ends the call for 408
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
@@ -32,11 +31,11 @@ OnEvent = Callable[[int, bytes, float], None]
 class Leg(EventPath):
     """One call's media, from the first SDP to the end.
 
-    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
-    has it; `wake` is called when `deadline` becomes earlier between events.  `transcode` makes a
-    translation for a publisher whose codec the phone does not have.  `on_tag` is called with each
-    piece of sound from the phone (type, RTMP time in ms, tag body, now); its user sets it
-    directly, to save a call for each packet.  `on_event` takes telephone events: see `keys`.
+    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession` has it;
+    `wake` is called when `deadline` becomes earlier between events; `transcode` is for `SoundWays`.
+    `on_tag` is called with each piece of sound from the phone (type, RTMP time in ms, tag body,
+    now); its user sets it directly, to save a call for each packet.  `on_event` takes telephone
+    events: see `keys`.
     """
 
     def __init__(
@@ -58,13 +57,9 @@ class Leg(EventPath):
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self.on_event: OnEvent = lambda timestamp, payload, now: None
         self._random, self.cname, self._wallclock = random, cname, wallclock
-        self._timeout = media_timeout
-        self._patience = min(media_timeout / 2, ANSWER_SECONDS)
-        self._started = self._heard = now
+        self._started, self._watch = now, SilenceWatch(media_timeout, now)
         self.timeline = Timeline(now)
         self._consent = Consent()
-        self._silence_at: float | None = None  # when to check whether the phone shows life
-        self._asked = False
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
@@ -121,7 +116,7 @@ class Leg(EventPath):
         self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
         self.alive(now)
         if not early:
-            self._silence_at = now + self._timeout - self._patience
+            self._watch.begin(now)
         self._wire.hosts, self._wire.rtcp_mux = hosts, media.rtcp_mux
         # RFC 3264 §8.3.1 [follows-at-once]
         self._wire.remote = media.remote  # last: setting it delivers the packets that waited
@@ -179,15 +174,19 @@ class Leg(EventPath):
             return
         to_phone = self._to_phone
         if payload[0] >> 4 != self._to_phone_format or to_phone is None:
-            to_phone = self._choose(plan, payload[0] >> 4, now)
+            to_phone = self._choose(plan, payload, now)
             if to_phone is None:
                 self.unsuitable += 1
                 return
         try:
             packets = to_phone.convert(payload, timestamp)
-        except UnsuitableError:
+        except UnsuitableError as error:
             self.unsuitable += 1
-            if self.transcodes:
+            if self.ways.learns(error):
+                self._to_phone, self._to_phone_format = None, -1
+                self._pacer.clear()
+                self._hold_back(False)
+            elif to_phone.making:
                 self._say_unsuitable(payload[0] >> 4)
             return
         if packets:
@@ -203,21 +202,18 @@ class Leg(EventPath):
         if self._to_phone is not None:
             self._pace(self._to_phone.codec.clock_rate, self._to_phone.flush(), now)
         self._to_phone, self._to_phone_format, self._draining = None, -1, True
+        self.ways.publish_ended()
         self._finish(now)
-
-    @property
-    def transcodes(self) -> bool:
-        """Whether the publisher's codec is not that of the phone: FLV 10.1 §E.4.2.1."""
-        return self._to_phone is not None and self._to_phone.transcodes
 
     def _say_unsuitable(self, sound_format: int) -> None:
         if sound_format != self._unsuitable_format:
             self._unsuitable_format = sound_format
             self._listener.on_unsuitable(sound_format)
 
-    def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> ToPhone | None:
+    def _choose(self, plan: AudioPlan, tag: bytes, now: float) -> ToPhone | None:
         """Choose the translation for a publisher's codec, for use until the codec changes."""
-        chosen = self.ways.to_phone(plan, sound_format, self._to_phone)
+        sound_format = tag[0] >> 4
+        chosen = self.ways.to_phone(plan, tag, self._to_phone)
         if chosen is None:
             self._say_unsuitable(sound_format)
             return None
@@ -233,7 +229,7 @@ class Leg(EventPath):
             # RTP time continues where a first publisher, or codec, would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
         self._to_phone_format = sound_format
-        if to_phone.transcodes:
+        if to_phone.making:
             self._listener.on_transcoding(sound_format, codec.name)
         return to_phone
 
@@ -269,12 +265,6 @@ class Leg(EventPath):
         self._wire.send_rtp(session.send(self._to_phone_type, payload, ticks, marker, now))
         self.sent += 1
 
-    def _tries(self, octets: int, now: float) -> bool:
-        """Whether to send a packet to a third party that has sent none: see `Consent`."""
-        plan = None if self._mutes else self._plan
-        may_send = plan is not None and plan.media.sends and self._wire.is_ready
-        return may_send and self._consent.spend(octets, now)
-
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:
             self._holding = hold
@@ -295,7 +285,7 @@ class Leg(EventPath):
         header = session.received_rtp(data, now)
         if header is None:
             return
-        self._heard = now
+        self._watch.heard = now
         if not self._consent.is_heard:
             self._welcome(now)
         payload_type, _, sequence, timestamp, ssrc, start, end = header
@@ -322,17 +312,13 @@ class Leg(EventPath):
 
     def alive(self, now: float) -> None:
         """Take a sign of life.  Own design: RTP, RTCP, or an answer to a SIP request."""
-        self._heard, self._asked = max(now, self._heard), False
+        self._watch.alive(now)
 
     def _welcome(self, now: float) -> None:
         """Send media from now on, since the peer has sent some: see `Consent`."""
         if not self._consent.is_heard:
             self._consent.hear(now)
             self._heed_consent()
-
-    def _heed_consent(self) -> None:
-        may_send = self._plan is not None and self._plan.media.sends and not self._mutes
-        self._sends = may_send and self._consent.is_open and self._wire.is_ready
 
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
@@ -351,7 +337,7 @@ class Leg(EventPath):
             to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
             assert self._session is not None
             self.timeline.lead(self._session.reception, to_rtmp.clock)
-            if to_rtmp.transcodes:
+            if to_rtmp.making:
                 self._listener.on_transcoding_phone(codec.name)
         arrival = int((now - self._started) * 1000)
         for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
@@ -365,7 +351,7 @@ class Leg(EventPath):
         if self._closed or self._session is None:
             return None
         order, reports = self._order.deadline, self._session.deadline
-        times = self._pacer.deadline, order, reports, self._silence_at
+        times = self._pacer.deadline, order, reports, self._watch.deadline
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -388,23 +374,9 @@ class Leg(EventPath):
             for report in self._session.tick(now):
                 if self._consent.is_open:
                     self._wire.send_rtcp(report)
-        if self._silence_at is not None and self._silence_at <= now:
-            self._check_silence(now)
-
-    def _check_silence(self, now: float) -> None:
-        """Have a silent phone asked, and end the call of a phone that does not answer.
-
-        What we send is no sign of its life.
-        """
-        end_at = self._heard + self._timeout
-        ask_at = end_at - self._patience
-        if ask_at > now:
-            self._asked, self._silence_at = False, ask_at
-        elif not self._asked:  # also after a stall beyond the end
-            self._asked, self._silence_at = True, max(end_at, now + self._patience)
-            self._listener.on_quiet(now)
-        elif end_at > now:
-            self._silence_at = end_at
-        else:
-            self._silence_at = None
-            self._listener.on_silence(now)
+        if self._watch.deadline is not None and self._watch.deadline <= now:
+            seen = self._watch.check(now)
+            if seen is Silence.QUIET:
+                self._listener.on_quiet(now)
+            elif seen is Silence.DEAD:
+                self._listener.on_silence(now)

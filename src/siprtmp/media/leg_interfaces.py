@@ -65,7 +65,10 @@ class ToPhone(Protocol):
     """A translation of a publisher's tags into the payloads of one codec."""
 
     codec: AudioCodec
-    transcodes: bool
+
+    @property
+    def making(self) -> str:
+        """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
 
     @property
     def packet_seconds(self) -> float:
@@ -82,8 +85,11 @@ class ToRtmp(Protocol):
     """A translation of a phone's payloads into tags."""
 
     codec: AudioCodec
-    transcodes: bool
     clock: MediaClock
+
+    @property
+    def making(self) -> str:
+        """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
 
     @property
     def sound(self) -> tuple[int, int]:
@@ -102,10 +108,13 @@ class Transcoding(Protocol):
     def can_send(self, codec: AudioCodec) -> bool:
         """Whether any sound can be made into this codec."""
 
-    def to_phone(self, codec: AudioCodec, ptime: int, fmtp: str, header: SoundHeader) -> ToPhone:
+    def to_phone(
+        self, codec: AudioCodec, ptime: int, fmtp: str, header: SoundHeader, g711_rate: int
+    ) -> ToPhone:
         """A translation into a codec, in packets of up to `ptime` ms: RFC 8866 §6.5.
 
-        `fmtp` is what the phone says of it (RFC 8866 §6.15), `header` that of the publisher.
+        `fmtp` is what the phone says of it (RFC 8866 §6.15), `header` that of the publisher, and
+        `g711_rate` the real rate of its G.711, 0 for the usual one.
         """
 
     def to_rtmp(self, codec: AudioCodec) -> ToRtmp:
@@ -126,6 +135,9 @@ class VideoListener(Protocol):
 
     def on_key_frame_wanted(self) -> None:
         """Ask the publisher for a key frame, since the phone has: RFC 5104 §3.5.1."""
+
+    def on_picture_size(self, now: float) -> None:
+        """Note that the size of the phone's pictures is known, or another: RFC 6184 §8.1."""
 
     def hears(self, host: str) -> bool:
         """Whether the phone's sound has come from this host."""

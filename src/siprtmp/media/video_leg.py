@@ -31,7 +31,7 @@ from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
 VIDEO: Final = 9  # the message type of video: RTMP 1.0 §7.1.4
 MAX_OCTETS: Final = 1200  # of a payload: with all headers less than any network carries
 EARLY: Final = 0.02  # s before its time that a picture may leave
-ASK_SECONDS: Final = 1.0  # between two requests for a key frame by SIP
+ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
 MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key frame
@@ -77,12 +77,18 @@ class VideoLeg:
         self._pacer: Pacer[tuple[bool, list[Packet]]] = Pacer(EARLY)
         self._unpacker, self._assembler = H264Unpacker(), PictureAssembler()
         self._to_rtmp: H264ToFlv | None = None
+        self._size: tuple[int, int] | None = None  # as told
         self._ask_at: float | None = None  # when to ask for a key frame by SIP
         self._shown = 0  # the RTP time of the last picture to the phone, without its offset
         self._repeats, self._repeat_at = False, now  # whether to, and not before
         self._holding = self._skipping = self._closed = False
         self._reason = ""
         self.sent = self.received = self.unsuitable = self.wanted = 0
+
+    @property
+    def freezes(self) -> int:
+        """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
+        return self._to_rtmp.freezes if self._to_rtmp is not None else 0
 
     # -- set-up -------------------------------------------------------------------------
 
@@ -315,7 +321,11 @@ class VideoLeg:
                 # RFC 3550 §6.4.1 [sound-and-picture-together]
                 moment = receiver.time_of(picture.timestamp)
                 shown = timeline.at(moment, came) if moment is not None else None
-                for time, tag in to_rtmp.convert(picture, int(timeline.arrival(came)), shown):
+                tags = to_rtmp.convert(picture, int(timeline.arrival(came)), shown)
+                if tags and to_rtmp.size != self._size:
+                    self._size = to_rtmp.size
+                    self._listener.on_picture_size(now)
+                for time, tag in tags:
                     self.on_tag(VIDEO, time, tag, now)
                 if to_rtmp.wants_key_frame:
                     self._damaged(now)

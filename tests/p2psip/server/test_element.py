@@ -44,12 +44,14 @@ def test_options_to_us_is_answered():
     assert finals(sent) == [200]
     assert "REGISTER" in answer_to(sent).headers.get("Allow")
     assert answer_to(sent).headers.get("Accept") == "application/sdp"
+    assert "timer" in answer_to(sent).headers.all("Supported")
 
 
 def test_options_with_an_extension_we_lack():
-    """Covers RFC 3261 §8.2.2.3."""
-    sent = Home().hear(request("OPTIONS", "sip:home", OUTSIDER, ("Require", "100rel")))
-    assert finals(sent) == [420] and answer_to(sent).headers.get("Unsupported") == "100rel"
+    """Covers RFC 3261 §8.2.2.3 [420-for-unknown] [unknown-are-named]."""
+    asking = request("OPTIONS", "sip:home", OUTSIDER, ("Require", "100rel, nothing"))
+    sent = Home().hear(asking)
+    assert finals(sent) == [420] and answer_to(sent).headers.get("Unsupported") == "nothing"
 
 
 def test_a_dialog_nobody_knows_is_gone():
@@ -118,7 +120,8 @@ def test_what_is_no_call_is_answered_for_a_user_in_this_process(method, status):
     home = Home(route=lambda asked: print if asked.uri.user == "bob" else None)
     [(response, *_)] = home.hear(request(method, f"sip:bob@{HOME};line=1", OUTSIDER))
     assert response.status == status and "INVITE" in response.headers.get("Allow")
-    asking = request(method, "sip:bob@home", OUTSIDER, ("Require", "100rel"), call="2")
+    assert ("timer" in response.headers.all("Supported")) is (method == "OPTIONS")
+    asking = request(method, "sip:bob@home", OUTSIDER, ("Require", "nothing"), call="2")
     assert finals(home.hear(asking)) == [420 if method == "OPTIONS" else 405]
     assert finals(home.hear(request(method, "sip:zoe@home", OUTSIDER, call="3"))) == [480]
 

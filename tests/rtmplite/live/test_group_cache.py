@@ -3,6 +3,7 @@
 from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen, theatre
 
 from rtmplite.limits.memory_budget import MemoryBudget
+from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.framing import ChunkFraming
 
@@ -70,3 +71,35 @@ def test_a_group_ends_with_its_publication():
     live.write(9, 500, KEY, 1.0)
     live.begin(2.0)
     assert live.starts_at is None and registry.budget.used == 0
+
+
+def test_a_group_makes_no_player_slow():
+    """Own design: it takes a while on a slow path, and what follows is not skipped for it."""
+    _, live, _ = theatre(players=0)
+    live.write(9, 0, KEY + bytes(1900), 0.0)
+    late = Screen()
+    late.stuck = True
+    late.player = live.join(late, ChunkFraming(1), None, 0.0)
+    assert late.output_size > SLOW.skip
+    live.write(9, 40, INTER, 0.0)
+    assert [at for _, at, _ in late.read()] == [0, 40] and not late.player.waiting
+    late.output_size = 1
+    live.write(9, 80, INTER, 0.0)  # it has caught up: from now on it is as any other
+    late.output_size = SLOW.skip + 100
+    live.write(9, 120, INTER, 0.0)
+    assert late.player.waiting and [at for _, at, _ in late.read()] == [80]
+
+
+def test_the_duration_of_a_player_counts_from_its_first_picture():
+    """Covers RTMP 1.0 §7.2.2.1: the pictures before it came are part of it."""
+    _, live, _ = theatre(players=0)
+    for at, body in ((0, KEY), (40, INTER), (80, INTER)):
+        live.write(9, at, body, 0.0)
+    late = Screen()
+    late.player = live.join(late, ChunkFraming(1), None, 0.0)
+    limit = late.player.framing = DurationLimit(late.player, 100, live.starts_at)
+    live.rearrange()
+    live.write(9, 100, INTER, 0.0)
+    assert not limit.is_over
+    live.write(9, 120, INTER, 0.0)
+    assert limit.is_over

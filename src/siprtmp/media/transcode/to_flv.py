@@ -33,7 +33,6 @@ FRAME_HEAD: Final = b"\xaf\x01"
 class TranscodedToFlv:
     """Turns one phone's audio into tags of AAC: FLV 10.1 §E.4.2.1.  Used like `RtpToFlv`."""
 
-    transcodes = True
     sound = AAC, RATE
 
     def __init__(self, codec: AudioCodec) -> None:
@@ -44,6 +43,11 @@ class TranscodedToFlv:
         self._made = 0  # and to the encoder
         self._last_ms = 0
         self._use(codec)
+
+    @property
+    def making(self) -> str:
+        """The phone's codec and the players': FLV 10.1 §E.4.2.1."""
+        return f"{self.codec.name} > aac"
 
     def _use(self, codec: AudioCodec) -> None:
         self.codec = codec

@@ -8,10 +8,11 @@ publisher's time is a gap in that of RTP, and clocks that drift apart are set ri
 
 from array import array
 
-from siprtmp.media.transcode.decoder import AudioDecoder, UndecodableError
+from siprtmp.media.transcode.decoder import G711_DECODERS, AudioDecoder, UndecodableError
 from siprtmp.media.transcode.encoder import encoder
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.real_rate import G711_RATE, RealRate
 from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.translate.timebase import SampleClock
 
@@ -20,18 +21,22 @@ class TranscodedToRtp:
     """Makes the audio of one publisher into packets for one phone: RFC 3551 §4.2.
 
     It is used like `FlvToRtp`.  `fmtp` is what the phone says of the codec; `header` is the
-    publisher's, and kept up to date.
+    publisher's, and kept up to date; `g711_rate` the real rate of its G.711, 0 if not yet known.
     """
 
-    transcodes = True
-
     def __init__(
-        self, codec: AudioCodec, ptime: int, fmtp: str = "", header: SoundHeader | None = None
+        self,
+        codec: AudioCodec,
+        ptime: int,
+        fmtp: str = "",
+        header: SoundHeader | None = None,
+        g711_rate: int = 0,
     ) -> None:
         self.codec = codec
-        self._decoder = AudioDecoder(codec.sample_rate)
+        self._decoder = AudioDecoder(codec.sample_rate, g711_rate or G711_RATE)
         self._encoder = encoder(codec, ptime, fmtp)
-        self._clock = SampleClock(codec.sample_rate)
+        self._clock = SampleClock(codec.sample_rate, None if g711_rate else self._surplus)
+        self._real_rate = RealRate(codec.sample_rate)
         self._samples_per_tick = codec.sample_rate // codec.clock_rate
         self._rest = array("h")  # short of a packet
         self._marker = True
@@ -45,14 +50,15 @@ class TranscodedToRtp:
         return self._encoder.samples / self._encoder.parts / self.codec.sample_rate
 
     @property
-    def source(self) -> str:
-        """The codec of the publisher, as ffmpeg names it: FLV 10.1 §E.4.2.1."""
-        return self._decoder.codec
+    def making(self) -> str:
+        """The publisher's codec, as ffmpeg names it, and the phone's: FLV 10.1 §E.4.2.1."""
+        return f"{self._decoder.codec or 'unknown'} > {self.codec.name}"
 
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
         """The packets that are complete with this tag body of RTMP time `timestamp` (ms).
 
-        FLV 10.1 §E.4.2.1.  None for a header.  Raises UnsuitableError for what cannot be decoded.
+        FLV 10.1 §E.4.2.1.  None for a header.  Raises UnsuitableError for what cannot be decoded,
+        and OtherRateError for G.711 that is not of the rate in use.
         """
         try:
             samples = self._decoder.decode(tag)
@@ -75,6 +81,10 @@ class TranscodedToRtp:
             return []
         rest, self._rest = self._rest, array("h")
         return self._packets(rest + _silence(self._encoder.samples - len(rest)))
+
+    def _surplus(self, timestamp: int, position: int) -> None:
+        if self._decoder.codec in G711_DECODERS:
+            self._real_rate.mark(timestamp, position)
 
     def _skip(self, timestamp: int) -> list[Packet]:
         """Skip a gap in the publisher's time; a partial packet before it is filled up and sent."""

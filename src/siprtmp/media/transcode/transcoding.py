@@ -18,10 +18,10 @@ class AvTranscoding:
         return can_encode(codec)
 
     def to_phone(
-        self, codec: AudioCodec, ptime: int, fmtp: str, header: SoundHeader
+        self, codec: AudioCodec, ptime: int, fmtp: str, header: SoundHeader, g711_rate: int
     ) -> TranscodedToRtp:
         """A translation into a codec, in packets of up to `ptime` ms: RFC 8866 §6.5."""
-        return TranscodedToRtp(codec, ptime, fmtp, header)
+        return TranscodedToRtp(codec, ptime, fmtp, header, g711_rate)
 
     def to_rtmp(self, codec: AudioCodec) -> TranscodedToFlv:
         """A translation of a phone's codec into one that players have: FLV 10.1 §E.4.2.1."""

@@ -37,6 +37,7 @@ class H264ToFlv:
     def __init__(self, sprop_units: Sequence[bytes] = ()) -> None:
         self.wants_key_frame = False
         self._frozen = True
+        self.freezes = 0  # how often a lost picture has stopped the others
         self._sets = ParameterSets()
         self._sets.learn(sprop_units)
         self._config: AvcConfig | None = None  # as last sent
@@ -67,6 +68,7 @@ class H264ToFlv:
         if len(slices) < len(units):
             sets.learn(units)
         if picture.damaged:
+            self.freezes += not self._frozen
             self._frozen = self.wants_key_frame = True
         elif not slices:
             return []

@@ -18,7 +18,7 @@ Tag = tuple[int, bytes]  # RTMP time (ms), tag body
 class RtpToFlv:
     """Turns one phone's audio into tags: FLV 10.1 §E.4.2.1."""
 
-    transcodes = False
+    making = ""  # it passes
 
     def __init__(self, codec: AudioCodec) -> None:
         self.clock = MediaClock(codec.clock_rate)

@@ -35,7 +35,8 @@ def test_a_tone_survives(kind, codec):
     decode = g711.decode_ulaw if codec is PCMU else g711.decode_alaw
     decibels, hz = snr(decode(b"".join(packet.payload for packet in packets)))
     assert decibels > 20 and abs(hz - HZ) <= 1
-    assert made.source in KINDS[kind][0] or made.source in kind or made.source == "mp3float"
+    source, _, target = made.making.partition(" > ")
+    assert source in (KINDS[kind][0], kind.split()[-1], "mp3float") and target == codec.name
 
 
 def test_sound_before_its_header_is_no_sound_yet():
@@ -51,7 +52,7 @@ def test_a_new_header_begins_a_new_decoder():
     made = TranscodedToRtp(PCMU, 20)
     for at, body in [*tags("aac")[:20], *tags("enhanced opus")[:40]]:
         made.convert(body, at)
-    assert made.source == "opus"
+    assert made.making == "opus > pcmu"
 
 
 @pytest.mark.parametrize(
