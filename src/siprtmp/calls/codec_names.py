@@ -11,8 +11,10 @@ from p2psip.sdp.codec import codecs_of
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.transcode import decoder
-from siprtmp.media.translate.audio_formats import OPUS, find
+from siprtmp.media.translate.audio_formats import OPUS, WIDEBAND, AudioCodec, find
 
+# Clients that speak Speex to a phone that has G.711, which the extra makes of it.
+SPEAKS_SPEEX: Final = {"ulaw": "pcmu", "alaw": "pcma"}
 EXTRA: Final = "transcode"  # what pip calls it
 
 
@@ -41,9 +43,17 @@ def known(names: Iterable[str]) -> tuple[str, ...]:
 
     Opus is among them without the extra, too, as it passes to a client that names it.
     """
+    if decoder.is_available():
+        names = [SPEAKS_SPEEX.get(name.lower(), name) for name in names]
     wanted = sdp_map.known_names(names)
     usable = {*possible(wanted), OPUS.name}
     return tuple(name for name in wanted if name in usable)
+
+
+def reported(codec: AudioCodec, asked: Iterable[str]) -> str:
+    """What a client that `asked` for codecs by these names is to publish, for `accepted`."""
+    spoken = {SPEAKS_SPEEX[name] for name in asked if name in SPEAKS_SPEEX} - set(asked)
+    return WIDEBAND.reported if codec.name in spoken else codec.reported
 
 
 def lacking(theirs: SessionDescription) -> tuple[str, ...]:

@@ -204,10 +204,6 @@ class Line(LineRequests):
             self._call.hang_up(now, "client hung up")
             self._idle(now)
 
-    def _names(self, args: tuple[Value, ...]) -> tuple[bool, tuple[str, ...]]:
-        names = tuple(arg for arg in args if isinstance(arg, str))
-        return bool(names), codec_names.known(names)
-
     def _destination(self, dest: Value, *, telephones: bool = False) -> Address:
         text = dest.strip() if isinstance(dest, str) else ""
         if not text:
@@ -289,7 +285,8 @@ class Line(LineRequests):
             self.connection.call("accepted", "default", "default")
         elif self._named:
             picture = "h264" if plan.video is not None else None
-            self.connection.call("accepted", plan.audio.codec.reported, picture)
+            sound = codec_names.reported(plan.audio.codec, self._asked)
+            self.connection.call("accepted", sound, picture)
         else:
             self.connection.call("accepted")
 

@@ -24,6 +24,7 @@ from rtmplite.amf.values import Value
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.wire.command import on_status
+from siprtmp.calls import codec_names
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import CallContext
 from siprtmp.calls.line_state import State
@@ -64,7 +65,13 @@ class LineRequests(ABC):
     @abstractmethod
     def _login(self) -> Login | None: ...
 
+    _asked: tuple[str, ...] = ()  # the names of codecs as the client has them
+
     # -- commands -----------------------------------------------------------------------
+
+    def _names(self, args: tuple[Value, ...]) -> tuple[bool, tuple[str, ...]]:
+        self._asked = tuple(arg.lower() for arg in args if isinstance(arg, str))
+        return bool(self._asked), codec_names.known(self._asked)
 
     def _send_dtmf(self, args: tuple[Value, ...], now: float) -> None:
         """RFC 4733 §2.5.1."""
