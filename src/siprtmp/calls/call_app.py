@@ -149,7 +149,7 @@ class NamedCall:
         self._hears: AudioCall | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
         self._group = PictureGroup()
-        self.sound_header = SoundHeader()
+        self.sound_header, self.takes_opus = SoundHeader(), False
         self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
 

@@ -49,7 +49,7 @@ from siprtmp.edge.stun_side import StunSide
 from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import Settings, is_loopback
+from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback
 from siprtmp.operation.logs import Log
 
 FEW = 100  # transactions, as of phones that register again
@@ -71,13 +71,13 @@ class SipSide:
         registry: Registry,
     ) -> None:
         self._settings, self._admission, self._log = settings, admission, log
-        if settings.ws is not None and not websocket.AVAILABLE:
+        if settings.ws and not websocket.AVAILABLE:
             raise ConfigError("--ws needs wsproto: pip install 'siprtmp[web]'")
         self._contexts = _contexts(settings)
-        sips, ws = ([each] if each is not None else [] for each in (settings.sips, settings.ws))
         first, *also = settings.sip
-        ports = SipPorts(*first, also=also, sips=sips, ws=ws)
-        beside = also[0][0] if also else None
+        ports = SipPorts(*first, also=also, sips=settings.sips, ws=settings.ws)
+        hosts = (host for _, (host, _) in settings.listening(SIP_LISTENERS))
+        beside = next((each for each in hosts if (":" in each) != (":" in first[0])), None)
         network = LocalNetwork(ports.address[0], settings.external_ip, beside)
         stack = _make_stack(settings, ports, network)
         self.stack = stack
@@ -369,7 +369,7 @@ def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> S
 
 def _contexts(settings: Settings) -> TlsContexts | None:
     """The settings of TLS, None without it.  Raises ConfigError."""
-    if settings.sips is None and (settings.ws is None or settings.tls_cert is None):
+    if not settings.sips and (not settings.ws or settings.tls_cert is None):
         return None
     try:
         client = client_context(settings.ca, insecure=settings.insecure)

@@ -26,6 +26,8 @@ from siprtmp.operation.arguments import (
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
+MANY: Final = ("sip", "sips", "ws")  # listeners that may have an address of each family
+
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "the configuration": ("config",),
     "listeners": (
@@ -116,11 +118,19 @@ def _add_listeners(add: Add) -> None:
             "phones and SIP servers here, by UDP and TCP, at an address of IPv4, of IPv6, or at "
             "both (127.0.0.1:5060)",
         ),
-        ("sips", "phones and SIP servers here, by TLS with the certificate of --tls-cert (off)"),
-        ("ws", "phones in browsers here, by WebSocket, and wss:// if there is a --tls-cert (off)"),
+        (
+            "sips",
+            "phones and SIP servers here, by TLS with the certificate of --tls-cert, at one "
+            "address or both as for --sip (off)",
+        ),
+        (
+            "ws",
+            "phones in browsers here, by WebSocket, and wss:// if there is a --tls-cert, at one "
+            "address or both as for --sip (off)",
+        ),
         ("http", "requests for /status and /live/NAME.flv here (127.0.0.1:8080)"),
     ):
-        details = {"action": "extend", "nargs": "+"} if name == "sip" else {}
+        details = {"action": "extend", "nargs": "+"} if name in MANY else {}
         add(f"--{name}", metavar="HOST:PORT", type=listener, help=f"Accept {what}.", **details)
     add(
         "--external-ip",

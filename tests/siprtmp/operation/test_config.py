@@ -18,6 +18,7 @@ from siprtmp.operation.options import build_parser
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "siprtmp.toml"
 HASH = "0" * 32
 
+V6 = ("::1", 1)
 # option, command line, TOML, the field's value
 OPTIONS = [
     ("rtmp", ["127.0.0.1:0"], '"127.0.0.1:0"', ("127.0.0.1", 0)),
@@ -31,7 +32,7 @@ OPTIONS = [
     ),
     ("sip", ["[::1]:5070", "off"], '["[::1]:5070", "off"]', ()),
     ("http", ["localhost:81"], '"localhost:81"', ("localhost", 81)),
-    ("ws", ["127.0.0.1:81"], '"127.0.0.1:81"', ("127.0.0.1", 81)),
+    ("ws", ["[::1]:1", "127.0.0.1:2"], '["[::1]:1", "127.0.0.1:2"]', (V6, ("127.0.0.1", 2))),
     (
         "domain",
         ["a.example", "b.example"],
