@@ -21,7 +21,7 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
 from p2psip.ua.uas import IncomingCall
-from siprtmp.calls import failures
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call_keys import CallKeys
 from siprtmp.calls.call_requests import CallRequests
 from siprtmp.calls.call_video import CallVideo
@@ -303,6 +303,7 @@ class AudioCall(CallRequests):
         proven = self._ringing is None or self._up_at is not None or self.is_source_proven
         hosts = self._hosts(now)
         self.leg.ways.takes_opus = self.user.takes_opus
+        self.leg.ways.wants_speex = codec_names.wants_speex(self.names)
         self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
         self.video.start(plan.video, now, hosts, early, proven)
         if self.video.leg is None:

@@ -84,7 +84,8 @@ class CallMedia(ABC):
 
     def on_transcoding_phone(self, codec: str) -> None:
         """Log that the phone's sound is decoded and encoded again."""
-        self.log_event("transcoding", codec=codec, to="aac")
+        making = self.leg.ways.making if self.leg is not None else []
+        self.log_event("transcoding", codec=codec, to=making[-1].rpartition(" ")[2])
 
     @property
     def transcodes(self) -> bool:

@@ -287,7 +287,8 @@ class Line(LineRequests):
             self._call.video.leg.group = self._group
         if self._named:
             picture = "h264" if plan.video is not None else None
-            self.connection.call("accepted", plan.audio.codec.reported, picture)
+            sound = codec_names.reported(plan.audio.codec, self._call.names if self._call else ())
+            self.connection.call("accepted", sound, picture)
         else:
             self.connection.call("accepted")
 

@@ -32,6 +32,7 @@ from siprtmp.media.translate.audio_formats import (
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
     NARROWBAND,
+    SPEEX_TO_G711,
     WIDEBAND,
     X_FLV_PAYLOAD_TYPE,
     AudioCodec,
@@ -135,7 +136,7 @@ def known_names(names: Iterable[str]) -> tuple[str, ...]:
     Own design: unknown ones are passed over, as clients name every codec they have; case counts
     as little as in SDP (RFC 8866 §6.6).
     """
-    usable = {*AUDIO_CODECS, "dtmf", "flv", "h264"}
+    usable = {*AUDIO_CODECS, *SPEEX_TO_G711, "dtmf", "flv", "h264"}
     return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
 
 
@@ -261,7 +262,7 @@ def speex_names(narrowband: bool) -> tuple[str, ...]:
 def _codec(name: str, unnamed: bool) -> Codec:
     if name == "dtmf":
         return DTMF
-    codec = AUDIO_CODECS[name]
+    codec = AUDIO_CODECS.get(name) or SPEEX_TO_G711[name]
     number = WIDEBAND.payload_type if unnamed and codec is NARROWBAND else codec.payload_type
     return Codec(codec.encoding, codec.clock_rate, codec.channels, number)
 
