@@ -143,7 +143,9 @@ class AudioStream:
             return None
         length = ticks(codec.name, self._heard, codec.clock_rate, codec.channels)
         packet_ms = 1000 * length / codec.clock_rate
-        return meter.metrics(ssrc, self._order.next, packet_ms, session.rtt, HOLD_SECONDS)
+        return meter.metrics(
+            ssrc, self._order.next, packet_ms, session.rtt, HOLD_SECONDS, codec.name
+        )
 
     def offer(self) -> bytes:
         """Write an offer, the first or a new one: RFC 3264 §5, §8."""
