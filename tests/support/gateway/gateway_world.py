@@ -13,7 +13,8 @@ from p2psip.errors import LocalError
 from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from p2psip.ua.registration import Registration, Registrations
+from p2psip.ua.registration import Registration
+from p2psip.ua.registrations import Registrations
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
