@@ -103,7 +103,7 @@ class KeepAlives:
         return True
 
     def stop(self) -> None:
-        """Send no more."""
+        """Send no more: §4.4."""
         self.flow = self._asked = self._mapped = None
         self.is_answered = self.has_failed = False
 

@@ -58,7 +58,7 @@ class Registrations:
         self._members.discard(registration)
 
     def move(self, host: str, port: int, now: float) -> None:
-        """Have all of them register this address of ours: §10.2."""
+        """Have all of them register this address of ours: RFC 3261 §10.2."""
         for registration in list(self._members):
             registration.move(host, port, now)
 
@@ -68,6 +68,6 @@ class Registrations:
         return self._agenda.deadline
 
     def tick(self, now: float) -> None:
-        """Tick each that is due: §10.2.4."""
+        """Tick each that is due: RFC 3261 §10.2.4."""
         for registration in self._agenda.due(now):
             registration.tick(now)
