@@ -110,7 +110,8 @@ program rtmplite.strategies          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wi
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.rtmfp.netconnection
 codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
-codec   siprtmp.media.transcode      p2psip.rtp.payload rtmplite.flv siprtmp.media.translate
+codec   siprtmp.media.transcode      p2psip.rtp.payload p2psip.sdp rtmplite.flv
+                                     siprtmp.media.translate
 machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
@@ -119,13 +120,13 @@ edge    [siprtmp.operation.config]
 edge    [siprtmp.operation.options]
 edge    [siprtmp.operation.refusals]
 edge    [siprtmp.operation.rtmp_options]
-machine siprtmp.calls                p2psip.sdp p2psip.sip p2psip.transaction p2psip.stack
-                                     p2psip.ua p2psip.server rtmplite.amf rtmplite.flv
+machine siprtmp.calls                p2psip.rtp p2psip.sdp p2psip.sip p2psip.transaction
+                                     p2psip.stack p2psip.ua p2psip.server rtmplite.amf rtmplite.flv
                                      rtmplite.rtmp.wire rtmplite.live rtmplite.rtmp rtmplite.auth
-                                     siprtmp.media.translate siprtmp.media.transcode
+                                     rtmplite.vod siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media siprtmp.operation
 edge    [siprtmp.calls.admission]
-edge    siprtmp.edge                 p2psip.rtp p2psip.sip p2psip.transaction p2psip.stack
+edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack
                                      p2psip.ua p2psip.server p2psip.net rtmplite.flv
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.relay
                                      rtmplite.vod rtmplite.net rtmplite.net.http

@@ -72,9 +72,9 @@ class Agent(OutsideRequests):
     server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
     offered, and nothing else.  RTP and RTCP share a port where the peer offers that (RFC 5761
-    §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, and reaches
-    a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it (`p2psip.net.tls.TlsContexts`).
-    The servers `stun`, (host, port) each, are asked where peers outside the local network reach us
+    §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, at
+    `tls_port`, and reaches a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it.  The
+    servers `stun`, (host, port) each, are asked where peers outside the local network reach us
     (RFC 8489 §2): the first answer is waited for, up to three seconds.  `turn`, a URI and a
     password, is a server that their sound goes through (RFC 8656 §3).
 
@@ -113,6 +113,7 @@ class Agent(OutsideRequests):
         srtp: bool = False,
         rtcp_mux: bool = False,
         tls: TlsContexts | None = None,
+        tls_port: int = 0,
         stun: Sequence[HostPort] = (),
         turn: tuple[str, str] | None = None,
         also: HostPort | None = None,
@@ -127,7 +128,7 @@ class Agent(OutsideRequests):
         sound = [audio_codec(name) for name in codecs]
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
-        ports = _ports([listen] if also is None else [listen, also], tls)
+        ports = _ports([listen] if also is None else [listen, also], tls, tls_port)
         self.address: HostPort = ports.address
         self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux)
         beside, self._has_both = None if also is None else also[0], also is not None
@@ -366,11 +367,11 @@ class Agent(OutsideRequests):
             call.hangup()
 
 
-def _ports(listens: Sequence[HostPort], tls: TlsContexts | None) -> SipPorts:
+def _ports(listens: Sequence[HostPort], tls: TlsContexts | None, tls_port: int) -> SipPorts:
     for host, _ in listens:
         if is_unspecified(host):
             raise LocalError(f"others cannot reach {host}: name one address to listen on")
-    sips = [] if tls is None else [(host, 0) for host, _ in listens]
+    sips = [] if tls is None else [(host, tls_port) for host, _ in listens]
     return SipPorts(*listens[0], also=listens[1:], sips=sips)
 
 

@@ -32,7 +32,7 @@ from p2psip.talk import say
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.ua import UserAgent
 
-NAMES: Final = {"TLS": "TLS", "WS": "WebSocket"}  # of transports beside UDP and TCP
+NAMES: Final = {"UDP": "", "TLS": "by TLS ", "WS": "by WebSocket "}  # UDP is TCP as well
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -57,28 +57,24 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add_listeners(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument(
-        "--sip",
-        "--listen",
-        dest="sip",
-        action="extend",
-        nargs="+",
-        default=[],
-        metavar="HOST:PORT",
-        help="Receive at this address by UDP and TCP; port 0 takes a free one.  May be given "
-        "several times, so for IPv4 and IPv6 (default: 127.0.0.1:5060).",
-    )
-    group.add_argument(
-        "--sips",
-        metavar="HOST:PORT",
-        help="Receive at this address by TLS, with the certificate of --tls-cert.",
-    )
-    group.add_argument(
-        "--ws",
-        metavar="HOST:PORT",
-        help="Receive browser phones at this address by WebSocket; also by wss:// if there is a "
-        "--tls-cert.",
-    )
+    for names, what in (
+        (("--sip", "--listen"), "Receive at this address by UDP and TCP (127.0.0.1:5060)"),
+        (("--sips",), "Receive at this address by TLS, with the certificate of --tls-cert"),
+        (
+            ("--ws",),
+            "Receive browser phones at this address by WebSocket; also by wss:// if there is a "
+            "--tls-cert",
+        ),
+    ):
+        group.add_argument(
+            *names,
+            action="extend",
+            nargs="+",
+            default=[],
+            metavar="HOST:PORT",
+            help=f"{what}; port 0 takes a free one.  May be given several times, so for IPv4 and "
+            "IPv6.",
+        )
     group.add_argument(
         "--tls-cert",
         type=Path,
@@ -131,9 +127,9 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
 
 
 def _open(options: argparse.Namespace) -> tuple[list[str], SipPorts]:
-    """The hosts of --sip, and all sockets.  Raises LocalError."""
+    """The hosts of all listeners, and their sockets.  Raises LocalError."""
     plain = options.sip or ["127.0.0.1:5060"]
-    texts = [*plain, *filter(None, (options.sips, options.ws))]
+    texts = [*plain, *options.sips, *options.ws]
     places: dict[str, HostPort] = {text: addresses.parse(text) for text in texts}
     for text, (host, _) in places.items():
         if host in WILDCARDS:
@@ -144,12 +140,12 @@ def _open(options: argparse.Namespace) -> tuple[list[str], SipPorts]:
         raise LocalError("--sips needs --tls-cert")
     if options.ws and not websocket.AVAILABLE:
         raise LocalError("--ws needs wsproto: pip install 'siprtmp[web]'")
-    sips, ws = ([places[text]] if text else [] for text in (options.sips, options.ws))
-    first, *also = (places[text] for text in plain)
+    (first, *also), sips, ws = (
+        [places[text] for text in named] for named in (plain, options.sips, options.ws)
+    )
     try:
-        return [first[0], *(host for host, _ in also)], SipPorts(
-            *first, also=also, sips=sips, ws=ws
-        )
+        hosts = dict.fromkeys(host for host, _ in places.values())
+        return list(hosts), SipPorts(*first, also=also, sips=sips, ws=ws)
     except OSError as error:
         reason = error.strerror or str(error)  # which names the address of TLS or WebSocket
         named = reason if " at " in reason else f"{' '.join(plain)}: {reason}"
@@ -204,8 +200,7 @@ def _has_terminal() -> bool:
 
 def _told(ports: SipPorts) -> Iterator[str]:
     """The addresses of all listeners, for the line that says that they are up."""
-    plain = [each for each in ports.listeners if each.transport == "UDP"]
-    yield " ".join(f"{bracketed(each.host)}:{each.port}" for each in plain)
     for transport, name in NAMES.items():
-        if (address := ports.address_of(transport)) is not None:
-            yield f"by {name} {bracketed(address[0])}:{address[1]}"
+        places = (each for each in ports.listeners if each.transport == transport)
+        if told := " ".join(f"{bracketed(each.host)}:{each.port}" for each in places):
+            yield f"{name}{told}"

@@ -56,7 +56,8 @@ _HOMES: Final = {
     "rtmplite.rtmp.client": "NetClient ClientConnection Target Reply Called Ended",
     "rtmplite.rtmp.application": "Application OpenApplication PlayRequest applications",
     "rtmplite.rtmp.live_application": "LiveApplication",
-    "rtmplite.live.streams": "Registry LiveStream Player Viewer Outlet",
+    "rtmplite.live.player": "Player Viewer Outlet",
+    "rtmplite.live.streams": "Registry LiveStream",
     "rtmplite.live.sink": "Sink",
     "rtmplite.live.slow_consumer": "SlowConsumerPolicy",
     "rtmplite.live.probe": "Probe",
@@ -144,14 +145,14 @@ if TYPE_CHECKING:
     from rtmplite.flv.video import VideoTag as VideoTag
     from rtmplite.flv.video import is_key_frame as is_key_frame
     from rtmplite.limits.memory_budget import MemoryBudget as MemoryBudget
+    from rtmplite.live.player import Outlet as Outlet
+    from rtmplite.live.player import Player as Player
+    from rtmplite.live.player import Viewer as Viewer
     from rtmplite.live.probe import Probe as Probe
     from rtmplite.live.sink import Sink as Sink
     from rtmplite.live.slow_consumer import SlowConsumerPolicy as SlowConsumerPolicy
     from rtmplite.live.streams import LiveStream as LiveStream
-    from rtmplite.live.streams import Outlet as Outlet
-    from rtmplite.live.streams import Player as Player
     from rtmplite.live.streams import Registry as Registry
-    from rtmplite.live.streams import Viewer as Viewer
     from rtmplite.net.client.client import Client as Client
     from rtmplite.net.client.client import ClientStream as ClientStream
     from rtmplite.net.client.dialer import Dialer as Dialer

@@ -1,5 +1,7 @@
 """Agents that reach each other by TLS."""
 
+import socket
+
 import pytest
 from support.certificates import certificate
 from support.sip.phones import answering, wait_for
@@ -31,3 +33,12 @@ def test_a_call_by_tls_and_one_that_nobody_vouches_for(tmp_path):
         with pytest.raises(RemoteError) as refused:
             eve.call(str(bob.contact), timeout=20)
         assert refused.value.status == 503 and len(taken) == 1
+
+
+def test_the_port_for_tls_may_be_chosen():
+    """Covers RFC 3261 §18.2.1: a port that is taken shows which one was asked for."""
+    tls = TlsContexts(client_context())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"TLS at 127.0.0.1:{port}: "):
+            Agent(tls=tls, tls_port=port)

@@ -57,9 +57,11 @@ def test_phones_find_each_other(launch, tmp_path, monkeypatch):
 
 def test_phones_of_both_families_find_each_other(launch):
     """Covers RFC 3261 §18.2.1: one of IPv6 writes to one of IPv4, by an address of each kind."""
-    _, said = launch("serve", "--sip", "127.0.0.1:0", "--sip", "[::1]:0", "--domain", "home")
+    sip = ("--sip", "127.0.0.1:0", "--sip", "[::1]:0", "--domain", "home")
+    _, said = launch("serve", *sip, "--ws", "127.0.0.1:0", "[::1]:0")
     assert said.startswith("serving home at ")
-    old, new = said.split()[-2:]
+    (old, new), web = (each.split()[-2:] for each in said.split(", "))
+    assert [each.rpartition(":")[0] for each in web] == ["127.0.0.1", "[::1]"]
     launch("listen", "a@home", "--registrar", old)
     asked = start("message", "a@home", "hello", "--registrar", new, "--from", "b@home")
     assert (*asked.communicate(timeout=20), asked.returncode) == ("200 OK\n", "", 0)
@@ -89,22 +91,26 @@ def test_what_it_refuses(capsys, words, said):
 
 def test_phones_by_tls_and_files_that_are_read_again(launch, tmp_path):
     """Covers RFC 3261 §26.2.2: the certificate is checked, and SIGHUP takes its successor."""
-    made = certificate(tmp_path / "first")
+    made = certificate(tmp_path / "first", "IP:127.0.0.1,IP:::1")
     (users := tmp_path / "users").write_text(f"a:home:{ha1('a', 'home', 'secret')}\n")
     files = ["--users", users, "--tls-cert", made.file, "--tls-key", made.key]
-    listeners = ["--listen", "127.0.0.1:0", "--sips", "127.0.0.1:0", "--ws", "127.0.0.1:0"]
+    listeners = ["--listen", "127.0.0.1:0", "--ws", "127.0.0.1:0"]
+    listeners += ["--sips", "127.0.0.1:0", "--sips", "[::1]:0"]
     server, said = launch("serve", "--domain", "home", *listeners, *files)
     udp, tls, ws = said.removeprefix("serving home at ").split(", ")
     assert udp.startswith("127.0.0.1:") and ws.startswith("by WebSocket 127.0.0.1:")
-    place = tls.removeprefix("by TLS ")
+    places = tls.removeprefix("by TLS ").split()
+    assert len(places) == 2
 
-    def registered(user, ca):
+    def registered(user, ca, place=places[0]):
         trusted = TlsContexts(client_context(ca))
-        at = f"sip:{place};transport=tls"
-        with Agent(user=user, domain="home", password="secret", registrar=at, tls=trusted) as agent:
+        at, host = f"sip:{place};transport=tls", place.rpartition(":")[0].strip("[]")
+        with Agent(
+            (host, 0), user=user, domain="home", password="secret", registrar=at, tls=trusted
+        ) as agent:
             return agent.register(timeout=20) > 0
 
-    assert registered("a", made.file)
+    assert registered("a", made.file) and registered("a", made.file, places[1])
     renewed = certificate(tmp_path / "second")
     for path in (made.file, made.key):
         path.write_bytes((renewed.file.parent / path.name).read_bytes())

@@ -2,31 +2,53 @@
 
 import pytest
 from gevent.event import Event
+from support.certificates import certificate
 from support.gateway.gateway import Gateway
 
 from p2psip.agent import Agent
+from p2psip.net.tls import TlsContexts, client_context
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import MessageType
 
+DOORS = ("sip", "sips", "ws")
 SOUND = b"\x82" + b"s" * 160
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory):
+def made(tmp_path_factory):
+    """The certificate that the gateway shows."""
+    return certificate(tmp_path_factory.mktemp("certificate"), "IP:127.0.0.1,IP:::1")
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory, made):
     folder = tmp_path_factory.mktemp("gateway")
-    with Gateway(folder, "--sip", "127.0.0.1:0", "[::1]:0", "--domain", "home") as running:
+    words = [each for door in DOORS for each in (f"--{door}", "127.0.0.1:0", "[::1]:0")]
+    words += ["--tls-cert", str(made.file), "--tls-key", str(made.key)]
+    with Gateway(folder, *words, "--domain", "home") as running:
         yield running
 
 
+def test_every_door_of_phones_is_open_to_both_families(gateway):
+    """Own design: the ready line has an address of each."""
+    for door in DOORS:
+        old, new = gateway.listeners[door].split(",")
+        assert old.startswith("127.0.0.1:") and new.startswith("[::1]:")
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_a_phone_of_either_family_has_sound_both_ways(gateway, host):
+@pytest.mark.parametrize("transport", ["udp", "tls"])
+def test_a_phone_of_either_family_has_sound_both_ways(gateway, made, host, transport):
     """Covers RFC 8866 §5.7: signalling and media have the family of the phone."""
-    [server] = [each for each in gateway.sip.split(",") if host in each]
-    with Agent((host, 0), "bob", "home", registrar=server) as bob:
+    tls = TlsContexts(client_context(made.file)) if transport == "tls" else None
+    places = gateway.sip if tls is None else gateway.sips
+    [place] = [each for each in places.split(",") if host in each]
+    server = f"sip:{place};transport={transport}"
+    with Agent((host, 0), "bob", "home", registrar=server, tls=tls) as bob:
         bob.register(20)
         client = RtmpClient.connect(gateway.url("call"))
         stream = client.create_stream()
-        name = f"studio{len(host)}"
+        name = f"studio-{transport}-{len(host)}"
         stream.publish(name)
         heard = Event()
         call = bob.call(f"{name}@home", timeout=20, on_audio=lambda *sound: heard.set())

@@ -30,7 +30,12 @@ def drawn(strategy):
     found = []
 
     @seed(SEED)
-    @settings(MANY, max_examples=max(40, DRAWS // 10), phases=[Phase.generate])
+    @settings(
+        MANY,
+        max_examples=max(40, DRAWS // 10),
+        phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
     @given(strategy)
     def keep(value):
         found.append(value)

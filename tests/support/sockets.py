@@ -26,8 +26,9 @@ class Echo:
         self.stack = Stack(random=os.urandom, t1=t1, listeners=ports.listeners)
         self.stack.core = self
         self.driver = SipDriver(self.stack, ports, **options)
-        self.address, self.secure = self.driver.address, ports.address_of("TLS")
-        self.web = ports.address_of("WS")
+        places = {each.transport: (each.host, each.port) for each in ports.listeners}
+        self.address, self.secure = self.driver.address, places.get("TLS")
+        self.web = places.get("WS")
 
     def on_request(self, server, request, now):
         self.heard.append(request.method)

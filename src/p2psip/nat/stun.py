@@ -247,10 +247,8 @@ def read_address(value: bytes, transaction_id: bytes | None = None) -> Transport
 
     Raises RemoteError for another family, or another length than its own.
     """
-    if len(value) < 4 or (len(value), value[1]) not in (
-        (8, 1),
-        (20, 2),
-    ):  # §14.1 [ipv4-32-bits] [ipv6-128-bits]
+    # §14.1 [ipv4-32-bits] [ipv6-128-bits]
+    if (len(value), value[1:2]) not in ((8, b"\1"), (20, b"\2")):
         raise RemoteError("an address of no family, or of a wrong length")
     if transaction_id is not None:
         value = value[:2] + _masked(value[2:], transaction_id)

@@ -156,12 +156,14 @@ class AudioStream:
     def answer(self, sdp: bytes) -> bytes:
         """Answer an offer: RFC 3264 §6.  RemoteError(488) if nothing is in common."""
         theirs = SessionDescription.parse(sdp)
-        self._transport.answer(theirs)
-        ours, agreed = make_answer(
-            theirs, [self._line()], self._origin, self._host, previous=self._ours
-        )
-        self._settle(agreed, ours, theirs)
-        return bytes(ours)
+        for _ in self._transport.answers(theirs):
+            ours, agreed = make_answer(
+                theirs, [self._line()], self._origin, self._host, previous=self._ours
+            )
+            if accepted(agreed, "audio"):
+                self._settle(agreed, ours, theirs)
+                return bytes(ours)
+        raise RemoteError("Not Acceptable Here", 488)
 
     def conclude(self, sdp: bytes) -> None:
         """Take the answer to our offer: RFC 3264 §7.  RemoteError(488) if it cannot be used.

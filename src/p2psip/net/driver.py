@@ -55,7 +55,8 @@ class SipPorts:
                 self.bound += [("UDP", udp), ("TCP", tcp)]
             for transport, addresses in (("TLS", sips), ("WS", ws)):
                 for address in addresses:
-                    self.bound.append((transport, _named(transport, *address)))
+                    bound = _named(transport, *address, alone=len(addresses) > 1)
+                    self.bound.append((transport, bound))
         except OSError:
             self.close()
             raise
@@ -79,11 +80,6 @@ class SipPorts:
     def transports(self) -> tuple[str, ...]:
         """The transports by which a server can be reached, the preferred first: RFC 3263 §4.1."""
         return tuple(dict.fromkeys(name for name, _ in self.bound))
-
-    def address_of(self, transport: str) -> HostPort | None:
-        """The first address of a transport, None if it has none."""
-        found = (each for each in self.listeners if each.transport == transport)
-        return next(((each.host, each.port) for each in found), None)
 
     def close(self) -> None:
         """Close the sockets, before a driver has taken them."""
@@ -310,10 +306,10 @@ def _bind_both(host: str, port: int, *, alone: bool = False) -> tuple[socket.soc
                 raise
 
 
-def _named(transport: str, host: str, port: int) -> socket.socket:
+def _named(transport: str, host: str, port: int, *, alone: bool) -> socket.socket:
     """A socket for TLS or WebSocket; an error says which, since the other ports were free."""
     try:
-        return _bound(socket.SOCK_STREAM, host, port)
+        return _bound(socket.SOCK_STREAM, host, port, alone=alone)
     except OSError as error:
         raise OSError(error.errno, f"{transport} at {host}:{port}: {error.strerror}") from None
 

@@ -4,13 +4,14 @@ Implements RFC 4568 §5.1 and RFC 3711 §3 for one call.
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.srtp import SrtpReceiver, SrtpSender
 from p2psip.sdp.crypto import KEY_OCTETS, SALT_OCTETS, SUITES, CryptoAttribute, SrtpKey
 from p2psip.sdp.local_media import LocalTransport
-from p2psip.sdp.sdes_transport import SECURE, SdesTransport
+from p2psip.sdp.sdes_transport import SdesTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
 
 
@@ -45,19 +46,18 @@ class MediaSecurity:
             return self._at(SdesTransport.offering(self._port, self._key), self.rtcp_mux)
         return self._at(LocalTransport(self._port), self.rtcp_mux)
 
-    def to_answer(self, offer: SessionDescription) -> LocalTransport:
-        """The transport that answers an offer: RFC 4568 §5.1.2.
+    def to_answer(self, offer: SessionDescription) -> Iterator[LocalTransport]:
+        """The transports that may answer an offer, the preferred one first: RFC 4568 §5.1.2.
 
-        SRTP wherever it is offered; what is encrypted stays so: RemoteError(488) otherwise.
+        SRTP wherever it is offered, one for each line; then plain RTP, but what is encrypted
+        stays so.
         """
         for line in offer.media:
-            if line.kind == "audio" and line.port and line.protocol in SECURE:
-                ours = SdesTransport.answering(self._port, self._key, line)
-                if ours is not None:
-                    return self._at(ours, True)
-        if self.is_on and any(line.kind == "audio" and line.port for line in offer.media):
-            raise RemoteError("Not Acceptable Here", 488)
-        return self._at(LocalTransport(self._port), True)
+            ours = SdesTransport.answering(self._port, self._key, line)
+            if line.kind == "audio" and ours is not None:
+                yield self._at(ours, True)
+        if not self.is_on:
+            yield self._at(LocalTransport(self._port), True)
 
     def _at(self, transport: LocalTransport, rtcp_mux: bool) -> LocalTransport:
         """The transport with the port for RTCP, if it is not the next one: RFC 3605 §2.1."""

@@ -8,7 +8,7 @@ consent to the peer first (RFC 8656 §11.1).  A transport that asks its peer its
 does, would have the same two states.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from p2psip.net.media_security import MediaSecurity
 from p2psip.net.port_pool import PublicPorts
@@ -65,9 +65,11 @@ class MediaTransport:
         """Have `line` be that of an offer: RFC 3264 §5."""
         self._ours = self._security.to_offer()
 
-    def answer(self, offer: SessionDescription) -> None:
-        """Have `line` be that of an answer: RFC 3264 §6.  RemoteError(488) as `MediaSecurity`."""
-        self._ours = self._security.to_answer(offer)
+    def answers(self, offer: SessionDescription) -> Iterator[None]:
+        """Have `line` be each in turn that may answer, the preferred one first: RFC 3264 §6."""
+        for ours in self._security.to_answer(offer):
+            self._ours = ours
+            yield
 
     def settle(self, media: AgreedMedia, theirs: MediaDescription) -> None:
         """Use an agreement; `theirs` is the peer's line: RFC 3264 §7, RFC 4568 §5.1.3."""

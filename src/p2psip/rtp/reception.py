@@ -77,12 +77,13 @@ class Reception:
     def sender_clock(self) -> tuple[int, int] | None:
         """One instant as NTP time and as RTP timestamp of the source, from its last report: §6.4.1.
 
-        None before there is one of the source that is heard.
+        None before there is one of the source that is heard, and of a source without any clock.
         """
         if self._heard_report is None or self.ssrc not in (None, self._heard_report[0].ssrc):
             return None
         report, _ = self._heard_report
-        return report.ntp, report.timestamp
+        # §6.4.1 [no-clock]
+        return (report.ntp, report.timestamp) if report.ntp else None
 
     def time_of(self, timestamp: int) -> float | None:
         """Tell when an RTP timestamp was, in Unix time by the sender's clock: §6.4.1.

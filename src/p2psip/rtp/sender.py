@@ -60,6 +60,23 @@ class Sender:
         second = payload_type | 0x80 if marker else payload_type
         return pack_fixed(VERSION_2, second, sequence, timestamp, self.ssrc) + payload
 
+    def send_about(
+        self, payload_type: int, payload: bytes, timestamp: int, marker: bool, now: float
+    ) -> bytes:
+        """Make a datagram about an earlier time, as reports of an event are: RFC 4733 §2.5.1.2.
+
+        Our own reports go on with the time of the sound (§6.4.1).
+        """
+        here = timestamp if self.last_sent is None else self.timestamp(now)
+        datagram = self.send(payload_type, payload, timestamp, marker, now)
+        self._last_timestamp = here
+        return datagram
+
+    def timestamp(self, now: float) -> int:
+        """The timestamp of this moment, counted from the last packet: §6.4.1."""
+        elapsed = 0.0 if self.last_sent is None else now - self.last_sent
+        return self._last_timestamp + round(elapsed * self._send_rate) & 0xFFFFFFFF
+
     def take_ssrc(self) -> None:
         """Go on as another source, after a collision or with another clock: §8.2, §5.2."""
         # §8.2 [another-ssrc]
@@ -73,8 +90,7 @@ class Sender:
         """Make our report, as a sender if we sent lately: §6.4."""
         if not as_sender or self.last_sent is None:  # §6.4 [reports-as-it-sends]
             return ReceiverReport(self.ssrc, blocks)  # §6.1 [empty-report], §6.4.2 [empty-report]
-        elapsed = int((now - self.last_sent) * self._send_rate)
-        timestamp = self._last_timestamp + elapsed & 0xFFFFFFFF  # §6.4.1 [timestamp-of-the-report]
+        timestamp = self.timestamp(now)  # §6.4.1 [timestamp-of-the-report]
         counts = (self.packets_sent, self.octets_sent)
         return SenderReport(self.ssrc, ntp, timestamp, *counts, blocks)
 

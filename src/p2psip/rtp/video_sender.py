@@ -71,7 +71,7 @@ class VideoSender(Sender):
             case Nack(media_ssrc=self.ssrc):
                 return self.resends.again(event.lost(), now, (self.rtt or ROUND_TRIP) / 2)
             case Pli(media_ssrc=self.ssrc):
-                self._want(now)
+                self.want(now)
             case Fir(sender_ssrc=commander, requests=requests):
                 numbers = [number for ssrc, number in requests if ssrc == self.ssrc]
                 # RFC 5104 §4.3.1.1 [repetition-keeps-its-number]
@@ -79,7 +79,7 @@ class VideoSender(Sender):
                     if len(self._commands) >= MAX_COMMANDERS:
                         self._commands.clear()
                     self._commands[commander] = numbers[-1]
-                    self._want(now)  # RFC 5104 §4.3.1.2 [refresh-on-fir]
+                    self.want(now)  # RFC 5104 §4.3.1.2 [refresh-on-fir]
         return []
 
     @property
@@ -93,7 +93,8 @@ class VideoSender(Sender):
             self._is_wanted, self._not_before = False, now + KEY_FRAME_SECONDS
             self.on_key_frame_wanted()
 
-    def _want(self, now: float) -> None:
+    def want(self, now: float) -> None:
+        """Have a key frame made, as a peer has asked by RTCP, or by SIP: RFC 5104 §3.5.1."""
         # RFC 5104 §4.3.1.2 [refresh-heeds-congestion]
         self._is_wanted = True
         self.tick(now)

@@ -22,9 +22,13 @@ OFFERED_SUITE: Final = "AES_CM_128_HMAC_SHA1_80"  # Source: §6.2.1, the default
 
 @dataclass(frozen=True, slots=True)
 class SdesTransport(LocalTransport):
-    """SRTP at one of our ports, by the key of `crypto`: §5.1."""
+    """SRTP at one of our ports, by the key of `crypto`: §5.1.
+
+    `line` is the only one that it answers: another of the offer may have other suites and tags.
+    """
 
     crypto: CryptoAttribute | None = None
+    line: MediaDescription | None = None
 
     @classmethod
     def offering(cls, port: int, key: SrtpKey, suite: str = OFFERED_SUITE) -> Self:
@@ -38,7 +42,7 @@ class SdesTransport(LocalTransport):
         chosen = choose(cryptos(line)) if line.protocol in SECURE else None
         if chosen is None:
             return None
-        return cls(port, protocol=line.protocol, crypto=answer(chosen, key))
+        return cls(port, protocol=line.protocol, crypto=answer(chosen, key), line=line)
 
     def peer_crypto(self, line: MediaDescription) -> CryptoAttribute | None:
         """Give the peer's half of our attribute, None if the line has none: §5.1.3."""
@@ -53,6 +57,8 @@ class SdesTransport(LocalTransport):
         self, line: MediaDescription, session: SessionDescription, host: str | None = None
     ) -> bool:
         """Whether a line has SRTP by our attribute, and can be reached: §5.1.2, §5.1.3."""
+        if self.line is not None and line is not self.line:
+            return False
         if line.protocol not in SECURE or self.peer_crypto(line) is None:
             return False  # §5.1.2 [refused-without-crypto]
         plain = replace(line, protocol=PROTOCOLS[0])

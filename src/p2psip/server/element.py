@@ -33,6 +33,7 @@ from p2psip.ua.extensions import Extensions
 from p2psip.ua.request_validation import ALLOW, RefusalError, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
+FOR_THE_HOOK: Final = ("INVITE", "MESSAGE")  # what `route` may take
 
 Acceptor = Callable[[ServerHandle, float], None]
 
@@ -244,18 +245,18 @@ class SipElement:
         if not chosen:
             # RFC 5627 §6.1 [480-without-contact], §5.3 [480-meanwhile]
             raise self._unavailable(request, now)
-        self._forward(server, self.ways.targets(chosen, is_device=True), now)
+        self.forward(server, self.ways.targets(chosen, is_device=True), now)
 
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to a user of ours: the hook first, then the bindings.
 
-        RFC 3261 §16.3, §16.5.  A request other than INVITE goes to the user's phones, and is
-        answered here if there are none.  No user is answered with 404, since any new connection may
-        bring one.
+        RFC 3261 §16.3, §16.5.  The hook takes calls and messages (RFC 3428 §7).  Another request
+        goes to the user's phones, and is answered here if there are none.  No user is answered with
+        404, since any new connection may bring one.
         """
         self._judge.judge(server, request, now)
         acceptor = self._route(request)
-        if acceptor is not None and request.method == "INVITE":
+        if acceptor is not None and request.method in FOR_THE_HOOK:
             acceptor(server, now)
             return
         if acceptor is None:
@@ -263,7 +264,7 @@ class SipElement:
         bound = self.registrar.bindings(request.uri, now)
         chosen = self._callable(server, request.uri, bound, now)
         if targets := self.ways.targets(chosen):
-            self._forward(server, targets, now)
+            self.forward(server, targets, now)
         elif acceptor is None:
             raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
@@ -318,9 +319,10 @@ class SipElement:
             raise RemoteError("Forbidden", 403)
         if self._is_admitted(server, request, now):
             self._judge.judge(server, request, now)
-            self._forward(server, [Target(request.uri)], now)
+            self.forward(server, [Target(request.uri)], now)
 
-    def _forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Send a request on by the proxy, without credentials for us: RFC 3261 §16.6."""
         server.request = self._without_secrets(server.request)
         aor = self._domains.address_of_record(server.request.from_.uri)
         user = "@".join(aor) if aor is not None and self._verifier is not None else None

@@ -95,7 +95,9 @@ class Hops:
         self, user: str | None = None, transport: str | None = None, peer: str | None = None
     ) -> Uri:
         """A URI that leads `peer`, or anybody, to us, for Contact and Record-Route (§8.1.1.8)."""
-        listener = self._listener(transport, peer)
+        return self._contact(user, self._listener(transport, peer), peer)
+
+    def _contact(self, user: str | None, listener: Listener, peer: str | None = None) -> Uri:
         name = "ws" if listener.transport in WEB else listener.transport.lower()  # RFC 7118 §5.2
         params = () if name == "udp" else (("transport", name),)
         host, port = self._place(listener, peer)
@@ -115,7 +117,7 @@ class Hops:
             return contact.with_params(transport="tcp")
         if name not in self._listeners or not self.is_ours(contact):
             return contact
-        mine = self.contact(contact.user, name)
+        mine = self._contact(contact.user, self._listener(name, contact.host))  # of its family
         if secure:
             mine = mine.replace(scheme="sips").without_params("transport")
         return mine.replace(params=(*mine.params, *drop(contact.params, "transport")))

@@ -24,7 +24,7 @@ from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.digest_client import DigestClient, copy_credentials
-from p2psip.ua.messages import received
+from p2psip.ua.messages import TEXT, received, refuse_large
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.peer_offers import PeerOffers
 from p2psip.ua.reoffer import GONE, Reoffer
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
 
 FOR_THE_OWNER: Final = ("INFO", "MESSAGE", "REFER")  # requests within a call that its owner hears
+
+TOLD: Final = ("INFO", "MESSAGE")  # requests of the owner whose refusal it hears of
 
 
 class UserAgentCall(ABC):
@@ -148,6 +150,16 @@ class UserAgentCall(ABC):
             request = request.replace(headers=request.headers.append("Info-Package", package))
         self.exchange(request, now)
 
+    def message(self, text: str, now: float) -> None:
+        """Send an instant message within the call (RFC 3428 §4); `owner.on_refused` may hear of it.
+
+        Raises LocalError for one that is too large (RFC 3428 §8).
+        """
+        if self.is_up:
+            request = self.new_request("MESSAGE", text.encode(errors="replace"), TEXT)
+            refuse_large(request)
+            self.exchange(request, now)
+
     def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
         """Ask the peer to call `target`, in place of a call of ours with it (RFC 3515 §2.4.1).
 
@@ -227,6 +239,8 @@ class UserAgentCall(ABC):
         elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
             # RFC 6086 §4.2.1 [469-keeps-the-call]
             self.owner.on_alive(self, now)
+        if response.status >= 300 and exchange.request.method in TOLD:
+            self.owner.on_refused(self, exchange.request, response, now)
 
     # Inside: requests and responses
 

@@ -75,6 +75,14 @@ def answer(
         server.reply(200, now)
 
 
+def refuse_large(request: Request) -> None:
+    """Refuse a MESSAGE that is too large for a datagram (RFC 3428 §8).  Raises LocalError."""
+    is_stream = (request.uri.param("transport") or "").lower() == "tcp"
+    if len(bytes(request)) + ROOM > MAX_SIZE and not is_stream:
+        # RFC 3428 §8 [no-more-than-1300]
+        raise LocalError(f"a message has at most {MAX_SIZE} octets with its headers")
+
+
 class Messages:
     """The messages that a user agent sends, one at a time to each user (RFC 3428 §8)."""
 
@@ -95,10 +103,7 @@ class Messages:
         `heard(response, now)` is told of the final response.  Raises LocalError for a message that
         is too large.
         """
-        is_stream = (request.uri.param("transport") or "").lower() == "tcp"
-        if len(bytes(request)) + ROOM > MAX_SIZE and not is_stream:
-            # RFC 3428 §8 [no-more-than-1300]
-            raise LocalError(f"a message has at most {MAX_SIZE} octets with its headers")
+        refuse_large(request)
         key = str(request.uri)
         queue = self._waiting.setdefault(key, deque())
         if len(queue) == MAX_WAITING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from p2psip.errors import RemoteError
 
 if TYPE_CHECKING:
+    from p2psip.sip.message import Request, Response
     from p2psip.ua.call import UserAgentCall
     from p2psip.ua.messages import InstantMessage
     from p2psip.ua.transfers import Referral
@@ -69,6 +70,12 @@ class CallHandler(Protocol):
 
     def on_transfer(self, call: "UserAgentCall", status: int, reason: str, now: float) -> None:
         """Take what became of our wish that the peer calls somebody (RFC 3515 §2.4.5)."""
+        return
+
+    def on_refused(
+        self, call: "UserAgentCall", request: "Request", response: "Response", now: float
+    ) -> None:
+        """Note that the peer refused an INFO or a MESSAGE of ours; the call goes on (§12.2.1.2)."""
         return
 
     def on_message(self, call: "UserAgentCall", message: "InstantMessage", now: float) -> None:

@@ -56,7 +56,8 @@ class RegistrationOwner(Protocol):
     def on_failed(self, registration: "Registration", status: int, reason: str, now: float) -> None:
         """The registrar refused or was silent: §10.2.7.
 
-        The first REGISTER is not repeated; a failed refresh is.
+        The first REGISTER is not repeated, unless the registration is persistent; a failed
+        refresh is.
         """
 
 
@@ -65,6 +66,7 @@ class Registration:
 
     `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.  `route`
     are the servers to pass on the way (§8.1.2), and the password is then for the first of them.
+    With `persistent` the first REGISTER is repeated, too, until it is accepted.
     `instance` is the URN of the device, a new UUID if empty (RFC 5626 §4.1).
     `on_deadline(self, at)` is told whenever `deadline` changes.  `ping(flow, data)` sends a
     keep-alive, `lose(flow)` closes a connection that does not answer it; without a `ping` none is
@@ -85,8 +87,9 @@ class Registration:
         expires: int = DEFAULT_EXPIRES,
         route: Sequence[Uri] = (),
         instance: str = "",
+        persistent: bool = False,
     ) -> None:
-        self.state = State.TRYING
+        self.state, self._persistent = State.TRYING, persistent
         self.service_route: tuple[Address, ...] = ()
         self.ping: Callable[[Flow, bytes], None] | None = None
         self.lose: Callable[[Flow], None] = lambda flow: None
@@ -270,7 +273,7 @@ class Registration:
             self._failures += 1
             asked = min(seconds(response.headers.get("Retry-After", "0")), MAX_EXPIRES)
             self._wake_at(now + max(asked, retry_delay(self._failures, self._random)))
-        elif self._was_registered:
+        elif self._was_registered or self._persistent:
             self._wake_at(now + self._retry)
             self._retry = min(self._retry * 2, RETRY_MAX)
         if self.state is not State.FAILED:

@@ -37,7 +37,8 @@ _LISTENERS: Final = (*transports.LISTENERS, "http")
 HELP: Final = f"run a server with the applications {live_application.APP} and {application.APP}"
 
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
-    "listeners": ("rtmp", "rtmps", "rtmpt", "rtmfp", "http", "tls-cert", "tls-key", "merge-ms"),
+    "listeners": ("rtmp", "rtmps", "rtmpt", "rtmfp", "http", "tls-cert", "tls-key"),
+    "players": ("gop-cache", "merge-ms"),
     "who may connect, publish and play": (
         *("users", "users-only", "allow-anonymous"),
         *("publish-key", "play-key", "sign-key", "sign-play"),

@@ -12,7 +12,7 @@ Implements RTMP 1.0 §7.2.2.1 as far as it speaks of the duration of a live stre
 from typing import Final
 
 from rtmplite.flv.tag import TIMESTAMP_MASK, TagType
-from rtmplite.live.streams import Player
+from rtmplite.live.player import Player
 from rtmplite.live.tracks import Tracks, Weight
 
 _MEDIA: Final = (Weight.START, Weight.PLAIN)
@@ -23,14 +23,15 @@ class DurationLimit:
 
     Own design: a `Framing`, since it sees the time of each message.  When `is_over`, the player's
     outlet has been replaced by one that drops everything, and the stream's owner has to tell the
-    client and leave the stream.  A duration of 0 gives the messages of one moment.
+    client and leave the stream.  `since` is the time of the first message where the player has got
+    some already.  A duration of 0 gives the messages of one moment.
     """
 
-    def __init__(self, player: Player, duration: float) -> None:
+    def __init__(self, player: Player, duration: float, since: int | None = None) -> None:
         self.is_over = False
         self._player, self._duration, self._usual = player, duration, player.framing
         self._tracks = Tracks()
-        self._first: int | None = None
+        self._first = since
 
     def __call__(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
         """Write one message, which may be the first one that the player does not get: §7.2.2.1."""

@@ -21,10 +21,12 @@ messages are ever left out.  Only its framing knows which protocol a player spea
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from rtmplite.flv.tag import TagType
 from rtmplite.limits.memory_budget import Account, MemoryBudget
+from rtmplite.live.group_cache import GroupCache
+from rtmplite.live.player import Outlet, Player, Viewer
 from rtmplite.live.sink import Framing, Sink
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.live.timestamp_rebase import Publisher, TimestampRebase
@@ -35,90 +37,7 @@ AUDIO: Final = TagType.AUDIO
 VIDEO: Final = TagType.VIDEO
 DATA: Final = TagType.SCRIPT
 
-
-class Outlet(Protocol):
-    """The connection of a player, as far as a stream needs it.
-
-    Own design: `output_size` is 0 as long as the socket takes all it is given, so that one
-    comparison finds a slow player.
-    """
-
-    output_size: int
-
-    def put(self, data: bytes) -> None:
-        """Queue whole messages, already cut into chunks: RTMP 1.0 §5.3."""
-
-    def abort(self, reason: str, now: float) -> None:
-        """Close without sending the queue, which would never be read."""
-
-
-class Viewer(Protocol):
-    """A player's end that hears of publishers; `ServerStream` tells its client."""
-
-    def published(self, now: float) -> None:
-        """A publisher has come: NetStream.Play.PublishNotify (RTMP 1.0 §7.2.2)."""
-
-    def unpublished(self, now: float) -> None:
-        """The publisher has gone: NetStream.Play.UnpublishNotify (RTMP 1.0 §7.2.2)."""
-
-
-class Player:
-    """One place in the audience of a stream, from `LiveStream.join` to `leave`.
-
-    Own design: `waiting` is the whole state.  It is true if the player joined late or fell behind,
-    until there is a good place to start; `on_begun` is called when it gets the message there.
-    """
-
-    __slots__ = ("_live", "audio", "behind_since", "framing", "on_begun", "outlet", "paused",
-                 "video", "viewer", "waiting")  # fmt: skip
-
-    def __init__(
-        self, live: "LiveStream", outlet: Outlet, framing: Framing, viewer: Viewer | None
-    ) -> None:
-        self._live, self.outlet, self.framing, self.viewer = live, outlet, framing, viewer
-        self.audio = self.video = True
-        self.waiting = live.has_begun
-        self.paused = False
-        self.behind_since: float | None = None
-        self.on_begun: Callable[[float], None] | None = None
-
-    def wants(self, type_id: int) -> bool:
-        """Whether its client has not switched this medium off: RTMP 1.0 §7.2.2.4, §7.2.2.5."""
-        return self.video if type_id == VIDEO else self.audio if type_id == AUDIO else True
-
-    def select(
-        self, *, audio: bool | None = None, video: bool | None = None, paused: bool | None = None
-    ) -> None:
-        """Switch a medium, or all, off and on: RTMP 1.0 §7.2.2.4, §7.2.2.5, §7.2.2.8.
-
-        A medium that is switched on again begins at a key frame, as for a player that has joined.
-        """
-        self.audio = self.audio if audio is None else audio
-        self.waiting = self.waiting or bool(video and not self.video) or bool(paused is False)
-        self.video = self.video if video is None else video
-        self.paused = self.paused if paused is None else paused
-        self._live.rearrange()
-
-    def leave(self, now: float) -> None:
-        """Give up the place.  Own design: a second call does nothing."""
-        self._live.left(self, now)
-
-    def keeps_up(self, patience: SlowConsumerPolicy, now: float) -> bool:
-        """Whether a player whose socket is full gets the message; abort it if it is too slow."""
-        size = self.outlet.output_size
-        if self.behind_since is None and size > patience.skip:
-            self.behind_since, self.waiting = now, True
-            self._live.rearrange()
-        late = self.behind_since is not None and now - self.behind_since > patience.seconds
-        if size > patience.limit or late:
-            self.outlet.abort(f"too slow: {size} bytes behind", now)
-            return False
-        if self.behind_since is not None and size < patience.skip // 2:
-            self.behind_since = None
-        return self.behind_since is None
-
-
-_NOTHING, _ESSENTIAL = Weight.NOTHING, Weight.ESSENTIAL
+_NOTHING, _ESSENTIAL, _START = Weight.NOTHING, Weight.ESSENTIAL, Weight.START
 
 _Audience = list[tuple[Framing, list[Player]]]  # each framing with the players that use it
 
@@ -142,6 +61,7 @@ class LiveStream:
         self.publisher: Publisher | None = None
         self._succession: TimestampRebase | None = None
         self._tracks, self._account = Tracks(), Account(registry.budget)
+        self._group = self._new_group()
         self._codecs: list[str] = []
         self._players: list[Player] = []
         self._taps: list[Sink] = []
@@ -162,6 +82,11 @@ class LiveStream:
     def kinds(self) -> frozenset[int]:
         """The message types that this publication has had so far."""
         return frozenset(self._tracks.kinds)
+
+    @property
+    def starts_at(self) -> int | None:
+        """The time in ms of the key frame that a player who joins now begins with, if any."""
+        return self._group.messages[0][1] if self._group.messages else None
 
     @property
     def timestamp(self) -> int:
@@ -198,6 +123,7 @@ class LiveStream:
         self.since = now
         self._account.close()
         self._tracks = Tracks(None if publisher is None else self._account)
+        self._group = self._new_group()
         for player in self._players:
             player.waiting = player.behind_since is not None
             if player.viewer is not None:
@@ -224,6 +150,14 @@ class LiveStream:
             is_media = type_id != DATA and weight is not _ESSENTIAL
             timestamp = self._succession.next(timestamp, is_media=is_media)
             self._tracks.timestamp = timestamp
+        group = self._group
+        if weight is _START:
+            group.begin()
+        if group.is_open:
+            if weight is not _ESSENTIAL:
+                group.put(type_id, timestamp, payload)
+            elif self._tracks.has_switched:
+                group.drop()  # its pictures and sound need the headers before
         for tap in self._taps:
             tap.write(type_id, timestamp, payload, now)
         if not self._players:
@@ -250,6 +184,7 @@ class LiveStream:
         self._codecs = self._tracks.codecs
         self.publishing, self.publisher, self._tracks = False, None, Tracks()
         self._account.close()
+        self._group = self._new_group()
         for player in list(self._players):
             if player.viewer is not None:
                 player.viewer.unpublished(now)
@@ -262,12 +197,18 @@ class LiveStream:
         """Add a player: metadata and codec headers come first, the rest from a key frame on.
 
         FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
-        `framing` writes the messages for this player; see `Framing`.
+        `framing` writes the messages for this player; see `Framing`.  If all since the last key
+        frame is kept, it comes now, each message at its own time.
         """
         player = Player(self, outlet, framing, viewer)
+        begin = self._tracks.timestamp if self.starts_at is None else self.starts_at
         for type_id, payload in self._tracks.opening():
-            at = 0 if type_id == DATA else self._tracks.timestamp  # or ffmpeg sees text
+            at = 0 if type_id == DATA else begin  # or ffmpeg sees text
             outlet.put(framing(type_id, at, payload))
+        for message in self._group.messages:
+            outlet.put(framing(*message))
+        player.waiting &= self.starts_at is None
+        player.grace = self._group.octets
         self._players.append(player)
         self._changed(now)
         return player
@@ -281,6 +222,11 @@ class LiveStream:
     def rearrange(self) -> None:
         """Sort the audience anew before the next message, once for any number of changes."""
         self._flowing = None
+
+    def _new_group(self) -> GroupCache:
+        # half of what a player may be behind, so that the group alone closes nobody
+        limit = self._patience.limit // 2 if self._registry.keeps_groups else 0
+        return GroupCache(limit, self._account)
 
     def _end_taps(self, now: float) -> None:
         taps, self._taps = self._taps, []
@@ -337,7 +283,8 @@ class Registry:
     open it again rather than keep it.  `on_begin` and `on_end` are called when a publication
     begins and ends, `on_audience` when a player has joined or left.  A fetcher says whether it
     can publish a stream once a player waits for it.  `budget` is the memory for unfinished
-    messages and codec headers, `shared` are the shared objects of all connections.
+    messages, codec headers and the pictures since a key frame, which are kept for late players if
+    `keeps_groups`; `shared` are the shared objects of all connections.
     """
 
     def __init__(
@@ -345,7 +292,10 @@ class Registry:
         patience: SlowConsumerPolicy | None = None,
         budget: MemoryBudget | None = None,
         shared: SharedObjects | None = None,
+        *,
+        keeps_groups: bool = True,
     ) -> None:
+        self.keeps_groups = keeps_groups
         self.patience, self.budget = patience or SlowConsumerPolicy(), budget or MemoryBudget()
         self.shared = SharedObjects() if shared is None else shared
         self.on_begin: list[Callable[[LiveStream, float], None]] = []

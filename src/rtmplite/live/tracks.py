@@ -68,12 +68,13 @@ class Tracks:
     """The media of one publication, without its players.
 
     `timestamp` is the newest, in ms; `begun` is whether there was anything but what `opening` has;
-    `kinds` are the message types seen.  What is kept is paid from `account`, if there is one.
+    `kinds` are the message types seen; `has_switched` is whether the last header replaced another
+    one of a decoder.  What is kept is paid from `account`, if there is one.
     """
 
     def __init__(self, account: Account | None = None) -> None:
         self._account = account
-        self.timestamp, self.begun = 0, False
+        self.timestamp, self.begun, self.has_switched = 0, False, False
         self.kinds: set[int] = set()
         self._first: dict[int, bytes] = {}  # the beginning of the first message of each kind
         self._newest: dict[_Key, bytes] = {}  # of what is essential, in order of arrival
@@ -89,7 +90,7 @@ class Tracks:
         `type_id` is 8, 9 or 18; `payload` is an FLV tag body (FLV 10.1 §E.4.1).  RemoteError if
         the account cannot pay for it.
         """
-        self.timestamp = timestamp
+        before, self.timestamp = self.timestamp, timestamp
         if type_id not in self.kinds:
             self.kinds.add(type_id)
             self._first[type_id] = payload[:PEEK]
@@ -101,6 +102,7 @@ class Tracks:
             weight = self._weigh_video(payload, now)
         else:
             weight, payload = self._unwrap(payload)
+            self.timestamp = before if weight is _ESSENTIAL else timestamp  # metadata has time 0
         if weight is _ESSENTIAL:
             self._keep(type_id, payload)
         elif weight is not _NOTHING:
@@ -176,6 +178,8 @@ class Tracks:
         key = _key(type_id, payload)
         # For colors E-RTMP v2 §"Metadata Frame" [replaces], E-RTMP v1 §"Metadata Frame" [replaces].
         replaced = [each for each in self._newest if each[:2] == key[:2] and each[2] <= key[2]]
+        known = [self._newest[each] for each in replaced]
+        self.has_switched = type_id != TagType.SCRIPT and any(each != payload for each in known)
         for each in replaced:
             self._forget(each)
         if self._account is not None:

@@ -13,8 +13,9 @@ from typing import Final
 
 from rtmplite.amf import amf0
 from rtmplite.flv.metadata import wrapped
+from rtmplite.live.player import Player
 from rtmplite.live.sink import Framing
-from rtmplite.live.streams import LiveStream, Player
+from rtmplite.live.streams import LiveStream
 from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
 from rtmplite.relay.session import FlowSession, RelaySession
 from rtmplite.rtmfp.netconnection.messages import encode_message
@@ -63,7 +64,7 @@ class Push(Link):
         self._publish(session, now)
 
     def _joined(self, session: RelaySession, now: float) -> None:
-        """Publish there from the next key frame on, and leave the old server then."""
+        """Publish there from a key frame on, and leave the old server then."""
 
         def go_over(now: float) -> None:
             if session is self._next:
@@ -73,7 +74,7 @@ class Push(Link):
         # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
         # [leave-at-boundary]
         player.on_begun = go_over
-        if not player.waiting:  # nothing has been published yet
+        if not player.waiting:  # it has begun already, or nothing has been published
             go_over(now)
 
     def _publish(self, session: RelaySession, now: float) -> Player:

@@ -22,7 +22,8 @@ from rtmplite.rtmp.wire.framing import CHUNK_STREAMS, COMMAND_CHUNKS, CONTROL_CH
 from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:
-    from rtmplite.live.streams import LiveStream, Player, Viewer
+    from rtmplite.live.player import Player, Viewer
+    from rtmplite.live.streams import LiveStream
 
 ROOM: Final = 64 * 1024  # bytes, for the handshake, headers and small messages beside a long one
 

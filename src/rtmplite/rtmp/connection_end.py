@@ -13,7 +13,8 @@ from rtmplite.rtmp.wire.message import Message
 from rtmplite.rtmp.wire.shared_object import SharedObject
 
 if TYPE_CHECKING:
-    from rtmplite.live.streams import LiveStream, Player, Viewer
+    from rtmplite.live.player import Player, Viewer
+    from rtmplite.live.streams import LiveStream
 
 
 class ConnectionEnd:

@@ -18,7 +18,8 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.shared_object import SharedObject
 
 if TYPE_CHECKING:
-    from rtmplite.live.streams import LiveStream, Outlet, Player, Viewer
+    from rtmplite.live.player import Outlet, Player, Viewer
+    from rtmplite.live.streams import LiveStream
 
 MEDIA_TYPES: Final = frozenset(
     (MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA, MessageType.DATA_AMF3)

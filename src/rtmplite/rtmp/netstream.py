@@ -11,8 +11,9 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.duration_limit import DurationLimit
+from rtmplite.live.player import Player
 from rtmplite.live.sink import Sink
-from rtmplite.live.streams import LiveStream, Player
+from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
 from rtmplite.rtmp.message_transport import text
 from rtmplite.rtmp.netstream_state import NETSTREAM, Do, Event, State
@@ -136,7 +137,8 @@ class ServerStream:
         self._say_start()
         self._player = player = self.connection.join(live, self.id, self, now)
         if self.request.duration != TO_THE_END:
-            self._excerpt = player.framing = DurationLimit(player, self.request.duration)
+            limit = DurationLimit(player, self.request.duration, live.starts_at)
+            self._excerpt = player.framing = limit
             live.rearrange()
 
     @property

@@ -10,6 +10,7 @@ log lines for start, answer and end.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
@@ -19,17 +20,19 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
-from p2psip.ua.owner import CallHandler
 from p2psip.ua.uas import IncomingCall
-from siprtmp.calls.call_media import CallMedia
+from siprtmp.calls import failures
+from siprtmp.calls.call_keys import CallKeys
+from siprtmp.calls.call_requests import CallRequests
 from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
+from siprtmp.calls.trunks import Dialling
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
 
 
-class AudioCall(CallMedia, CallHandler):
+class AudioCall(CallRequests):
     """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
 
     RFC 3261 §13; `user` is told of its progress.  After `on_call_failed`, `on_call_cancelled` or
@@ -42,11 +45,13 @@ class AudioCall(CallMedia, CallHandler):
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
         self.names: Sequence[str] = ()
+        self.headers: Sequence[tuple[str, object]] = ()  # of the INVITE, for a transfer
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self.leg: Leg | None = None
-        self.video = CallVideo(self)
+        self.video, self.keys = CallVideo(self), CallKeys(self)
         self._peers: Collection[str] = ()
+        self.way: Dialling | None = None
         self._holders: set[object] = set()
         self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
@@ -54,8 +59,9 @@ class AudioCall(CallMedia, CallHandler):
         self._local: SessionDescription | None = None
         self._up_at: float | None = None
         self._plan: MediaPlan | None = None
-        self._held = False
+        self._held = self.holds = False
         self._over = False
+        self.is_source_proven = False  # that of the INVITE, before the ACK
 
     # -- out ----------------------------------------------------------------------------
 
@@ -72,24 +78,19 @@ class AudioCall(CallMedia, CallHandler):
     ) -> None:
         """Place a call offering the codecs named: RFC 3261 §13.2.1.
 
-        Raises RemoteError (403, 488, 503) if no INVITE can be sent.
+        Raises RemoteError (403, 404, 488, 503) if no INVITE can be sent.
         """
         self.names = names
-        self._ticket = self._permit(to.uri, from_.uri, now)
+        way = self.way = self.facilities.trunks.plan(to, from_, contact, now)
+        to = way.to
+        self._ticket = self._permit(way.checked, from_.uri, now)
         media = self.facilities.media
-        peers = media.phone_hosts(to.uri, now) or (to.uri.host,)
+        peers = media.phone_hosts(to.uri, now) or (way.host,)
         endpoint = self._endpoint = self.video.offered_at(self._open(peers, now), peers, now)
         try:
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
-            self.call = self.facilities.agent.invite(
-                to,
-                from_,
-                self._reached_at(contact, peers),
-                bytes(self._offer),
-                self,
-                now,
-                credentials=credentials,
-            )
+            reached_at = partial(self._reached_at, peers=peers)
+            self.call = way.invite(self, bytes(self._offer), now, reached_at, credentials)
         except RemoteError:
             self._close(now)
             raise
@@ -113,11 +114,8 @@ class AudioCall(CallMedia, CallHandler):
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
-            if call.remote_sdp and not sdp_map.is_acceptable(
-                SessionDescription.parse(call.remote_sdp),
-                host=self.facilities.media.host_for(peers),
-            ):
-                raise RemoteError("Not Acceptable Here", 488)
+            if call.remote_sdp:
+                self._check(SessionDescription.parse(call.remote_sdp), peers)
             self._open(peers, now)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)
@@ -129,9 +127,10 @@ class AudioCall(CallMedia, CallHandler):
         if self._ringing is not None:
             self._ringing.ring(now)
 
-    def answer(self, names: Sequence[str], now: float) -> None:
+    def answer(self, names: Sequence[str], now: float, *, early: bool = False) -> None:
         """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
 
+        `early` sends a 183 instead, whose media the caller hears (RFC 3960 §3).
         An INVITE without an offer gets ours (RFC 3264 §5).  Raises RemoteError(488) when
         none is in common; the INVITE is then still to be refused.
         """
@@ -142,12 +141,19 @@ class AudioCall(CallMedia, CallHandler):
         if call.remote_sdp:
             theirs = SessionDescription.parse(call.remote_sdp)
             endpoint = self._endpoint = self.video.answering(endpoint, theirs, self._peers, now)
-            self._local, plan = sdp_map.answer(theirs, names, endpoint)
+            try:
+                self._local, plan = sdp_map.answer(theirs, names, endpoint)
+            except RemoteError:
+                self.note_lack(theirs)
+                raise
             self._start(plan, now, early=True)
         else:
             endpoint = self._endpoint = self.video.offered_at(endpoint, self._peers, now)
             self._local = self._offer = self._make_offer(endpoint)
-        call.accept(bytes(self._local), now)
+        if early:
+            call.ring(now, 183, bytes(self._local))
+        else:
+            call.accept(bytes(self._local), now)
 
     def refuse(self, status: int, reason: str, now: float) -> None:
         """Send a final failure: RFC 3261 §13.3.1.3.  The user, which asks for it, is not told."""
@@ -168,12 +174,21 @@ class AudioCall(CallMedia, CallHandler):
         """The plan of the last answer for sound: RFC 3264 §7."""
         return self._plan.audio if self._plan is not None and self.leg is not None else None
 
+    def give_to(self, user: CallUser) -> None:
+        """Let another user hear of the call from now on.  Own design: for a transfer."""
+        self.user = user
+        for leg in (self.leg, self.video.leg):
+            if leg is not None:
+                leg.on_tag = user.on_tag
+
     def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
 
         The user, which asks for it, is not told.  `cause` is for the Reason header: RFC 3326 §2.
         """
         if self.call is not None and not self._over:
+            if self._ringing is not None:
+                self._ringing.reject(*failures.refusal(reason), now)
             self.call.bye(now, cause)
             self._end(now, reason)
 
@@ -234,7 +249,11 @@ class AudioCall(CallMedia, CallHandler):
         had cancelled it.
         """
         if self._ringing is None:
-            self._fail(status, reason, now)
+            again = self.way.again(self, status, reason, now) if self.way else None
+            if again is not None:
+                self.call, self._told = again, None
+            else:
+                self._fail(status, reason, now)
         elif not self._over:
             self._end(now, f"{status} {reason}")
             self.user.on_call_cancelled(now)
@@ -250,44 +269,6 @@ class AudioCall(CallMedia, CallHandler):
         if not self._over:
             self._end(now, reason)
             self.user.on_call_over(reason, now)
-
-    def on_offer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> bytes:
-        """Answer a re-INVITE: hold, another address, another codec.  RFC 3264 §8.
-
-        Raises RemoteError(488), which leaves the call as it was (RFC 3261 §14.2).
-        """
-        if self._endpoint is None or self._local is None:
-            raise RemoteError("Not Acceptable Here", 488)
-        if not sdp:
-            theirs = SessionDescription.parse(call.remote_sdp) if call.remote_sdp else None
-            self._local = sdp_map.offer_again(self.names, self._endpoint, self._local, theirs)
-            return bytes(self._local)
-        theirs = SessionDescription.parse(sdp)
-        self._endpoint = self.video.answering(self._endpoint, theirs, self._peers, now)
-        self._local, plan = sdp_map.answer(theirs, self.names, self._endpoint, previous=self._local)
-        self._change(plan, now, early=True)
-        return bytes(self._local)
-
-    def on_confirmed(self, call: UserAgentCall, now: float) -> None:
-        """Our answer to a new offer is acknowledged (RFC 3261 §14.2): follow the peer's address."""
-        if self._plan is not None:
-            self._start(self._plan, now)
-
-    def on_alive(self, call: UserAgentCall, now: float) -> None:
-        """A SIP message is a sign of life, also of a phone without sound: RFC 3261 §12.2."""
-        if self.leg is not None:
-            self.leg.alive(now)
-
-    def on_answer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
-        """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
-        if sdp and self._local is not None:
-            try:
-                self._change(sdp_map.conclude(self._local, SessionDescription.parse(sdp)), now)
-            except RemoteError as error:
-                self._unusable(error, now)
-
-    def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
-        """The session stays as it was: RFC 3261 §14.1."""
 
     # -- inside -------------------------------------------------------------------------
 
@@ -319,18 +300,13 @@ class AudioCall(CallMedia, CallHandler):
         self._plan = plan
         if self.leg is None or self._endpoint is None:
             return
-        proven, hosts = self._ringing is None or self._up_at is not None, self._hosts(now)
+        proven = self._ringing is None or self._up_at is not None or self.is_source_proven
+        hosts = self._hosts(now)
+        self.leg.ways.takes_opus = self.user.takes_opus
         self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
         self.video.start(plan.video, now, hosts, early, proven)
         if self.video.leg is None:
             self._endpoint = replace(self._endpoint, video=None)
-
-    def _change(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
-        """Apply a later answer, and tell the user of hold and its end: RFC 3264 §8.4."""
-        self._start(plan, now, early=early)
-        if plan.audio.media.held != self._held:
-            self._held = plan.audio.media.held
-            self.user.on_call_held(self._held, now)
 
     def _unusable(self, error: RemoteError, now: float) -> None:
         """End a call whose answer has no usable audio, and tell the user: RFC 3264 §7."""
@@ -361,10 +337,12 @@ class AudioCall(CallMedia, CallHandler):
             **({"video_sent": video.sent, "video_received": video.received} if video else {}),
         )
         self.facilities.calls.discard(self)
+        self.facilities.on_end(self, reason, now)
         self._close(now)
 
     def _close(self, now: float) -> None:
         self.facilities.tolls.end(self._ticket)
+        self.keys.close()
         if self.leg is not None:
             self.leg.close(now)
             self.facilities.media.close_leg(self.leg)

@@ -2,7 +2,8 @@
 
 Own design: one name has two directions.  A stream published under it goes to the phone; a stream
 played under it comes from the phone, and never has the publisher's own sound.  A name with `@` is
-dialled when it is published; a name without waits to be called as sip:NAME@domain.
+dialled when it is published, and so is tel:NUMBER, by a trunk; any other name waits to be called as
+sip:NAME@domain.
 
 RFC 3261 §13 happens behind `AudioCall`; the stream side is RTMP 1.0 §7.2.2.
 """
@@ -15,24 +16,28 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua.messages import InstantMessage
+from p2psip.ua.transfers import Referral
 from rtmplite.errors import RemoteError as RtmpError
-from rtmplite.live.streams import LiveStream
+from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import UNSUITABLE, CallContext, Waker
+from siprtmp.calls.call_states import CallStatus, tell
+from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
-from siprtmp.media import sdp_map
+from siprtmp.calls.url_login import caller_of
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "call"
-FAILED: Final = "NetStream.Publish.Rejected"
 BAD_NAME: Final = "NetStream.Publish.BadName"
-OVER: Final = "NetStream.Unpublish.Success"
+TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966 §3
 DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 
 
@@ -86,10 +91,10 @@ class CallApplication:
         if not path:
             stream.reject_publish(BAD_NAME, "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_publish(FAILED, "403 Forbidden", now)
+            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
             connection.close(now, "not allowed to call")
         else:
-            self._open(path, connection).publish(stream, now)
+            self.open(path, connection.registry).publish(stream, now)
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -98,16 +103,19 @@ class CallApplication:
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", "403 Forbidden", now)
+            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
         else:
-            stream.accept_play(self._open(stream.path, connection).remote, now)
+            stream.accept_play(self.open(stream.path, connection.registry).remote, now)
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
         """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
-        """The waiting name a request is for, if any: RFC 3261 §16.5."""
-        if not self.home.is_local_domain(request.uri):
+        """The waiting name a request is for, if any: RFC 3261 §16.5.
+
+        A message is for the phones of that user, since a stock tool cannot show it.
+        """
+        if request.method == "MESSAGE" or not self.home.is_local_domain(request.uri):
             return None
         named = self._names.get(request.uri.user or "")
         return named.incoming if named is not None and not named.dials else None
@@ -117,10 +125,11 @@ class CallApplication:
         if self._names.get(named.name) is named:
             del self._names[named.name]
 
-    def _open(self, name: str, connection: NetConnection) -> "NamedCall":
+    def open(self, name: str, registry: Registry) -> "NamedCall":
+        """The call of a name, a new one if nobody uses the name."""
         named = self._names.get(name)
         if named is None:
-            remote = connection.registry.open(APP, name)
+            remote = registry.open(APP, name)
             named = self._names[name] = NamedCall(name, self, remote)
         return named
 
@@ -140,13 +149,14 @@ class NamedCall:
         self._hears: AudioCall | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
         self._group = PictureGroup()
+        self.sound_header, self.takes_opus = SoundHeader(), False
         self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
 
     @property
     def dials(self) -> bool:
         """Whether publishing places a call, to the address that the name is."""
-        return "@" in self.name
+        return "@" in self.name or self.name.startswith(TEL)
 
     # -- the publisher ------------------------------------------------------------------
 
@@ -186,12 +196,15 @@ class NamedCall:
             self._void.put(timestamp / 1000, now)
             if type_id == VIDEO:
                 self._group.put(timestamp, payload)
+            else:
+                self.sound_header.put(payload)
 
     def end(self, now: float) -> None:
         """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
         self._void.stop()
         self._publisher = None
         self._group.clear()
+        self.sound_header.clear()
         if self._call is None:
             self._forget_if_idle(now)
         elif self._is_up:
@@ -201,14 +214,16 @@ class NamedCall:
 
     def _dial(self, now: float) -> None:
         home = self._application.home
-        to = Address(Uri.parse(f"sip:{self.name}"))
-        if not to.uri.host or not to.uri.user:
+        is_number = self.name.startswith(TEL)
+        to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
+        if not is_number and not (to.uri.host and to.uri.user):
             raise RemoteError("Bad destination")
         call = AudioCall(self, self._application.facilities)
         self._call = call
-        caller = home.caller
+        query = self._publisher.query if self._publisher is not None else ""
+        caller, login = caller_of(query, to.uri, home.caller)
         contact = home.contact(caller.uri.user or APP, self.log_id)
-        call.dial(to, caller, contact, sdp_map.STOCK_TOOLS, now)
+        call.dial(to, caller, contact, codec_names.offered(), now, credentials=login)
 
     def _hang_up(self, now: float) -> None:
         if self._call is not None:
@@ -221,15 +236,20 @@ class NamedCall:
         """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
         contact = self._application.home.contact(self.name, self.name)
         call = AudioCall(self, self._application.facilities)
+        if call.take(server, contact, now):
+            self.adopt(call, now)
+        else:
+            self._forget_if_idle(now)
+
+    def adopt(self, call: AudioCall, now: float) -> None:
+        """Answer a call that rings, and that another user had until now, unless there is one."""
         if self._call is not None:
-            if call.take(server, contact, now):
-                call.refuse(486, "Busy Here", now)
+            call.refuse(*failures.BUSY, now)
             return
-        if not call.take(server, contact, now):
-            return
+        call.be_of(self)
         self._call = call
         try:
-            call.answer(sdp_map.STOCK_TOOLS, now)
+            call.answer(codec_names.answered(), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
             self._finished(now)
@@ -251,7 +271,8 @@ class NamedCall:
         return home.payer(publisher.connection, None, publisher.query) if publisher else ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Ignore ringing, which a stock tool has no message for.  RFC 3261 §13.2.2.1."""
+        """Tell the publisher: RFC 3261 §13.2.2.1."""
+        self._tell(CallStatus.RINGING, f"{status} {reason}", now)
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Let the publisher start: RTMP 1.0 §7.2.2.6, RFC 3261 §13.2.2.4."""
@@ -260,10 +281,11 @@ class NamedCall:
         if self._publisher is not None and self.dials:
             self._publisher.connection.held_on(now)
             self._publisher.accept_publish(self, now)
+        self._tell(CallStatus.ANSWERED, plan.audio.codec.name, now)
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """End the publish with the SIP status as the reason: RTMP 1.0 §7.2.2."""
-        self._finished(now, FAILED, f"{status} {reason}")
+        self._finished(now, failures.REJECTED, failures.told(status, reason))
 
     def on_call_cancelled(self, now: float) -> None:
         """The caller gave up: RFC 3261 §9.2."""
@@ -271,10 +293,32 @@ class NamedCall:
 
     def on_call_over(self, reason: str, now: float) -> None:
         """The phone hung up: end a publish that dialled; a waiting one stays.  RFC 3261 §15."""
-        self._finished(now, OVER, reason)
+        self._finished(now, failures.OVER, reason)
 
     def on_call_held(self, held: bool, now: float) -> None:
-        """Ignore hold, which a stock tool has no message for.  RFC 3264 §8.4."""
+        """Tell the publisher and the players: RFC 3264 §8.4."""
+        self._tell(CallStatus.HELD if held else CallStatus.RESUMED, "", now)
+
+    def on_call_digit(self, digit: str, now: float) -> None:
+        """Tell the publisher and the players: RFC 4733 §2.5.2.2."""
+        self._tell(CallStatus.DIGIT, digit, now)
+
+    def on_call_message(self, message: InstantMessage, now: float) -> None:
+        """Refuse a message, which a stock tool cannot show.  RFC 3428 §7."""
+        raise RemoteError("Method Not Allowed", 405)
+
+    def on_call_refer(self, call: AudioCall, referral: Referral, now: float) -> None:
+        """Decline a transfer: a name has one phone, the one that it was published for.
+
+        RFC 3515 §2.4.2.
+        """
+        raise RemoteError("Decline", 603)
+
+    def on_call_transferred(self, status: int, reason: str, now: float) -> None:
+        """A stock tool transfers nobody.  RFC 3515 §2.4.5."""
+
+    def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
+        """Nothing is asked for on behalf of a stock tool.  RFC 3261 §12.2."""
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""
@@ -286,6 +330,11 @@ class NamedCall:
         """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
         if self._publisher is not None:
             self._publisher.status(UNSUITABLE, text, "warning")
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, once it has begun: RFC 5104 §3.5.1."""
+        if self._publisher is not None and (self._is_up or not self.dials):
+            self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
 
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the publisher, or read again."""
@@ -302,7 +351,7 @@ class NamedCall:
         if self._publisher is None:
             self._hang_up(now)
 
-    def _finished(self, now: float, code: str = OVER, description: str = "") -> None:
+    def _finished(self, now: float, code: str = failures.OVER, description: str = "") -> None:
         self._call, self._hears, self._is_up = None, None, False
         self.remote.end(now)
         publisher = self._publisher
@@ -310,7 +359,12 @@ class NamedCall:
             self._publisher = None
             publisher.connection.held_on(now)
             publisher.end_publish(code, description, now)
+        else:
+            self._tell(CallStatus.ENDED, description, now)
         self._forget_if_idle(now)
+
+    def _tell(self, status: CallStatus, description: str, now: float) -> None:
+        tell(self._publisher, self.remote, status, description, now)
 
     def _hear_if_possible(self) -> None:
         """Send the publisher's sound to the phone from now on, if its answer is known."""
@@ -326,8 +380,8 @@ class NamedCall:
         self._waker.set()
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:
-        if remote.players and self._call is not None and self._call.video.leg is not None:
-            self._call.video.leg.ask_key_frame(now)
+        if self._call is not None:
+            self._call.video.watched(remote, now)
         self._forget_if_idle(now)
 
     def _forget_if_idle(self, now: float) -> None:

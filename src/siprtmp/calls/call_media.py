@@ -14,11 +14,13 @@ from p2psip.sip.uri import Uri
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.uas import IncomingCall
 from rtmplite.flv.audio import SoundFormat
+from siprtmp.calls import codec_names
+from siprtmp.calls.call_keys import CallKeys
 from siprtmp.calls.context import CallContext, CallUser, Reserved
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import Endpoint
-from siprtmp.media.transcode import decoder as transcode
+from siprtmp.media.transcode import decoder
 
 NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
 DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
@@ -31,6 +33,7 @@ class CallMedia(ABC):
     call: UserAgentCall | None
     leg: Leg | None
     facilities: CallContext
+    keys: CallKeys
     _ringing: IncomingCall | None
     names: Sequence[str]
     _holders: set[object]
@@ -62,6 +65,8 @@ class CallMedia(ABC):
         leg = self.leg
         agreed = [codec.name for codec, _ in leg.plan.sending] if leg and leg.plan else []
         name = sound_name(sound_format)
+        if leg is not None and leg.ways.g711_rate:
+            name = f"{name} of another rate than 8 kHz"
         call_id = self.call.id if self.call is not None else "-"
         self.facilities.log.warning(
             "sound-unsuitable",
@@ -70,12 +75,21 @@ class CallMedia(ABC):
             codec=name,
             agreed=",".join(agreed),
         )
-        missing = "" if transcode.is_available() else ", or install the extra transcode"
+        missing = "" if decoder.is_available() else f", or install the extra {codec_names.EXTRA}"
         self.user.on_unsuitable(f"The phone cannot hear {name}: publish {or_(agreed)}{missing}.")
 
     def on_transcoding(self, sound_format: int, codec: str) -> None:
         """Log that the publisher's sound is decoded and encoded again."""
         self.log_event("transcoding", codec=sound_name(sound_format), to=codec)
+
+    def on_transcoding_phone(self, codec: str) -> None:
+        """Log that the phone's sound is decoded and encoded again."""
+        self.log_event("transcoding", codec=codec, to="aac")
+
+    @property
+    def transcodes(self) -> bool:
+        """Whether the sound of either side is decoded and encoded now."""
+        return self.leg is not None and bool(self.leg.ways.making)
 
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""
@@ -89,6 +103,12 @@ class CallMedia(ABC):
     def on_drained(self, now: float) -> None:
         """Tell the user that the last packet has been sent."""
         self.user.on_drained(now)
+
+    def be_of(self, user: CallUser) -> None:
+        """Report to another user from now on."""
+        self.user = user
+        if self.leg is not None:
+            self.leg.on_tag = user.on_tag
 
     def _hosts(self, now: float) -> Collection[str]:
         """The hosts that the signalling comes from: the peer, or phones behind our own proxy."""
@@ -104,7 +124,8 @@ class CallMedia(ABC):
         media = self.facilities.media
         if media.host_for(peers) == media.media_host:
             return contact
-        here = self.facilities.agent.stack.contact(peer=next(iter(peers)))
+        transport = (contact.param("transport") or "udp").upper()
+        here = self.facilities.agent.stack.contact(None, transport, next(iter(peers)))
         return contact.replace(host=here.host, port=here.port)
 
     def _open(self, peers: Collection[str], now: float) -> Endpoint:
@@ -113,11 +134,31 @@ class CallMedia(ABC):
             self.leg, at = media.open_leg(self, peers, now)
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
-        self.leg.on_tag = self.user.on_tag
+        self.leg.on_tag, self.leg.ways.header = self.user.on_tag, self.user.sound_header
+        self.keys.follow(self.leg)
         # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
         session_id = int.from_bytes(self.facilities.random(4), "big")
         self._endpoint = Endpoint(at.host, at.port, session_id, rtcp_port=at.rtcp_port)
         return self._endpoint
+
+    def _check(self, theirs: SessionDescription, peers: Collection[str]) -> None:
+        """Raise RemoteError(488) for an offer without sound that can cross: RFC 3264 §6."""
+        host = self.facilities.media.host_for(peers)
+        if sdp_map.is_acceptable(theirs, codec_names.everything(), host=host):
+            return
+        self.note_lack(theirs)
+        raise RemoteError("Not Acceptable Here", 488)
+
+    def note_lack(self, theirs: SessionDescription) -> None:
+        """Log the codecs of an offer that the extra would add, where that is not installed."""
+        if codecs := codec_names.lacking(theirs):
+            call_id = self.call.id if self.call is not None else "-"
+            self.facilities.log.warning(
+                "transcode-missing",
+                call=call_id,
+                codecs=",".join(codecs),
+                install=codec_names.EXTRA,
+            )
 
     def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
         """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.

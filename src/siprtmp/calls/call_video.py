@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 from p2psip.errors import LocalError
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
+from rtmplite.live.streams import LiveStream
+from siprtmp.calls.metadata import describe
 from siprtmp.media.h264_lines import VideoPlan, offered_parameters
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.video_leg import VideoLeg
@@ -32,12 +34,14 @@ FAST_UPDATE: Final = (
 class CallVideo:
     """Opens, starts and closes the video leg of a call, and speaks for it.
 
-    `leg` is None for a call without pictures.
+    `leg` is None for a call without pictures, `described` is the stream of what the phone sends.
     """
 
     def __init__(self, call: "AudioCall") -> None:
         self._call = call
         self.leg: VideoLeg | None = None
+        self.described: LiveStream | None = None
+        self._is_refused = False  # the request of RFC 5168
 
     def offered_at(self, endpoint: Endpoint, peers: Collection[str], now: float) -> Endpoint:
         """Our endpoint with a port for pictures, if the user has them and a port is left."""
@@ -46,7 +50,7 @@ class CallVideo:
             return endpoint
         try:
             # RFC 3550 §6.5.1: one name for all streams that are heard and seen together
-            leg, at = call.facilities.media.open_video(self, peers, now, call.leg.cname)
+            leg, at = call.facilities.media.open_video(self, peers, now, call.leg)
         except LocalError:
             call.log_event("video-without-port")
             return endpoint
@@ -77,6 +81,23 @@ class CallVideo:
             self._call.facilities.media.close_leg(self.leg)
             self.leg = None
 
+    def watched(self, remote: LiveStream, now: float) -> None:
+        """Ask the phone for a key frame if those who watch it have none to begin with.
+
+        RFC 5104 §3.5.1; a player that joins gets the pictures since the last one, if they are kept.
+        """
+        if remote.players and remote.starts_at is None and self.leg is not None:
+            self.leg.ask_key_frame(now)
+
+    def on_info(self, content_type: str, body: bytes, now: float) -> None:
+        """Take the phone's wish for a key frame, or its word that ours were none: RFC 5168 §4."""
+        if content_type.partition(";")[0].strip().lower() != MEDIA_CONTROL or self.leg is None:
+            return
+        if b"general_error" in body:
+            self._is_refused = True
+        elif b"picture_fast_update" in body:
+            self.leg.want_key_frame(now)  # RFC 5168 §4 [fast-update-asks-the-encoder]
+
     # -- VideoListener ------------------------------------------------------------------
 
     def on_video_hold_back(self, hold: bool) -> None:
@@ -90,8 +111,18 @@ class CallVideo:
 
     def on_key_frame_needed(self, now: float) -> None:
         """Ask the phone by INFO: RFC 5168 §4."""
-        if self._call.call is not None:
+        # RFC 5168 §6 [no-more-after-an-error]
+        if self._call.call is not None and not self._is_refused:
             self._call.call.info(MEDIA_CONTROL, FAST_UPDATE, now)
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher: RFC 5104 §3.5.1."""
+        self._call.user.on_key_frame_wanted()
+
+    def on_picture_size(self, now: float) -> None:
+        """Tell the players, if their stream has begun without it: FLV 10.1 §E.5."""
+        if self.described is not None and self.described.publishing:
+            describe(self.described, self._call, now)
 
     def hears(self, host: str) -> bool:
         """Whether the phone's sound comes from this host, and so its pictures may go there."""

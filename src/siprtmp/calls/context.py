@@ -9,11 +9,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from p2psip.sip.uri import Uri
+from p2psip.ua.extensions import Extensions
+from p2psip.ua.messages import InstantMessage, Messages
+from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls
+from siprtmp.calls.trunks import Trunks
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VideoLeg
 from siprtmp.operation.logs import Log
 
@@ -22,7 +28,11 @@ if TYPE_CHECKING:
     from siprtmp.calls.call_media import CallMedia
 
 
+KEY_FRAME_WANTED: Final = "NetStream.Publish.KeyFrameWanted"  # Own design: RTMP has no such code
 UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
+
+# What the user agents of RTMP clients take beyond calls.
+EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
 
 
 class Reserved(Protocol):
@@ -82,9 +92,9 @@ class MediaEdge(Protocol):
         """
 
     def open_video(
-        self, listener: VideoListener, peers: Collection[str], now: float, cname: str
+        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
     ) -> tuple[VideoLeg, MediaAddress]:
-        """A leg for pictures, as `open_leg` has it for sound; `cname` is the one of the sound."""
+        """A leg for pictures, as `open_leg` has it for `sound`."""
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
@@ -103,6 +113,8 @@ class CallUser(Protocol):
     """The RTMP side of a call: a rich client's line, or a stock tool's name."""
 
     log_id: str
+    sound_header: SoundHeader  # of its publisher
+    takes_opus: bool  # by Enhanced RTMP
 
     @property
     def host(self) -> str:
@@ -130,11 +142,29 @@ class CallUser(Protocol):
     def on_call_held(self, held: bool, now: float) -> None:
         """The phone put the call on hold, or took it off: RFC 3264 §8.4."""
 
+    def on_call_digit(self, digit: str, now: float) -> None:
+        """The phone has pressed a key: RFC 4733 §2.5.2.2."""
+
+    def on_call_message(self, message: InstantMessage, now: float) -> None:
+        """The phone has sent an instant message within the call: RFC 3428 §7."""
+
+    def on_call_refer(self, call: "AudioCall", referral: Referral, now: float) -> None:
+        """The phone asks us to call somebody else: RFC 3515 §2.4.2.  A RemoteError declines."""
+
+    def on_call_transferred(self, status: int, reason: str, now: float) -> None:
+        """The phone says what became of the call that we asked for: RFC 3515 §2.4.5."""
+
+    def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
+        """The phone, or the way to it, has refused what the user asked for: RFC 3261 §21."""
+
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Sound or a picture from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
 
     def on_unsuitable(self, text: str) -> None:
         """Tell the publisher what cannot be carried, and what to do."""
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, since the phone lacks a picture: RFC 5104 §3.5.1."""
 
     def on_hold_back(self, hold: bool) -> None:
         """Hold the publisher back if `hold`, else let it go on."""
@@ -167,3 +197,9 @@ class CallContext:
     log: Log
     tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)
+    trunks: Trunks = field(default_factory=Trunks)
+    on_end: "Callable[[AudioCall, str, float], None]" = lambda call, reason, now: None
+    messages: Messages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.messages = Messages(self.agent)

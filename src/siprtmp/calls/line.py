@@ -3,19 +3,17 @@
 Own design: the command set is that of the original siprtmp, kept compatible so that its
 clients work unchanged: clients send `invite`, `accept`, `reject` and `bye`, and are sent
 `invited`, `ringing`, `accepted`, `rejected`, `cancelled` and `byed`.  On the SIP side these are
-RFC 3261 §13, §9 and §15.
+RFC 3261 §13, §9 and §15.  What either side asks for meanwhile is in `line_requests`.
 
 A sans-I/O machine between a `NetConnection` and an `AudioCall`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.build import REASONS
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.digest_client import Login
@@ -26,28 +24,20 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import UNSUITABLE
+from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
+from siprtmp.calls.line_requests import LINE_REQUESTS, LineRequests, plain
+from siprtmp.calls.line_state import State
+from siprtmp.calls.transferred import TransferredCall
 from siprtmp.media import sdp_map
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VIDEO
 
 if TYPE_CHECKING:
     from siprtmp.calls.sip_app import SipApplication
-
-DECLINE: Final = "603 Decline"  # of a `reject` without a status
-MAX_TEXT: Final = 100  # characters of a name or a reason that go into a header
-
-
-class State(StrEnum):
-    """The state of the line's only call, in the words of the client's API."""
-
-    IDLE = "idle"
-    INVITING = "inviting"
-    INVITED = "invited"
-    ANSWERED = "answered"  # by us; the caller's ACK has not arrived
-    UP = "up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +64,7 @@ class Account:
         return f"Account({self.identity})"
 
 
-class Line:
+class Line(LineRequests):
     """One client with one identity and at most one call.
 
     It is the `CallUser` of its call (RFC 3261 §13), and the sink of what its client publishes.
@@ -89,14 +79,18 @@ class Line:
     ) -> None:
         self.connection, self.account, self._home = connection, account, home
         self.log_id = connection.id
+        self.facilities = home.facilities
         self.contact = home.contact_for(account.identity, connection.id)
         self.state = State.IDLE
         self.remote = remote
+        remote.on_players_changed = self._players_changed
         self.registration: Registration | None = None
         self._call: AudioCall | None = None
         self._named = False
+        self._transfer: TransferredCall | None = None
         self._publisher: ServerStream | None = None
         self._group = PictureGroup()
+        self.sound_header, self.takes_opus = SoundHeader(), True  # if it names it
 
     # -- registering --------------------------------------------------------------------
 
@@ -135,6 +129,7 @@ class Line:
 
     def close(self, now: float) -> None:
         """Hang up and unregister, as the connection has ended (RFC 3261 §10.2.2)."""
+        self._forget_transfer(now)
         if self._call is not None:
             self._call.hang_up(now, "client gone")
             self._call = None
@@ -159,15 +154,15 @@ class Line:
     def _invite(self, args: tuple[Value, ...], now: float) -> None:
         """RFC 3261 §13.2.1."""
         if self.state is not State.IDLE:
-            self.connection.call("rejected", "486 Busy Here")
+            self.connection.call("rejected", failures.told(*failures.BUSY))
             return
         self._named, names = self._names(args[1:])
         if not self._named:
             names = sdp_map.default_names(self.account.narrowband)
-        call = AudioCall(self, self._home.facilities)
+        call = AudioCall(self, self.facilities)
         self._call, self.state = call, State.INVITING
         try:
-            to = self._destination(args[0] if args else None)
+            to = self._destination(args[0] if args else None, telephones=True)
             call.dial(
                 to,
                 self.account.address,
@@ -200,11 +195,7 @@ class Line:
         """RFC 3261 §13.3.1.3; a status that is no failure becomes 603."""
         if self.state is not State.INVITED or self._call is None:
             return
-        said = args[0] if args and isinstance(args[0], str) else DECLINE
-        code, _, reason = said.strip().partition(" ")
-        if not (len(code) == 3 and code.isascii() and code.isdigit() and "300" <= code <= "699"):
-            code, _, reason = DECLINE.partition(" ")
-        self._call.refuse(int(code), _printable(reason) or REASONS.get(int(code), ""), now)
+        self._call.refuse(*failures.asked(args[0] if args else None), now)
         self._idle(now)
 
     def _bye(self, args: tuple[Value, ...], now: float) -> None:
@@ -215,15 +206,17 @@ class Line:
 
     def _names(self, args: tuple[Value, ...]) -> tuple[bool, tuple[str, ...]]:
         names = tuple(arg for arg in args if isinstance(arg, str))
-        return bool(names), sdp_map.known_names(names)
+        return bool(names), codec_names.known(names)
 
-    def _destination(self, dest: Value) -> Address:
+    def _destination(self, dest: Value, *, telephones: bool = False) -> Address:
         text = dest.strip() if isinstance(dest, str) else ""
         if not text:
             raise RemoteError("Bad destination")
         if "<" not in text and ":" not in text.partition("@")[0]:
             text = f"sip:{text}"
         address = Address.parse(text)
+        if address.uri.scheme == "tel" and telephones:
+            return address
         if address.uri.scheme not in ("sip", "sips"):
             raise RemoteError("Unsupported URI Scheme", 416)
         if address.uri.scheme == "sips":
@@ -242,11 +235,17 @@ class Line:
     # -- a call for us ------------------------------------------------------------------
 
     def incoming(self, server: ServerHandle, now: float) -> None:
-        """An INVITE for this identity (RFC 3261 §13.3.1): one call at a time, else 486."""
-        call = AudioCall(self, self._home.facilities)
+        """An INVITE for this identity (RFC 3261 §13.3.1): one call at a time, else 486.
+
+        A MESSAGE is told to the client: RFC 3428 §7.
+        """
+        if server.request.method == "MESSAGE":
+            self._take_message(server, now)
+            return
+        call = AudioCall(self, self.facilities)
         if self.state is not State.IDLE:
             if call.take(server, self.contact, now):
-                call.refuse(486, "Busy Here", now)
+                call.refuse(*failures.BUSY, now)
             return
         if not call.take(server, self.contact, now, credentials=self._login()):
             return
@@ -256,7 +255,7 @@ class Line:
         )  # a call that `take` refused leaves the line free
         call.ring(now)
         request = server.request
-        self.connection.call("invited", _plain(request.from_), _plain(request.to))
+        self.connection.call("invited", plain(request.from_), plain(request.to))
 
     def _login(self) -> Login | None:
         """The login for challenges, which is proven to the registrar alone: RFC 3261 §22.1.
@@ -295,7 +294,7 @@ class Line:
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """Tell `rejected`: RFC 3261 §13.2.2.3."""
         self._idle(now)
-        self.connection.call("rejected", f"{status} {reason}")
+        self.connection.call("rejected", failures.told(status, reason))
 
     def on_call_cancelled(self, now: float) -> None:
         """Tell `cancelled`: RFC 3261 §9.2."""
@@ -303,16 +302,14 @@ class Line:
         invite = call.call.invite if call and call.call else None
         self._idle(now)
         if invite is not None:
-            self.connection.call("cancelled", _plain(invite.from_), _plain(invite.to))
+            self.connection.call("cancelled", plain(invite.from_), plain(invite.to))
 
     def on_call_over(self, reason: str, now: float) -> None:
-        """Tell `byed`: RFC 3261 §15.1.2."""
+        """Tell `byed` (RFC 3261 §15.1.2), unless the phone has transferred the client."""
+        if self._goes_on(now):
+            return
         self._idle(now)
         self.connection.call("byed")
-
-    def on_call_held(self, held: bool, now: float) -> None:
-        """Tell `holded`: RFC 3264 §8.4."""
-        self.connection.call("holded", held)
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send sound or a picture from the phone to the players of `remote`: RTMP 1.0 §7.1.4."""
@@ -324,6 +321,11 @@ class Line:
         """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
         if self._publisher is not None:
             self._publisher.status(UNSUITABLE, text, "warning")
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame: RFC 5104 §3.5.1."""
+        if self._publisher is not None:
+            self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
 
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the client, or read again."""
@@ -358,27 +360,30 @@ class Line:
                 return
         if type_id == VIDEO:
             self._group.put(timestamp, payload)
+        elif call is None:
+            self.sound_header.put(payload)
 
     def end(self, now: float) -> None:
         """The client no longer publishes; the call stays.  RTMP 1.0 §7.2.2.3."""
         self._publisher = None
         self._group.clear()
+        self.sound_header.clear()
         if self._call is not None:
             self._call.publish_ended(now)
 
+    def _players_changed(self, remote: LiveStream, now: float) -> None:
+        if self._call is not None:
+            self._call.video.watched(remote, now)
+
     def _idle(self, now: float) -> None:
+        self._forget_transfer(now)
         self._call, self.state = None, State.IDLE
         self.remote.end(now)
 
 
 def _printable(text: str) -> str:
     """A client's text for a header field, without line breaks: RFC 3261 §7.3.1."""
-    return "".join(letter for letter in text if letter.isprintable())[:MAX_TEXT]
-
-
-def _plain(address: Address) -> str:
-    """An address without its tag, as clients show it: RFC 3261 §20.10."""
-    return str(Address(address.uri, address.display))
+    return "".join(letter for letter in text if letter.isprintable())[: failures.MAX_TEXT]
 
 
 _COMMANDS: Final[Mapping[str, Callable[[Line, tuple[Value, ...], float], None]]] = {
@@ -386,4 +391,5 @@ _COMMANDS: Final[Mapping[str, Callable[[Line, tuple[Value, ...], float], None]]]
     "accept": Line._accept,
     "reject": Line._reject,
     "bye": Line._bye,
+    **LINE_REQUESTS,
 }

@@ -3,27 +3,32 @@
 Implements FLV 10.1 §E.5: without onMetaData, stock players wait for video that never comes.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray, Value
 from rtmplite.flv.video import CodecId
 from rtmplite.live.streams import LiveStream
-from siprtmp.calls.call import AudioCall
-from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.transcode.to_flv import TranscodedToFlv
+
+if TYPE_CHECKING:
+    from siprtmp.calls.call import AudioCall
 
 DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
 
 def on_metadata(
-    codec: AudioCodec, has_video: bool = False, size: tuple[int, int] | None = None
+    sound: tuple[int, int], has_video: bool = False, size: tuple[int, int] | None = None
 ) -> bytes:
-    """The body of an onMetaData message for audio, and for H.264 if there is any: FLV 10.1 §E.5."""
+    """The body of an onMetaData message for audio, and for H.264 if there is any: FLV 10.1 §E.5.
+
+    `sound` has SoundFormat and samples a second.
+    """
     values: dict[str, Value] = {
         "hasAudio": True,
         "hasVideo": has_video,
-        "audiocodecid": float(codec.sound_format),
-        "audiosamplerate": float(codec.clock_rate),
+        "audiocodecid": float(sound[0]),
+        "audiosamplerate": float(sound[1]),
         "audiosamplesize": 16.0,
         "audiochannels": 1.0,
         "stereo": False,
@@ -36,12 +41,26 @@ def on_metadata(
     return amf0.encode("onMetaData", EcmaArray(values))
 
 
-def announce(remote: LiveStream, call: AudioCall | None, now: float) -> None:
-    """Begin `remote` with the metadata of the call's codec: FLV 10.1 §E.5."""
+def announce(remote: LiveStream, call: "AudioCall | None", now: float) -> None:
+    """Begin `remote` with the metadata of the call's sound: FLV 10.1 §E.5."""
     remote.begin(now)
+    describe(remote, call, now)
+
+
+def describe(remote: LiveStream, call: "AudioCall | None", now: float) -> None:
+    """Write the metadata of a stream, and again when more is known: FLV 10.1 §E.5.
+
+    It always has the time 0, by which ffmpeg tells it from text that is to be shown.
+    """
     plan = call.plan if call is not None else None
-    if plan is not None:
-        video = call.video.leg if call is not None else None
+    if call is not None and plan is not None:
+        call.video.described = remote
+        video = call.video.leg
         has_video = video is not None and video.plan is not None and video.plan.media.receives
         size = video.size if video is not None else None
-        remote.write(DATA, 0, on_metadata(plan.codec, has_video, size), now)
+        sound = call.leg.sound if call.leg is not None else None
+        codec = plan.codec
+        sound = sound or (
+            (codec.sound_format, codec.sample_rate) if codec.passes else TranscodedToFlv.sound
+        )
+        remote.write(DATA, 0, on_metadata(sound, has_video, size), now)

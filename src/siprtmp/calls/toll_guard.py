@@ -234,6 +234,10 @@ class Tolls:
         self._check(target)
         return self._allowance.begin(payer, now)
 
+    def check(self, target: Uri) -> None:
+        """Judge a message of an RTMP client, which costs no call.  Raises RemoteError, 403."""
+        self._check(target)
+
     def end(self, ticket: Ticket | None) -> None:
         """Stop counting a call that was handed over or begun by an RTMP client."""
         self._allowance.end(ticket)

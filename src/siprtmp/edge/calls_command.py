@@ -18,10 +18,13 @@ PATIENCE: Final = 15.0  # s
 MAX_REPLY: Final = 256 * 1024 * 1024  # bytes
 
 _COLUMNS: Final = {
-    "calls": ("since", "state", "caller", "callee", "source", "codec", "lost", "id"),
+    "calls": ("since", "state", "caller", "callee", "source", "codec", "lost", "mos", "id"),
     "registrations": ("user", "contact", "source", "expires", "id"),
     "streams": ("since", "name", "source", "codecs", "players", "id"),
+    "trunks": ("name", "address", "state", "calls", "reason"),
 }
+
+_SELDOM: Final = ("trunks",)  # kinds that many gateways have none of
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -102,6 +105,8 @@ def _lines(reply: dict[str, Any]) -> list[str]:
     lines = []
     for kind, columns in _COLUMNS.items():
         rows = reply.get(kind, [])
+        if not rows and kind in _SELDOM:
+            continue
         lines.append(f"{kind}: {len(rows)}")
         if rows:
             cells = [[_cell(row, name) for name in columns] for row in rows]
@@ -127,6 +132,9 @@ def _cell(row: dict[str, Any], name: str) -> str:
         case "lost":  # in percent, from the phone and to it
             ways = (row.get("lost_from_phone"), row.get("lost_to_phone"))
             return "/".join("-" if way is None else f"{way:.1f}%" for way in ways)
+        case "mos":  # from the phone and to it
+            scores = (row.get("mos_from_phone"), row.get("mos_to_phone"))
+            return "/".join("-" if each is None else f"{each:.1f}" for each in scores)
         case "codecs":
             return _plain("+".join(map(str, row.get("codecs") or ()))) or "-"
     value = row.get(name)

@@ -14,7 +14,11 @@ from p2psip.server.digest_server import DigestServer
 from rtmplite.net.addresses import written
 from siprtmp import __version__
 from siprtmp.calls.admission import Admission
+from siprtmp.calls.call import AudioCall
+from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
+from siprtmp.edge.loop_lag import LoopLag
+from siprtmp.edge.metrics import CallTotals, page
 from siprtmp.edge.overview import Overview
 from siprtmp.edge.rtmp_side import RtmpSide
 from siprtmp.edge.sip_side import SipSide
@@ -46,28 +50,45 @@ class Gateway:
         )
         self.sip: SipSide | None = None
         self._process = ProcessFigures()
+        self.totals, self._lag = CallTotals(), LoopLag()
+        records = settings.call_records
+        self._records = None if records is None else CallRecords(records, self.log)
 
     def start(self) -> None:
         """Open the configured listeners.  Raises ConfigError for an address that can't be had."""
         settings = self.settings
         if settings.sip:
             with _naming("--sip", *settings.sip):
-                self.sip = SipSide(settings, self._verifier, self.admission, self.log)
+                registry = self.rtmp.registry
+                self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
+            self.sip.facilities.on_end = self._call_ended
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
+            if settings.room:
+                self.rtmp.add("room", self.sip.rooms)
         self.rtmp.start()
+        if self.sip is not None:
+            self.sip.routes.library = self.rtmp.library
+            self.sip.routes.registry = self.rtmp.registry
         if settings.http is not None:
             with _naming("--http", settings.http):
                 figures = Seldom(self.status)
                 self._http = StatusServer(
-                    settings.http, figures, self.rtmp.live, self._status_door, self.log
+                    settings.http,
+                    figures,
+                    self.rtmp.live,
+                    self._status_door,
+                    self.log,
+                    lambda: page(figures(), self.totals, self._lag),
                 )
+            self._lag.start()
         if self.state is not None:
             overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
             if self.sip is not None:
                 overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
                 overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
                 overview.hear = self.sip.stack.receive
+                overview.trunks = self.sip.trunks.trunks.trunks
             self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, str]:
@@ -122,6 +143,11 @@ class Gateway:
         if self._verifier is not None and users is not None:
             self._verifier.users = users
 
+    def _call_ended(self, call: AudioCall, reason: str, now: float) -> None:
+        self.totals.end(call, reason, now)
+        if self._records is not None:
+            self._records.write(call, reason, now)
+
     def stop_calls(self, signal: str | None) -> None:
         """Log the end and the signal that asked for it, and hang up every call: RFC 3261 §15."""
         status = self.status()
@@ -137,6 +163,7 @@ class Gateway:
             self._control.stop()
         if self.sip is not None:
             self.sip.stop()
+        self._lag.stop()
         if self._http is not None:
             self._http.stop()
         if self.state is not None:

@@ -22,7 +22,7 @@ from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.transcode import decoder
-from siprtmp.media.transcode.to_rtp import TranscodedToRtp
+from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.video_leg import VideoLeg
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
@@ -53,7 +53,7 @@ class MediaSide:
         self.prepared = PreparedPorts(self._ports, bind_ip)
         self._alarms: dict[Leg | VideoLeg, Alarm] = {}
         self._gatherer = WakeupCoalescer()
-        self._transcode = TranscodedToRtp if decoder.is_available() else None
+        self._transcode = AvTranscoding() if decoder.is_available() else None
 
     @property
     def media_host(self) -> str:
@@ -90,9 +90,9 @@ class MediaSide:
         return leg, self._address(port, peers)
 
     def open_video(
-        self, listener: VideoListener, peers: Collection[str], now: float, cname: str
+        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
     ) -> tuple[VideoLeg, MediaAddress]:
-        """Ports and a leg for the pictures of a call, as `open_leg` has them for its sound."""
+        """Ports and a leg for the pictures of a call, as `open_leg` has them for its `sound`."""
         port = self._port_for(peers)
         alarm: Alarm
         leg = VideoLeg(
@@ -100,7 +100,8 @@ class MediaSide:
             listener,
             os.urandom,
             now,
-            cname=cname,
+            cname=sound.cname,
+            timeline=sound.timeline,
             wallclock=wallclock(),
             wake=lambda: alarm.set(),
         )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from p2psip.errors import LocalError
-from p2psip.rtp.session import Statistics
 from p2psip.server.domains import Aor
 from p2psip.server.registrar import Binding, Registrar
 from p2psip.transaction.flow import Flow
@@ -21,8 +20,10 @@ from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
+from siprtmp.calls import quality
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.toll_guard import ThroughCall
+from siprtmp.calls.trunks import Trunk
 from siprtmp.operation.logs import Log
 
 Row = dict[str, object]
@@ -33,7 +34,7 @@ _BY_NUMBER: Final[Mapping[str, tuple[str, Mapping[float, str]]]] = {
     "audio": ("audiocodecid", {float(each): each.name for each in SoundFormat}),
     "video": ("videocodecid", {float(each): each.name for each in CodecId}),
 }
-KINDS: Final = ("calls", "registrations", "streams")
+KINDS: Final = ("calls", "registrations", "streams", "trunks")
 
 
 class Overview:
@@ -51,6 +52,7 @@ class Overview:
         self.calls: Collection[AudioCall] = ()
         self.tolls: Iterable[ThroughCall] = ()
         self.registrar: Registrar | None = None
+        self.trunks: Iterable[Trunk] = ()
         self.hear: Callable[[bytes, Flow, float], None] = _nothing
         self.wake: Callable[[], None] = _nothing
 
@@ -73,6 +75,8 @@ class Overview:
         for live in self._registry:
             if live not in shown:
                 yield "streams", _own_stream(live, now)
+        for trunk in self.trunks:
+            yield "trunks", _trunk(trunk, self.calls)
 
     def end(self, text: str, now: float) -> list[str]:
         """End the call or stream with the id `text`, or the only one that begins so; its kinds.
@@ -128,9 +132,7 @@ def _nothing(*what: object) -> None:
 
 
 def _call(call: AudioCall, now: float) -> Row:
-    origin, leg, plan = call.origin, call.leg, call.plan
-    statistics = leg.statistics if leg is not None else None
-    up_at = call.up_at
+    origin, up_at = call.origin, call.up_at
     return {
         "id": call.call.id if call.call is not None else "",
         "state": "ringing" if up_at is None else "up",
@@ -140,20 +142,9 @@ def _call(call: AudioCall, now: float) -> Row:
         "callee": origin.callee if origin else "",
         "source": origin.source if origin else "",
         "rtmp": call.user.log_id,
-        "codec": plan.codec.name if plan is not None else None,
-        "sent": leg.sent if leg is not None else 0,
-        "received": leg.received if leg is not None else 0,
-        **_pictures(call),
-        **(_losses(statistics) if statistics is not None else {}),
+        "trunk": call.way.trunk_name if call.way is not None else None,
+        **quality.figures_of(call),
     }
-
-
-def _pictures(call: AudioCall) -> Row:
-    """The packets of H.264 each way, for a call that has agreed on pictures."""
-    video = call.video.leg
-    if video is None or video.plan is None:
-        return {}
-    return {"video": "h264", "video_sent": video.sent, "video_received": video.received}
 
 
 def _through(call: ThroughCall, now: float) -> Row:
@@ -170,19 +161,15 @@ def _through(call: ThroughCall, now: float) -> Row:
     }
 
 
-def _losses(seen: Statistics) -> Row:
-    """Packets lost, in percent of those sent; ours as the phone reports them: RFC 3550 §6.4.1."""
+def _trunk(trunk: Trunk, calls: Iterable[AudioCall]) -> Row:
     return {
-        "lost_from_phone": _percent(seen.lost, seen.packets_received + seen.lost),
-        "lost_to_phone": _percent(seen.remote_lost, seen.packets_sent),
-        "jitter_ms": round(seen.jitter_ms, 1),
-        "round_trip_ms": round(seen.rtt * 1000, 1) if seen.rtt is not None else None,
+        "id": "",
+        "name": trunk.settings.name,
+        "address": str(trunk.settings.address),
+        "state": trunk.state,
+        "reason": trunk.reason,
+        "calls": sum(call.way is not None and call.way.trunk is trunk for call in calls),
     }
-
-
-def _percent(lost: int, of: int) -> float | None:
-    """The share in percent, None where nothing was sent; duplicates do not count as gain."""
-    return round(100 * min(max(lost, 0) / of, 1.0), 2) if of > 0 else None
 
 
 def _registration(aor: Aor, binding: Binding, now: float) -> Row:

@@ -15,7 +15,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access
-from rtmplite.net.server.files import Alarms
+from rtmplite.net.server.files import Alarms, Files
 from rtmplite.net.server.live_log import LoggedLiveApplication, UnknownApplication
 from rtmplite.net.server.record import Recordings
 from rtmplite.net.server.shared_files import SharedFiles
@@ -58,6 +58,7 @@ class RtmpSide:
             )
         self._recordings: Recordings | None = None
         self._shared: SharedFiles | None = None
+        self.library: Files | None = None  # all files of --vod
         self.live = FlvHttp(
             self.registry,
             admits=self._doors.admits,
@@ -130,6 +131,7 @@ class RtmpSide:
         if settings.vod is not None:
             films = Films(settings, self._workers, self._doors, self._admission, self._log)
             films.say()
+            self.library = films.all
             application = VodApplication(films.all, Alarms(), films.library_for)
             self._applications["vod"] = self._doors.guard(application)
         if settings.shared is not None:

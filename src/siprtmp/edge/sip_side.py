@@ -19,33 +19,38 @@ from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
-from p2psip.server.proxy import Proxy
+from p2psip.server.proxy import Proxy, Target
 from p2psip.server.registrar import Registrar
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import Stack
+from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import Flow
 from p2psip.ua.digest_client import Login
 from p2psip.ua.registration import Registration
 from p2psip.ua.registrations import Registrations
 from p2psip.ua.ua import UserAgent
+from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
+from siprtmp.calls import quality
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
-from siprtmp.calls.context import CallContext
+from siprtmp.calls.context import EXTENSIONS, CallContext
 from siprtmp.calls.line import Line
+from siprtmp.calls.room_app import RoomApplication
+from siprtmp.calls.routes import Routes
 from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.edge.stun_side import StunSide
+from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import Settings
+from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback
 from siprtmp.operation.logs import Log
 
 FEW = 100  # transactions, as of phones that register again
@@ -59,21 +64,30 @@ class SipSide:
     """
 
     def __init__(
-        self, settings: Settings, verifier: DigestServer | None, admission: Admission, log: Log
+        self,
+        settings: Settings,
+        verifier: DigestServer | None,
+        admission: Admission,
+        log: Log,
+        registry: Registry,
     ) -> None:
         self._settings, self._admission, self._log = settings, admission, log
-        if settings.ws is not None and not websocket.AVAILABLE:
+        if settings.ws and not websocket.AVAILABLE:
             raise ConfigError("--ws needs wsproto: pip install 'siprtmp[web]'")
         self._contexts = _contexts(settings)
-        sips, ws = ([each] if each is not None else [] for each in (settings.sips, settings.ws))
         first, *also = settings.sip
-        ports = SipPorts(*first, also=also, sips=sips, ws=ws)
-        beside = also[0][0] if also else None
+        ports = SipPorts(*first, also=also, sips=settings.sips, ws=settings.ws)
+        hosts = (host for _, (host, _) in settings.listening(SIP_LISTENERS))
+        beside = next((each for each in hosts if (":" in each) != (":" in first[0])), None)
         network = LocalNetwork(ports.address[0], settings.external_ip, beside)
         stack = _make_stack(settings, ports, network)
         self.stack = stack
         self.agent = UserAgent(
-            stack, random=os.urandom, answer_timeout=settings.answer_timeout, nat=settings.nat
+            stack,
+            random=os.urandom,
+            answer_timeout=settings.answer_timeout,
+            nat=settings.nat,
+            extensions=EXTENSIONS,
         )
         self._domains = Domains(
             settings.domains, stack.is_own_address, distinct=bool(settings.domain)
@@ -85,28 +99,24 @@ class SipSide:
         self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
-        self.endpoint = SipElement(
-            stack,
-            self.agent,
-            self.registrar,
-            self.proxy,
-            self._domains,
-            route=self._route,
-            verifier=verifier,
-            vouches=self._is_caller,
-            nat=settings.nat,
-            judge=self.tolls,
-        )
+        self.rooms = RoomApplication(self, settings.room, registry)
+        self.endpoint = self._make_element(verifier)
         self._whence = Whence(self.lines.host)
         if verifier is not None:
             verifier.whence = self._whence
         stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
         self._locations = locations = _locations(settings, ports.transports)
+        self._registrations = Registrations()
+        self.trunks = TrunkSide(
+            stack, self._registrations, self._domains, self._is_here, settings, log
+        )
+        self.facilities.trunks = self.trunks.trunks
+        self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.machines += [self.agent, self.proxy]
-        self._registrations = Registrations()
         self.driver.drive(self._registrations)
         self.driver.run(self.registrar.restore, monotonic())
+        self.driver.run(self.trunks.start, monotonic())
         if self._location is not None:
             self._location.follow(self.registrar.adopt)
         self.driver.keep(self._keeps, self._is_dead)
@@ -124,6 +134,20 @@ class SipSide:
             store=self._location,
             nat=self._settings.nat,
             tell=location.contact,
+        )
+
+    def _make_element(self, verifier: DigestServer | None) -> SipElement:
+        return SipElement(
+            self.stack,
+            self.agent,
+            self.registrar,
+            self.proxy,
+            self._domains,
+            route=self._route,
+            verifier=verifier,
+            vouches=self._is_caller,
+            nat=self._settings.nat,
+            judge=self.tolls,
         )
 
     # -- SipHome and CallHome -----------------------------------------------------------
@@ -203,13 +227,17 @@ class SipSide:
         counters = self.stack.counters
         return {
             "calls": len(self.facilities.calls),
+            "calls_transcoding": sum(call.transcodes for call in self.facilities.calls),
+            **quality.summary(self.facilities.calls),
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
             "proxied_dialogs": len(self.proxy.dialogs),
             "registrations": self.registrar.count(monotonic()),
+            **self.trunks.status(),
             "lines": len(self.lines),
             "names": len(self.names),
+            "room_members": len(self.rooms),
             "media_legs": self.media.legs,
             "sip_connections": self.driver.connections,
             "sip_malformed": counters.malformed,
@@ -241,6 +269,7 @@ class SipSide:
         now = monotonic()
         for call in list(self.facilities.calls):
             call.drop(now, "shutdown")
+        self.trunks.stop(now)
         self.driver.wake()
 
     def stop(self) -> None:
@@ -288,6 +317,27 @@ class SipSide:
         """Whether a phone has sent no keep-alive for too long: RFC 5626 §5.4."""
         return self.registrar.is_dead(flow, silence, monotonic())
 
+    def _is_here(self, uri: Uri, now: float) -> bool:
+        """Whether a phone or a client is here under this address."""
+        return self.lines.host(uri) is not None or bool(self.registrar.bindings(uri, now))
+
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Send an INVITE on by the proxy: RFC 3261 §16.6."""
+        self.proxy.check(server.request)
+        self.endpoint.forward(server, targets, now)
+
+    def is_proven(self, server: ServerHandle, now: float) -> bool:
+        """Whether the sender of an INVITE cannot have forged its address.
+
+        It came by a connection, from this machine, from a trunk, or from where a phone of ours has
+        registered.
+        """
+        flow = server.flow
+        host = flow.remote[0]
+        if flow.transport != "UDP" or is_loopback(host) or self.trunks.is_at(host):
+            return True
+        return any(host == each.flow.remote[0] for _, each in self.registrar.everything(now))
+
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """The hosts that the phones of a local user registered from."""
         return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
@@ -298,8 +348,12 @@ class SipSide:
         return self._settings.domain[0] if self._settings.domain else self.media.media_host
 
     def _route(self, request: Request) -> Acceptor | None:
-        """The line of a rich client that a request is for, or else the name of a stock tool."""
-        return self.lines.find(request) or self.names.find(request)
+        """The route of the operator for a request, or else who is known here by its name."""
+        return self.routes.find(request) or self.find_here(request)
+
+    def find_here(self, request: Request) -> Acceptor | None:
+        """The line of a rich client, the room, or the name of a stock tool a request is for."""
+        return self.lines.find(request) or self.rooms.find(request) or self.names.find(request)
 
 
 def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> Stack:
@@ -316,7 +370,7 @@ def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> S
 
 def _contexts(settings: Settings) -> TlsContexts | None:
     """The settings of TLS, None without it.  Raises ConfigError."""
-    if settings.sips is None and (settings.ws is None or settings.tls_cert is None):
+    if not settings.sips and (not settings.ws or settings.tls_cert is None):
         return None
     try:
         client = client_context(settings.ca, insecure=settings.insecure)

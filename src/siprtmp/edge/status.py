@@ -1,4 +1,4 @@
-"""The `/status` page: the gateway's figures as JSON.
+"""The `/status` page: the gateway's figures as JSON; `/metrics` has them for Prometheus.
 
 Own design: figures for monitoring, and for tests that wait until everything has ended.  They hold
 no names, addresses or secrets.
@@ -17,12 +17,14 @@ from p2psip.net.clock import monotonic
 from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.server.log_rate_limit import Bucket
 from siprtmp.calls.admission import Admitted
+from siprtmp.edge.metrics import CONTENT_TYPE
 from siprtmp.edge.status_access import StatusDoor, said_proof
 from siprtmp.operation.logs import Log
 
 # One request a connection: a client that sends on without reading answers would fill memory.
 CLOSE: Final = ("Connection", "close")
 JSON: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), CLOSE]
+METRICS: Final = [("Content-Type", CONTENT_TYPE), ("Cache-Control", "no-store"), CLOSE]
 FRESH: Final = 20  # answers a second with newly collected figures
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
 ASK: Final = ("WWW-Authenticate", 'Basic realm="siprtmp", charset="UTF-8"')
@@ -47,7 +49,7 @@ class ProcessFigures:
 
 
 class StatusServer:
-    """A small HTTP server for one page (RFC 9112 §3).  Raises OSError as `bind` does.
+    """A small HTTP server for two pages (RFC 9112 §3).  Raises OSError as `bind` does.
 
     `live` owns the listener, which serves streams to browsers too, and limits what slow or many
     clients cost.
@@ -60,8 +62,9 @@ class StatusServer:
         live: FlvHttp,
         door: StatusDoor,
         log: Log,
+        metrics: Callable[[], str] = lambda: "",
     ) -> None:
-        self._figures, self._door, self._log = figures, door, log
+        self._figures, self._door, self._log, self._metrics = figures, door, log, metrics
         self._server = live.serve(address, self._answer)
 
     @property
@@ -75,9 +78,10 @@ class StatusServer:
         self._server.stop(timeout=0.2)
 
     def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        if environ["PATH_INFO"] != "/status":
+        path = environ["PATH_INFO"]
+        if path not in ("/status", "/metrics"):
             start("404 Not Found", TEXT)
-            return [b"There is /status here, and /live/NAME.flv for each live stream.\n"]
+            return [b"There are /status, /metrics, and /live/NAME.flv for each live stream.\n"]
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD")])
             return [b"Only GET and HEAD are served.\n"]
@@ -90,9 +94,12 @@ class StatusServer:
             return [b"Too many wrong passwords: try again later.\n"]
         if verdict is Admitted.NO:
             return self._refuse(environ, start)
-        start("200 OK", JSON)
+        is_status = path == "/status"
+        start("200 OK", JSON if is_status else METRICS)
         if environ["REQUEST_METHOD"] == "HEAD":
             return []
+        if not is_status:
+            return [self._metrics().encode()]
         return [json.dumps(self._figures(), indent=1).encode() + b"\n"]
 
     def _refuse(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

@@ -2,9 +2,8 @@
 
 Implements RFC 3550 §6.4 by way of `RtpSession`, between FLV 10.1 §E.4.2.1 tags and RTP.
 
-A sans-I/O machine: it takes datagrams and tags, and calls back with datagrams and tags.  This is
-the hot path of a call: for each packet it unpacks one header, looks into one table and makes one
-tag, or the reverse.
+A sans-I/O machine for datagrams and tags.  This is the hot path of a call: for each packet it
+unpacks one header, looks into one table and makes one tag, or the reverse.
 """
 
 from collections.abc import Callable, Collection
@@ -13,27 +12,30 @@ from typing import Final
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.consent import Consent
-from siprtmp.media.leg_interfaces import Listener, ToPhone, Transcode, Wire
+from siprtmp.media.keys import EventPath
+from siprtmp.media.leg_interfaces import Listener, ToPhone, ToRtmp, Transcoding, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
-from siprtmp.media.translate.rtp_to_flv import RtpToFlv
+from siprtmp.media.silence import Silence, SilenceWatch
+from siprtmp.media.sound_ways import SoundWays
+from siprtmp.media.timeline import Timeline
+from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
-ANSWER_SECONDS: Final = 30.0  # s for a phone to answer: before Timer F ends the call for 408
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
+OnEvent = Callable[[int, bytes, float], None]
 
 
-class Leg:
+class Leg(EventPath):
     """One call's media, from the first SDP to the end.
 
-    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession`
-    has it; `wake` is called when `deadline` becomes earlier between events.  `transcode` makes a
-    translation for a publisher whose codec the phone does not have.  `on_tag` is called with each
-    piece of sound from the phone (type, RTMP time in ms, tag body, now); its user sets it
-    directly, to save a call for each packet.
+    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession` has it;
+    `wake` is called when `deadline` becomes earlier between events; `transcode` is for `SoundWays`.
+    `on_tag` is called with each piece of sound from the phone (type, RTMP time in ms, tag body,
+    now); its user sets it directly, to save a call for each packet.  `on_event` takes telephone
+    events: see `keys`.
     """
 
     def __init__(
@@ -47,25 +49,23 @@ class Leg:
         media_timeout: float,
         wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
-        transcode: Transcode | None = None,
+        transcode: Transcoding | None = None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
         wire.on_ready = self._heed_consent
-        self._transcode = transcode
-        self.on_tag: OnTag = _ignore
+        self.ways = SoundWays(transcode)
+        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        self.on_event: OnEvent = lambda timestamp, payload, now: None
         self._random, self.cname, self._wallclock = random, cname, wallclock
-        self._timeout = media_timeout
-        self._patience = min(media_timeout / 2, ANSWER_SECONDS)
-        self._started = self._heard = now
+        self._started, self._watch = now, SilenceWatch(media_timeout, now)
+        self.timeline = Timeline(now)
         self._consent = Consent()
-        self._silence_at: float | None = None  # when to check whether the phone shows life
-        self._asked = False
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
         self._to_phone: ToPhone | None = None
         self._to_phone_type = self._to_phone_format = self._unsuitable_format = -1
-        self._to_rtmp: RtpToFlv | None = None
+        self._to_rtmp: ToRtmp | None = None
         # RFC 3550 §5.1 [timestamp-is-drawn]
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
@@ -105,8 +105,8 @@ class Leg:
                 wallclock=self._wallclock,
             )
             self._order = ReorderBuffer()
-        if self._to_rtmp is None:
-            self._to_rtmp = RtpToFlv(codec)
+        if self._to_rtmp is not None:
+            self.timeline.lead(self._session.reception, self._to_rtmp.clock)
         before = self._plan
         # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
@@ -116,7 +116,7 @@ class Leg:
         self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
         self.alive(now)
         if not early:
-            self._silence_at = now + self._timeout - self._patience
+            self._watch.begin(now)
         self._wire.hosts, self._wire.rtcp_mux = hosts, media.rtcp_mux
         # RFC 3264 §8.3.1 [follows-at-once]
         self._wire.remote = media.remote  # last: setting it delivers the packets that waited
@@ -139,6 +139,11 @@ class Leg:
     def plan(self) -> AudioPlan | None:
         """The plan of the last answer: RFC 3264 §7."""
         return self._plan
+
+    @property
+    def sound(self) -> tuple[int, int] | None:
+        """SoundFormat and samples a second of the tags, once there are any: FLV 10.1 §E.5."""
+        return self._to_rtmp.sound if self._to_rtmp is not None else None
 
     @property
     def statistics(self) -> Statistics | None:
@@ -164,18 +169,24 @@ class Leg:
         """Take a published message (RTMP 1.0 §7.1.4), and send audio to the phone at its pace."""
         plan = self._plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
+            if type_id == AUDIO:
+                self.ways.header.put(payload)  # the phone has not answered yet
             return
         to_phone = self._to_phone
         if payload[0] >> 4 != self._to_phone_format or to_phone is None:
-            to_phone = self._choose(plan, payload[0] >> 4, now)
+            to_phone = self._choose(plan, payload, now)
             if to_phone is None:
                 self.unsuitable += 1
                 return
         try:
             packets = to_phone.convert(payload, timestamp)
-        except UnsuitableError:
+        except UnsuitableError as error:
             self.unsuitable += 1
-            if self.transcodes:
+            if self.ways.learns(error):
+                self._to_phone, self._to_phone_format = None, -1
+                self._pacer.clear()
+                self._hold_back(False)
+            elif to_phone.making:
                 self._say_unsuitable(payload[0] >> 4)
             return
         if packets:
@@ -191,42 +202,36 @@ class Leg:
         if self._to_phone is not None:
             self._pace(self._to_phone.codec.clock_rate, self._to_phone.flush(), now)
         self._to_phone, self._to_phone_format, self._draining = None, -1, True
+        self.ways.publish_ended()
         self._finish(now)
-
-    @property
-    def transcodes(self) -> bool:
-        """Whether the publisher's codec is not that of the phone: FLV 10.1 §E.4.2.1."""
-        return self._to_phone is not None and not isinstance(self._to_phone, FlvToRtp)
 
     def _say_unsuitable(self, sound_format: int) -> None:
         if sound_format != self._unsuitable_format:
             self._unsuitable_format = sound_format
             self._listener.on_unsuitable(sound_format)
 
-    def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> ToPhone | None:
+    def _choose(self, plan: AudioPlan, tag: bytes, now: float) -> ToPhone | None:
         """Choose the translation for a publisher's codec, for use until the codec changes."""
-        way = plan.for_sound(sound_format)
-        make: Transcode = FlvToRtp
-        if way is None and self._transcode is not None:
-            way, make = plan.any_g711, self._transcode
-        if way is None:
+        sound_format = tag[0] >> 4
+        chosen = self.ways.to_phone(plan, tag, self._to_phone)
+        if chosen is None:
             self._say_unsuitable(sound_format)
             return None
-        codec, self._to_phone_type = way
+        to_phone, self._to_phone_type = chosen
+        codec = to_phone.codec
         self._draining = False
         if self._session is not None:
             self._session.send_at(codec.clock_rate)
-        anew = self.transcodes != (make is not FlvToRtp)
-        if self._to_phone is None or anew or self._to_phone.codec is not codec:
-            self._to_phone = make(codec, plan.media.ptime)
-            self._pacer = Pacer(self._to_phone.packet_seconds / 2)
+        if to_phone is not self._to_phone:
+            self._to_phone = to_phone
+            self._pacer = Pacer(to_phone.packet_seconds / 2)
             self._hold_back(False)  # the packets that held the publisher back are dropped
             # RTP time continues where a first publisher, or codec, would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
         self._to_phone_format = sound_format
-        if make is not FlvToRtp:
+        if to_phone.making:
             self._listener.on_transcoding(sound_format, codec.name)
-        return self._to_phone
+        return to_phone
 
     def _pace(self, clock_rate: int, packets: list[Packet], now: float) -> None:
         pacer = self._pacer
@@ -260,12 +265,6 @@ class Leg:
         self._wire.send_rtp(session.send(self._to_phone_type, payload, ticks, marker, now))
         self.sent += 1
 
-    def _tries(self, octets: int, now: float) -> bool:
-        """Whether to send a packet to a third party that has sent none: see `Consent`."""
-        plan = self._plan
-        may_send = plan is not None and plan.media.sends and self._wire.is_ready
-        return may_send and self._consent.spend(octets, now)
-
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:
             self._holding = hold
@@ -286,7 +285,7 @@ class Leg:
         header = session.received_rtp(data, now)
         if header is None:
             return
-        self._heard = now
+        self._watch.heard = now
         if not self._consent.is_heard:
             self._welcome(now)
         payload_type, _, sequence, timestamp, ssrc, start, end = header
@@ -313,17 +312,13 @@ class Leg:
 
     def alive(self, now: float) -> None:
         """Take a sign of life.  Own design: RTP, RTCP, or an answer to a SIP request."""
-        self._heard, self._asked = max(now, self._heard), False
+        self._watch.alive(now)
 
     def _welcome(self, now: float) -> None:
         """Send media from now on, since the peer has sent some: see `Consent`."""
         if not self._consent.is_heard:
             self._consent.hear(now)
             self._heed_consent()
-
-    def _heed_consent(self) -> None:
-        may_send = self._plan is not None and self._plan.media.sends
-        self._sends = may_send and self._consent.is_open and self._wire.is_ready
 
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
@@ -332,12 +327,18 @@ class Leg:
         plan, to_rtmp = self._plan, self._to_rtmp
         # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
-        if codec is None or to_rtmp is None:
+        if codec is None:
+            if plan is not None and payload_type == plan.media.receive_telephone_event:
+                self.on_event(timestamp, payload, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
-            return  # telephone-events, comfort noise, or what was never agreed
+            return  # comfort noise, or what was never agreed
         self.received += 1
-        if codec is not to_rtmp.codec:
-            to_rtmp.switch(codec)
+        if to_rtmp is None or codec is not to_rtmp.codec:
+            to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
+            assert self._session is not None
+            self.timeline.lead(self._session.reception, to_rtmp.clock)
+            if to_rtmp.making:
+                self._listener.on_transcoding_phone(codec.name)
         arrival = int((now - self._started) * 1000)
         for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
             self.on_tag(AUDIO, time, tag, now)
@@ -350,7 +351,7 @@ class Leg:
         if self._closed or self._session is None:
             return None
         order, reports = self._order.deadline, self._session.deadline
-        times = self._pacer.deadline, order, reports, self._silence_at
+        times = self._pacer.deadline, order, reports, self._watch.deadline
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -373,27 +374,9 @@ class Leg:
             for report in self._session.tick(now):
                 if self._consent.is_open:
                     self._wire.send_rtcp(report)
-        if self._silence_at is not None and self._silence_at <= now:
-            self._check_silence(now)
-
-    def _check_silence(self, now: float) -> None:
-        """Have a silent phone asked, and end the call of a phone that does not answer.
-
-        What we send is no sign of its life.
-        """
-        end_at = self._heard + self._timeout
-        ask_at = end_at - self._patience
-        if ask_at > now:
-            self._asked, self._silence_at = False, ask_at
-        elif not self._asked:  # also after a stall beyond the end
-            self._asked, self._silence_at = True, max(end_at, now + self._patience)
-            self._listener.on_quiet(now)
-        elif end_at > now:
-            self._silence_at = end_at
-        else:
-            self._silence_at = None
-            self._listener.on_silence(now)
-
-
-def _ignore(type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-    """Drop sound of the phone while no user has set `on_tag`."""
+        if self._watch.deadline is not None and self._watch.deadline <= now:
+            seen = self._watch.check(now)
+            if seen is Silence.QUIET:
+                self._listener.on_quiet(now)
+            elif seen is Silence.DEAD:
+                self._listener.on_silence(now)

@@ -8,6 +8,9 @@ from typing import Protocol
 
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.flv_to_rtp import Packet
+from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.sound_header import SoundHeader
+from siprtmp.media.translate.timebase import MediaClock
 
 
 class Wire(Protocol):
@@ -45,6 +48,9 @@ class Listener(Protocol):
     def on_transcoding(self, sound_format: int, codec: str) -> None:
         """The publisher's codec is made into one that the phone has: FLV 10.1 §E.4.2.1."""
 
+    def on_transcoding_phone(self, codec: str) -> None:
+        """The phone's codec is made into one that players have: FLV 10.1 §E.4.2.1."""
+
     def on_quiet(self, now: float) -> None:
         """The phone is silent and the media time-out is near: ask the phone."""
 
@@ -61,6 +67,10 @@ class ToPhone(Protocol):
     codec: AudioCodec
 
     @property
+    def making(self) -> str:
+        """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
+
+    @property
     def packet_seconds(self) -> float:
         """The seconds of sound in a packet: RFC 3551 §4.2."""
 
@@ -71,8 +81,44 @@ class ToPhone(Protocol):
         """The last packet, when the publisher ends."""
 
 
-Transcode = Callable[[AudioCodec, int], ToPhone]
-"""Makes a translation to a codec, in packets of so many milliseconds."""
+class ToRtmp(Protocol):
+    """A translation of a phone's payloads into tags."""
+
+    codec: AudioCodec
+    clock: MediaClock
+
+    @property
+    def making(self) -> str:
+        """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
+
+    @property
+    def sound(self) -> tuple[int, int]:
+        """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
+
+    def switch(self, codec: AudioCodec) -> None:
+        """Follow the phone to another agreed codec: RFC 3264 §5.1."""
+
+    def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
+        """The tags that are complete with one packet: FLV 10.1 §E.4.2.1."""
+
+
+class Transcoding(Protocol):
+    """Makes translations that decode and encode: `siprtmp.media.transcode` has the real one."""
+
+    def can_send(self, codec: AudioCodec) -> bool:
+        """Whether any sound can be made into this codec."""
+
+    def to_phone(
+        self, codec: AudioCodec, ptime: int, fmtp: str, header: SoundHeader, g711_rate: int
+    ) -> ToPhone:
+        """A translation into a codec, in packets of up to `ptime` ms: RFC 8866 §6.5.
+
+        `fmtp` is what the phone says of it (RFC 8866 §6.15), `header` that of the publisher, and
+        `g711_rate` the real rate of its G.711, 0 for the usual one.
+        """
+
+    def to_rtmp(self, codec: AudioCodec) -> ToRtmp:
+        """A translation of a phone's codec into one that players have: FLV 10.1 §E.4.2.1."""
 
 
 class VideoListener(Protocol):
@@ -86,6 +132,12 @@ class VideoListener(Protocol):
 
     def on_key_frame_needed(self, now: float) -> None:
         """Ask the phone for a key frame by SIP, as it takes no feedback: RFC 5168 §4."""
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, since the phone has: RFC 5104 §3.5.1."""
+
+    def on_picture_size(self, now: float) -> None:
+        """Note that the size of the phone's pictures is known, or another: RFC 6184 §8.1."""
 
     def hears(self, host: str) -> bool:
         """Whether the phone's sound has come from this host."""

@@ -43,8 +43,12 @@ DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmt
 # RFC 3551 §5 [video-at-90-khz] [fine-clock]
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
-STOCK_TOOLS: Final = ("pcmu", "pcma", "wideband", "narrowband", "dtmf", "h264")
+# Own design: the best sound first.  L16 is answered and not offered: it takes six times the octets.
+STOCK_TOOLS: Final = ("opus", "g722", "pcmu", "pcma", "wideband", "narrowband", "dtmf", "h264")
+STOCK_ANSWERS: Final = (*STOCK_TOOLS, "l16", "l16-44")
 VIDEO_NAMES: Final = ("flv", "h264")
+TALK: Final = "sendrecv", "sendrecv"  # the directions of sound and pictures: RFC 8866 §6.7
+HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,13 @@ class AudioPlan:
 
     @property
     def any_g711(self) -> tuple[AudioCodec, int] | None:
-        """The way to send G.711, or None: what any sound can be made into."""
+        """The way to send G.711, or None."""
         return next((pair for pair in self.sending if pair[0].is_g711), None)
+
+    def parameters(self, payload_type: int) -> str:
+        """What the phone says of the format of this number, its `a=fmtp`: RFC 8866 §6.15."""
+        numbers = self.media.send_payload_types
+        return self.media.codecs[numbers.index(payload_type)].fmtp
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,12 @@ def known_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
 
 
+def passing(names: Iterable[str]) -> tuple[str, ...]:
+    """The names without those of codecs that are made, for a gateway that cannot make them."""
+    made = {name for name, codec in AUDIO_CODECS.items() if not codec.passes}
+    return tuple(name for name in names if name not in made)
+
+
 def default_names(narrowband: bool) -> tuple[str, ...]:
     """The codecs of a client that names none: Speex of its rate, and digits.
 
@@ -164,21 +179,25 @@ def offer_again(
     ours: Endpoint,
     before: SessionDescription,
     theirs: SessionDescription | None,
+    *,
+    holds: bool = False,
 ) -> SessionDescription:
     """A new offer of all our codecs within a call: RFC 3264 §8, RFC 6337 §5.3.
 
     `before` and `theirs` are the descriptions in force: every codec keeps its number.  A
-    line on hold is offered both ways, since the peer asks for our wish.  RTCP goes on sharing the
-    port of RTP (RFC 5761 §5.1.1).
+    line on hold is offered both ways, since the peer asks for our wish, unless our user `holds`
+    (RFC 3264 §8.4).  RTCP goes on sharing the port of RTP (RFC 5761 §5.1.1).
     """
+    sound, pictures = HOLD if holds else TALK
     codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
     lines: list[LocalMedia | None] = []
     for line in before.media:
         if line.kind == "audio" and line.port:
             transport = replace(ours.transport, rtcp_mux=rtcp_mux(line))
-            lines.append(LocalMedia("audio", codecs, transport))
+            lines.append(LocalMedia("audio", codecs, transport, sound))
         elif ours.video is not None and line.port == ours.video.port:
-            lines.append(h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line))))
+            video = h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line)))
+            lines.append(replace(video, direction=pictures))
         else:
             lines.append(None)
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
@@ -190,7 +209,7 @@ def answer(
     ours: Endpoint,
     *,
     previous: SessionDescription | None = None,
-    direction: str = "sendrecv",
+    holds: bool = False,
 ) -> tuple[SessionDescription, MediaPlan]:
     """Answer an offer with the codecs named, in the offer's order: RFC 3264 §6.
 
@@ -199,10 +218,11 @@ def answer(
     audio codec is in common.
     """
     codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
-    media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), direction)]
+    sound, pictures = HOLD if holds else TALK
+    media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), sound)]
     if "h264" in names and ours.video is not None:
         transport = replace(ours.video, rtcp_mux=True)
-        media += h264.lines_for(theirs, transport, direction)
+        media += h264.lines_for(theirs, transport, pictures)
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
     return session, _plans(agreed, ours.host)
 
@@ -243,7 +263,7 @@ def _codec(name: str, unnamed: bool) -> Codec:
         return DTMF
     codec = AUDIO_CODECS[name]
     number = WIDEBAND.payload_type if unnamed and codec is NARROWBAND else codec.payload_type
-    return Codec(codec.encoding, codec.clock_rate, payload_type=number)
+    return Codec(codec.encoding, codec.clock_rate, codec.channels, number)
 
 
 def _plans(agreed: Agreed, host: str) -> MediaPlan:
@@ -262,7 +282,7 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
     for codec, send, receive in zip(
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
     ):
-        known = find(codec.name, codec.clock_rate)
+        known = find(codec.name, codec.clock_rate, codec.channels)
         if known is not None:
             sending.append((known, send))
             receiving[receive] = known

@@ -16,19 +16,23 @@ from p2psip.rtp.reporter import Reporter
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
 from p2psip.rtp.video_sender import VideoSender
 from rtmplite.flv.video import is_key_frame
+from siprtmp.media import repeat
 from siprtmp.media.consent import Consent
 from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
 from siprtmp.media.leg_interfaces import VideoListener, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.flv_to_h264 import FlvToH264
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.h264_to_flv import H264ToFlv
+from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
 
 VIDEO: Final = 9  # the message type of video: RTMP 1.0 §7.1.4
 MAX_OCTETS: Final = 1200  # of a payload: with all headers less than any network carries
 EARLY: Final = 0.02  # s before its time that a picture may leave
-ASK_SECONDS: Final = 1.0  # between two requests for a key frame by SIP
+ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
+MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key frame
 
@@ -38,9 +42,10 @@ OnTag = Callable[[int, int, bytes, float], None]
 class VideoLeg:
     """One call's pictures, from the description that agrees on them to the end.
 
-    RFC 3550 §6.4 for the session; the arguments are those of `Leg`.  `on_tag` is called with each
-    piece of video from the phone (type, RTMP time in ms, tag body, now).  `group` may be replaced
-    by one that has pictures from before the call.
+    RFC 3550 §6.4 for the session; the arguments are those of `Leg`, with the `timeline` of its
+    sound, which the pictures follow.  `on_tag` is called with each piece of video from the phone
+    (type, RTMP time in ms, tag body, now).  `group` may be replaced by one that has pictures from
+    before the call.
     """
 
     def __init__(
@@ -51,12 +56,13 @@ class VideoLeg:
         now: float,
         *,
         cname: str,
+        timeline: Timeline | None = None,
         wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
         self.on_tag: OnTag = _ignore
-        self._started = now
+        self._timeline = timeline or Timeline(now)
         self._consent = Consent()
         self._plan: VideoPlan | None = None
         self._sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
@@ -71,10 +77,18 @@ class VideoLeg:
         self._pacer: Pacer[tuple[bool, list[Packet]]] = Pacer(EARLY)
         self._unpacker, self._assembler = H264Unpacker(), PictureAssembler()
         self._to_rtmp: H264ToFlv | None = None
+        self._size: tuple[int, int] | None = None  # as told
         self._ask_at: float | None = None  # when to ask for a key frame by SIP
+        self._shown = 0  # the RTP time of the last picture to the phone, without its offset
+        self._repeats, self._repeat_at = False, now  # whether to, and not before
         self._holding = self._skipping = self._closed = False
         self._reason = ""
         self.sent = self.received = self.unsuitable = self.wanted = 0
+
+    @property
+    def freezes(self) -> int:
+        """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
+        return self._to_rtmp.freezes if self._to_rtmp is not None else 0
 
     # -- set-up -------------------------------------------------------------------------
 
@@ -164,6 +178,8 @@ class VideoLeg:
                 self._begin(plan, now)
         elif packets := self._convert(plan, timestamp, payload):
             item, at = (is_key_frame(payload), packets), timestamp / 1000
+            if self._repeats:
+                self._repeat(packets[0].ticks, item[0], now)
             if self._pacer.passes(at, now):
                 self._send(item, now)
             else:
@@ -206,6 +222,17 @@ class VideoLeg:
             to_phone.mode = parameters.packetization_mode
         return packets
 
+    def _repeat(self, next_ticks: int, is_key: bool, now: float) -> None:
+        """Repeat all since the last key frame, before a picture that is none: see `repeat`."""
+        to_phone, waits = self._to_phone, self._pacer.deadline is not None
+        self._repeats = not is_key and (waits or now < self._repeat_at)
+        if self._repeats or is_key or to_phone is None:
+            return
+        times = range(self._shown + 1, next_ticks)
+        before = list(self.group)[:-1]
+        self._repeat_at = now + repeat.SECONDS
+        self._send((True, repeat.again(before, to_phone.mode, MAX_OCTETS, times)), now)
+
     def _queue(self, at: float, item: tuple[bool, list[Packet]], now: float) -> None:
         pacer = self._pacer
         idle, dropped = pacer.deadline is None, pacer.dropped
@@ -225,6 +252,7 @@ class VideoLeg:
         send, pack, payload_type = self._wire.send_rtp, self._sender.send, self._payload_type
         for ticks, payload, marker in packets:
             send(pack(payload_type, payload, ticks + self._offset & 0xFFFFFFFF, marker, now))
+            self._shown = ticks
         self.sent += len(packets)
 
     def _hold_back(self, hold: bool) -> None:
@@ -277,22 +305,33 @@ class VideoLeg:
             self._wake()
 
     def _deliver(self, packet: VideoPacket, now: float) -> None:
-        plan, to_rtmp = self._plan, self._to_rtmp
+        plan, to_rtmp, receiver = self._plan, self._to_rtmp, self._receiver
         # RFC 3264 §6.1; RFC 3550 §5.1: what was never agreed is ignored
-        if plan is None or to_rtmp is None or packet.payload_type not in plan.receiving:
+        if plan is None or to_rtmp is None or receiver is None:
+            return
+        if packet.payload_type not in plan.receiving:
             return
         self.received += 1
-        arrival = int((now - self._started) * 1000)
+        timeline = self._timeline
         sequence, _, timestamp, marker, payload = packet
         for item in self._unpacker.push(sequence, timestamp, marker, payload):
             for picture in self._assembler.push(item):
-                for time, tag in to_rtmp.convert(picture, arrival):
+                behind = wrapped_difference(timestamp, picture.timestamp, RTP_WRAP)
+                came = now - min(max(0, behind), MAX_WAIT) / CLOCK_RATE
+                # RFC 3550 §6.4.1 [sound-and-picture-together]
+                moment = receiver.time_of(picture.timestamp)
+                shown = timeline.at(moment, came) if moment is not None else None
+                tags = to_rtmp.convert(picture, int(timeline.arrival(came)), shown)
+                if tags and to_rtmp.size != self._size:
+                    self._size = to_rtmp.size
+                    self._listener.on_picture_size(now)
+                for time, tag in tags:
                     self.on_tag(VIDEO, time, tag, now)
                 if to_rtmp.wants_key_frame:
                     self._damaged(now)
-                elif picture.is_key and self._receiver is not None:
+                elif picture.is_key:
                     self._ask_at = None
-                    self._receiver.refreshed()
+                    receiver.refreshed()
 
     def _damaged(self, now: float) -> None:
         """Ask for a key frame until one has come, by the way that the phone takes."""
@@ -306,9 +345,15 @@ class VideoLeg:
     def _asks_by_rtcp(self) -> bool:
         return self._plan is not None and not BY_RTCP.isdisjoint(self._plan.media.feedback)
 
+    def want_key_frame(self, now: float) -> None:
+        """Take the phone's wish for a key frame, which came by SIP: RFC 5168 §4."""
+        self._sender.want(now)
+
     def _on_key_frame_wanted(self) -> None:
-        """Count what cannot be met: RTMP has no way to tell a publisher of it."""
+        """Tell the publisher, and repeat what there is with the next picture if it is none."""
         self.wanted += 1
+        self._repeats = True
+        self._listener.on_key_frame_wanted()
 
     # -- time ---------------------------------------------------------------------------
 

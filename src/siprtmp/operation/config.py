@@ -24,30 +24,33 @@ from siprtmp.operation import arguments as values
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import ConfigError, did_you_mean
 from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser, stun_server
+from siprtmp.operation.route_settings import RouteSettings, pushes, read_routes
 from siprtmp.operation.rtmp_options import RtmpSettings
+from siprtmp.operation.trunk_settings import TrunkSettings, read_trunks
 
 Address = tuple[str, int]
 S = TypeVar("S")
 
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
 SIP_LISTENERS: Final = ("sip", "sips", "ws")
-_LISTS: Final = ("domain", "allow_targets", "stun")
+_LISTS: Final = ("domain", "allow_targets", "stun", "room")
 _COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
-_PATHS: Final = ("users", "record", "vod", "state", *rtmp_options.PATHS)
+_PATHS: Final = ("users", "record", "vod", "state", "call_records", *rtmp_options.PATHS)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings(RtmpSettings):
     """Everything an operator may set; addresses are (host, port), port 0 takes a free one.
 
-    `None` for a listener means that it is off, and so does an empty `sip`.  Times are in seconds
-    unless the option's name says otherwise (`sip_t1` and `merge_ms` are milliseconds).
+    `None` for a listener means that it is off, and so does an empty `sip`, `sips` or `ws`.
+    Times are in seconds unless the option's name says otherwise (`sip_t1` and `merge_ms` are
+    milliseconds).
     """
 
     rtmp: Address | None = ("127.0.0.1", 1935)
     sip: tuple[Address, ...] = (("127.0.0.1", 5060),)
-    sips: Address | None = None
-    ws: Address | None = None
+    sips: tuple[Address, ...] = ()
+    ws: tuple[Address, ...] = ()
     http: Address | None = ("127.0.0.1", 8080)
     rtmfp: Address | None = ("127.0.0.1", 1935)
     rtmps: Address | None = None
@@ -68,6 +71,7 @@ class Settings(RtmpSettings):
     vod: Path | None = None
     state: Path | None = None
     location: str | None = None
+    call_records: Path | None = None
     max_user_calls: int | None = None
     max_user_calls_per_hour: int | None = None
     allow_targets: tuple[str, ...] = ()
@@ -75,17 +79,20 @@ class Settings(RtmpSettings):
     log_format: str = "text"
     keep_first_line: bool = False
     call_from: str | None = None
+    room: tuple[str, ...] = ()
+    trunk: tuple[TrunkSettings, ...] = ()
+    route: tuple[RouteSettings, ...] = ()
     source: Path | None = field(default=None, compare=False)
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """The SIP domains served here: those named, else loopback's and the listener's host.
+        """The SIP domains served here: those named, else loopback's and the listeners' hosts.
 
         A gateway started without options serves calls on its own machine.
         """
         if self.domain:
             return self.domain
-        hosts = [host for host, _ in self.sip]
+        hosts = [host for _, (host, _) in self.listening(SIP_LISTENERS)]
         names = ("localhost", "127.0.0.1", *hosts, self.external_ip)
         return tuple(dict.fromkeys(n for n in names if n and not is_wildcard(n)))
 
@@ -98,7 +105,7 @@ class Settings(RtmpSettings):
         """The addresses of these listeners that are not off, each with its option's name."""
         for name in names:
             value = getattr(self, name)
-            for address in value if name == "sip" else filter(None, [value]):
+            for address in value if name in SIP_LISTENERS else filter(None, [value]):
                 yield name, address
 
 
@@ -129,9 +136,10 @@ def load(arguments: Sequence[str]) -> Settings:
     settings = load_file(path) if path else Settings()
     for name in {*_LISTS, *rtmp_options.LISTS} & given.keys():
         given[name] = tuple(given[name])
-    if "sip" in given:
-        given["sip"] = _after_off(given["sip"])
-    return check(replace(settings, **given))
+    for name in set(SIP_LISTENERS) & given.keys():
+        given[name] = _after_off(given[name])
+    settings = replace(settings, **given)
+    return check(replace(settings, push=(*settings.push, *pushes(settings.route))))
 
 
 def load_file(path: Path) -> Settings:
@@ -168,9 +176,13 @@ def _from_document(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _convert(name: str, value: Any) -> Any:
     default = getattr(Settings(), name)
-    if name == "sip":
+    if name in SIP_LISTENERS:
         texts = value if isinstance(value, list) else [value]
         return _after_off([listener(_text(text)) for text in texts])
+    if name == "route":
+        return read_routes(value)
+    if name == "trunk":
+        return read_trunks(value)
     if name in _LISTENERS:
         return listener(_text(value))
     if name == "rtp_ports":
@@ -197,7 +209,11 @@ def _convert(name: str, value: Any) -> Any:
         }
         convert: Callable[[str], float] = whole.get(name, values.seconds)
         return convert(str(value))
-    choices = {"log_level": LOG_LEVELS, "log_format": LOG_FORMATS}.get(name)
+    choices = {
+        "log_level": LOG_LEVELS,
+        "log_format": LOG_FORMATS,
+        "gop_cache": rtmp_options.SWITCH,
+    }.get(name)
     if choices and value not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}")
     return _text(value)
@@ -222,6 +238,11 @@ def check(settings: Settings) -> Settings:
     _check_tls(settings)
     _check_films(settings)
     load_users(settings)
+    for name, tables in (("trunk", settings.trunk), ("route", settings.route)):
+        if tables and not settings.sip:
+            raise ConfigError(f"[[{name}]] needs --sip")
+    if settings.vod is None and any(each.needs_files for each in settings.route):
+        raise ConfigError("[[route]] with file or announce needs --vod")
     try:
         doors = rtmp_options.doors(settings)
     except RtmpError as error:
@@ -243,17 +264,18 @@ def check(settings: Settings) -> Settings:
 
 
 def _check_families(settings: Settings) -> None:
-    """Refuse a second --sip that is of the first one's family, or whose address nobody knows."""
-    families = [":" in host for host, _ in settings.sip]
-    if len(families) > len(set(families)):
-        raise ConfigError("--sip: one address of IPv4 and one of IPv6 at most")
-    if len(families) > 1:
-        for host, _ in settings.sip:
-            other = settings.external_ip is not None and (":" in host) != (
-                ":" in settings.external_ip
-            )
-            if is_wildcard(host) and other:
-                raise ConfigError(f"--sip {host}: name the address, --external-ip is another kind")
+    """Refuse a second address of the first one's family, or one that nobody knows."""
+    for name in SIP_LISTENERS:
+        hosts = [host for _, (host, _) in settings.listening([name])]
+        families = [":" in host for host in hosts]
+        if len(families) > len(set(families)):
+            raise ConfigError(f"--{name}: one address of IPv4 and one of IPv6 at most")
+        if len(families) < 2 or settings.external_ip is None:
+            continue
+        for host in hosts:
+            if is_wildcard(host) and (":" in host) != (":" in settings.external_ip):
+                text = f"--{name} {host}: name the address, --external-ip is another kind"
+                raise ConfigError(text)
 
 
 def load_users(settings: Settings) -> UserStore | None:
@@ -283,15 +305,14 @@ def _load(settings: Settings, parse: Callable[[str], S]) -> S | None:
 def _check_tls(settings: Settings) -> None:
     """Refuse listeners of TLS without their files, which are read when the listeners open."""
     for name in ("sips", "ws"):
-        if getattr(settings, name) is not None and not settings.sip:
+        if getattr(settings, name) and not settings.sip:
             raise ConfigError(f"--{name} needs --sip: UDP and TCP are always served as well")
-    if settings.rtmps is None and settings.sips is None and settings.ws is None:
+    if settings.tls_cert is None and settings.rtmps is not None:
+        raise ConfigError("--rtmps needs --tls-cert")
+    if settings.tls_cert is None and settings.sips:
+        raise ConfigError("--sips needs --tls-cert")
+    if settings.rtmps is None and not settings.sips and not settings.ws:
         return
-    if settings.tls_cert is None and settings.rtmps is None and settings.sips is None:
-        return
-    if settings.tls_cert is None:
-        name = "rtmps" if settings.rtmps is not None else "sips"
-        raise ConfigError(f"--{name} needs --tls-cert")
     for option, path in (("tls-cert", settings.tls_cert), ("tls-key", settings.tls_key)):
         if path is not None and not path.is_file():
             raise ConfigError(f"--{option} {path}: no such file")
@@ -315,6 +336,9 @@ def _check_texts(settings: Settings) -> None:
     for name in settings.domain:
         if not name or any(letter in "@:/;<>" or letter.isspace() for letter in name):
             raise ConfigError(f"--domain {name!r}: a host name without a port is wanted")
+    for name in settings.room:
+        if not name or any(letter in "@:/;<>?" or letter.isspace() for letter in name):
+            raise ConfigError(f"--room {name!r}: a name without @, / and : is wanted")
     for pattern in settings.allow_targets:
         if "@" not in pattern and pattern != "*":
             raise ConfigError(f"--allow-targets {pattern!r}: USER@HOST is wanted, * matches")

@@ -26,6 +26,8 @@ from siprtmp.operation.arguments import (
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
+MANY: Final = ("sip", "sips", "ws")  # listeners that may have an address of each family
+
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "the configuration": ("config",),
     "listeners": (
@@ -39,9 +41,9 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "calls": (
         *("domain", "call-from", "outbound-proxy", "answer-timeout", "media-timeout", "sip-t1"),
-        *("max-user-calls", "max-user-calls-per-hour", "allow-targets"),
+        *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room"),
     ),
-    "media": ("rtp-ports", "nat", "merge-ms", "record", "vod", "shared"),
+    "media": ("rtp-ports", "nat", "gop-cache", "merge-ms", "record", "vod", "shared"),
     "limits of RTMP clients": (
         *("max-connections", "max-per-address", "max-message", "max-rtmfp-memory", "idle"),
     ),
@@ -49,7 +51,15 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "clients that connect by RTMFP": (
         *("rtmfp-peers", "rtmfp-relay-host", "rtmfp-redirect-to", "rtmfp-overflow-to"),
     ),
-    "operation and logs": ("state", "location", "drain", "reconnect-to", "log-level", "log-format"),
+    "operation and logs": (
+        "state",
+        "location",
+        "call-records",
+        "drain",
+        "reconnect-to",
+        "log-level",
+        "log-format",
+    ),
 }
 
 Add = Callable[..., None]
@@ -108,11 +118,19 @@ def _add_listeners(add: Add) -> None:
             "phones and SIP servers here, by UDP and TCP, at an address of IPv4, of IPv6, or at "
             "both (127.0.0.1:5060)",
         ),
-        ("sips", "phones and SIP servers here, by TLS with the certificate of --tls-cert (off)"),
-        ("ws", "phones in browsers here, by WebSocket, and wss:// if there is a --tls-cert (off)"),
+        (
+            "sips",
+            "phones and SIP servers here, by TLS with the certificate of --tls-cert, at one "
+            "address or both as for --sip (off)",
+        ),
+        (
+            "ws",
+            "phones in browsers here, by WebSocket, and wss:// if there is a --tls-cert, at one "
+            "address or both as for --sip (off)",
+        ),
         ("http", "requests for /status and /live/NAME.flv here (127.0.0.1:8080)"),
     ):
-        details = {"action": "extend", "nargs": "+"} if name == "sip" else {}
+        details = {"action": "extend", "nargs": "+"} if name in MANY else {}
         add(f"--{name}", metavar="HOST:PORT", type=listener, help=f"Accept {what}.", **details)
     add(
         "--external-ip",
@@ -214,6 +232,14 @@ def _add_calls(add: Add) -> None:
 
 def _add_media(add: Add) -> None:
     add(
+        "--room",
+        action="extend",
+        nargs="+",
+        metavar="NAME",
+        help="Open these conference rooms: phones that call sip:NAME at a domain, and RTMP clients "
+        "that publish or play room/NAME, hear each other.",
+    )
+    add(
         "--rtp-ports",
         type=port_range,
         metavar="LOW-HIGH",
@@ -267,6 +293,13 @@ def _add_operation(add: Add) -> None:
         "--location",
         metavar="URL",
         help="Share registrations with other gateways through this Redis (redis://HOST:PORT/0).",
+    )
+    add(
+        "--call-records",
+        type=Path,
+        metavar="FILE",
+        help="Append a line of JSON to this file at the end of each call: who, when, codecs, "
+        "packets, loss, quality.",
     )
     add(
         "--log-level",

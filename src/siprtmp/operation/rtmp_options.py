@@ -15,6 +15,7 @@ from rtmplite.net.server.access import NUMBERS
 
 Address = tuple[str, int]
 
+SWITCH: Final = transports.SWITCH
 LISTENERS: Final = ("rtmp", "rtmps", "rtmpt", "rtmfp")
 LISTS: Final = ("push", "pull", "publish_key", "play_key")
 CONVERTED: Final = (*LISTS, *NUMBERS)  # what `convert` reads
@@ -55,6 +56,7 @@ class RtmpSettings:
     rtmfp_redirect_to: str | None = None
     rtmfp_overflow_to: str | None = None
     shared: Path | None = None
+    gop_cache: str = SWITCH[0]
 
     def namespace(self) -> argparse.Namespace:
         """All settings as the modules of `rtmplite.net` read them."""

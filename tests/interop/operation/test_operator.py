@@ -48,7 +48,7 @@ def test_the_operator_sees_a_call_a_stream_and_a_phone_and_ends_each(
     server = gateway("--state", str(state), "--sip-t1", "50")
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert stat.S_IMODE((state / "control.sock").stat().st_mode) == 0o600
-    assert listed(state) == {"calls": [], "registrations": [], "streams": []}
+    assert listed(state) == {"calls": [], "registrations": [], "streams": [], "trunks": []}
     alice = RichClient(server.rtmp, "alice@127.0.0.1")
     caller = Caller(server, "alice")
     caller.call(alice)

@@ -59,25 +59,31 @@ def test_who_does_not_trust_goes(start, server, made):
 
 @pytest.mark.parametrize("is_gateway", [False, True])
 def test_sighup_reads_the_certificate_again(start, made, tmp_path, is_gateway):
-    """As those who renew it tell servers; what cannot be used changes nothing but the log."""
-    options = ("--rtmps", "127.0.0.1:0", "--tls-cert", made.file, "--tls-key", made.key)
-    server = start(Gateway if is_gateway else Server, *options)
-    host, port = re.search(r"rtmps=(\S+):(\d+)", server.output).groups()
+    """As those who renew it tell servers; what cannot be used changes nothing but the log.
 
-    def shown() -> str:
-        return ssl.get_server_certificate((host, int(port)))
+    The gateway shows it to phones as well, by TLS and by secure WebSocket.
+    """
+    doors = ("rtmps", "sips", "ws") if is_gateway else ("rtmps",)
+    listen = [word for door in doors for word in (f"--{door}", "127.0.0.1:0")]
+    options = (*listen, "--tls-cert", made.file, "--tls-key", made.key)
+    server = start(Gateway if is_gateway else Server, *options)
+    places = [re.search(rf" {door}=(\S+):(\d+)", server.output).groups() for door in doors]
+
+    def shown() -> set[str]:
+        return {ssl.get_server_certificate((host, int(port))) for host, port in places}
 
     old, new = made.file.read_text(), certificate(tmp_path / "new")
-    assert shown() == old
+    assert shown() == {old}
     made.file.write_text("no certificate")
     server.child.send_signal(signal.SIGHUP)
     stays = "not-reloaded option=tls-cert" if is_gateway else "the certificate stays as it was"
     server.wait_until(lambda: stays in server.output, what=stays)
-    assert shown() == old
+    assert shown() == {old}
     made.key.write_bytes(new.key.read_bytes())
     made.file.write_bytes(new.file.read_bytes())
     server.child.send_signal(signal.SIGHUP)
-    server.wait_until(lambda: shown() == new.file.read_text(), what="the new certificate")
+    server.wait_until(lambda: shown() == {new.file.read_text()}, what="the new certificate")
+    host, port = places[0]
     url = f"rtmps://{host}:{port}/live/demo"
     assert start(Ffmpeg.publish, url, seconds=1).finish() == 0
 

@@ -51,6 +51,7 @@ class AnyAck(RuleBasedStateMachine):
         waiting = self.accepted.state is State.WAITING
         todo = self.accepted.acknowledge(self.now)
         assert todo == ((Do.CONFIRMED,) if waiting else ())
+        assert not waiting or self.accepted.state is State.ACKNOWLEDGED
         self.log += todo
 
     @rule(late=lateness)

@@ -185,9 +185,9 @@ def test_wrong_arguments_are_the_callers_fault():
 
 def test_unknown_types_below_8000_demand_to_be_understood():
     """Covers RFC 8489 §6.3 [optional-ignored] [unexpected-ignored], §14."""
-    listed = [(0x0024, b"1234"), (0x8029, b"12345678"), (StunType.USERNAME, b"ann")]
+    listed = [(0x0024, b"1234"), (0x8000, b""), (0x7FFF, b""), (StunType.USERNAME, b"ann")]
     message = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), listed)
-    assert message.unknown(StunType) == (0x0024,)
+    assert message.unknown(StunType) == (0x0024, 0x7FFF)
     assert TransportAddress("192.0.2.1", 1) == ("192.0.2.1", 1)
 
 
@@ -204,22 +204,29 @@ def test_padding_and_reserved_bits_are_not_looked_at():
     assert StunMessage.parse(message.data[:-1] + b"\xff").text(StunType.USERNAME) == "ann"
     address = write_address(("192.0.2.1", 1))
     assert address[0] == 0 and read_address(b"\xff" + address[1:]) == ("192.0.2.1", 1)
-    code = b"\xff\xff\xfc\x14why"
+    code = b"\xff\xff\xfc\x0fwhy\xff"
     assert StunMessage.write(StunClass.ERROR, BINDING, bytes(12), [(9, code)]).error() == (
-        420,
-        "why",
+        415,
+        "why\N{REPLACEMENT CHARACTER}",
     )
 
 
-@pytest.mark.parametrize("code", [300, 420, 699])
-def test_an_error_code_is_written_in_two_parts(code):
+@pytest.mark.parametrize(("code", "why"), [(300, ""), (420, "why"), (699, "why")])
+def test_an_error_code_is_written_in_two_parts(code, why):
     """Covers RFC 8489 §14.8 [reserved-zero] [class-3-to-6] [number-0-to-99]."""
-    value = write_error(code, "why")
-    assert value == bytes((0, 0, code // 100, code % 100)) + b"why"
+    value = write_error(code, why)
+    assert value == bytes((0, 0, code // 100, code % 100)) + why.encode()
     assert StunMessage.write(StunClass.ERROR, BINDING, bytes(12), [(9, value)]).error() == (
         code,
-        "why",
+        why,
     )
+
+
+@pytest.mark.parametrize("code", [299, 700])
+def test_no_other_error_code_is_written(code):
+    """Covers RFC 8489 §14.8 [class-3-to-6]."""
+    with pytest.raises(LocalError):
+        write_error(code, "why")
 
 
 @pytest.mark.parametrize("value", [b"\0\0\x02\0", b"\0\0\x07\0", b"\0\0\x04\x64", b"\0\0\x04"])

@@ -117,6 +117,8 @@ def test_only_permitted_peers_are_heard():
     assert client.receive(indication(OTHER, b"x"), 0.0) == (b"x", OTHER)
     assert client.receive(indication(STRANGER, b"x"), 0.0) is None
     assert client.receive(channel_data(0x4000, b"x"), 0.0) is None  # bound to nobody
+    world.send(b"bind")
+    assert client.receive(channel_data(0x4000, b"x"), 0.0) == (b"x", PEER)
     assert (
         client.receive(StunMessage.write(StunClass.INDICATION, TurnMethod.SEND, bytes(12)).data, 0)
         is None
@@ -153,8 +155,9 @@ def test_a_stale_nonce_is_replaced_also_for_two_requests_at_once():
     """Covers RFC 8489 §9.2.5 [stale-nonce-is-replaced]."""
     world = World().pass_on()
     world.server.nonce = b"n2"
-    world.client.permit([PEER[0]], 0.0)
-    world.run(REFRESH)
+    world.client.permit([PEER[0]], REFRESH)
+    world.client.tick(REFRESH)
+    world.pass_on()
     assert world.client.state is AllocationState.READY
     assert (
         world.server.requests[-1].get(StunType.NONCE) == b"n2" and PEER[0] in world.server.permitted
@@ -218,6 +221,7 @@ def test_an_address_that_the_server_has_lost_is_lost(method):
     world.run(REFRESH)
     assert world.client.state is AllocationState.FAILED and "437" in world.client.error
     assert world.client.relayed is None and world.send(b"x") is None
+    assert not world.client.is_taken
 
 
 def test_a_peer_that_may_not_be_reached_is_told_of():

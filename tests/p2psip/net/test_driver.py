@@ -87,6 +87,20 @@ def test_one_port_for_both_transports():
     ports.tcp.close()
 
 
+def test_each_transport_has_addresses_of_both_families():
+    """Covers RFC 3261 §18.2.1: each socket of IPv6 leaves the port to IPv4 beside it."""
+    both = [(LOOPBACK, 0), ("::1", 0)]
+    ports = SipPorts(*both[0], also=both[1:], sips=both, ws=both)
+    heard = [(transport, at.getsockname()[0], at.family) for transport, at in ports.bound]
+    assert sorted((transport, host) for transport, host, _ in heard) == [
+        (transport, host) for transport in ("TCP", "TLS", "UDP", "WS") for host, _ in both
+    ]
+    for _, at in ports.bound:
+        if at.family == plain.AF_INET6:
+            assert at.getsockopt(plain.IPPROTO_IPV6, plain.IPV6_V6ONLY)
+    ports.close()
+
+
 def test_a_port_that_is_free_for_one_transport_only_is_passed_over(monkeypatch):
     true, tries = module._bound, []
 

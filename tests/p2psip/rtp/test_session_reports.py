@@ -218,3 +218,21 @@ def test_a_sender_report_ties_our_clocks():
     report = parse_compound(data)[0]
     assert report.ntp == ntp_time(UNIX + 20.5)
     assert (report.timestamp, report.packets, report.octets) == (3984, 1, 3)
+
+
+def test_a_packet_about_an_earlier_time_leaves_the_clock_of_reports_alone():
+    """Covers RFC 3550 §6.4.1 [timestamp-of-the-report]: after a report of a telephone event."""
+    ours = session()
+    ours.send(0, b"abc", 1000, False, 20.0)
+    for now in (20.1, 20.2, 20.3):  # three reports of the event that began at 20.1
+        ours.send_about(101, b"key!", 1800, False, now)
+    [data] = ours.tick(20.5)
+    assert parse_compound(data)[0].timestamp == 1000 + 4000
+
+
+def test_a_first_packet_about_an_earlier_time_begins_the_clock():
+    """Covers RFC 3550 §6.4.1 [timestamp-of-the-report]."""
+    ours = session()
+    ours.send_about(101, b"key!", 1800, False, 20.0)
+    [data] = ours.tick(20.5)
+    assert parse_compound(data)[0].timestamp == 1800 + 4000

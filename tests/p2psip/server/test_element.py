@@ -94,7 +94,7 @@ def test_the_hook_comes_before_the_bindings():
     taken = []
 
     def route(asked):
-        if asked.uri.user != "bob":
+        if asked.uri.user != "bob" or asked.method == "SUBSCRIBE":
             return None
 
         def accept(server, now):
@@ -106,12 +106,14 @@ def test_the_hook_comes_before_the_bindings():
     home = Home(route=route)
     home.hear(register())
     assert finals(home.hear(request("INVITE", "sip:bob@home", OUTSIDER))) == [486]
-    assert len(taken) == 1
-    assert forwarded(home.hear(request("MESSAGE", "sip:bob@home", OUTSIDER)))  # calls alone
+    assert finals(home.hear(request("MESSAGE", "sip:bob@home", OUTSIDER, call="2"))) == [486]
+    assert [each.method for each in taken] == ["INVITE", "MESSAGE"]  # calls and messages alone
+    for method in ("NOTIFY", "SUBSCRIBE"):
+        assert forwarded(home.hear(request(method, "sip:bob@home", OUTSIDER, call=method)))
 
 
 @pytest.mark.parametrize(
-    ("method", "status"), [("OPTIONS", 200), ("MESSAGE", 405), ("NOTIFY", 405)]
+    ("method", "status"), [("OPTIONS", 200), ("PUBLISH", 405), ("NOTIFY", 405)]
 )
 def test_what_is_no_call_is_answered_for_a_user_in_this_process(method, status):
     """Covers RFC 3261 §11.2 and §8.2.1: a registrar elsewhere asks whether we are alive."""

@@ -101,3 +101,12 @@ def test_the_contact_is_one_that_the_peer_can_use(transport, secure, expected):
     assert str(back) == f"sip:x@{HOME}:5060;line=1"
     foreign = Uri.parse("sip:x@elsewhere.org")
     assert stack.contact_by(foreign, "TLS") == foreign
+
+
+def test_the_contact_stays_one_of_its_family():
+    """Covers RFC 3261 §8.1.1.8: TLS of IPv6 may be all that the peer speaks."""
+    plain = Listener("UDP", "2001:db8::1", 5060)
+    stack = home(TLS, plain, Listener("TLS", "2001:db8::1", 5063)).stack
+    for host, place in (("[2001:db8::1]", "[2001:db8::1]:5063"), (HOME, f"{HOME}:5061")):
+        contact = stack.contact_by(Uri.parse(f"sip:x@{host}:5060"), "TLS")
+        assert str(contact) == f"sip:x@{place};transport=tls"

@@ -177,9 +177,9 @@ class SessionTimers(Two):
         self.phones[at].calls[0].bye(self.link.now)
 
     def agree(self):
-        """The side without a timer, which hears of no end that was lost, may be up alone."""
-        alice, bob = (phone.calls[0] for phone in self.phones.values())
-        if not (self.variant[1] and bob.is_up and alice.state is CallState.ENDED):
+        """Unless both know timers there is none (RFC 4028 §7.2): either may not hear of the end."""
+        states = {phone.calls[0].state for phone in self.phones.values()}
+        if not self.variant[1] or states != {CallState.UP, CallState.ENDED}:
             super().agree()
 
     def teardown(self):

@@ -7,8 +7,11 @@ from support.sip.homes import ALICE, BOB, HOME, Home, Member, request, store
 
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Stack
+from p2psip.ua.own_gruus import OwnGruus
 
 INSTANCE = "urn:uuid:00000000-0000-1000-8000-000a95a0e128"
 PUBLIC, TEMPORARY = "sip:bob@home;gr=x", "sip:tgruu.1@home;gr"
@@ -87,6 +90,23 @@ def test_a_refresh_may_change_them_and_a_refusal_does_not():
     assert len({request.call_id for _, request in home.requests}) == 1
 
 
+def test_a_refresh_that_brings_none_takes_them_away():
+    """Covers RFC 5627 §4.2 [either-both-or-none] [public-may-change]."""
+    link, _, registration = world((200, beside()), (200, ""))
+    assert texts(registration, link.now) == (PUBLIC, TEMPORARY)
+    link.run(until=810.0)
+    assert texts(registration, link.now) == (None, None)
+
+
+def test_the_last_moment_of_a_registration_is_its_end():
+    """Covers RFC 5627 §4.4 [active-registration] [none-of-a-lapsed-one]."""
+    gruus = OwnGruus(INSTANCE)
+    contact = f'<sip:bob@far>;+sip.instance="<{INSTANCE}>"{beside()}'
+    gruus.learn(Response(200, "OK", Headers([("Contact", contact)])), 1000.0)
+    assert str(gruus.usable(999.9, private=False)) == PUBLIC
+    assert gruus.usable(1000.0, private=False) is None
+
+
 def test_none_is_used_once_the_registration_has_lapsed():
     """Covers RFC 5627 §4.4 [active-registration] [none-of-a-lapsed-one]."""
     link, _, registration = world((200, beside()), (500, ""))
@@ -101,6 +121,7 @@ def test_none_is_used_once_the_registration_has_lapsed():
     [
         (3600, beside(), 2880),
         (100, beside(), 68),
+        (80, beside(), 48),
         (60, beside(), 30),
         (100, beside(temporary=""), 80),
     ],

@@ -150,6 +150,18 @@ def test_an_agent_without_the_extension_refuses_it():
     assert answer.status == 420 and answer.headers["Unsupported"] == "100rel"
 
 
+@pytest.mark.parametrize(
+    ("octets", "first"), [("00000000", 1), ("7ffffffe", 2**31 - 1), ("7fffffff", 1)]
+)
+def test_the_first_number_is_any_of_those_allowed(octets, first):
+    """Covers RFC 3262 §3 [first-below-2-31] [first-at-random]."""
+    link = Link()
+    script, bob = Script(link, A), Phone(link, B, early)
+    bob.agent.random = lambda size: bytes.fromhex(octets)[:size]
+    response = script.say(first_request(Supported="100rel", Require="100rel"), B)
+    assert int(response.headers["RSeq"]) == first
+
+
 def test_responses_follow_each_other_by_one_and_wait_for_each_other():
     """Covers RFC 3262 §3 [one-higher] [waits-for-the-first] [waits-for-each] [481-for-others]
     [first-below-2-31] [first-at-random].

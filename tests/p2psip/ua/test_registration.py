@@ -246,3 +246,15 @@ def test_a_register_looks_as_it_should():
     assert message.from_.uri == message.to.uri == AOR
     assert message.to.tag is None and message.from_.tag
     assert str(message.contacts[0].uri) == f"sip:bob@{BOB}:{PORT}"
+
+
+def test_a_persistent_registration_begins_again_after_a_refusal():
+    """A trunk whose provider is down at the start is registered when it is back."""
+    link = Link(calm())
+    home, bob = Script(link, (503, ()), (503, ())), Member(link, BOB, "bob")
+    registration = bob.register(link.now, persistent=True)
+    link.run(until=RETRY_MIN - 1)
+    assert registration.state is State.FAILED and len(home.requests) == 1
+    link.run(until=4 * RETRY_MIN)
+    assert registration.state is State.REGISTERED and len(home.requests) == 3
+    assert bob.heard == [-503, 3600]

@@ -33,6 +33,8 @@ def test_offers_that_cross_are_refused_and_made_again():
     link.run(until=10.0)
     assert names(link).count("A ACK") == names(link).count("B ACK") == 2
     assert not [event for event in alice.events() + bob.events() if "failed" in event]
+    tries = [at for at, source, _, (_, data) in link.sent if (source, data[:6]) == (A, b"INVITE")]
+    assert tries[1] - tries[0] > 2.1  # s, the least wait of the side that chose the Call-ID
     # Bob is first, for Alice chose the Call-ID; so Alice's offer has to be written anew.
     assert bob.log[0][0] == "answer" and ("offer", call, b"from bob") in alice.log
     assert ("offer", call, None) in alice.log and alice.log[-1][0] == "answer"

@@ -50,6 +50,16 @@ def test_a_day_of_refreshes():
     settle(link, alice, bob)
 
 
+def test_the_side_that_does_not_refresh_keeps_the_terms_too():
+    """Covers RFC 4028 §7.4 [terms-in-force] [keeps-the-interval] [keeps-the-refresher]."""
+    link, alice, bob, _, other = established()
+    other.reinvite(b"hold", link.now)
+    link.run(until=3.0)
+    [invite] = requests(link, "INVITE")
+    assert invite.headers["Session-Expires"] == "1800;refresher=uas"
+    settle(link, alice, bob)
+
+
 @pytest.mark.parametrize("gone", ["alice", "bob"])
 def test_a_phone_that_is_gone_is_noticed_by_either_side(gone):
     """Covers RFC 4028 §10 [bye-without-a-refresh]."""

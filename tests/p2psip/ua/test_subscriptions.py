@@ -116,7 +116,7 @@ def notify(subscribe, tag="t", state="active;expires=60", cseq=1, event="presenc
 
 
 def test_a_notify_may_come_before_the_answer_and_a_second_notifier_is_refused():
-    """Covers RFC 6665 §4.1.2.4 [notify-may-be-first] and §4.1.3 [481-for-others].
+    """Covers RFC 6665 §4.1.2.4 [notify-may-be-first], §4.1.3 [481-for-others] [200-at-once].
 
     And RFC 3515 §2.4.4 [notify-may-be-first].
     """
@@ -161,6 +161,25 @@ def test_a_refused_notify_ends_what_is_served():
     assert script.say(again, B).status == 481
     link.run()
     assert bob.idle
+
+
+def test_a_subscribe_is_answered_at_once_and_gets_no_more_than_it_asks_for():
+    """Covers RFC 6665 §4.2.1.1 [waits-for-nobody] [no-longer-than-asked].
+
+    And §4.2.1.4 [no-longer-than-asked].
+    """
+    link = Link()
+    bob, script = Watcher(link, B), Script(link, A)
+    fields = {"Event": "presence", "Expires": "60"}
+    script.say(first_request("SUBSCRIBE", b"", **fields), B)
+    first = next(m for m in script.heard if not isinstance(m, Request))
+    fields |= {"Expires": "30", "To": first.headers["To"], "CSeq": "2 SUBSCRIBE"}
+    script.heard.clear()
+    script.say(first_request("SUBSCRIBE", b"", "2", **fields), B)
+    again = next(m for m in script.heard if not isinstance(m, Request))
+    assert [each.status for each in (first, again)] == [200, 200]
+    assert [each.headers["Expires"] for each in (first, again)] == ["60", "30"]
+    assert [each.contacts[0].uri for each in (first, again)] == [bob.contact, bob.contact]
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,33 @@ def test_a_blind_transfer():
     settle(link, alice, bob, carol)
 
 
+@pytest.mark.parametrize("is_in_a_call", [True, False])
+def test_a_refer_is_accepted_at_once_and_its_progress_told(is_in_a_call):
+    """Covers RFC 3515 §2.4.2 [202-in-time] [subscribes-the-peer]."""
+    link, script, bob, invite, response = called()
+    script.say(ack(invite, response), B)
+    bob.agent.extensions = ALL
+    bob.on_refer = lambda call, referral, now: None
+    allow = bob.log.append
+    bob.on_request = lambda server, request, now: (
+        bob.agent.on_request(server, request, now)
+        if bob.agent.matches(request)
+        else bob.agent.referred(server, bob.contact, allow, now)
+    )
+    extra = [("Refer-To", f"<sip:x@{C}>")]
+    refer = first_request("REFER", b"", "refer", extra, **{"Call-ID": "other"})
+    if is_in_a_call:
+        refer = within(invite, response, "REFER", 2)
+        refer = refer.replace(headers=refer.headers.append(*extra[0]))
+    script.heard.clear()
+    script.say(refer, B)
+    link.run(until=link.now + 0.1)
+    accepted = next(m for m in script.heard if not isinstance(m, Request))
+    assert accepted.status == 202 and accepted.contacts[0].uri == bob.contact
+    told = next(m for m in script.heard if isinstance(m, Request))
+    assert told.method == "NOTIFY" and told.body == b"SIP/2.0 100 Trying\r\n"
+
+
 def test_a_transfer_outlives_its_call():
     """RFC 5057 §4: the subscription keeps the dialog after the BYE."""
     link, alice, bob, carol = desks()

@@ -5,55 +5,11 @@ from collections import defaultdict
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen, theatre
 
 from rtmplite.live.streams import Registry, SlowConsumerPolicy
-from rtmplite.rtmp.wire.chunk import ChunkReader
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE, ChunkFraming
+from rtmplite.rtmp.wire.framing import ChunkFraming
 from rtmplite.rtmp.wire.message import MAX_PAYLOAD
-
-AAC, SOUND = b"\xaf\x00\x12\x10", b"\xaf\x01sound"
-AVC, KEY, INTER = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
-CUE = b"\x02\0\x01x"
-SLOW = SlowConsumerPolicy(skip=1000, limit=5000, seconds=10.0)
-
-
-class Screen:
-    """A player's connection: a queue, a socket that takes it or does not, a decoder behind it."""
-
-    def __init__(self):
-        self.queue, self.output_size, self.stuck = [], 0, False
-        self.reader = ChunkReader()
-        self.reader.chunk_size = CHUNK_SIZE
-        self.reason, self.player, self.seen = "", None, []
-
-    def put(self, data):
-        if not self.reason:
-            self.queue.append(data)
-            self.output_size += len(data) if self.stuck else 0
-
-    def abort(self, reason, now):
-        self.reason = reason
-        self.queue.clear()
-        self.player.leave(now)
-
-    def read(self):
-        """Take everything, as a fast player does; the new messages."""
-        self.queue, queue = [], self.queue
-        self.output_size = 0
-        new = [(each.type_id, each.timestamp, each.payload)
-               for each in self.reader.feed(b"".join(queue))]  # fmt: skip
-        self.seen += new
-        return new
-
-
-def theatre(players=1, patience=SLOW):
-    """A stream and those who watch it."""
-    registry = Registry(patience)
-    live = registry.open("live", "demo")
-    screens = [Screen() for _ in range(players)]
-    for screen in screens:
-        screen.player = live.join(screen, ChunkFraming(1), None, 0.0)
-    return registry, live, screens
 
 
 def test_bytes_are_made_once():
@@ -66,7 +22,7 @@ def test_bytes_are_made_once():
 
 def test_who_waits_for_a_picture_hears_nothing_before_it():
     """Start on a key frame when there is video."""
-    _, live, _ = theatre(players=0)
+    _, live, _ = theatre(players=0, keeps_groups=False)
     live.write(9, 0, AVC, 0.0)
     live.write(9, 0, KEY, 0.0)
     late = Screen()
@@ -81,7 +37,7 @@ def test_who_waits_for_a_picture_hears_nothing_before_it():
 
 def test_sound_does_not_wait_for_a_camera_that_was_switched_off():
     """Own design: two seconds without a frame are enough."""
-    _, live, _ = theatre(players=0)
+    _, live, _ = theatre(players=0, keeps_groups=False)
     live.write(9, 0, KEY, 0.0)
     late = Screen()
     live.join(late, ChunkFraming(1), None, 1.0)

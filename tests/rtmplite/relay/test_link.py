@@ -14,7 +14,7 @@ AUDIO, VIDEO, DATA = MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA
 
 
 def test_a_push_carries_everything_in_order():
-    """Metadata wrapped for the other server, which unwraps it; headers; every message."""
+    """Metadata wrapped for the other server, which unwraps it; headers; all since a key frame."""
     world = RelayWorld(push=PUSH)
     viewer = world.far.client()
     viewer.play("demo")
@@ -28,7 +28,9 @@ def test_a_push_carries_everything_in_order():
     live.write(VIDEO, 60, FRAME, now=0.0)
     world.run()
     kinds = [(kind, body) for kind, _, body in viewer.media()]
-    assert kinds == [(DATA, METADATA), (VIDEO, VIDEO_HEADER), (VIDEO, KEY), (VIDEO, FRAME)]
+    begin = [(DATA, METADATA), (VIDEO, VIDEO_HEADER), (VIDEO, KEY), (AUDIO, SOUND)]
+    assert kinds == [*begin, (VIDEO, KEY), (VIDEO, FRAME)]
+    assert [at for _, at, _ in viewer.media()][2:] == [20, 21, 40, 60]
     live.end(0.0)
     world.run()
     assert world.states() == [] and not world.wires
@@ -118,7 +120,7 @@ def test_attempts_can_be_counted():
 
 def test_a_target_that_takes_nothing_costs_itself_only():
     """Cut off as any player would be, and back at a key frame."""
-    world = RelayWorld(push=PUSH)
+    world = RelayWorld(push=PUSH, groups=False)
     live = world.registry.open("live", "demo")
     live.write(VIDEO, 0, VIDEO_HEADER, now=0.0)
     world.run()

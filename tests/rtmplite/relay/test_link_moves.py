@@ -123,7 +123,7 @@ def test_a_push_moves_at_a_key_frame():
     """Covers E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
     [careful-overlap] [leave-at-boundary].
     """
-    world = RelayWorld(push=PUSH, others=["other"])
+    world = RelayWorld(push=PUSH, others=["other"], groups=False)
     viewers = [server.client() for server in (world.far, world.others["other"])]
     for viewer in viewers:
         viewer.play("demo")
@@ -383,7 +383,7 @@ def test_what_is_ahead_has_a_limit():
 @pytest.mark.parametrize("kind", ["push", "pull"])
 def test_a_link_can_be_stopped_while_it_moves(kind):
     """Own design: both connections end, and nothing is left."""
-    world = RelayWorld(**{kind: PUSH}, others=["other"])
+    world = RelayWorld(**{kind: PUSH}, others=["other"], groups=False)
     if kind == "pull":
         pulling(world)
     live = world.registry.open("live", "demo")

@@ -42,7 +42,7 @@ def test_an_origin_has_numbers_that_any_peer_can_hold(world, desk):
         ),
         (
             (),
-            ("pcmu", "flv", "opus", "pcmu"),
+            ("pcmu", "flv", "g729", "pcmu"),
             [("audio", ("0",), []), ("video", ("97",), ["97 x-flv/90000"])],
         ),
     ],

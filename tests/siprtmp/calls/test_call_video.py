@@ -9,6 +9,7 @@ from p2psip.rtp import fast
 from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
 from rtmplite.flv.video import is_sequence_header
+from siprtmp.calls.call_video import FAST_UPDATE, MEDIA_CONTROL
 
 AUDIO, VIDEO, DATA = 8, 9, 18
 SOUND = b"\x82" + b"s" * 160
@@ -60,12 +61,12 @@ def test_a_call_has_pictures_both_ways(world, desk):
     assert [fast.unpack(data)[0] for _, data in wire.sent] == [99] * len(wire.sent)
     assert len(wire.sent) >= 2
     show(world, leg)
-    kinds = [type_id for type_id, *_ in player.media()]
-    assert kinds == [DATA, VIDEO, VIDEO, VIDEO]
-    _, told = amf0.decode(player.media()[0][2])
-    assert told["hasVideo"] is True and told["videocodecid"] == 7.0
+    at, described = [(at, body) for _, at, body in player.media() if b"onMetaData" in body][-1]
+    pictures = [body for type_id, _, body in player.media() if type_id == VIDEO]
+    _, told = amf0.decode(described)
+    assert at == 0 and told["hasVideo"] is True and told["videocodecid"] == 7.0
     assert (told["width"], told["height"]) == (320.0, 240.0)
-    assert is_sequence_header(player.media()[1][2])
+    assert len(pictures) == 3 and is_sequence_header(pictures[0])
     [line] = [values for what, values in world.gateway.log.lines if what == "call-answer"]
     assert line["video"] == "h264"
     desk.calls[0].bye(world.now)
@@ -147,6 +148,7 @@ def test_a_later_offer_may_add_pictures_and_take_them_away(world):
 
 def test_a_new_player_has_the_phone_asked_for_a_key_frame(world, desk):
     """Covers RFC 5168 §4: by INFO, as this phone takes no feedback."""
+    world.registry.keeps_groups = False
     world.tool().publish(NAME)
     world.wait()
     leg, _ = video(world)
@@ -156,6 +158,53 @@ def test_a_new_player_has_the_phone_asked_for_a_key_frame(world, desk):
     world.wait()
     infos = [data for *_, (_, data) in world.link.sent if data.startswith(b"INFO ")]
     assert len(infos) == asked + 1 and b"picture_fast_update" in infos[-1]
+
+
+def test_a_player_that_finds_pictures_has_nobody_asked(world, desk):
+    """Own design: it begins with those since the last key frame."""
+    world.registry.keeps_groups = True
+    world.tool().publish(NAME)
+    world.wait()
+    leg, _ = video(world)
+    show(world, leg)
+    asked = sum(name == "info" for name in desk.events())
+    player = world.tool()
+    player.play(NAME)
+    world.wait()
+    assert [type_id for type_id, *_ in player.media()][-3:] == [VIDEO, VIDEO, VIDEO]
+    infos = [data for *_, (_, data) in world.link.sent if data.startswith(b"INFO ")]
+    assert len(infos) == asked
+
+
+def test_a_phone_that_asks_by_sip_has_the_publisher_told(world, desk):
+    """Covers RFC 5168 §4 [fast-update-asks-the-encoder]: by a status, as RTMP has no request."""
+    tool = world.tool()
+    tool.publish(NAME)
+    world.wait()
+    for kind, body in (
+        ("text/plain", FAST_UPDATE),
+        (MEDIA_CONTROL, b"<media_control/>"),
+        (MEDIA_CONTROL + "; charset=utf-8", FAST_UPDATE),
+    ):
+        desk.calls[0].info(kind, body, world.now)
+        world.wait()
+    assert tool.codes().count("NetStream.Publish.KeyFrameWanted") == 1
+
+
+def test_a_phone_that_cannot_be_asked_is_not_asked_again(world, desk):
+    """Covers RFC 5168 §6 [no-more-after-an-error]."""
+    world.registry.keeps_groups = False
+    world.tool().publish(NAME)
+    world.wait()
+    leg, _ = video(world)
+    show(world, leg)
+    asked = b"<media_control><general_error>what?</general_error></media_control>"
+    desk.calls[0].info(MEDIA_CONTROL, asked, world.now)
+    world.wait()
+    before = sum(data.startswith(b"INFO ") for *_, (_, data) in world.link.sent)
+    world.tool().play(NAME)
+    world.wait(3.0)
+    assert sum(data.startswith(b"INFO ") for *_, (_, data) in world.link.sent) == before
 
 
 def test_what_a_phone_cannot_see_is_told_to_the_publisher(world, desk):

@@ -29,7 +29,8 @@ def server(monkeypatch):
     names, admission = ["gw.example", "Status.Example."], Admission(False, None, None)
     door = StatusDoor(names, is_open=True, admission=admission)
     live = FlvHttp(Registry())
-    server = StatusServer(("127.0.0.1", 0), lambda: {"calls": 0}, live, door, Log("siprtmp"))
+    figures, log = lambda: {"calls": 0}, Log("siprtmp")
+    server = StatusServer(("127.0.0.1", 0), figures, live, door, log, lambda: "siprtmp_calls 0\n")
     yield server
     server.stop()
 
@@ -60,12 +61,17 @@ def talk(server, data):
         (b"HEAD /status", b"200 OK"),
         (b"GET /", b"404 Not Found"),
         (b"POST /status", b"405 Method Not Allowed"),
+        (b"GET /metrics", b"200 OK"),
+        (b"HEAD /metrics", b"200 OK"),
+        (b"POST /metrics", b"405 Method Not Allowed"),
     ],
 )
 def test_there_is_one_page(server, line, status_line):
     answer = talk(server, line + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 " + status_line)
     assert (b'{\n "calls": 0\n}' in answer) == (line == b"GET /status")
+    assert (b"\r\n\r\nsiprtmp_calls 0\n" in answer) == (line == b"GET /metrics")
+    assert (b"version=0.0.4" in answer) == (line.endswith(b"/metrics") and b"POST" not in line)
 
 
 def test_another_page_is_answered_with_those_there_are(server):

@@ -9,7 +9,7 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
-from siprtmp.media.translate.audio_formats import AUDIO_CODECS, PCMU, find
+from siprtmp.media.translate.audio_formats import AUDIO_CODECS, G722, L16, L16_44, OPUS, PCMU, find
 
 OURS = Endpoint("192.0.2.1", 4000, 1)
 
@@ -69,18 +69,27 @@ def test_reports_go_where_the_attribute_says():
 
 
 def test_codecs_have_the_rates_of_their_registrations():
-    """Covers RFC 5574 §4.1.1 [clock-rates] and RFC 3551 §4.1 [usual-rates]."""
-    rates = {(codec.encoding, codec.clock_rate) for codec in AUDIO_CODECS.values()}
+    """Covers RFC 5574 §4.1.1 [clock-rates], RFC 3551 §4.1 [usual-rates] and §4.5.2 [g722-clock]."""
+    passing = [codec for codec in AUDIO_CODECS.values() if codec.passes]
+    rates = {(codec.encoding, codec.clock_rate) for codec in passing}
     assert rates == {("speex", 16000), ("speex", 8000), ("PCMU", 8000), ("PCMA", 8000)}
+    made = {each.name: (each.clock_rate, each.sample_rate) for each in (OPUS, G722, L16, L16_44)}
+    assert made == {
+        "opus": (48000, 48000),
+        "g722": (8000, 16000),
+        "l16": (16000, 16000),
+        "l16-44": (44100, 44100),
+    }
+    assert find("opus", 48000, 2) is OPUS and find("opus", 48000) is None
     assert find("SPEEX", 16000) is AUDIO_CODECS["wideband"] and find("speex", 44100) is None
-    shown = [(name, codec.name, codec.reported) for name, codec in AUDIO_CODECS.items()]
+    shown = [(name, codec.name, codec.reported) for name, codec in AUDIO_CODECS.items()][:4]
     assert shown == [
         ("wideband", "wideband", "speex"),
         ("narrowband", "narrowband", "speex"),
         ("pcmu", "pcmu", "pcmu"),
         ("pcma", "pcma", "pcma"),
     ]
-    assert [(codec.payload_type, codec.tag_byte) for codec in AUDIO_CODECS.values()] == [
+    assert [(codec.payload_type, codec.tag_byte) for codec in passing] == [
         *((96, 0xB2), (98, 0xB2), (0, 0x82), (8, 0x72))
     ]
 

@@ -5,10 +5,20 @@ from itertools import pairwise
 import pytest
 from support.gateway.video_rig import HEADER, PHONE, PPS, SPS, VideoRig, idr, inter, tag, video_plan
 
+from p2psip.rtp.feedback import Pli
 from p2psip.rtp.payload.h264 import H264Fragment, read_h264
-from p2psip.rtp.rtcp import parse_compound
-from rtmplite.flv.avc import split_units
-from rtmplite.flv.video import VideoTag, is_key_frame, is_sequence_header
+from p2psip.rtp.rtcp import ReceiverReport, parse_compound
+from p2psip.rtp.source_description import SourceDescription
+from rtmplite.flv.avc import join_units, split_units
+from rtmplite.flv.video import (
+    AvcPacketType,
+    CodecId,
+    FrameType,
+    VideoTag,
+    is_key_frame,
+    is_sequence_header,
+)
+from siprtmp.media import repeat
 from siprtmp.media.video_leg import ASK_SECONDS
 
 MODE_1 = "profile-level-id=42e01f;packetization-mode=1"
@@ -224,7 +234,7 @@ def test_a_phone_without_feedback_is_asked_by_sip_and_not_too_often():
     rig.picture(0, inter())
     rig.picture(3000, inter())
     rig.wait(2.0 + 3.5 * ASK_SECONDS)
-    assert rig.asked == [2.0, 3.0, 4.0, 5.0]
+    assert rig.asked == [2.0 + ASK_SECONDS * at for at in range(4)]
 
 
 def test_a_new_player_has_the_phone_asked():
@@ -234,8 +244,74 @@ def test_a_new_player_has_the_phone_asked():
     rig.wait(5.0)
     asked = len(rig.asked)
     rig.leg.ask_key_frame(rig.now)
-    rig.wait(5.5)
+    rig.wait(5.0 + ASK_SECONDS / 2)
     assert len(rig.asked) == asked + 1
+
+
+def begun(pictures=4, octets=40):
+    """A call whose phone has seen a key frame and the pictures after it."""
+    rig = VideoRig(video_plan())
+    rig.publish(HEADER, tag(idr(0), key=True), at=0)
+    for number in range(1, pictures):
+        rig.publish(tag(inter(number, octets)), at=40 * number)
+    return rig, len(rig.sent)
+
+
+def test_a_phone_that_asks_gets_the_pictures_again_before_the_next():
+    """Covers RFC 5104 §4.3.1.2: the publisher is told; who can't make one is helped out."""
+    rig, before = begun()
+    source = rig.sent[0][5]
+    report = ReceiverReport(9, ()), SourceDescription.of_cname(9, "bob@host"), Pli(9, source)
+    rig.leg.on_rtcp(b"".join(map(bytes, report)), rig.now)
+    assert rig.wanted == [rig.now] and len(rig.sent) == before
+    rig.publish(tag(inter(4)), at=160)
+    units, stamps = sent_units(rig), [packet[4] for packet in rig.sent]
+    assert [unit[3] for unit in units if unit[0] & 31 in (1, 5)] == [0, 1, 2, 3] * 2 + [4]
+    assert [unit[0] & 31 for unit in units][6:9] == [7, 8, 5]
+    ticks = [stamp - stamps[0] & 0xFFFFFFFF for stamp in stamps]
+    assert ticks == sorted(ticks) and ticks[-1] == 160 * 90  # a true time line
+    assert len(set(ticks[before:])) == 5
+
+
+def test_a_key_frame_makes_a_repetition_needless():
+    rig, _ = begun()
+    rig.leg.want_key_frame(rig.now)
+    rig.publish(tag(idr(4), key=True), at=160)
+    rig.publish(tag(inter(5)), at=200)
+    assert [unit[3] for unit in sent_units(rig)[6:] if unit[0] & 31 in (1, 5)] == [4, 5]
+
+
+def test_what_is_large_or_was_just_repeated_is_not_repeated():
+    """Own design: the path has just lost something."""
+    rig, before = begun(pictures=5, octets=repeat.MAX_OCTETS // 4)
+    rig.leg.want_key_frame(rig.now)
+    rig.publish(tag(inter(9)), at=200)
+    assert len(rig.sent) == before + 1 and rig.wanted
+    rig, before = begun()
+    rig.leg.want_key_frame(rig.now)
+    rig.publish(tag(inter(4)), at=160)
+    count = len(rig.sent)
+    for at in (1200, 2160):
+        rig.wait(at / 1000)
+        rig.leg.want_key_frame(rig.now)
+        rig.publish(tag(inter(at)), at=at)
+        assert (len(rig.sent) > count + 1) == (at > 2000)
+        count = len(rig.sent)
+    assert len(rig.wanted) == 2  # a second between them
+
+
+def test_pictures_in_another_order_are_not_repeated():
+    """B-frames: no other times could keep the order in which they are shown."""
+    rig = VideoRig(video_plan())
+    rig.publish(HEADER, tag(idr(0), key=True), at=0)
+    for at, shown in ((40, 120), (80, 80), (120, 120)):
+        late = VideoTag(FrameType.INTER, CodecId.AVC, AvcPacketType.NALU, shown - at + 40,
+                        join_units([inter(at)]))  # fmt: skip
+        rig.publish(bytes(late), at=at)
+    before = len(rig.sent)
+    rig.leg.want_key_frame(rig.now)
+    rig.publish(tag(inter(4)), at=240)
+    assert len(rig.sent) == before + 1
 
 
 def test_other_sources_and_types_are_no_pictures():

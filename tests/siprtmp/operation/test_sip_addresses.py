@@ -19,6 +19,7 @@ def test_a_user_of_either_address_of_sip_is_one_of_ours():
     [
         ({}, ("localhost", "127.0.0.1")),
         ({"domain": ("a.example",)}, ("a.example",)),
+        ({"ws": (("127.0.0.2", 1), ("::1", 1))}, ("localhost", "127.0.0.1", "127.0.0.2", "::1")),
         ({"sip": ()}, ("localhost", "127.0.0.1")),
         ({"sip": (("192.0.2.1", 5060),)}, ("localhost", "127.0.0.1", "192.0.2.1")),
         (
@@ -34,7 +35,10 @@ def test_the_domains_served_without_being_named(given, domains):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--sip", "127.0.0.1:1", "127.0.0.2:1"], "one address of IPv4 and one of IPv6"),
+        (["--sip", "127.0.0.1:1", "127.0.0.2:1"], "--sip: one address of IPv4 and one of IPv6"),
+        (["--ws", "127.0.0.1:1", "127.0.0.2:1"], "--ws: one address of IPv4 and one of IPv6"),
+        (["--sips", "127.0.0.1:1", "[::1]:1"], "--sips needs --tls-cert"),
+        (["--ws", "127.0.0.1:1", "[2001:db8::1]:1"], "--ws 2001:db8::1:1 can be reached"),
         (["--sip", "127.0.0.1:1", "--sip", "[2001:db8::1]:1"], "other machines"),
         (
             ["--sip", "0.0.0.0:1", "[::]:1", "--external-ip", "192.0.2.1", "--allow-anonymous"],

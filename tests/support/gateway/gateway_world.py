@@ -4,6 +4,8 @@ Everything inside is real: connections, chunks, stacks, transactions, dialogs, r
 media.  Only what carries bytes from one to the other is made of memory.
 """
 
+from support.gateway.gateway_parts import Alarm, Wire
+from support.gateway.gateway_parts import Log as Log
 from support.rtmfp.link import Link, calm
 from support.rtmp.rtmp_world import World
 from support.sip.elements import Phone
@@ -13,12 +15,16 @@ from p2psip.errors import LocalError
 from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
+from p2psip.ua.extensions import Extensions
 from p2psip.ua.registration import Registration
 from p2psip.ua.registrations import Registrations
+from p2psip.ua.request_validation import CALL_METHODS
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.context import CallContext, MediaAddress
+from siprtmp.calls.context import EXTENSIONS, CallContext, MediaAddress
+from siprtmp.calls.room_app import RoomApplication
 from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
@@ -42,64 +48,6 @@ def sdp(*formats, at=DESK, port=5004, maps=(), more=()):
 SPEEX = sdp("96", "101", maps=("96 speex/16000", "101 telephone-event/8000"))
 
 
-class Log:
-    """The log lines, kept instead of written."""
-
-    def __init__(self):
-        self.lines = []
-
-    def event(self, what, **values):
-        self.lines.append((what, values))
-
-    warning = event
-
-    def ends(self):
-        """The reasons that calls ended for."""
-        return [values["reason"] for what, values in self.lines if what == "call-end"]
-
-
-class Wire:
-    """A pair of ports that records each packet sent, with its time."""
-
-    def __init__(self, home, port):
-        self.home, self.rtp_port = home, port
-        self.remote = self.remote_rtcp = None
-        self.is_ready = True
-        self.sent, self.reports = [], []
-        home.ports.add(port)
-
-    def send_rtp(self, data):
-        self.sent.append((self.home.link.now, data))
-
-    def send_rtcp(self, data):
-        self.reports.append(data)
-
-    def close(self):
-        self.home.ports.remove(self.rtp_port)
-
-
-class Alarm:
-    """A machine that is due when its timer is, as `p2psip.net.alarm` has it."""
-
-    def __init__(self, home, machine):
-        self.home, self.machine, self.deadline = home, machine, None
-        home.machines.append(self)
-
-    def set(self):
-        due = self.machine.deadline
-        if due is not None and (self.deadline is None or due < self.deadline):
-            self.deadline = due
-
-    def tick(self, now):
-        self.deadline = None
-        self.machine.tick(now)
-        self.set()
-
-    def cancel(self):
-        if self in self.home.machines:
-            self.home.machines.remove(self)
-
-
 class Gateway(Home):
     """The domain "home" with the applications `sip` and `call`; `room` pairs of media ports."""
 
@@ -112,10 +60,13 @@ class Gateway(Home):
         media_timeout=60.0,
         keep_first=False,
         allowance=None,
+        registry=None,
+        transcode=None,
     ):
         super().__init__(link, users=users, route=self._route)
+        self.agent.extensions = EXTENSIONS
         self.link, self.users, self.room = link, users, room
-        self.media_host, self.media_timeout = HOME, media_timeout
+        self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
         self.legs, self.videos = {}, {}
         self.registrations = Registrations()
@@ -124,7 +75,10 @@ class Gateway(Home):
         self.facilities = CallContext(self.agent, self, self.random, self.log, self.tolls)
         self.sip = SipApplication(self, keep_first=keep_first)
         self.call = CallApplication(self)
-        self.applications = {"sip": self.sip, "call": self.call, "live": LiveApplication()}
+        self.rooms = RoomApplication(self, ["team", "attic"], registry)
+        self.applications = {
+            "sip": self.sip, "call": self.call, "room": self.rooms, "live": LiveApplication()
+        }  # fmt: skip
         self.caller = Address(Uri("sip", "call", None, "home"))
 
     def tick(self, now):
@@ -134,7 +88,7 @@ class Gateway(Home):
         self.now = now
 
     def _route(self, request):
-        return self.sip.find(request) or self.call.find(request)
+        return self.sip.find(request) or self.rooms.find(request) or self.call.find(request)
 
     # MediaEdge
     def host_for(self, peers):
@@ -155,14 +109,23 @@ class Gateway(Home):
             cname="cname",
             media_timeout=self.media_timeout,
             wake=lambda: alarm.set(),
+            transcode=self.transcode,
         )
         alarm = Alarm(self, leg)
         self.legs[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
 
-    def open_video(self, listener, peers, now, cname):
+    def open_video(self, listener, peers, now, sound):
         wire = self.reserve()
-        leg = VideoLeg(wire, listener, self.random, now, cname=cname, wake=lambda: alarm.set())
+        leg = VideoLeg(
+            wire,
+            listener,
+            self.random,
+            now,
+            cname=sound.cname,
+            timeline=sound.timeline,
+            wake=lambda: alarm.set(),
+        )
         alarm = Alarm(self, leg)
         self.videos[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
@@ -225,6 +188,7 @@ class Gateway(Home):
             "alarms": sum(isinstance(each, Alarm) for each in self.machines),
             "lines": len(self.sip) + len(self.sip._by_token),
             "names": len(self.call),
+            "room members": len(self.rooms),
             "registrations": len(self.registrations),
             "agent calls": self.agent.calls,
             "dialogs": self.agent.dialogs,
@@ -249,6 +213,7 @@ class Desk(Phone):
     def __init__(self, link, address=DESK, answers=None, **options):
         self.answers = sdp(PCMU, at=address) if answers is None else answers
         super().__init__(link, address, self._answer, **options)
+        self.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
 
     def _answer(self, call, now):
         if isinstance(self.answers, int):
@@ -272,9 +237,10 @@ class GatewayWorld(World):
 
     def __init__(self, *, weather=None, **options):
         self.link = Link(weather or calm())
-        self.gateway = Gateway(self.link, **options)
+        registry = Registry(keeps_groups=False)
+        self.gateway = Gateway(self.link, registry=registry, **options)
         self.resumed = []
-        super().__init__(self.gateway.sip)
+        super().__init__(self.gateway.sip, registry=registry)
 
     @property
     def now(self):
@@ -343,9 +309,9 @@ class GatewayWorld(World):
         peer = self.client(f"rtmp://host/sip/{identity}", args=args, **options)
         return Rich(self, peer)
 
-    def tool(self):
-        """A stock tool at the application `call`."""
-        return self.client("rtmp://host/call")
+    def tool(self, app="call"):
+        """A stock tool at the application `call`, or another."""
+        return self.client(f"rtmp://host/{app}")
 
 
 class Rich:
@@ -381,3 +347,7 @@ class Rich:
         calls = self.peer.calls()
         new, self._read = calls[self._read :], len(calls)
         return new
+
+    def failures(self):
+        """What the client was told of commands that failed after their empty result."""
+        return [text for code, text in self.peer.statuses() if code == "NetConnection.Call.Failed"]

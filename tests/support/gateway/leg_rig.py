@@ -14,9 +14,9 @@ ULAW, ALAW = b"\x82" + b"u" * 160, b"\x72" + b"a" * 160
 SPEEX = b"\xb2\x0f\xff\xff\xff\xff\xef"  # a narrowband frame, and padding
 
 
-def plan(*codecs, ptime=20, direction="sendrecv", held=False, port=5004):
+def plan(*codecs, ptime=20, direction="sendrecv", held=False, port=5004, fmtp=""):
     """The plan that an answer with these codecs leads to."""
-    lines = tuple(Codec(c.encoding, c.clock_rate, payload_type=c.payload_type) for c in codecs)
+    lines = tuple(Codec(c.encoding, c.clock_rate, c.channels, c.payload_type, fmtp) for c in codecs)
     numbers = tuple(codec.payload_type for codec in codecs)
     remote = ("192.0.2.9", port)
     media = AgreedMedia(
@@ -34,11 +34,14 @@ class Rig:
     is_ready = True
     hosts = ()
 
-    def __init__(self, *codecs, media_timeout=60.0, **options):
-        self.asked, self.unsuitable = [], []
+    def __init__(self, *codecs, media_timeout=60.0, transcode=None, **options):
+        self.asked, self.unsuitable, self.made = [], [], []
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
-        self.leg = Leg(self, self, random_source(1), 0.0, cname="c", media_timeout=media_timeout)
+        random = random_source(1)
+        self.leg = Leg(
+            self, self, random, 0.0, cname="c", media_timeout=media_timeout, transcode=transcode
+        )
         self.leg.on_tag = self.on_tag
         if codecs:
             hosts = options.pop("hosts", ("192.0.2.9",))
@@ -68,6 +71,12 @@ class Rig:
 
     def on_unsuitable(self, sound_format):
         self.unsuitable.append(sound_format)
+
+    def on_transcoding(self, sound_format, codec):
+        self.made.append((sound_format, codec))
+
+    def on_transcoding_phone(self, codec):
+        self.made.append((codec, "aac"))
 
     def on_quiet(self, now):
         self.asked.append(now)

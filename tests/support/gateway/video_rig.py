@@ -67,12 +67,12 @@ class VideoRig:
     is_ready = True
     hosts = ()
 
-    def __init__(self, plan=None, *, hosts=(PHONE[0],)):
+    def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None):
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.asked, self.unsuitable, self.alive, self.closed = [], [], [], 0, 0
-        self.leg = VideoLeg(self, self, random_source(1), 0.0, cname="c")
+        self.leg = VideoLeg(self, self, random_source(1), 0.0, cname="c", timeline=timeline)
         self.leg.on_tag = lambda *tag: self.tags.append(tag[:3])
-        self.sequence, self.heard = 0, set()
+        self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
         if plan is not None:
             self.leg.start(plan, 0.0, hosts=hosts)
 
@@ -95,6 +95,12 @@ class VideoRig:
 
     def on_key_frame_needed(self, now):
         self.asked.append(now)
+
+    def on_key_frame_wanted(self):
+        self.wanted.append(self.now)
+
+    def on_picture_size(self, now):
+        self.sizes.append((now, self.leg.size))
 
     def hears(self, host):
         return host in self.heard

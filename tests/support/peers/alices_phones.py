@@ -18,6 +18,9 @@ session_expires_min_value=90
 session_expires_refresher_value=1
 """  # of linphonec
 
+AFTER_MESSAGE = "\x1b[;m"  # of baresip, as is what follows
+ANSWER = ("SIP/2.0 200", " INVITE\n", "\nServer: baresip", "\nm=audio")
+
 
 def until(condition, what):
     """Wait until it is so."""
@@ -65,7 +68,16 @@ class BaresipPhone:
         self._command("resume")
 
     def is_held(self, on):
-        """Whether it knows is not told; its answer was the right one."""
+        """It reports no event, but its answer tells: RFC 3264 §8.4."""
+        word = "a=recvonly" if on else "a=sendrecv"
+        until(lambda: word in self._last_answer, f"{word} in the answer of baresip")
+
+    @property
+    def _last_answer(self):
+        """The latest 200 of its own to an INVITE, in the trace of what it sends and receives."""
+        messages = self.trace.split(AFTER_MESSAGE)
+        answers = [each for each in messages if all(part in each for part in ANSWER)]
+        return answers[-1] if answers else ""
 
     def writes(self, text):
         self._command("message", text)

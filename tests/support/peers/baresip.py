@@ -91,7 +91,8 @@ class Baresip(Process):
         self._replies: dict[str, dict[str, Any]] = {}
         self._control: socket.socket | None = None
         self._buffer = b""
-        write_wav(folder / "tone.wav", tone(hz, 120, rate), rate)
+        channels = 2 if codecs.endswith("/2") else 1  # the source must have those of the codec
+        write_wav(folder / "tone.wav", tone(hz, 120, rate), rate, channels)
         self._write_config(rate, ca, mirror, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
         options += ["video_codecs=H264"] if mirror else []

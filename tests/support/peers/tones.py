@@ -21,10 +21,11 @@ def tone(hz: float, seconds: float, rate: int = 8000, level: float = 0.5) -> Sam
     return level * np.sin(2 * np.pi * hz * np.arange(int(seconds * rate)) / rate)
 
 
-def write_wav(path: Path, samples: Samples, rate: int = 8000) -> Path:
-    """Write 16-bit mono WAV; returns `path`."""
+def write_wav(path: Path, samples: Samples, rate: int = 8000, channels: int = 1) -> Path:
+    """Write a 16-bit WAV of the same sound in each channel; returns `path`."""
+    samples = np.repeat(samples, channels)
     with wave.open(str(path), "wb") as out:
-        out.setnchannels(1)
+        out.setnchannels(channels)
         out.setsampwidth(2)
         out.setframerate(rate)
         out.writeframes(np.round(np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())

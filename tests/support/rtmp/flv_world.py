@@ -20,7 +20,7 @@ class Studio:
     """A stream that is published, and an HTTP server that shows it."""
 
     def __init__(self, patience=None, **options):
-        self.registry = Registry(patience or SlowConsumerPolicy())
+        self.registry = Registry(patience or SlowConsumerPolicy(), keeps_groups=False)
         self.http = FlvHttp(self.registry, **options)
         self.server = self.http.serve(("127.0.0.1", 0), self.other)
         self.live = self.registry.open("live", "demo")

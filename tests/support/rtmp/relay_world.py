@@ -43,15 +43,15 @@ class Wire:
 class RelayWorld:
     """`home` has relays to `far`, which can be `up` or not, or `deaf`: it takes and never says.
 
-    `others` are more servers, by their hosts.
+    `others` are more servers, by their hosts; without `groups` a relay waits for a key frame.
     """
 
-    def __init__(self, *, push=(), pull=(), backoff=BACKOFF, others=()):
+    def __init__(self, *, push=(), pull=(), backoff=BACKOFF, others=(), groups=True):
         self.others = {host: World() for host in others}
         self.now, self.up, self.deaf = 0.0, True, False
         self.far, self.registry = (
             World(),
-            Registry(SlowConsumerPolicy(skip=1000, limit=2000, seconds=1.0)),
+            Registry(SlowConsumerPolicy(skip=1000, limit=2000, seconds=1.0), keeps_groups=groups),
         )
         self.wires, self.dials, self.changes = [], [], []
         self.relays = Relays(

@@ -25,7 +25,8 @@ class World:
     def __init__(self, application=None, *, registry=None, limits=DEFAULT_LIMITS):
         self.now = 0.0
         self.random = counting()
-        self.registry = Registry() if registry is None else registry
+        # What players that come late get of the past is shown in tests/rtmplite/live.
+        self.registry = Registry(keeps_groups=False) if registry is None else registry
         self.application = LiveApplication() if application is None else application
         self.limits, self.peers = limits, []
 
@@ -131,8 +132,13 @@ class Peer:
 
     def codes(self):
         """The codes of all onStatus so far, in order."""
+        return [code for code, _ in self.statuses()]
+
+    def statuses(self):
+        """Code and description of all onStatus so far, in order."""
         calls = [event.command for event in self.events if isinstance(event, Called)]
-        return [call.args[0]["code"] for call in calls if call.name == "onStatus"]
+        found = [call.args[0] for call in calls if call.name == "onStatus"]
+        return [(each["code"], each["description"]) for each in found]
 
     def calls(self):
         """Names and arguments of the server's commands on stream 0, except onStatus."""

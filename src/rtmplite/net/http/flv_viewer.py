@@ -13,7 +13,8 @@ import gevent
 from gevent.event import Event
 
 from rtmplite.flv.framing import FirstFraming, Framing, framing_at
-from rtmplite.live.streams import LiveStream, Player
+from rtmplite.live.player import Player
+from rtmplite.live.streams import LiveStream
 from rtmplite.net.clock import now
 from rtmplite.net.http.websocket import WebSocket
 from rtmplite.net.read_budget import SLICE, ReadBudget

@@ -36,6 +36,7 @@ from rtmplite.rtmp.wire.url import split
 Address: TypeAlias = tuple[str, int]
 
 LISTENERS: Final = ("rtmp", "rtmps", "rtmpt", "rtmfp")
+SWITCH: Final = ("on", "off")
 
 
 def add_options(add: Callable[..., Any]) -> None:
@@ -67,6 +68,13 @@ def add_options(add: Callable[..., Any]) -> None:
         metavar=rule,
         help="Play this stream from URL while somebody here plays it; * matches any name. May be"
         " repeated.",
+    )
+    add(
+        "--gop-cache",
+        choices=SWITCH,
+        default=SWITCH[0],
+        help="Start a player with the pictures since the last key frame (on), or at the next key"
+        " frame, later but with less delay from then on (off).",
     )
     add_trust(add)
     peer_options.add_options(add)
@@ -128,7 +136,8 @@ def place(target: Target) -> str:
 class Transports:
     """All listeners and relays of `options`.  Raises LocalError for wrong options, at once.
 
-    The options `rtmp`, `rtmps`, `rtmpt` and `rtmfp` are addresses, or None.  All listeners share
+    The options `rtmp`, `rtmps`, `rtmpt` and `rtmfp` are addresses, or None; `gop_cache` is for
+    `registry`.  All listeners share
     `crowd`; each connection has `limits` and the application that `application_for` gives.
     """
 
@@ -149,6 +158,7 @@ class Transports:
                 application_for, registry, os.urandom, now(), limits=limits
             )
 
+        registry.keeps_groups = options.gop_cache == SWITCH[0]
         merge = options.merge_ms
         self._servers: dict[str, RtmpServer | TunnelServer | RtmfpServer] = {}
         self._options = options

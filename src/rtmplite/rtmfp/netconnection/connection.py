@@ -29,7 +29,8 @@ from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
 
 if TYPE_CHECKING:
-    from rtmplite.live.streams import LiveStream, Player, Viewer
+    from rtmplite.live.player import Player, Viewer
+    from rtmplite.live.streams import LiveStream
     from rtmplite.rtmfp.session.recv_flow import RecvFlow
     from rtmplite.rtmfp.session.session import Session
 

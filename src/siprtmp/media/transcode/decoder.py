@@ -1,4 +1,4 @@
-"""A publisher's sound as samples: AAC, MP3, Nellymoser, ADPCM, PCM, Speex and Opus.
+"""A publisher's sound as samples: AAC, MP3, Nellymoser, ADPCM, PCM, G.711, Speex and Opus.
 
 Implements FLV 10.1 §E.4.2.1 and E-RTMP v2 §"Enhanced Audio" as far as they say what a decoder is
 fed with.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rtmplite.errors import RemoteError
 from rtmplite.flv.audio import AacPacketType, AudioTag, SoundFormat
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, ExAudioTag
+from siprtmp.media.translate.real_rate import G711_RATE
 
 if TYPE_CHECKING:
     from av.audio.codeccontext import AudioCodecContext
@@ -28,6 +29,8 @@ _NATIVE: Final[dict[int, str]] = {
     SoundFormat.NELLYMOSER_16_KHZ_MONO: "nellymoser",
     SoundFormat.NELLYMOSER_8_KHZ_MONO: "nellymoser",
     SoundFormat.NELLYMOSER: "nellymoser",
+    SoundFormat.G711_A_LAW: "pcm_alaw",
+    SoundFormat.G711_MU_LAW: "pcm_mulaw",
     SoundFormat.AAC: "aac",
     SoundFormat.SPEEX: "speex",
     SoundFormat.MP3_8_KHZ: "mp3float",
@@ -35,9 +38,12 @@ _NATIVE: Final[dict[int, str]] = {
 _FIXED_RATES: Final[dict[int, int]] = {
     SoundFormat.NELLYMOSER_16_KHZ_MONO: 16000,
     SoundFormat.NELLYMOSER_8_KHZ_MONO: 8000,
+    SoundFormat.G711_A_LAW: G711_RATE,
+    SoundFormat.G711_MU_LAW: G711_RATE,
     SoundFormat.MP3_8_KHZ: 8000,
     SoundFormat.SPEEX: 16000,
 }
+G711_DECODERS: Final = ("pcm_alaw", "pcm_mulaw")
 _BY_FOUR_CC: Final = {
     AudioFourCc.AAC: "aac",
     AudioFourCc.MP3: "mp3float",
@@ -59,11 +65,12 @@ class UndecodableError(Exception):
 class AudioDecoder:
     """Turns the tags of one publisher into samples of one channel at `rate`.
 
-    A tag of another codec, or a new header, begins anew.
+    `g711_rate` is that of its G.711, if there is any: see `RealRate`.  A tag of another codec, or
+    a new header, begins anew.
     """
 
-    def __init__(self, rate: int) -> None:
-        self._rate = rate
+    def __init__(self, rate: int, g711_rate: int = G711_RATE) -> None:
+        self._rate, self._g711_rate = rate, g711_rate
         self._key: tuple[object, ...] = ()
         self._context: AudioCodecContext | None = None
         self._resampler: Any = None
@@ -116,6 +123,8 @@ class AudioDecoder:
             self._prepare(name, 0, 0, self._header)
         else:
             rate = _FIXED_RATES.get(tag.sound_format, RATES[tag.sound_rate])
+            if name in G711_DECODERS:
+                rate = self._g711_rate
             mono = tag.sound_format in _FIXED_RATES or not tag.sound_type
             self._prepare(name, rate, 1 if mono else 2, b"")
         return tag.data

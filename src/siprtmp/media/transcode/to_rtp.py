@@ -1,50 +1,116 @@
-"""From any FLV audio to RTP payloads of G.711, for phones that do not have the publisher's codec.
+"""From any FLV audio to the payloads of a phone's codec, if that is not the publisher's.
 
-Implements RFC 3551 §4.5.14 behind a decoder; packets and time are those of `FlvToRtp`.
+Implements RFC 3551 §4.2 (one packet time a packet) between a decoder and an encoder.
+
+Own design: the time of the packets is counted in samples, as `FlvToRtp` counts it, so a gap in the
+publisher's time is a gap in that of RTP, and clocks that drift apart are set right 40 ms at a time.
 """
 
-from p2psip.rtp.payload import g711
-from siprtmp.media.transcode.decoder import AudioDecoder, UndecodableError
-from siprtmp.media.translate.audio_formats import ULAW, AudioCodec
-from siprtmp.media.translate.flv_to_rtp import FlvToRtp, Packet, UnsuitableError
+from array import array
+
+from siprtmp.media.transcode.decoder import G711_DECODERS, AudioDecoder, UndecodableError
+from siprtmp.media.transcode.encoder import encoder
+from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.real_rate import G711_RATE, RealRate
+from siprtmp.media.translate.sound_header import SoundHeader
+from siprtmp.media.translate.timebase import SampleClock
 
 
 class TranscodedToRtp:
-    """Makes the audio of one publisher into G.711 for one phone: RFC 3551 §4.5.14.
+    """Makes the audio of one publisher into packets for one phone: RFC 3551 §4.2.
 
-    It is used like `FlvToRtp`.
+    It is used like `FlvToRtp`.  `fmtp` is what the phone says of the codec; `header` is the
+    publisher's, and kept up to date; `g711_rate` the real rate of its G.711, 0 if not yet known.
     """
 
-    def __init__(self, codec: AudioCodec, ptime: int) -> None:
+    def __init__(
+        self,
+        codec: AudioCodec,
+        ptime: int,
+        fmtp: str = "",
+        header: SoundHeader | None = None,
+        g711_rate: int = 0,
+    ) -> None:
         self.codec = codec
-        self._decoder = AudioDecoder(codec.clock_rate)
-        self._inner = FlvToRtp(codec, ptime)
-        self._head = bytes([codec.tag_byte])
-        self._encode = g711.encode_ulaw if codec.sound_format == ULAW else g711.encode_alaw
+        self._decoder = AudioDecoder(codec.sample_rate, g711_rate or G711_RATE)
+        self._encoder = encoder(codec, ptime, fmtp)
+        self._clock = SampleClock(codec.sample_rate, None if g711_rate else self._surplus)
+        self._real_rate = RealRate(codec.sample_rate)
+        self._samples_per_tick = codec.sample_rate // codec.clock_rate
+        self._rest = array("h")  # short of a packet
+        self._marker = True
+        self._header = header or SoundHeader()
+        if self._header.body:
+            self.convert(self._header.body, 0)
 
     @property
     def packet_seconds(self) -> float:
         """The seconds of sound in a packet: RFC 3551 §4.2."""
-        return self._inner.packet_seconds
+        return self._encoder.samples / self._encoder.parts / self.codec.sample_rate
 
     @property
-    def source(self) -> str:
-        """The codec of the publisher, as ffmpeg names it: FLV 10.1 §E.4.2.1."""
-        return self._decoder.codec
+    def making(self) -> str:
+        """The publisher's codec, as ffmpeg names it, and the phone's: FLV 10.1 §E.4.2.1."""
+        return f"{self._decoder.codec or 'unknown'} > {self.codec.name}"
 
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
         """The packets that are complete with this tag body of RTMP time `timestamp` (ms).
 
-        FLV 10.1 §E.4.2.1.  None for a header.  Raises UnsuitableError for what cannot be decoded.
+        FLV 10.1 §E.4.2.1.  None for a header.  Raises UnsuitableError for what cannot be decoded,
+        and OtherRateError for G.711 that is not of the rate in use.
         """
         try:
             samples = self._decoder.decode(tag)
         except UndecodableError as error:
             raise UnsuitableError(str(error)) from None
         if not samples:
+            self._header.put(tag)
             return []
-        return self._inner.convert(self._head + self._encode(samples), timestamp)
+        out = self._skip(timestamp)
+        rest, size = self._rest + samples, self._encoder.samples
+        whole = len(rest) - len(rest) % size
+        for start in range(0, whole, size):
+            out += self._packets(rest[start : start + size])
+        self._rest = rest[whole:]
+        return out
 
     def flush(self) -> list[Packet]:
         """The last packet, filled up with silence, when the publisher ends: RFC 3551 §4.2."""
-        return self._inner.flush()
+        if not self._rest:
+            return []
+        rest, self._rest = self._rest, array("h")
+        return self._packets(rest + _silence(self._encoder.samples - len(rest)))
+
+    def _surplus(self, timestamp: int, position: int) -> None:
+        if self._decoder.codec in G711_DECODERS:
+            self._real_rate.mark(timestamp, position)
+
+    def _skip(self, timestamp: int) -> list[Packet]:
+        """Skip a gap in the publisher's time; a partial packet before it is filled up and sent."""
+        pending, size = len(self._rest), self._encoder.samples
+        missing = self._clock.gap(timestamp, pending)
+        if not missing:
+            return []
+        if pending and pending + missing <= size:  # it ends in the packet it began in
+            self._rest += _silence(missing)
+            return []
+        out = self.flush()
+        self._clock.position += missing - (len(out) and size - pending)
+        self._marker = True  # RFC 3551 §4.1 [marker-opens-talkspurt]
+        return out
+
+    def _packets(self, samples: "array[int]") -> list[Packet]:
+        """One packet time, which is several packets where the encoder cuts a frame."""
+        clock, out = self._clock, []
+        for payload in self._encoder.encode(samples):
+            # RFC 3550 §5.1 [clock-is-even]
+            ticks = clock.position // self._samples_per_tick
+            out.append(Packet(ticks, payload, self._marker))
+            clock.position += len(samples) // self._encoder.parts
+            self._marker = False  # RFC 3551 §4.1 [else-no-marker]
+        return out
+
+
+def _silence(samples: int) -> "array[int]":
+    return array("h", bytes(2 * samples))

@@ -1,10 +1,11 @@
-"""The audio codecs both worlds have: their names in SDP, in FLV, and in the client's API.
+"""The audio codecs of phones: their names in SDP, in FLV, and in the client's API.
 
-Implements RFC 3551 §6, for the static payload types, and RFC 5574 §4.1 for Speex; the FLV
-side is FLV 10.1 §E.4.2.1.
+Implements RFC 3551 §6, for the static payload types, RFC 5574 §4.1 for Speex and RFC 7587 §7 for
+Opus; the FLV side is FLV 10.1 §E.4.2.1.
 
-Own design: a codec passes through unchanged, so both sides need to agree on this table alone.
-Numbers above 95 are those that the original gateway's peers know.
+Own design: a codec that FLV has passes through unchanged, so both sides need to agree on this
+table alone; the others are made by `transcode`.  Numbers above 95 are those that the original
+gateway's peers know, and for Opus the one of browsers.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing import Final
 SPEEX: Final = 11  # SoundFormat: FLV 10.1 §E.4.2.1
 ALAW: Final = 7
 ULAW: Final = 8
+AAC: Final = 10
+NO_FORMAT: Final = -1  # of a codec that FLV does not have
 
 DTMF_PAYLOAD_TYPE: Final = 101
 X_FLV_PAYLOAD_TYPE: Final = 97
@@ -23,7 +26,7 @@ class AudioCodec:
     """One audio format on both sides.
 
     `name` is the word of the client's API, `reported` what it is called in `accepted`;
-    `encoding`, `clock_rate` (ticks and samples a second) and `payload_type` are for SDP
+    `encoding`, `clock_rate` (ticks a second), `payload_type` and `channels` are for SDP
     (RFC 3551 §6); `sound_format` and `tag_byte` for FLV (FLV 10.1 §E.4.2.1).
     """
 
@@ -34,6 +37,17 @@ class AudioCodec:
     payload_type: int
     sound_format: int
     tag_byte: int
+    channels: int = 1
+
+    @property
+    def passes(self) -> bool:
+        """Whether FLV has this codec, so that it can pass as it is: FLV 10.1 §E.4.2.1."""
+        return self.sound_format != NO_FORMAT
+
+    @property
+    def sample_rate(self) -> int:
+        """Samples a second, which are twice the ticks of G.722: RFC 3551 §4.5.2 [g722-clock]."""
+        return 2 * self.clock_rate if self.encoding == "G722" else self.clock_rate
 
     @property
     def is_g711(self) -> bool:
@@ -48,12 +62,23 @@ NARROWBAND: Final = AudioCodec("narrowband", "speex", "speex", 8000, 98, SPEEX, 
 PCMU: Final = AudioCodec("pcmu", "pcmu", "PCMU", 8000, 0, ULAW, 0x82)  # RFC 3551 §4.1 [usual-rates]
 PCMA: Final = AudioCodec("pcma", "pcma", "PCMA", 8000, 8, ALAW, 0x72)
 
-AUDIO_CODECS: Final = {codec.name: codec for codec in (WIDEBAND, NARROWBAND, PCMU, PCMA)}
+# Opus passes to clients that name it; of the others they are told that it is AAC on their side.
+OPUS: Final = AudioCodec("opus", "opus", "opus", 48000, 111, NO_FORMAT, 0, 2)  # RFC 7587 §7
+G722: Final = AudioCodec("g722", "aac", "G722", 8000, 9, NO_FORMAT, 0)
+L16: Final = AudioCodec("l16", "aac", "L16", 16000, 112, NO_FORMAT, 0)
+L16_44: Final = AudioCodec("l16-44", "aac", "L16", 44100, 11, NO_FORMAT, 0)
+
+_ALL: Final = (WIDEBAND, NARROWBAND, PCMU, PCMA, OPUS, G722, L16, L16_44)
+AUDIO_CODECS: Final = {codec.name: codec for codec in _ALL}
 
 
-def find(encoding: str, clock_rate: int) -> AudioCodec | None:
+def find(encoding: str, clock_rate: int, channels: int = 1) -> AudioCodec | None:
     """The codec of an rtpmap, whose name ignores case: RFC 8866 §6.6."""
+    wanted = clock_rate, channels
     for codec in AUDIO_CODECS.values():
-        if codec.encoding.lower() == encoding.lower() and codec.clock_rate == clock_rate:
+        if codec.encoding.lower() == encoding.lower() and wanted == (
+            codec.clock_rate,
+            codec.channels,
+        ):
             return codec
     return None

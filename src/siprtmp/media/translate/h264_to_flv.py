@@ -37,6 +37,7 @@ class H264ToFlv:
     def __init__(self, sprop_units: Sequence[bytes] = ()) -> None:
         self.wants_key_frame = False
         self._frozen = True
+        self.freezes = 0  # how often a lost picture has stopped the others
         self._sets = ParameterSets()
         self._sets.learn(sprop_units)
         self._config: AvcConfig | None = None  # as last sent
@@ -52,8 +53,12 @@ class H264ToFlv:
         self._frozen = True
         self._times.restart()
 
-    def convert(self, picture: Picture, arrival_ms: int) -> list[Tag]:
+    def convert(
+        self, picture: Picture, arrival_ms: int, shown_ms: float | None = None
+    ) -> list[Tag]:
         """Tags of one picture, with their RTMP time; `arrival_ms` of the gateway's clock.
+
+        `shown_ms` is the RTMP time that the picture's reports say, None where there is none.
 
         The parameter sets come first, in a tag of their own, if they are new to the player:
         FLV 10.1 §E.4.3.2.
@@ -63,11 +68,14 @@ class H264ToFlv:
         if len(slices) < len(units):
             sets.learn(units)
         if picture.damaged:
+            self.freezes += not self._frozen
             self._frozen = self.wants_key_frame = True
         elif not slices:
             return []
         is_key = picture.is_key
-        decode, composition = self._times.of(picture.timestamp, is_key, arrival_ms, sets.reorder)
+        decode, composition = self._times.of(
+            picture.timestamp, is_key, arrival_ms, sets.reorder, shown_ms
+        )
         if picture.damaged or (self._frozen and not is_key):
             self.wants_key_frame = True
             return []
@@ -144,6 +152,9 @@ class DecodeTimes:
     those so far is shown, which never runs backwards and is never after its own time.  Where nobody
     says how many pictures are reordered, the stream shows it: then composition times are negative
     until so many pictures have come.
+
+    Where reports say at what time a picture is to be shown, the times come closer to that with each
+    picture, by an eighth of the time that passes: less than any order of pictures could notice.
     """
 
     def __init__(self) -> None:
@@ -151,19 +162,27 @@ class DecodeTimes:
         self._reorder = 0
         self._shown: list[int] = []  # the latest times of showing in ms, sorted
         self._newest: int | None = None  # the highest RTP timestamp
-        self._newest_ms = self._last_ms = 0
+        self._newest_ms = self._last_ms = self._unshifted = 0
+        self._shift = 0.0  # ms, what reports have added to the media clock
 
     def restart(self) -> None:
         """Forget the RTP side, as a new SSRC requires: RFC 3550 §5.1."""
         self._clock.restart(CLOCK_RATE)
         self._newest = None
 
-    def of(self, timestamp: int, is_key: bool, arrival_ms: int, reorder: int) -> tuple[int, int]:
+    def of(
+        self,
+        timestamp: int,
+        is_key: bool,
+        arrival_ms: int,
+        reorder: int,
+        shown_ms: float | None = None,
+    ) -> tuple[int, int]:
         """Time of decoding (ms) and composition time of the next picture: FLV 10.1 §E.4.3.1.
 
         `reorder` is how many pictures may come before one that is shown earlier, at least.
         """
-        shown = self._time(timestamp, is_key, arrival_ms)
+        shown = self._time(timestamp, is_key, arrival_ms, shown_ms)
         times = self._shown
         insort(times, shown)
         later = len(times) - bisect_right(times, shown)  # pictures that are shown after it
@@ -175,7 +194,7 @@ class DecodeTimes:
         self._last_ms = decode
         return decode, max(-(1 << 23), min(shown - decode, (1 << 23) - 1))
 
-    def _time(self, timestamp: int, is_key: bool, arrival_ms: int) -> int:
+    def _time(self, timestamp: int, is_key: bool, arrival_ms: int, shown_ms: float | None) -> int:
         """RTMP time of showing; before the newest one it is counted back from there."""
         if self._newest is not None:
             back = -wrapped_difference(timestamp, self._newest, RTP_WRAP)
@@ -184,8 +203,21 @@ class DecodeTimes:
                 return self._newest_ms - back * 1000 // CLOCK_RATE
             if back > 0:
                 self.restart()
-        if self._newest is None:
+        begins = self._newest is None
+        if begins:
             self._shown, self._reorder = [], 0
         self._newest = timestamp
-        self._newest_ms = self._clock.milliseconds(timestamp, arrival_ms)
+        own = self._clock.milliseconds(timestamp, arrival_ms)
+        if shown_ms is not None or begins:
+            self._follow(own, arrival_ms if shown_ms is None else shown_ms, begins)
+        self._unshifted = own
+        self._newest_ms = int(own + self._shift)
         return self._newest_ms
+
+    def _follow(self, own: int, shown_ms: float, begins: bool) -> None:
+        """Bring the media clock's time `own` closer to what the reports say: RFC 3550 §6.4.1."""
+        if begins:
+            self._shift = max(shown_ms, self._newest_ms) - own
+        else:
+            step = (own - self._unshifted) / 8
+            self._shift += max(-step, min(shown_ms - own - self._shift, step))

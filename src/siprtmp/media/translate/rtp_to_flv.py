@@ -18,8 +18,10 @@ Tag = tuple[int, bytes]  # RTMP time (ms), tag body
 class RtpToFlv:
     """Turns one phone's audio into tags: FLV 10.1 §E.4.2.1."""
 
+    making = ""  # it passes
+
     def __init__(self, codec: AudioCodec) -> None:
-        self._clock = MediaClock(codec.clock_rate)
+        self.clock = MediaClock(codec.clock_rate)
         self._ssrc: int | None = None
         self._use(codec)
 
@@ -29,10 +31,15 @@ class RtpToFlv:
         self._speex = codec.sound_format == SPEEX
         self._frame_ms = round(1000 * speex.FRAME_SECONDS)
 
+    @property
+    def sound(self) -> tuple[int, int]:
+        """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
+        return self.codec.sound_format, self.codec.sample_rate
+
     def switch(self, codec: AudioCodec) -> None:
         """Follow the phone to another agreed codec: RFC 3264 §5.1 allows that at any time."""
         if codec.clock_rate != self.codec.clock_rate:
-            self._clock.restart(codec.clock_rate)
+            self.clock.restart(codec.clock_rate)
         self._use(codec)
 
     def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
@@ -43,9 +50,9 @@ class RtpToFlv:
         """
         if ssrc != self._ssrc:
             if self._ssrc is not None:
-                self._clock.restart(self.codec.clock_rate)
+                self.clock.restart(self.codec.clock_rate)
             self._ssrc = ssrc
-        at = self._clock.milliseconds(timestamp, arrival_ms)  # RFC 3551 §4.1 [silence-is-expected]
+        at = self.clock.milliseconds(timestamp, arrival_ms)  # RFC 3551 §4.1 [silence-is-expected]
         if not self._speex:
             # RFC 3551 §4.2 [other-values] [takes-200-ms]
             return [(at, self._head + payload)] if payload else []

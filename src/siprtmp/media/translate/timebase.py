@@ -8,6 +8,7 @@ only shows gaps, so that rounded milliseconds never enter an RTP timestamp, nor 
 RTMP timestamp.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 REANCHOR_MS: Final = 40  # how far the sample count may stray from RTMP time before a gap is real
@@ -25,13 +26,20 @@ class SampleClock:
     """Counts samples for RTP, and follows RTMP time over gaps: RFC 3550 §5.1.
 
     `position` is in ticks since the stream began; RTP's random offset is not
-    added here.
+    added here.  `on_surplus` is called with RTMP time (ms) and the ticks of sound so far when there
+    has been more sound than time.
     """
 
-    __slots__ = ("_anchor_ms", "_anchor_ticks", "clock_rate", "position")
+    __slots__ = (
+        *("_anchor_ms", "_anchor_ticks", "_missed"),
+        *("clock_rate", "on_surplus", "position"),
+    )
 
-    def __init__(self, clock_rate: int) -> None:
-        self.clock_rate = clock_rate
+    def __init__(
+        self, clock_rate: int, on_surplus: Callable[[int, int], None] | None = None
+    ) -> None:
+        self.clock_rate, self.on_surplus = clock_rate, on_surplus
+        self._missed = 0
         self.position = 0
         self._anchor_ms: int | None = None
         self._anchor_ticks = 0
@@ -55,9 +63,12 @@ class SampleClock:
             return 0
         self._anchor_ms, self._anchor_ticks = timestamp, here
         if off < 0:
+            if self.on_surplus is not None:
+                self.on_surplus(timestamp, here - self._missed)
             return 0
         missing = off * self.clock_rate // 1000
         self._anchor_ticks += missing
+        self._missed += missing
         return missing
 
 
@@ -79,6 +90,21 @@ class MediaClock:
         self.clock_rate = clock_rate
         self._span = int(JUMP_SECONDS * clock_rate)
         self._timestamp = None
+
+    @property
+    def latest(self) -> int | None:
+        """RTMP time of the newest packet, None before the first: RTMP 1.0 §5.4.1."""
+        return None if self._timestamp is None else self._last_ms
+
+    def at(self, timestamp: int) -> float | None:
+        """RTMP time (ms) of another RTP time of the same source: RFC 3550 §5.1.
+
+        Nothing moves; None before the first packet.
+        """
+        if self._timestamp is None:
+            return None
+        ticks = self._ticks + wrapped_difference(timestamp, self._timestamp, RTP_WRAP)
+        return self._base_ms + ticks * 1000 / self.clock_rate
 
     def milliseconds(self, timestamp: int, arrival_ms: int) -> int:
         """RTMP time of RTP time `timestamp`; `arrival_ms` anchors the first and after a jump.

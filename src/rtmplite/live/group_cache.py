@@ -1,0 +1,78 @@
+"""The messages of a live stream since its last key frame, for players that come later.
+
+Own design: a decoder begins at a key frame (FLV 10.1 §E.4.3.1), and the next one may be seconds
+away.  With the pictures since the last one, and the sound between them, each at its own time, a
+player shows something at once, and stays behind by as much as the group is long.  What is longer
+than that is worth is not kept: the player waits for the next key frame.
+
+    >>> group = GroupCache(1000, Account(MemoryBudget()))
+    >>> group.put(8, 20, b"sound before any picture")
+    >>> group.begin()
+    >>> group.put(9, 40, b"key frame")
+    >>> group.put(8, 50, b"sound")
+    >>> group.messages
+    [(9, 40, b'key frame'), (8, 50, b'sound')]
+"""
+
+from typing import Final
+
+from rtmplite.errors import RemoteError
+from rtmplite.flv.tag import TIMESTAMP_MASK
+from rtmplite.limits.memory_budget import Account
+from rtmplite.limits.memory_budget import MemoryBudget as MemoryBudget  # for the example
+
+MAX_MS: Final = 10_000  # ffmpeg's key frames are 10 s apart where nobody says better
+KEEPING: Final = 128  # bytes that a message takes beside its payload
+BLOCK: Final = 64 * 1024  # bytes that are paid at once, so that few messages pay
+
+
+class GroupCache:
+    """Keeps one group of at most `limit` bytes, paid from `account`; a `limit` of 0 keeps none.
+
+    `is_open` is true while messages are to be put in; `octets` is what they take.
+    """
+
+    __slots__ = ("_account", "_limit", "_paid", "is_open", "messages", "octets")
+
+    def __init__(self, limit: int, account: Account) -> None:
+        self._limit, self._account = limit, account
+        self.octets = self._paid = 0
+        self.is_open = False
+        self.messages: list[tuple[int, int, bytes]] = []  # type, time in ms, payload
+
+    def begin(self) -> None:
+        """Forget the group: the next message is a key frame."""
+        self.messages.clear()
+        self.octets, self.is_open = 0, self._limit > 0
+
+    def put(self, type_id: int, timestamp: int, payload: bytes) -> None:
+        """Take a message with its time in ms, or give up if the group becomes too long."""
+        if not self.is_open:
+            return
+        self.octets += len(payload) + KEEPING
+        if self.octets > self._paid and not self._pay():
+            self.drop()
+            return
+        self.messages.append((type_id, timestamp, payload))
+        long = timestamp - self.messages[0][1] & TIMESTAMP_MASK
+        if MAX_MS < long < 1 << 31:
+            self.drop()
+
+    def drop(self) -> None:
+        """Keep nothing until the next key frame, and give the memory back."""
+        self.messages.clear()
+        self._account.give(self._paid)
+        self.octets = self._paid = 0
+        self.is_open = False
+
+    def _pay(self) -> bool:
+        """Take memory for what is missing; False if there is none, or the group is too large."""
+        if self.octets > self._limit:
+            return False
+        missing = min(max(self.octets, self._paid + BLOCK), self._limit) - self._paid
+        try:
+            self._account.take(missing)
+        except RemoteError:  # a player without the group is better than no publisher
+            return False
+        self._paid += missing
+        return True

@@ -1,0 +1,90 @@
+"""The keys of a call, by the way that its phone understands.
+
+Implements RFC 4733 §2.5 by way of `media.keys`.
+
+Own design: a phone that has not agreed on telephone events gets an INFO for each key, of the type
+application/dtmf-relay, which no RFC describes and which phones and PBXs have taken for twenty
+years: "Signal=5" and "Duration=100", in milliseconds.  Such INFOs are heard too, and those of
+application/dtmf, whose body is the key.
+"""
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from siprtmp.calls.context import Waker
+from siprtmp.media.keys import SECONDS, Keys, keys_in
+from siprtmp.media.leg import Leg
+
+if TYPE_CHECKING:
+    from siprtmp.calls.call import AudioCall
+
+DTMF_RELAY: Final = "application/dtmf-relay"
+DTMF: Final = "application/dtmf"
+SIGNAL: Final = re.compile(rb"(?:^|\n) *Signal *= *([0-9A-Da-d*#])\s*(?:\r?\n|$)")
+GAP: Final = 0.25  # s from one INFO to the next, so that none overtakes another
+MAX_WAITING: Final = 64  # keys, as `event_sender` has it
+
+
+class CallKeys:
+    """Presses and hears the keys of one call: RFC 4733 §2.5."""
+
+    def __init__(self, call: "AudioCall") -> None:
+        self._call = call
+        self._keys: Keys | None = None
+        self._infos: deque[str] = deque()
+        self._info_at: float | None = None
+        self._waker: Waker | None = None
+
+    def follow(self, leg: Leg) -> None:
+        """Hear the keys that come with the sound: RFC 4733 §2.5.2."""
+        self._keys = keys = Keys(leg, self._heard)
+        leg.on_event = keys.heard
+
+    def press(self, text: str, now: float) -> None:
+        """Press the keys in a text one after another: RFC 4733 §2.5.1, or RFC 6086 §4.2.1."""
+        call, digits = self._call, keys_in(text)
+        if self._keys is None or call.leg is None or call.call is None or not call.call.is_up:
+            return
+        if not self._keys.press(digits, call.leg.plan, now):
+            self._infos.extend(digits[: MAX_WAITING - len(self._infos)])
+            if self._infos and self._info_at is None:
+                self._info_at = now
+        if self._waker is None:
+            self._waker = call.facilities.media.waker(self)
+        self._waker.set()
+
+    def on_info(self, content_type: str, body: bytes, now: float) -> None:
+        """Take an INFO of the phone, which may be about a key: RFC 6086 §4.2.2."""
+        kind = content_type.partition(";")[0].strip().lower()
+        found = SIGNAL.search(body) if kind == DTMF_RELAY else None
+        key = found[1] if found else body.strip() if kind == DTMF else b""
+        if len(key) == 1 and (digit := keys_in(key.decode("latin-1"))):
+            self._heard(digit, now)
+
+    def close(self) -> None:
+        """Press no more keys: RFC 3261 §15."""
+        self._infos.clear()
+        self._keys = None
+        if self._waker is not None:
+            self._waker.cancel()
+            self._waker = None
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`: RFC 4733 §2.5.1.2."""
+        times = self._info_at, self._keys.deadline if self._keys is not None else None
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Send what is due: RFC 4733 §2.5.1.2."""
+        if self._keys is not None:
+            self._keys.tick(now)
+        if self._info_at is not None and self._info_at <= now:
+            self._info_at = now + GAP if self._infos else None
+            if self._infos and self._call.call is not None:
+                body = f"Signal={self._infos.popleft()}\r\nDuration={SECONDS * 1000:.0f}\r\n"
+                self._call.call.info(DTMF_RELAY, body.encode(), now)
+
+    def _heard(self, digit: str, now: float) -> None:
+        self._call.user.on_call_digit(digit, now)

@@ -1,0 +1,56 @@
+"""The codecs that this gateway can offer and answer with, with the extra `transcode` or without.
+
+Own design: without the extra a codec that FLV does not have is as good as unknown, so that nothing
+is agreed on which nobody would hear.  RFC 3264 §5 and §6.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from p2psip.sdp.codec import codecs_of
+from p2psip.sdp.session import SessionDescription
+from siprtmp.media import sdp_map
+from siprtmp.media.transcode import decoder
+from siprtmp.media.translate.audio_formats import OPUS, find
+
+EXTRA: Final = "transcode"  # what pip calls it
+
+
+def possible(names: Iterable[str]) -> tuple[str, ...]:
+    """Of these names of the client's API, those of codecs that can cross."""
+    return tuple(names) if decoder.is_available() else sdp_map.passing(names)
+
+
+def offered() -> tuple[str, ...]:
+    """The names for calls that stock tools place: RFC 3264 §5."""
+    return possible(sdp_map.STOCK_TOOLS)
+
+
+def answered() -> tuple[str, ...]:
+    """The names for calls that stock tools take: RFC 3264 §6."""
+    return possible(sdp_map.STOCK_ANSWERS)
+
+
+def everything() -> tuple[str, ...]:
+    """The names of all codecs for sound."""
+    return known(sdp_map.EVERYTHING)
+
+
+def known(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of a rich client that can be offered, see `sdp_map.known_names`.
+
+    Opus is among them without the extra, too, as it passes to a client that names it.
+    """
+    wanted = sdp_map.known_names(names)
+    usable = {*possible(wanted), OPUS.name}
+    return tuple(name for name in wanted if name in usable)
+
+
+def lacking(theirs: SessionDescription) -> tuple[str, ...]:
+    """The codecs of a description that the extra would add, none where it is installed."""
+    if decoder.is_available():
+        return ()
+    lines = [media for media in theirs.media if media.kind == "audio" and media.port]
+    codecs = [codec for media in lines for codec in codecs_of(media)]
+    found = (find(codec.name, codec.clock_rate, codec.channels) for codec in codecs)
+    return tuple(codec.name for codec in found if codec is not None and not codec.passes)

@@ -1,0 +1,210 @@
+"""A room: phones and streams that hear each other, and see who speaks.
+
+Own design: whoever is in a room is a member with a seat at its mixer.  Pictures are those of the
+member that is the loudest, from its next key frame on; they are passed on as they are, so all
+members that see need to understand them.
+"""
+
+from typing import Final, Protocol
+
+from rtmplite.flv.video import is_key_frame, is_sequence_header
+from rtmplite.live.streams import LiveStream, Registry
+from siprtmp.calls.context import MediaEdge, Waker
+from siprtmp.calls.metadata import DATA, on_metadata
+from siprtmp.media.leg import AUDIO
+from siprtmp.media.mixer import Hear, Mixer, Seat
+from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.to_samples import ToSamples
+from siprtmp.media.translate.audio_formats import PCMU
+from siprtmp.media.video_leg import VIDEO
+
+APP: Final = "room"
+MAX_MEMBERS: Final = 50
+HOLD: Final = 1.0  # s for which a speaker stays in the picture at least
+_HEAD: Final = bytes([PCMU.tag_byte])
+
+
+def hearing(screen: "Screen") -> Hear:
+    """Give a seat's sound to a screen as tags: FLV 10.1 §E.4.2.1."""
+    hear = screen.hear
+    return lambda sound, at, now: hear(_HEAD + sound.ulaw, at, now)
+
+
+class Screen(Protocol):
+    """A member as the others' sound and pictures reach it."""
+
+    def hear(self, tag: bytes, at: int, now: float) -> None:
+        """Take a tag of sound, at a time in ms of the room: FLV 10.1 §E.4.2.1."""
+
+    def see(self, tag: bytes, at: int, now: float) -> None:
+        """Take a tag of video: FLV 10.1 §E.4.3.1."""
+
+    def ask_key_frame(self, now: float) -> None:
+        """Ask the source of this member's pictures for a key frame: RFC 5104 §3.5.1."""
+
+
+class Member:
+    """One who is in a room, until `leave`."""
+
+    def __init__(self, room: "Room", screen: Screen, now: float) -> None:
+        self.room, self.screen = room, screen
+        self.seat: Seat = room.mixer.sit(hearing(screen), now)
+        self._ears = ToSamples()
+        self.header = b""  # the sequence header of its pictures
+        self.unsuitable = ""  # why its sound cannot be heard
+
+    def write(self, type_id: int, payload: bytes, now: float) -> None:
+        """Take what the member says or shows: FLV 10.1 §E.4.2.1, §E.4.3.1."""
+        if type_id == AUDIO:
+            try:
+                self.seat.put(self._ears.decode(payload))
+            except UndecodableError as error:
+                self.unsuitable = str(error)
+        elif type_id == VIDEO and payload:
+            if is_sequence_header(payload):
+                self.header = payload
+            self.room.show(self, payload, now)
+
+    def leave(self, now: float) -> None:
+        """Leave the room."""
+        self.seat.leave()
+        self.room.left(self, now)
+
+
+class Audience:
+    """The stream of a room, for players, recordings and relays, while anybody is in it."""
+
+    def __init__(self, live: LiveStream, now: float) -> None:
+        self._live = live
+        live.begin(now)
+        live.write(DATA, 0, on_metadata((PCMU.sound_format, PCMU.clock_rate)), now)
+
+    def hear(self, tag: bytes, at: int, now: float) -> None:
+        """Send the mix to the players: RTMP 1.0 §7.1.4."""
+        self._live.write(AUDIO, at, tag, now)
+
+    def see(self, tag: bytes, at: int, now: float) -> None:
+        """Send the speaker's pictures to the players: RTMP 1.0 §7.1.5."""
+        self._live.write(VIDEO, at, tag, now)
+
+    def ask_key_frame(self, now: float) -> None:
+        """Show nothing themselves."""
+
+    def end(self, now: float) -> None:
+        """End the stream with the last member."""
+        self._live.on_players_changed = None
+        self._live.end(now)
+
+
+class Room:
+    """One room of a gateway; it costs nothing while nobody is in it."""
+
+    def __init__(self, name: str, media: MediaEdge, registry: Registry) -> None:
+        self.name, self.mixer, self._registry = name, Mixer(), registry
+        self.members: list[Member] = []
+        self._media = media
+        self._waker: Waker | None = None
+        self._audience: Audience | None = None
+        self._audience_seat: Seat | None = None
+        self._speaker: Member | None = None
+        self._waits_for_key = False
+        self.wants_key_frame = False  # a member lacks a picture
+        self._shown_since = 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nobody else may enter."""
+        return len(self.members) >= MAX_MEMBERS
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`: the next block of the mix."""
+        return self.mixer.deadline
+
+    def tick(self, now: float) -> None:
+        """Mix, and look who speaks."""
+        self.mixer.tick(now)
+        self._look(now)
+
+    def enter(self, screen: Screen, now: float) -> Member:
+        """Take a seat."""
+        if self._audience is None:
+            self._audience = Audience(self.open(), now)
+            self._audience_seat = self.mixer.sit(hearing(self._audience), now)
+        member = Member(self, screen, now)
+        self.members.append(member)
+        self._wake()
+        if self._speaker is not None:  # the new member sees from the next key frame on
+            self._turn_to(self._speaker, now)
+        return member
+
+    def open(self) -> LiveStream:
+        """The room's stream; who plays it hears and sees everybody."""
+        live = self._registry.open(APP, self.name)
+        live.on_players_changed = self._players_changed
+        return live
+
+    def left(self, member: Member, now: float) -> None:
+        """Forget a member that has given up its seat."""
+        if member in self.members:
+            self.members.remove(member)
+        if self._speaker is member:
+            self._speaker = None
+        if not self.members:
+            self._close(now)
+
+    def show(self, member: Member, payload: bytes, now: float) -> None:
+        """Pass a picture of the speaker on to all others."""
+        if self._speaker is None:
+            self._turn_to(member, now)
+        if member is not self._speaker or is_sequence_header(payload):
+            return
+        if self.wants_key_frame:
+            self.wants_key_frame = False
+            member.screen.ask_key_frame(now)
+        if self._waits_for_key:
+            if not is_key_frame(payload):
+                return
+            self._waits_for_key = False
+            if member.header:
+                self._pass_on(member, member.header, now)
+        self._pass_on(member, payload, now)
+
+    def _pass_on(self, member: Member, payload: bytes, now: float) -> None:
+        at = self.mixer.clock(now)
+        for each in self.members:
+            if each is not member:
+                each.screen.see(payload, at, now)
+        if self._audience is not None:
+            self._audience.see(payload, at, now)
+
+    def _look(self, now: float) -> None:
+        """Turn to the loudest member that shows pictures, not too often."""
+        seat = self.mixer.speaker
+        loudest = next((each for each in self.members if each.seat is seat), None)
+        is_new = loudest is not None and loudest is not self._speaker and loudest.header
+        if loudest is not None and is_new and now - self._shown_since >= HOLD:
+            self._turn_to(loudest, now)
+
+    def _turn_to(self, member: Member, now: float) -> None:
+        self._speaker, self._waits_for_key, self._shown_since = member, True, now
+        member.screen.ask_key_frame(now)
+
+    def _players_changed(self, live: LiveStream, now: float) -> None:
+        if live.players and self._speaker is not None:
+            self._speaker.screen.ask_key_frame(now)
+
+    def _close(self, now: float) -> None:
+        """End the stream and the clock, as nobody is in the room."""
+        if self._audience is not None and self._audience_seat is not None:
+            self._audience_seat.leave()
+            self._audience.end(now)
+            self._audience = self._audience_seat = None
+        if self._waker is not None:
+            self._waker.cancel()
+            self._waker = None
+
+    def _wake(self) -> None:
+        if self._waker is None:
+            self._waker = self._media.waker(self)
+        self._waker.set()

@@ -1,0 +1,128 @@
+"""Routes: the operator's choice where a call to an address of ours goes.
+
+Own design: the first `[[route]]` whose pattern matches takes the INVITE; without one the call goes
+to a client, a stream or a phone of that name.  A call to another SIP address passes the proxy with
+a new Request-URI (RFC 3261 §16.5): a 302 would need a caller that follows it, which trunks do not,
+and a bridge of two calls would have to repeat what either side does within its own.
+"""
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Protocol
+
+from p2psip.errors import RemoteError
+from p2psip.server.domains import Domains
+from p2psip.server.proxy import Target
+from p2psip.sip.message import Request
+from p2psip.sip.phone_number import called_number
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
+from rtmplite.live.streams import Registry
+from rtmplite.vod.playlist import Library
+from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call_app import CallApplication
+from siprtmp.calls.context import CallContext
+from siprtmp.calls.failures import NOBODY, failed
+from siprtmp.calls.played_call import PlayedCall
+from siprtmp.operation.route_settings import RouteSettings
+
+Acceptor = Callable[[ServerHandle, float], None]
+
+
+class RouteHome(Protocol):
+    """The gateway's SIP side, as the routes see it."""
+
+    facilities: CallContext
+    names: CallApplication
+
+    def contact(self, user: str, line: str) -> Uri:
+        """A Contact that leads back here: RFC 3261 §8.1.1.8."""
+
+    def is_proven(self, server: ServerHandle, now: float) -> bool:
+        """Whether the sender of an INVITE cannot have forged its address."""
+
+    def find_here(self, request: Request) -> Acceptor | None:
+        """The client or the stream that a request is for: RFC 3261 §16.5."""
+
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Send an INVITE on by the proxy: RFC 3261 §16.6."""
+
+
+class Routes:
+    """All routes in order.
+
+    `library` has the files that they play, `registry` the streams; both are there once the RTMP
+    side has been started.  `line_param` names the parameter of our Contacts that has a token.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[RouteSettings],
+        home: RouteHome,
+        domains: Domains,
+        line_param: str,
+    ) -> None:
+        self._routes, self._home, self._domains = routes, home, domains
+        self._line_param = line_param
+        self.facilities = home.facilities
+        self.library: Library | None = None
+        self.registry: Registry | None = None
+        self.contact, self.is_proven = home.contact, home.is_proven
+
+    def find(self, request: Request) -> Acceptor | None:
+        """What takes an INVITE, None if no route matches: RFC 3261 §16.5."""
+        called = self._called(request) if self._routes else ()
+        for route in self._routes:
+            for user, domain in called:
+                if fnmatchcase(f"{user}@{domain}".lower(), route.pattern):
+                    return self._acceptor(route, user)
+        return None
+
+    def _called(self, request: Request) -> list[tuple[str, str]]:
+        """User and domain of the address that was called; a number without separators.
+
+        A call that comes by a trunk has our Contact as its Request-URI, and the number that was
+        dialled in To at best.
+        """
+        uris = [request.uri]
+        if self.facilities.trunks.named(request.uri.param(self._line_param) or "") is not None:
+            uris.insert(0, request.to.uri)
+        return [(_user(uri), self._domains.of(uri) or uri.host) for uri in uris]
+
+    def _acceptor(self, route: RouteSettings, user: str) -> Acceptor:
+        if route.to:
+            return partial(self._send_on, route.target(user))
+        if route.stream and not route.announce:
+            return partial(self._to_stream, route)
+        return partial(self._play, route)
+
+    def _send_on(self, target: Uri, server: ServerHandle, now: float) -> None:
+        """Give an INVITE to a client or a stream here, or to the proxy: RFC 3261 §16.5."""
+        moved = server.request.replace(uri=target)
+        acceptor = self._home.find_here(moved)
+        if acceptor is not None:
+            acceptor(server, now)
+        else:
+            self._home.forward(server, [Target(target)], now)
+
+    def _to_stream(self, route: RouteSettings, server: ServerHandle, now: float) -> None:
+        if self.registry is None:
+            raise failed(NOBODY)
+        self._home.names.open(route.stream, self.registry).incoming(server, now)
+
+    def _play(self, route: RouteSettings, server: ServerHandle, now: float) -> None:
+        """Play a file; after an announcement alone the stream takes the call, or nobody."""
+        then = partial(self._adopt, route.stream) if route.stream else None
+        PlayedCall(self, route.announce, route.file, then).incoming(server, now)
+
+    def _adopt(self, stream: str, call: AudioCall, now: float) -> None:
+        if self.registry is not None:
+            self._home.names.open(stream, self.registry).adopt(call, now)
+
+
+def _user(uri: Uri) -> str:
+    try:
+        return called_number(uri) or uri.user or ""
+    except RemoteError:
+        return uri.user or ""

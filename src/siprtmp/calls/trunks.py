@@ -1,0 +1,243 @@
+"""Trunks: accounts at providers, by which calls to telephone numbers leave.
+
+Own design: over RFC 3261 §10.2 and §22.  The first trunk in the file whose patterns match a number
+is called; the next one, if that answers with 408 or 5xx, or cannot be reached.  A trunk whose
+registration has failed is tried after the others.  The password of a trunk is proven to its own
+server alone (see `p2psip.ua.digest_client`), and calls by it come from its own address.
+
+A number is called by a tel URI, by a SIP URI of a domain of ours that nobody here has, or by one of
+the trunk's own domain.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final, Protocol
+
+from p2psip.errors import RemoteError
+from p2psip.server.domains import Domains
+from p2psip.sip.address import Address
+from p2psip.sip.phone_number import called_number, number_at
+from p2psip.sip.uri import Uri
+from p2psip.ua.call import UserAgentCall
+from p2psip.ua.digest_client import Login
+from p2psip.ua.owner import CallHandler
+from p2psip.ua.registration import Registration, State
+from p2psip.ua.ua import UserAgent
+from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
+from siprtmp.operation.logs import Log
+from siprtmp.operation.trunk_settings import TrunkSettings
+
+OFF: Final = "unregistered"  # the state of a trunk that does not register
+
+
+class Trunk:
+    """One account: the owner of its registration, and what a call by it needs.
+
+    `contact()` leads back here now, and has `token` in it: RFC 3261 §8.1.1.8.
+    """
+
+    def __init__(
+        self, settings: TrunkSettings, contact: Callable[[], Uri], token: str, log: Log
+    ) -> None:
+        self.settings, self.contact, self.token = settings, contact, token
+        self._log = log
+        self.registration: Registration | None = None
+        self.reason = ""
+
+    @property
+    def state(self) -> str:
+        """The state of its registration: RFC 3261 §10.2."""
+        return OFF if self.registration is None else str(self.registration.state)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether its registration was refused, or got no answer."""
+        return self.registration is not None and self.registration.state is State.FAILED
+
+    @property
+    def server(self) -> Uri:
+        """The provider's server, or its domain: RFC 3261 §8.1.2."""
+        return self.settings.server or self.settings.address.replace(user=None)
+
+    @property
+    def login(self) -> Login | None:
+        """What answers the challenges of its server, and of no other: RFC 3261 §22.1."""
+        if self.registration is not None:
+            return self.registration.login
+        settings = self.settings
+        user = settings.login or settings.address.user or ""
+        return Login(user, settings.password, self.server) if settings.password else None
+
+    @property
+    def route(self) -> Sequence[Uri]:
+        """The servers that its calls pass: RFC 3261 §8.1.2, RFC 3608 §6.1."""
+        own = () if self.settings.server is None else (self.server.with_params(lr=None),)
+        return own if self.registration is None else self.registration.route(own)
+
+    def takes(self, number: str) -> bool:
+        """Whether a pattern matches the number."""
+        return any(fnmatchcase(number, pattern) for pattern in self.settings.numbers)
+
+    def target(self, number: str) -> Uri:
+        """The URI of a number at the provider: RFC 3261 §19.1.1."""
+        return number_at(number, self.settings.address)
+
+    def on_registered(self, registration: Registration, expires: int, now: float) -> None:
+        """The provider has accepted: RFC 3261 §10.2.4."""
+        self.reason = ""
+        self._log.event("trunk-registered", trunk=self.settings.name, expires=expires)
+
+    def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
+        """The provider has refused, or is silent: RFC 3261 §10.2.7."""
+        self.reason = f"{status} {reason}"
+        self._log.warning("trunk-failed", trunk=self.settings.name, reason=self.reason)
+
+
+@dataclass(slots=True)
+class Trunks:
+    """All trunks, in the order of the file; `is_here` tells whether a URI leads to a user here."""
+
+    trunks: Sequence[Trunk] = ()
+    homes: Domains | None = None
+    is_here: Callable[[Uri, float], bool] = lambda uri, now: False
+
+    def plan(self, to: Address, from_: Address, contact: Uri, now: float) -> "Dialling":
+        """How to call `to`: by trunks if it is a number for one, else as it stands.
+
+        Raises RemoteError for a tel URI, 404 if no trunk takes it and 416 if there is none, and
+        what `called_number` raises.
+        """
+        if not self.trunks or self.homes is None:
+            if to.uri.scheme == "tel":
+                raise failed(NO_TELEPHONES)
+            return Dialling(to, from_, contact, to.uri)
+        uri, home = to.uri, self.homes.names[0]
+        number = called_number(uri, self._is_context) or uri.user or ""
+        ways = [each for each in self.trunks if each.takes(number) and self._may(each, uri, now)]
+        if uri.scheme == "tel":
+            if not ways:
+                raise failed(NO_TRUNK)
+            to = Address(number_at(number, Uri("sip", host=home)), to.display)
+        ways.sort(key=lambda trunk: trunk.is_down)
+        checked = Uri("sip", number, host=home) if ways else uri
+        return Dialling(to, from_, contact, checked, number, ways)
+
+    def _may(self, trunk: Trunk, uri: Uri, now: float) -> bool:
+        """Whether a URI may leave by a trunk: one of that provider, or one that nobody here has."""
+        assert self.homes is not None
+        at = trunk.settings.address
+        if uri.scheme == "tel" or (uri.host, uri.port) == (at.host, at.port):
+            return True
+        return self.homes.of(uri) is not None and not self.is_here(uri, now)
+
+    def _is_context(self, context: str) -> bool:
+        """Whether a local number's context is one of our domains: RFC 3966 §3."""
+        return self.homes is not None and context.lower() in self.homes.names
+
+    def named(self, token: str) -> Trunk | None:
+        """The trunk whose Contact has this token."""
+        return next((each for each in self.trunks if each.token == token), None) if token else None
+
+
+class Facilities(Protocol):
+    """The part of `CallContext` that an outgoing call needs."""
+
+    agent: UserAgent
+
+
+class Dialled(CallHandler, Protocol):
+    """The call that a plan is for."""
+
+    call: UserAgentCall | None
+    headers: Sequence[tuple[str, object]]
+
+    @property
+    def facilities(self) -> Facilities:
+        """The services of the gateway."""
+
+    def log_event(self, what: str, **values: object) -> None:
+        """Write a line about this call into the log."""
+
+
+@dataclass(slots=True)
+class Dialling:
+    """The ways of one call that are left; without trunks it goes to `to` itself.
+
+    `checked` is what the limits of calls are held against: the patterns of a trunk allow what they
+    match, so a call by a trunk counts as one within our domains.
+    """
+
+    to: Address
+    from_: Address
+    contact: Uri
+    checked: Uri
+    number: str = ""
+    ways: list[Trunk] = field(default_factory=list)
+    trunk: Trunk | None = None  # the one in use
+    _sdp: bytes = b""
+
+    @property
+    def host(self) -> str:
+        """The host that the call goes to first."""
+        return self.ways[0].server.host if self.ways else self.to.uri.host
+
+    @property
+    def trunk_name(self) -> str | None:
+        """The name of the trunk that the call leaves by."""
+        return self.trunk.settings.name if self.trunk is not None else None
+
+    def invite(
+        self,
+        call: Dialled,
+        sdp: bytes,
+        now: float,
+        reached_at: Callable[[Uri], Uri],
+        credentials: Login | None,
+    ) -> UserAgentCall:
+        """Send the first INVITE (RFC 3261 §13.2.1).  Raises RemoteError as `UserAgent` does."""
+        self._sdp = sdp
+        if self.ways:
+            return self._by_trunk(call, now, None)
+        to, from_, contact = self.to, self.from_, reached_at(self.contact)
+        agent = call.facilities.agent
+        return agent.invite(
+            to, from_, contact, sdp, call, now, credentials=credentials, headers=call.headers
+        )
+
+    def again(self, call: Dialled, status: int, reason: str, now: float) -> UserAgentCall | None:
+        """Call by the next trunk after a refusal, if that may help; None if it does not.
+
+        The Call-ID stays, so that all attempts have one name in the log.
+        """
+        while self.ways and is_worth_another(status):
+            before = self.trunk_name
+            try:
+                anew = self._by_trunk(call, now, call.call.id if call.call is not None else None)
+            except RemoteError as error:
+                status, reason = error.status, error.reason
+                continue
+            why = f"{status} {reason}"
+            call.log_event("trunk-next", trunk=before, next=self.trunk_name, reason=why)
+            return anew
+        return None
+
+    def _by_trunk(self, call: Dialled, now: float, call_id: str | None) -> UserAgentCall:
+        self.trunk = trunk = self.ways.pop(0)
+        return call.facilities.agent.invite(
+            Address(trunk.target(self.number)),
+            Address(trunk.settings.address, self.from_.display),
+            trunk.contact(),
+            self._sdp,
+            call,
+            now,
+            credentials=trunk.login,
+            route=trunk.route,
+            headers=call.headers,
+            call_id=call_id,
+        )
+
+
+def is_worth_another(status: int) -> bool:
+    """Whether a failure says nothing about the callee: RFC 3261 §21.5 and a 408."""
+    return status == 408 or 500 <= status < 600

@@ -1,0 +1,96 @@
+"""The trunks of the gateway: their registrations, and what the operator sees of them.
+
+Own design: it connects `siprtmp.calls.trunks` to the SIP stack.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from functools import partial
+
+from p2psip.server.domains import Domains
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Stack
+from p2psip.ua.digest_client import Login
+from p2psip.ua.registration import Registration, State
+from p2psip.ua.registrations import Registrations
+from siprtmp.calls.sip_app import LINE_PARAM
+from siprtmp.calls.trunks import Trunk, Trunks
+from siprtmp.operation.config import Settings
+from siprtmp.operation.logs import Log
+from siprtmp.operation.trunk_settings import TrunkSettings
+
+
+class TrunkSide:
+    """Registers each trunk of the settings at its provider, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        registrations: Registrations,
+        domains: Domains,
+        is_here: Callable[[Uri, float], bool],
+        settings: Settings,
+        log: Log,
+    ) -> None:
+        self._stack, self._registrations = stack, registrations
+        made = []
+        for number, each in enumerate(settings.trunk):
+            token = f"trunk{number}"
+            made.append(Trunk(each, partial(self._contact, each, token), token, log))
+        self.trunks = Trunks(made, domains, is_here)
+        if any(each.in_file for each in settings.trunk):
+            _warn_of_readers(settings, log)
+
+    def _contact(self, settings: TrunkSettings, token: str) -> Uri:
+        """A Contact that leads the provider here; our public address may have changed meanwhile."""
+        server = settings.server or settings.address
+        transport = server.param("transport")
+        contact = self._stack.contact(
+            settings.address.user, transport and transport.upper(), server.host
+        )
+        return contact.with_params(**{LINE_PARAM: token})
+
+    def start(self, now: float) -> None:
+        """Register those that are to register: RFC 3261 §10.2."""
+        for trunk in self.trunks.trunks:
+            settings = trunk.settings
+            if not settings.register:
+                continue
+            trunk.registration = registration = Registration(
+                self._stack,
+                Address(settings.address),
+                trunk.contact(),
+                settings.address.replace(user=None),
+                trunk,
+                os.urandom,
+                login=Login(settings.login or settings.address.user or "", settings.password),
+                route=trunk.route,
+                persistent=True,
+            )
+            self._registrations.add(registration)
+            registration.start(now)
+
+    def stop(self, now: float) -> None:
+        """Take the registrations back: RFC 3261 §10.2.2."""
+        for trunk in self.trunks.trunks:
+            if trunk.registration is not None:
+                trunk.registration.close(now)
+
+    def is_at(self, host: str) -> bool:
+        """Whether a host is one that a trunk is registered at."""
+        logins = [trunk.login for trunk in self.trunks.trunks if trunk.registration is not None]
+        return any(host == place[0] for login in logins if login for place in login.places)
+
+    def status(self) -> dict[str, object]:
+        """The figures for `/status`."""
+        states = [trunk.state for trunk in self.trunks.trunks]
+        return {"trunks": len(states), "trunks_registered": states.count(State.REGISTERED)}
+
+
+def _warn_of_readers(settings: Settings, log: Log) -> None:
+    """Log that other users of this machine can read the passwords of trunks."""
+    path = settings.source
+    if path is not None and path.stat().st_mode & stat.S_IROTH:
+        log.warning("password-readable", file=path, cure="chmod o-r, or use the environment")

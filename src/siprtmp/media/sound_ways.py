@@ -1,0 +1,107 @@
+"""Chooses how sound crosses: as it is where both sides have the codec, else decoded and encoded.
+
+Own design: sound that passes costs nothing and loses nothing, so a codec is made only where none
+passes; then it is the phone's favourite of those that can be made.
+"""
+
+from typing import Final
+
+from siprtmp.media.leg_interfaces import ToPhone, ToRtmp, Transcoding
+from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.translate.audio_formats import OPUS, AudioCodec
+from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
+from siprtmp.media.translate.opus_passing import OpusToFlv, OpusToRtp, is_opus, suits
+from siprtmp.media.translate.real_rate import OtherRateError
+from siprtmp.media.translate.rtp_to_flv import RtpToFlv
+from siprtmp.media.translate.sound_header import SoundHeader
+
+ENHANCED: Final = 9  # SoundFormat with a FourCC: E-RTMP v2 §"Enhanced Audio"
+
+
+class SoundWays:
+    """The translations of one call; `transcoding` is None where only what passes can cross.
+
+    `header` may be replaced by one that has a publisher's header from before the call.
+    `takes_opus` says that the players take Opus by Enhanced RTMP, so that a phone's may pass.
+    `g711_rate` is the real rate of the publisher's G.711, 0 for the usual one: see `RealRate`.
+    """
+
+    def __init__(self, transcoding: Transcoding | None) -> None:
+        self._transcoding = transcoding
+        self.header = SoundHeader()
+        self.g711_rate, self.takes_opus = 0, False
+        self._in_use: tuple[ToPhone | None, ToRtmp | None] = None, None
+
+    @property
+    def making(self) -> list[str]:
+        """What is decoded and encoded now, to the phone and from it, as "aac > opus"."""
+        return [each.making for each in self._in_use if each is not None and each.making]
+
+    def publish_ended(self) -> None:
+        """Forget what was known of the publisher."""
+        self.g711_rate, self._in_use = 0, (None, self._in_use[1])
+
+    def learns(self, error: UnsuitableError) -> bool:
+        """Whether an error tells of another rate, for which there may be another translation."""
+        if isinstance(error, OtherRateError):
+            self.g711_rate = error.rate
+        return isinstance(error, OtherRateError)
+
+    def to_phone(
+        self, plan: AudioPlan, tag: bytes, before: ToPhone | None
+    ) -> tuple[ToPhone, int] | None:
+        """A translation of sound as in this tag body (FLV 10.1 §E.4.2.1), and its payload type.
+
+        It is `before`, the one in use, if that still suits; None if the phone cannot have it.
+        """
+        chosen = self._opus(plan, tag, before) or self._to_phone(plan, tag[0] >> 4, before)
+        self._in_use = chosen[0] if chosen is not None else None, self._in_use[1]
+        return chosen
+
+    def _opus(
+        self, plan: AudioPlan, tag: bytes, before: ToPhone | None
+    ) -> tuple[ToPhone, int] | None:
+        """The way of Opus that passes, if both sides have it: E-RTMP v2 §"Enhanced Audio"."""
+        way = next((each for each in plan.sending if each[0] is OPUS), None)
+        if way is None or tag[0] >> 4 != ENHANCED or not is_opus(tag):
+            return None
+        if not suits(plan.parameters(way[1])):
+            return None
+        return (before if isinstance(before, OpusToRtp) else OpusToRtp(self.header)), way[1]
+
+    def _to_phone(
+        self, plan: AudioPlan, sound_format: int, before: ToPhone | None
+    ) -> tuple[ToPhone, int] | None:
+        maker, way = self._transcoding, plan.for_sound(sound_format)
+        if way is not None and not self.g711_rate:
+            if before is not None and not before.making and before.codec is way[0]:
+                return before, way[1]
+            return FlvToRtp(way[0], plan.media.ptime), way[1]
+        if maker is None:
+            return None
+        for codec, number in plan.sending:
+            if maker.can_send(codec):
+                if before is not None and before.making and before.codec is codec:
+                    return before, number
+                fmtp = plan.parameters(number)
+                made = maker.to_phone(codec, plan.media.ptime, fmtp, self.header, self.g711_rate)
+                return made, number
+        return None
+
+    def to_rtmp(self, codec: AudioCodec, before: ToRtmp | None) -> ToRtmp:
+        """A translation of the phone's codec, `before` if that can follow it: RFC 3264 §5.1.
+
+        What was once made is made to the end of the call, since few players follow to another
+        codec.
+        """
+        if before is not None and (
+            before.making or (codec.passes and isinstance(before, RtpToFlv))
+        ):
+            before.switch(codec)
+            return before
+        maker = self._transcoding
+        made: ToRtmp = RtpToFlv(codec) if codec.passes else OpusToFlv()
+        if maker is not None and not codec.passes and not (codec is OPUS and self.takes_opus):
+            made = maker.to_rtmp(codec)
+        self._in_use = self._in_use[0], made
+        return made

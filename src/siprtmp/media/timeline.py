@@ -1,0 +1,70 @@
+"""One clock for the streams of a phone: that of its sound.
+
+Implements RFC 3550 §6.4.1 and §6.5.1 for a call: the sender reports of two streams of one end show
+which of their RTP times belong together.
+
+Own design: the devices of a phone have clocks of their own.  One tenth of a second in 1,000 is
+usual, and would part sound and picture by seconds in an hour.  Sound is passed on as its samples
+count, since ears notice a sample too many, and costs nothing here; the pictures follow it, which no
+eye notices.
+
+    >>> from p2psip.rtp.rtcp import SenderReport, ntp_time
+    >>> sound, timeline = Reception(8000), Timeline(started=0.0)
+    >>> clock = MediaClock(8000)
+    >>> sound.last_received = 1.0
+    >>> clock.milliseconds(16000, arrival_ms=1000)
+    1000
+    >>> timeline.lead(sound, clock)
+    >>> sound.note(SenderReport(7, ntp_time(500.0), 16000, 1, 160), now=1.0)
+    >>> timeline.at(500.04, now=1.1)
+    1040.0
+"""
+
+from typing import Final
+
+from p2psip.rtp.reception import Reception
+from p2psip.rtp.rtcp import unix_time
+from siprtmp.media.translate.timebase import MediaClock
+
+MAX_SKEW: Final = 2.0  # s between sound and picture of one moment; more is no common clock
+
+
+class Timeline:
+    """Tells RTMP times of the moments of a call, in ms.
+
+    RFC 3550 §6.4.1; `started` is the gateway's time of RTMP time 0.
+    """
+
+    def __init__(self, started: float) -> None:
+        self.started = started
+        self._sound: Reception | None = None
+        self._clock: MediaClock | None = None
+
+    def lead(self, sound: Reception, clock: MediaClock) -> None:
+        """Follow this source from now on; `clock` has the RTMP times of its packets: §6.4.1."""
+        self._sound, self._clock = sound, clock
+
+    def arrival(self, now: float) -> float:
+        """RTMP time of what arrives at `now`, beside the sound that does: RFC 3550 §5.1."""
+        sound, clock = self._sound, self._clock
+        if sound is not None and clock is not None and sound.last_received is not None:
+            latest = clock.latest
+            if latest is not None:
+                return latest + (now - sound.last_received) * 1000
+        return (now - self.started) * 1000
+
+    def at(self, moment: float, now: float) -> float | None:
+        """RTMP time of the sound of a moment by the phone's clock (Unix time): §6.4.1.
+
+        `now` is when something else of that moment has come.  None before the first report, and if
+        the two are too far apart to be of one clock, as with phones that make their NTP times up.
+        """
+        reference = self._sound.sender_clock if self._sound is not None else None
+        if reference is None or self._clock is None:
+            return None
+        ntp, timestamp = reference
+        base = self._clock.at(timestamp)
+        if base is None:
+            return None
+        time = base + (moment - unix_time(ntp)) * 1000
+        return time if abs(time - self.arrival(now)) <= MAX_SKEW * 1000 else None

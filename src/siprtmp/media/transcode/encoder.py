@@ -1,0 +1,118 @@
+"""Samples as payloads: G.711, L16, and by PyAV G.722 and Opus.
+
+Implements RFC 3551 §4.5 and RFC 7587 §4.2: how much sound of each codec makes a payload.
+
+Own design: one packet time of samples goes in, whole payloads come out, since the encoders of
+ffmpeg take frames of one size.
+"""
+
+from array import array
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from p2psip.rtp.payload import g711, l16
+from p2psip.sdp.opus_parameters import OpusParameters
+from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, ULAW, AudioCodec
+
+if TYPE_CHECKING:
+    from av.audio.codeccontext import AudioCodecContext
+
+MIN_MS: Final = 10  # of a packet
+MAX_MS: Final = 200  # Source: RFC 3551 §4.2, what a receiver takes
+MAX_OCTETS: Final = 1400  # of a payload of L16, to fit a packet of any network
+FRAME_MS: Final = 20  # of G.722, as ffmpeg cuts it
+OPUS_MS: Final = (10, 20, 40, 60)  # Source: RFC 7587 §4.2
+OPUS_BITS: Final = 48_000  # a second: full-band music of one channel, RFC 7587 §3.1.1
+COMPLEXITY: Final = "5"  # of 0 to 10: a quarter less time than 10
+# What ffmpeg has for the bandwidths of RFC 6716 §2, in Hz
+_CUTOFF: Final = {"NB": 4000, "MB": 6000, "WB": 8000, "SWB": 12000, "FB": 20000}
+
+
+class Encoder:
+    """Makes packets of one codec: RFC 3551 §4.5.
+
+    `encode` takes exactly `samples` samples and gives `parts` payloads of one length in time.
+    """
+
+    def __init__(
+        self, samples: int, encode: Callable[["array[int]"], list[bytes]], parts: int = 1
+    ) -> None:
+        self.samples, self.encode, self.parts = samples, encode, parts
+
+
+def encoder(codec: AudioCodec, ptime: int, fmtp: str) -> Encoder:
+    """An encoder for a phone that wants packets of up to `ptime` ms: RFC 8866 §6.5.
+
+    `fmtp` is what the phone says of the codec.
+    """
+    ms = max(MIN_MS, min(ptime, MAX_MS))
+    if codec is OPUS:
+        return _opus(max(each for each in OPUS_MS if each <= ms), fmtp)
+    if codec is G722:
+        return _g722(ms)
+    per_ms = codec.sample_rate // 100 / 10
+    if codec.sound_format == ULAW:
+        return Encoder(int(ms * per_ms), lambda samples: [g711.encode_ulaw(samples)])
+    if codec.sound_format == ALAW:
+        return Encoder(int(ms * per_ms), lambda samples: [g711.encode_alaw(samples)])
+    ms = min(ms, int(MAX_OCTETS // (20 * per_ms)) * 10)
+    # RFC 3551 §4.5.11 [network-order]
+    return Encoder(int(ms * per_ms), lambda samples: [l16.encode_l16(samples)])
+
+
+def can_encode(codec: AudioCodec) -> bool:
+    """Whether there is an encoder for this codec: not for Speex."""
+    return codec.is_g711 or not codec.passes
+
+
+def _g722(ms: int) -> Encoder:
+    """Frames of 20 ms, several in a packet or one in two packets: RFC 3551 §4.5.2."""
+    frames, parts = max(1, ms // FRAME_MS), -(-FRAME_MS // ms)
+    context = _open("g722", G722.sample_rate, {})
+    size = G722.sample_rate * FRAME_MS // 1000
+
+    def encode(samples: "array[int]") -> list[bytes]:
+        starts = range(0, len(samples), size)
+        octets = b"".join(_encode(context, samples[start : start + size]) for start in starts)
+        part = len(octets) // parts
+        return [octets[start : start + part] for start in range(0, len(octets), part)]
+
+    return Encoder(size * frames, encode, parts)
+
+
+def _opus(ms: int, fmtp: str) -> Encoder:
+    """One frame in a packet, as the phone's parameters allow: RFC 7587 §6.1."""
+    theirs = OpusParameters.parse(fmtp)
+    options = {
+        "frame_duration": str(ms),
+        "compression_level": COMPLEXITY,
+        "b": str(min(OPUS_BITS, theirs.maxaveragebitrate or OPUS_BITS)),
+        "cutoff": str(_CUTOFF[theirs.bandwidth]),  # RFC 7587 §7.1 [no-more-bandwidth-than-played]
+        "vbr": "off" if theirs.cbr else "on",
+    }
+    context = _open("libopus", OPUS.sample_rate, options)
+    size = OPUS.sample_rate * ms // 1000
+    return Encoder(size, lambda samples: [_encode(context, samples)])
+
+
+def _open(name: str, rate: int, options: dict[str, str]) -> "AudioCodecContext":
+    import av
+
+    context = av.CodecContext.create(name, "w")
+    assert isinstance(context, av.AudioCodecContext)
+    context.sample_rate, context.format, context.layout = rate, "s16", "mono"
+    context.time_base, context.options = Fraction(1, rate), options
+    context.thread_count = 1
+    context.open()
+    return context
+
+
+def _encode(context: "AudioCodecContext", samples: "array[int]") -> bytes:
+    """Encode one frame, all of whose octets come at once."""
+    import av
+
+    frame = av.AudioFrame("s16", "mono", len(samples))
+    frame.planes[0].update(samples.tobytes())
+    frame.sample_rate = context.sample_rate
+    return b"".join(map(bytes, context.encode(frame)))

@@ -1,0 +1,68 @@
+"""The payloads of a phone's codec as samples.
+
+Implements RFC 3551 §4.5 and RFC 7587 §4.2 as far as they say what a decoder is fed with.
+
+Own design: G.711 and L16 are decoded here, G.722, Opus and Speex by PyAV.
+"""
+
+from array import array
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from p2psip.errors import RemoteError
+from p2psip.rtp.payload import g711, l16
+from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
+
+if TYPE_CHECKING:
+    pass
+
+Decode = Callable[[bytes], "array[int]"]
+
+MAX_SECONDS: Final = 0.5  # of sound that one payload may give
+
+
+def payload_decoder(codec: AudioCodec) -> Decode:
+    """A function from payloads to samples of one channel at `codec.sample_rate`.
+
+    It raises UndecodableError for what is no payload of the codec.
+    """
+    if codec.sound_format == ULAW:
+        return g711.decode_ulaw
+    if codec.sound_format == ALAW:
+        return g711.decode_alaw
+    if codec is OPUS:
+        return _by_av("libopus", codec)
+    if codec is G722:
+        return _by_av("g722", codec)
+    return _by_av("speex", codec) if codec.sound_format == SPEEX else _l16
+
+
+def _l16(payload: bytes) -> "array[int]":
+    try:
+        return l16.decode_l16(payload)
+    except RemoteError as error:
+        raise UndecodableError(str(error)) from None
+
+
+def _by_av(name: str, codec: AudioCodec) -> Decode:
+    import av
+
+    context = av.CodecContext.create(name, "r")
+    assert isinstance(context, av.AudioCodecContext)
+    context.sample_rate, context.layout, context.thread_count = codec.sample_rate, "mono", 1
+    context.open(strict=False)
+    limit = int(MAX_SECONDS * codec.sample_rate)
+    resampler = av.AudioResampler("s16", "mono", codec.sample_rate)
+
+    def decode(payload: bytes) -> "array[int]":
+        samples = array("h")
+        try:
+            for frame in context.decode(av.Packet(payload)) if payload else ():
+                for piece in resampler.resample(frame):
+                    samples.frombytes(bytes(piece.planes[0])[: 2 * piece.samples])
+        except av.FFmpegError as error:
+            raise UndecodableError(f"broken {name}: {error.strerror}") from None
+        return samples[:limit]
+
+    return decode

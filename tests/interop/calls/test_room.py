@@ -1,0 +1,52 @@
+"""Real phones and streams in one room: each hears all the others, and not itself."""
+
+import numpy as np
+import pytest
+from support.peers.baresip import Baresip
+from support.peers.peers import Ffmpeg, decode_audio
+from support.peers.tones import WINDOW_SECONDS, trimmed
+
+SECONDS = 5
+PHONES = {"ann": 500, "bob": 800, "eve": 1300}
+STREAM = 2100
+PRESENT = 20.0  # dB over what no tone accounts for
+
+
+def levels(samples, rate):
+    """The level of each tone in dB over the median of the spectrum, in most windows."""
+    size = int(WINDOW_SECONDS * rate)
+    windows = samples[: len(samples) // size * size].reshape(-1, size) * np.hanning(size)
+    spectrum = np.median(np.abs(np.fft.rfft(windows, axis=1)), axis=0)
+    floor = np.median(spectrum)
+    at = {hz: round(hz * WINDOW_SECONDS) for hz in (*PHONES.values(), STREAM)}
+    return {hz: 20 * np.log10(spectrum[n - 1 : n + 2].max() / floor) for hz, n in at.items()}
+
+
+@pytest.mark.needs("baresip", "ffmpeg")
+def test_phones_and_streams_hear_each_other(start, gateway, tmp_path):
+    """Covers RFC 3261 §13.3.1.4 and RTMP 1.0 §7.2.2.6."""
+    server = gateway("--room", "team", "--sip-t1", "20")
+    idle = server.status()
+    url = server.url("room", "team")
+    phones = {name: start(Baresip, name, hz=hz) for name, hz in PHONES.items()}
+    publisher = start(Ffmpeg.publish, url, hz=STREAM, seconds=60)
+    for phone in phones.values():
+        phone.dial(f"sip:team@{server.sip}")
+        phone.wait_event("CALL_ESTABLISHED")
+    server.wait_status({"room_members": 4, "calls": 3})
+    heard = tmp_path / "heard.flv"
+    player = start(Ffmpeg.play, url, to=heard, seconds=SECONDS)
+    player.finish()
+    for phone in phones.values():
+        phone.hangup()
+        phone.wait_event("CALL_CLOSED")
+    publisher.stop()
+    server.wait_status(idle | {"sip_repeated": server.status()["sip_repeated"]})
+
+    found = {name: levels(trimmed(*phone.heard()), 8000) for name, phone in phones.items()}
+    found["player"] = levels(decode_audio(heard), 8000)
+    for name, at in found.items():
+        others = {hz for hz in at if hz != PHONES.get(name)}
+        assert {hz for hz in at if at[hz] > PRESENT} >= others, (name, at)
+        assert name == "player" or at[PHONES[name]] < at[STREAM] - PRESENT, (name, at)
+    assert server.output.count("room-enter") == 3

@@ -1,0 +1,70 @@
+"""An offer with several audio lines: a phone takes the first that it can use, encrypted if any."""
+
+import pytest
+
+from p2psip.errors import RemoteError
+from p2psip.net.audio import AudioStream
+from p2psip.net.audio_codecs import audio_codec
+from p2psip.net.port_pool import PortPool
+from p2psip.sdp.session import SessionDescription
+
+LOOPBACK = "127.0.0.1"
+KEY = "inline:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+SHA80 = f"a=crypto:1 AES_CM_128_HMAC_SHA1_80 {KEY}"
+SHA32 = f"a=crypto:7 AES_CM_128_HMAC_SHA1_32 {KEY}"
+OTHER_CODEC = ("m=audio 9000 RTP/SAVP 18", SHA80)
+OTHER_FAMILY = ("m=audio 9000 RTP/SAVP 0", "c=IN IP6 2001:db8::1", SHA80)
+PLAIN = ("m=audio 9002 RTP/AVP 0",)
+
+
+@pytest.fixture
+def stream():
+    pcmu = [audio_codec("PCMU")]
+    nothing = [lambda *args: None] * 3
+    stream = AudioStream(LOOPBACK, pcmu, PortPool(), *nothing)
+    yield stream
+    stream.close()
+
+
+def offer(*lines):
+    head = ["v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "c=IN IP4 127.0.0.1", "t=0 0"]
+    return "".join(f"{line}\r\n" for line in [*head, *(each for line in lines for each in line)])
+
+
+def answer(stream, *lines):
+    return SessionDescription.parse(stream.answer(offer(*lines).encode())).media
+
+
+@pytest.mark.parametrize("first", [OTHER_CODEC, OTHER_FAMILY])
+@pytest.mark.parametrize(
+    ("second", "crypto"),
+    [
+        (PLAIN, None),
+        (("m=audio 9002 RTP/SAVP 0", SHA80), "1 AES_CM_128_HMAC_SHA1_80"),
+        (("m=audio 9002 RTP/SAVP 0", SHA32), "7 AES_CM_128_HMAC_SHA1_32"),
+    ],
+)
+def test_the_second_line_is_used_where_the_first_cannot_be(stream, first, second, crypto):
+    """Covers RFC 3264 §6 and RFC 4568 §5.1.2 [tag-and-suite-kept]: each line has its own keys."""
+    refused, used = answer(stream, first, second)
+    assert refused.port == 0 and used.port != 0
+    told = [each.value for each in used.attributes if each.name == "crypto"]
+    assert [" ".join(each.split()[:2]) for each in told] == ([] if crypto is None else [crypto])
+    assert stream.encrypted == (crypto is not None)
+    assert stream._media.remote == (LOOPBACK, 9002)
+
+
+def test_an_encrypted_line_is_preferred_to_a_plain_one_before_it(stream):
+    """Covers RFC 4568 §5.1.2: nothing goes in clear that need not."""
+    plain, secure = answer(stream, PLAIN, ("m=audio 9004 RTP/SAVP 0", SHA80))
+    assert plain.port == 0 and secure.port != 0
+    assert stream.encrypted
+
+
+def test_what_is_encrypted_stays_so_whatever_lines_a_new_offer_has(stream):
+    """Covers RFC 4568 §5.1.2: a line in clear beside an unusable one does not change it."""
+    answer(stream, ("m=audio 9000 RTP/SAVP 0", SHA80))
+    with pytest.raises(RemoteError) as refused:
+        answer(stream, OTHER_CODEC, PLAIN)
+    assert refused.value.status == 488
+    assert stream.encrypted and stream._media.remote == (LOOPBACK, 9000)

@@ -1,0 +1,105 @@
+"""What is kept of a live stream, so that late players show a picture at once."""
+
+from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen, theatre
+
+from rtmplite.limits.memory_budget import MemoryBudget
+from rtmplite.live.duration_limit import DurationLimit
+from rtmplite.live.streams import Registry
+from rtmplite.rtmp.wire.framing import ChunkFraming
+
+
+def test_a_late_player_begins_with_the_last_key_frame():
+    """Headers at its time, then all since, sound too, each at its own time, then what comes."""
+    _, live, [first] = theatre()
+    begin = [(9, 0, AVC), (8, 0, AAC), (9, 0, KEY), (9, 40, INTER), (18, 50, CUE)]
+    group = [(9, 1000, KEY), (8, 1010, SOUND), (18, 1020, CUE), (9, 1040, INTER)]
+    for message in (*begin, *group):
+        live.write(*message, 0.0)
+    late = Screen()
+    late.player = live.join(late, ChunkFraming(1), None, 0.5)
+    assert not late.player.waiting and live.starts_at == 1000
+    live.write(9, 1080, INTER, 0.5)
+    headers = [(8, 1000, AAC), (9, 1000, AVC)]
+    assert late.read() == [*headers, *group, (9, 1080, INTER)]
+    assert first.read() == [*begin, *group, (9, 1080, INTER)]  # nothing twice
+
+
+def test_a_group_that_is_too_long_is_not_kept():
+    """Own design: half of what a player may be behind, and ten seconds."""
+    for step, size in ((10, 300), (1000, 0)):
+        registry, live, _ = theatre(players=0)
+        live.write(9, 0, KEY, 0.0)
+        assert live.starts_at == 0 and registry.budget.used
+        for number in range(1, 12):
+            live.write(9, step * number, INTER + bytes(size), 0.0)
+        late = Screen()
+        late.player = live.join(late, ChunkFraming(1), None, 0.0)
+        assert late.read() == [] and late.player.waiting and live.starts_at is None
+        assert registry.budget.used == 0
+        live.write(9, 12_000, KEY, 0.0)
+        assert late.read() == [(9, 12_000, KEY)] and live.starts_at == 12_000
+
+
+def test_a_group_costs_no_publisher_its_place():
+    """Where no memory is left for it, players wait for a key frame."""
+    registry = Registry(SLOW, MemoryBudget(1000))
+    live = registry.open("live", "demo")
+    live.write(9, 0, KEY, 0.0)
+    assert live.starts_at is None and registry.budget.used == 0
+
+
+def test_other_headers_end_a_group():
+    """Its pictures need the headers before; the same ones again change nothing."""
+    for type_id, header in ((9, AVC), (8, AAC)):
+        _, live, _ = theatre(players=0)
+        for message in ((9, 0, AVC), (9, 0, KEY), (8, 0, AAC), (9, 20, INTER), (9, 20, AVC)):
+            live.write(*message, 0.0)
+        assert live.starts_at == 0
+        live.write(type_id, 30, header + b"other", 0.0)
+        assert live.starts_at is None
+        live.write(9, 40, INTER, 0.0)
+        assert live.starts_at is None
+
+
+def test_a_group_ends_with_its_publication():
+    """Also when another publisher takes over, whose times go on after the last."""
+    registry, live, _ = theatre(players=0)
+    live.write(9, 0, KEY, 0.0)
+    live.end(0.0)
+    assert live.starts_at is None and registry.budget.used == 0
+    live.begin(1.0)
+    live.write(9, 500, KEY, 1.0)
+    live.begin(2.0)
+    assert live.starts_at is None and registry.budget.used == 0
+
+
+def test_a_group_makes_no_player_slow():
+    """Own design: it takes a while on a slow path, and what follows is not skipped for it."""
+    _, live, _ = theatre(players=0)
+    live.write(9, 0, KEY + bytes(1900), 0.0)
+    late = Screen()
+    late.stuck = True
+    late.player = live.join(late, ChunkFraming(1), None, 0.0)
+    assert late.output_size > SLOW.skip
+    live.write(9, 40, INTER, 0.0)
+    assert [at for _, at, _ in late.read()] == [0, 40] and not late.player.waiting
+    late.output_size = 1
+    live.write(9, 80, INTER, 0.0)  # it has caught up: from now on it is as any other
+    late.output_size = SLOW.skip + 100
+    live.write(9, 120, INTER, 0.0)
+    assert late.player.waiting and [at for _, at, _ in late.read()] == [80]
+
+
+def test_the_duration_of_a_player_counts_from_its_first_picture():
+    """Covers RTMP 1.0 §7.2.2.1: the pictures before it came are part of it."""
+    _, live, _ = theatre(players=0)
+    for at, body in ((0, KEY), (40, INTER), (80, INTER)):
+        live.write(9, at, body, 0.0)
+    late = Screen()
+    late.player = live.join(late, ChunkFraming(1), None, 0.0)
+    limit = late.player.framing = DurationLimit(late.player, 100, live.starts_at)
+    live.rearrange()
+    live.write(9, 100, INTER, 0.0)
+    assert not limit.is_over
+    live.write(9, 120, INTER, 0.0)
+    assert limit.is_over

@@ -1,0 +1,212 @@
+"""Codecs that only one side has: what is offered and answered, with the extra and without."""
+
+import pytest
+from support.gateway.gateway_world import BOB as NAME
+from support.gateway.gateway_world import PCMU, Desk, GatewayWorld, sdp
+
+from p2psip.rtp import fast
+from p2psip.sdp.session import SessionDescription
+from rtmplite.amf import amf0
+from siprtmp.edge.overview import Overview
+from siprtmp.media.transcode import decoder
+
+AUDIO, DATA = 8, 18
+OPUS = sdp("111", maps=("111 opus/48000/2",))
+G722 = sdp("9", maps=("9 G722/8000",))
+
+L16 = sdp("112", maps=("112 L16/16000",))
+
+
+@pytest.fixture
+def without_extra(monkeypatch):
+    """A gateway whose installation lacks PyAV."""
+    monkeypatch.setattr(decoder, "is_available", lambda: False)
+
+
+@pytest.fixture
+def with_extra():
+    """A gateway that transcodes, and the tones to feed it with."""
+    pytest.importorskip("av")
+    pytest.importorskip("numpy")
+    from support.gateway import sound_world
+
+    from siprtmp.media.transcode.transcoding import AvTranscoding
+
+    return GatewayWorld(transcode=AvTranscoding()), sound_world
+
+
+def overview(world):
+    """The operator's view of the calls."""
+    made = Overview(world.registry, tuple, world.gateway.log)
+    made.calls = world.gateway.facilities.calls
+    return made
+
+
+def names(text):
+    """The encodings of the first line, in its order."""
+    (line, *_) = SessionDescription.parse(text).media
+    maps = dict(each.value.split(" ", 1) for each in line.attributes if each.name == "rtpmap")
+    static = {"0": "PCMU/8000", "8": "PCMA/8000", "9": "G722/8000"}
+    return [maps.get(number, static.get(number)) for number in line.formats]
+
+
+def events(world, what):
+    return [values for name, values in world.gateway.log.lines if name == what]
+
+
+def test_the_best_sound_is_offered_first(with_extra):
+    """Covers RFC 3264 §5, in an INVITE that is short enough for UDP: RFC 3261 §18.1.1."""
+    world, _ = with_extra
+    desk = Desk(world.link)
+    world.tool().publish(NAME)
+    world.wait()
+    [call] = desk.calls
+    assert names(call.remote_sdp) == [
+        *("opus/48000/2", "G722/8000", "PCMU/8000", "PCMA/8000"),
+        *("speex/16000", "speex/8000", "telephone-event/8000"),
+    ]
+    assert len(bytes(call.invite)) < 1300
+
+
+def test_without_the_extra_only_what_passes_is_offered(without_extra):
+    """Covers RFC 3264 §5."""
+    world = GatewayWorld()
+    desk = Desk(world.link)
+    world.tool().publish(NAME)
+    world.wait()
+    assert not {"opus/48000/2", "G722/8000"} & set(names(desk.calls[0].remote_sdp))
+
+
+@pytest.mark.parametrize("offer", [OPUS, G722])
+def test_without_the_extra_a_call_that_needs_it_is_refused_and_the_log_names_it(
+    without_extra, offer
+):
+    """Covers RFC 3261 §21.4.26."""
+    world = GatewayWorld()
+    desk = Desk(world.link)
+    world.tool().publish("studio")
+    desk.ring("studio", world.now, offer)
+    world.wait()
+    assert desk.log[-1][2] == 488
+    [line] = events(world, "transcode-missing")
+    assert line["install"] == "transcode" and line["codecs"] in ("opus", "g722")
+    assert not world.gateway.legs
+
+
+def test_without_the_extra_the_publisher_is_told_what_to_install(without_extra):
+    """Covers FLV 10.1 §E.4.2.1."""
+    world = GatewayWorld()
+    Desk(world.link)
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    tool.write(AUDIO, 0, stream, b"\xaf\x01aac")
+    world.wait()
+    told = [each.command.args[0] for each in tool.events if hasattr(each, "command")][-1]
+    assert told["code"] == "NetStream.Publish.Unsuitable"
+    assert "install the extra transcode" in told["description"] and "aac" in told["description"]
+
+
+@pytest.mark.parametrize(
+    "offer", [OPUS, G722, sdp(PCMU), sdp("11"), sdp("112", maps=("112 L16/16000",))]
+)
+def test_a_phone_that_calls_hears_a_publisher_whose_header_came_before(with_extra, offer):
+    """Covers FLV 10.1 §E.4.2.1: AAC cannot be decoded without its configuration."""
+    world, sound = with_extra
+    desk, tool = Desk(world.link), world.tool()
+    stream = tool.publish("studio")
+    (at, header), *frames = sound.tags("aac")
+    tool.write(AUDIO, at, stream, header)
+    world.wait()
+    desk.ring("studio", world.now, offer)
+    world.wait()
+    for number in range(2):  # a second call, to the same publisher
+        wire = world.gateway.media
+        for at, frame in frames[10:20]:
+            tool.write(AUDIO, at, stream, frame)
+            world.wait(0.02)
+        assert len(wire.sent) >= 8
+        desk.calls[-1].bye(world.now)
+        world.wait()
+        if not number:
+            desk.ring("studio", world.now, offer)
+            world.wait()
+    assert len(events(world, "transcoding")) == 2 and not events(world, "sound-unsuitable")
+
+
+def test_a_new_codec_in_the_call_needs_no_new_header(with_extra):
+    """Covers RFC 3264 §8.3.2."""
+    world, sound = with_extra
+    desk, tool = Desk(world.link, answers=OPUS), world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    (at, header), *frames = sound.tags("aac")
+    tool.write(AUDIO, at, stream, header)
+    for at, frame in frames[:10]:
+        tool.write(AUDIO, at, stream, frame)
+        world.wait(0.02)
+    desk.calls[0].reinvite(sdp(PCMU), world.now)
+    world.wait()
+    for at, frame in frames[10:20]:
+        tool.write(AUDIO, at, stream, frame)
+        world.wait(0.02)
+    kinds = [fast.unpack(data)[0] for _, data in world.gateway.media.sent]
+    assert sorted(set(kinds)) == [0, 111] and kinds.count(0) >= 8
+
+
+def test_players_are_told_of_aac(with_extra):
+    """Covers FLV 10.1 §E.5, and §E.4.2.1 in that a later player gets the configuration too."""
+    world, _ = with_extra
+    desk, player = Desk(world.link), world.tool()
+    player.play("studio")
+    desk.ring("studio", world.now, G722)
+    world.wait()
+    leg = world.gateway.leg
+    for number in range(10):
+        header = fast.pack_fixed(0x80, 9, number, 160 * number, 7)
+        leg.on_rtp(header + bytes(160), world.now)
+        world.wait(0.02)
+    late = world.tool()
+    late.play("studio")
+    world.wait()
+    for each in (player, late):
+        kinds = [(type_id, body[:2]) for type_id, _, body in each.media()]
+        assert (AUDIO, b"\xaf\x00") in kinds
+    assert (AUDIO, b"\xaf\x01") in [(kind, body[:2]) for kind, _, body in player.media()]
+    data = next(body for kind, _, body in player.media() if kind == DATA)
+    _, told = amf0.decode(data)
+    assert told["audiocodecid"] == 10.0 and told["audiosamplerate"] == 48000.0
+    [line] = events(world, "transcoding")
+    assert (line["codec"], line["to"]) == ("g722", "aac")
+    [call] = world.gateway.facilities.calls
+    assert call.transcodes
+    [row] = [row for kind, row in overview(world).rows(world.now) if kind == "calls"]
+    assert row["transcoding"] == ["g722 > aac"]
+
+
+@pytest.mark.parametrize("incoming", [False, True])
+def test_opus_passes_to_a_client_that_names_it(without_extra, incoming):
+    """Covers E-RTMP v2 §"Enhanced Audio": nothing is decoded, so the extra is not needed."""
+    world = GatewayWorld()
+    desk, alice = Desk(world.link, answers=OPUS), world.rich("alice@home")
+    if incoming:
+        desk.ring("alice", world.now, OPUS)
+        world.wait()
+        alice.call("accept", "opus")
+    else:
+        alice.call("invite", NAME, "opus", "g722")
+    world.wait()
+    assert alice.heard()[-1] == ("accepted", "opus", None)
+    alice.peer.play("remote")
+    leg, packet = world.gateway.leg, b"\x78" + bytes(40)
+    for number in range(3):
+        leg.on_rtp(fast.pack_fixed(0x80, 111, number, 960 * number, 7) + packet, world.now)
+        world.wait(0.02)
+    bodies = [body for type_id, _, body in alice.peer.media() if type_id == AUDIO]
+    assert bodies[0][:5] == b"\x90Opus" and bodies[1:] == 3 * [b"\x91Opus" + packet]
+    stream = alice.peer.publish("local")
+    for body in (bodies[0], *bodies[1:]):
+        alice.peer.write(AUDIO, 0, stream, body)
+    world.wait()
+    assert [data[12:] for _, data in world.gateway.media.sent] == 3 * [packet]
+    assert not events(world, "transcoding")

@@ -1,0 +1,179 @@
+"""Keys that a client presses, and keys of its phone, by either way of sending them."""
+
+import struct
+from itertools import pairwise
+
+import pytest
+from support.gateway.gateway_world import AUDIO, BOB, PCMU, sdp
+
+from p2psip.rtp import fast
+from p2psip.rtp.payload.dtmf import TelephoneEvent
+
+EVENTS = sdp(PCMU, "101", maps=("101 telephone-event/8000",), more=("fmtp:101 0-15",))
+RELAY = "application/dtmf-relay"
+
+
+def packets(world):
+    """(payload type, marker, sequence, timestamp, payload, time) of all that the phone was sent."""
+    found = []
+    for at, data in world.gateway.media.sent:
+        kind, marker, sequence, stamp, _, start, end = fast.unpack(data)
+        found.append((kind, marker, sequence, stamp, data[start:end], at))
+    return found
+
+
+def report(number, digit, duration, stamp, end=False):
+    """A report of an event as the phone sends it."""
+    event = bytes(TelephoneEvent.of(digit, duration, end=end))
+    return struct.pack("!BBHII", 0x80, 101, number, stamp, 7) + event
+
+
+@pytest.fixture
+def talking(world, desk, alice):
+    """Alice's call to a phone that has agreed on telephone events, with sound."""
+    desk.answers = EVENTS
+    alice.call("invite", BOB, "pcmu", "dtmf")
+    world.wait()
+    assert alice.heard() == [("accepted", "pcmu", None)]
+    return alice.peer.publish("local")
+
+
+def talk(world, alice, local, start, count):
+    """Publish so many packets of sound in their time."""
+    for i in range(start, start + count):
+        alice.peer.write(AUDIO, 20 * i, local, b"\x82" + bytes(160))
+        world.wait(0.02)
+
+
+def test_keys_leave_in_the_stream_of_the_sound(world, alice, talking):
+    """Covers RFC 4733 §2.5.1.2 [same-base-as-audio] and §2.5.1.1 [only-events-listed]."""
+    talk(world, alice, talking, 0, 10)
+    alice.call("sendDTMF", "5#")
+    talk(world, alice, talking, 10, 40)
+    sent = packets(world)
+    numbers = [number for _, _, number, *_ in sent]
+    assert {(b - a) & 0xFFFF for a, b in pairwise(numbers)} == {1}
+    events = [each for each in sent if each[0] == 101]
+    keys = [TelephoneEvent.parse(payload) for *_, payload, _ in events]
+    assert [key.digit for key in keys if key.end] == ["5"] * 3 + ["#"] * 3
+    assert max(key.duration for key in keys) == 800
+    first, second = dict.fromkeys(stamp for _, _, _, stamp, *_ in events)
+    assert second - first & 0xFFFFFFFF > 800  # two keys, not one
+    before, after = sent[9], next(each for each in sent[10:] if each[0] == 0)
+    # the keys have the time at which sound was left out, and sound goes on in its own time
+    late = after[5] - before[5]
+    assert (after[3] - before[3]) & 0xFFFFFFFF == round(8000 * late)
+    assert after[1] and 160 <= (first - before[3]) & 0xFFFFFFFF <= 320
+    assert (after[3] - second) & 0xFFFFFFFF > 800 and world.is_clean()
+
+
+def test_sound_is_left_out_while_a_key_is_down(world, alice, talking):
+    """Covers RFC 4733 §2.5.1.2."""
+    talk(world, alice, talking, 0, 5)
+    alice.call("sendDTMF", "1")
+    talk(world, alice, talking, 5, 30)
+    kinds = [kind for kind, *_ in packets(world)]
+    first, last = kinds.index(101), len(kinds) - kinds[::-1].index(101)
+    assert set(kinds[first:last]) == {101} and kinds[last:].count(0) > 10
+    assert alice.heard() == [] and world.is_clean()
+
+
+def test_keys_without_any_sound(world, alice, talking):
+    """Covers RFC 4733 §2.5.1.2: a listener presses keys too."""
+    alice.call("sendDTMF", "12")
+    world.wait(2.0)
+    sent = packets(world)
+    assert {kind for kind, *_ in sent} == {101}
+    assert len({stamp for _, _, _, stamp, *_ in sent}) == 2 and world.is_clean()
+
+
+def test_a_phone_that_knows_no_events_gets_an_info_for_each_key(world, desk, alice):
+    """Covers RFC 6086 §4.2.1: one at a time, in their order."""
+    alice.call("invite", BOB, "pcmu", "dtmf")
+    world.wait()
+    alice.call("sendDTMF", "5 *x")
+    world.wait(0.1)
+    assert desk.log[-1][2:] == (RELAY, b"Signal=5\r\nDuration=100\r\n")
+    world.wait(1.0)
+    bodies = [body for name, *_, body in desk.log if name == "info"]
+    assert bodies == [b"Signal=5\r\nDuration=100\r\n", b"Signal=*\r\nDuration=100\r\n"]
+    assert world.is_clean()
+
+
+def test_a_key_that_the_phone_has_not_listed_goes_by_info(world, desk, alice):
+    """Covers RFC 4733 §2.5.1.1 [only-events-listed]."""
+    desk.answers = EVENTS.replace(b"0-15", b"0-11")
+    alice.call("invite", BOB, "pcmu", "dtmf")
+    world.wait()
+    alice.call("sendDTMF", "A")
+    world.wait(1.0)
+    assert [each[0] for each in packets(world)] == []
+    assert desk.log[-1][3].startswith(b"Signal=A") and world.is_clean()
+
+
+@pytest.mark.parametrize("digits", [(), (None,), (7.0,), ("",), ("x",)])
+def test_no_keys_at_all(world, alice, talking, digits):
+    """Own design: what is no key is left out."""
+    alice.call("sendDTMF", *digits)
+    world.wait(1.0)
+    assert packets(world) == [] and world.is_clean()
+
+
+def test_keys_before_and_after_a_call_are_dropped(world, desk, alice):
+    """Covers RFC 6086 §4.2.1: there is a call, or there is no INFO."""
+    alice.call("sendDTMF", "1")
+    desk.answers = b""
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    alice.call("sendDTMF", "1")
+    world.wait(1.0)
+    alice.call("bye")
+    world.wait(1.0)
+    assert "info" not in desk.events() and world.is_clean()
+
+
+def test_no_end_of_keys_is_bounded(world, alice, desk):
+    """Own design: more keys than anybody waits for."""
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    alice.call("sendDTMF", "1" * 1000)
+    world.wait(60.0)
+    assert desk.events().count("info") == 64 and world.is_clean()
+
+
+def test_each_key_of_the_phone_is_told_once(world, alice, talking):
+    """Covers RFC 4733 §2.5.2.2: at its beginning, whatever is repeated or lost."""
+    leg = world.gateway.leg
+    for number, data in enumerate([("1", 160, 0), ("1", 320, 0), ("1", 800, 0, True)]):
+        leg.on_rtp(report(number, *data), world.now)
+    world.run()
+    assert alice.heard() == [("dtmf", "1")]
+    leg.on_rtp(report(3, "1", 800, 0, True), world.now)
+    leg.on_rtp(report(4, "1", 160, 4000), world.now)
+    leg.on_rtp(report(5, "D", 160, 9000), world.now)
+    leg.on_rtp(report(6, "D", 160, 9000) + b"odd", world.now)
+    world.run()
+    assert alice.heard() == [("dtmf", "1"), ("dtmf", "D")] and world.is_clean()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "told"),
+    [
+        (RELAY, b"Signal=5\r\nDuration=160\r\n", ["5"]),
+        (RELAY, b"Signal= #\nDuration= 160\n", ["#"]),
+        (RELAY, b"Duration=160\r\nSignal=a", ["A"]),
+        ("application/DTMF-relay; x=y", b"Signal=*\r\n", ["*"]),
+        ("application/dtmf", b"7\r\n", ["7"]),
+        (RELAY, b"Signal=12\r\n", []),
+        (RELAY, b"Signal=\r\n", []),
+        (RELAY, b"\xff\xfe", []),
+        ("application/dtmf", b"", []),
+        ("application/dtmf", b"\xb5", []),
+        ("text/plain", b"5", []),
+    ],
+)
+def test_keys_that_come_by_info(world, desk, alice, talking, kind, body, told):
+    """Covers RFC 6086 §4.2.2: of a phone that sends no events."""
+    desk.calls[-1].info(kind, body, world.now)
+    world.wait()
+    assert alice.heard() == [("dtmf", digit) for digit in told] and world.is_clean()

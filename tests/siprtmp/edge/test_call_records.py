@@ -1,0 +1,185 @@
+"""A call that has ended leaves one line of JSON, and counts in `/metrics`."""
+
+import json
+import urllib.request
+from datetime import datetime
+
+import pytest
+from support.gateway.gateway import Gateway
+from support.gateway.gateway_world import AUDIO, BOB, Log
+
+from p2psip.rtp.rtcp import ReceiverReport, ReportBlock, compound
+from rtmplite.errors import RemoteError
+from rtmplite.net.client.rtmp_client import RtmpClient
+from siprtmp.calls.quality import summary
+from siprtmp.edge.call_records import CallRecords
+from siprtmp.edge.loop_lag import LoopLag
+from siprtmp.edge.metrics import COUNTERS, CallTotals, page
+from siprtmp.operation.arguments import ConfigError
+
+SOUND = b"\x82" + b"s" * 160
+WALL = 1_000_000_000.0
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "calls.jsonl"
+
+
+@pytest.fixture
+def totals(world, file):
+    """Records and totals of the gateway's calls."""
+    totals, records = CallTotals(), CallRecords(file, world.gateway.log, lambda: WALL)
+
+    def on_end(call, reason, now):
+        totals.end(call, reason, now)
+        records.write(call, reason, now)
+
+    world.gateway.facilities.on_end = on_end
+    return totals
+
+
+def lines(file):
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def talk(world, desk):
+    """A call of ten seconds, of which the phone loses a tenth and sends three packets of four."""
+    tool = world.tool()
+    stream = tool.publish(BOB)
+    world.wait(1.0)
+    for sequence in (1, 2, 3, 5):
+        header = b"\x80\x00" + sequence.to_bytes(2, "big") + bytes(8)
+        world.gateway.leg.on_rtp(header + b"p" * 160, world.now)
+    for i in range(50):
+        tool.write(AUDIO, 20 * i, stream, SOUND)
+    world.wait(2.0)
+    ours = int.from_bytes(world.gateway.media.sent[0][1][8:12], "big")
+    block = ReportBlock(ours, 25, 5, 60, 160, 0, 0)
+    world.gateway.leg.on_rtcp(compound(ReceiverReport(9, (block,))), world.now)
+    world.wait(7.0)
+    return tool
+
+
+def test_the_line_of_a_call_that_was_up(world, desk, totals, file):
+    """Covers RFC 3550 §6.4.1: loss each way, jitter, and what both are worth."""
+    talk(world, desk)
+    live = summary(world.gateway.facilities.calls)
+    assert live["mos_lowest"] == live["mos_mean"] == pytest.approx(2.63, abs=0.05)
+    desk.calls[0].bye(world.now)
+    world.wait()
+    [line] = lines(file)
+    assert (line["reason"], line["direction"], line["callee"]) == ("BYE", "out", f"sip:{BOB}")
+    assert (line["codec"], line["trunk"]) == ("pcmu", None)
+    assert (line["sent"], line["received"]) == (50, 4)
+    assert (line["lost_from_phone"], line["lost_to_phone"]) == (20.0, 10.0)
+    assert line["jitter_to_phone_ms"] == 20.0
+    assert line["mos_from_phone"] == pytest.approx(2.63, abs=0.05)
+    assert line["mos_to_phone"] == pytest.approx(3.42, abs=0.05)
+    begin, end = (datetime.fromisoformat(line[name]).timestamp() for name in ("begin", "end"))
+    assert begin >= WALL and end - begin == pytest.approx(line["seconds"], abs=0.1)
+    assert line["seconds"] == pytest.approx(10, abs=0.2)
+    assert file.stat().st_mode & 0o007 == 0
+    assert totals.ended == {("out", "answered"): 1} and totals.mos.count == 1
+    assert summary(()) == {"mos_lowest": None, "mos_mean": None}
+    assert world.is_clean()
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason", "outcome"),
+    [(486, "486 Busy Here", "busy"), (503, "503 No", "5xx"), (404, "404 No", "4xx")],
+)
+def test_the_line_of_a_call_that_failed(world, desk, totals, file, answers, reason, outcome):
+    desk.answers = answers
+    world.tool().publish(BOB)
+    world.wait()
+    [line] = lines(file)
+    assert (line["reason"], line["seconds"], line["codec"]) == (reason, 0.0, None)
+    assert totals.ended == {("out", outcome): 1} and totals.mos.count == 0
+    assert world.is_clean()
+
+
+def test_a_call_that_its_caller_cancels(world, desk, alice, totals, file):
+    call = desk.ring("alice", world.now)
+    world.wait()
+    call.bye(world.now)
+    world.wait()
+    assert totals.ended == {("in", "cancelled"): 1}
+    assert lines(file)[0]["direction"] == "in"
+    assert world.is_clean()
+
+
+def test_a_file_that_was_moved_away_is_begun_again(world, desk, totals, file):
+    desk.answers = 486
+    for _ in range(2):
+        world.tool().publish(BOB)
+        world.wait()
+        assert len(lines(file)) == 1
+        file.rename(file.with_suffix(".old"))
+    assert world.is_clean()
+
+
+def test_a_file_that_cannot_be_written(world, desk, totals, file):
+    """At the start it is the operator's mistake; later it is said once, and calls go on."""
+    with pytest.raises(ConfigError, match="--call-records"):
+        CallRecords(file / "below", Log())
+    desk.answers = 486
+    file.unlink()
+    file.mkdir()
+    for _ in range(2):
+        world.tool().publish(BOB)
+        world.wait()
+    said = [what for what, _ in world.gateway.log.lines if what == "no-call-record"]
+    assert said == ["no-call-record"]
+    file.rmdir()
+    world.tool().publish(BOB)
+    world.wait()
+    assert len(lines(file)) == 1
+    assert world.is_clean()
+
+
+def test_the_metrics_page(world, desk, totals):
+    """In the text format of Prometheus: each metric has a type, and each value a number."""
+    talk(world, desk)
+    desk.calls[0].bye(world.now)
+    world.wait()
+    lag = LoopLag()
+    lag.seen.add(0.004)
+    status = {"version": "1.2", "calls": 1, "mos_lowest": 3.5, "mos_mean": None, "sip_repeated": 7}
+    text = page(status, totals, lag)
+    assert text.endswith("\n")
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+    assert values['siprtmp_info{version="1.2"}'] == values["siprtmp_calls"] == "1"
+    assert values["siprtmp_mos_lowest"] == "3.5" and "siprtmp_mos_mean" not in values
+    assert values["siprtmp_sip_repeated_total"] == "7" and "sip_repeated" in COUNTERS
+    assert values['siprtmp_calls_ended_total{direction="out",outcome="answered"}'] == "1"
+    assert values['siprtmp_call_seconds_bucket{le="10"}'] <= "1"
+    assert values['siprtmp_call_mos_bucket{le="+Inf"}'] == values["siprtmp_call_mos_count"] == "1"
+    assert values['siprtmp_loop_lag_seconds_bucket{le="0.005"}'] == "1"
+    assert values['siprtmp_loop_lag_seconds_bucket{le="0.002"}'] == "0"
+    typed = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
+    for name in values:
+        bare = name.partition("{")[0]
+        family = bare.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
+        assert bare in typed or family in typed
+        float(values[name])
+    assert world.is_clean()
+
+
+def test_a_gateway_serves_its_metrics_and_writes_its_records(tmp_path):
+    """The loop's lag is measured, and a call that failed is in both."""
+    records = tmp_path / "calls.jsonl"
+    with Gateway(tmp_path / "gateway", "--call-records", str(records)) as gateway:
+        peer = RtmpClient.connect(gateway.url("call"))
+        with pytest.raises(RemoteError):
+            peer.create_stream().publish("nobody@127.0.0.1")
+        url = f"http://{gateway.listeners['http']}/metrics"
+
+        def measured():
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                text = answer.read().decode()
+            ended = 'siprtmp_calls_ended_total{direction="out",outcome="4xx"} 1\n' in text
+            return ended and "siprtmp_loop_lag_seconds_count 0\n" not in text
+
+        gateway.wait_until(measured, what="the metrics")
+    assert lines(records)[0]["reason"] == "480 Not Registered"
