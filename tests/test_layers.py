@@ -47,7 +47,8 @@ codec   p2psip.sip
 machine p2psip.transaction           p2psip.sip
 machine p2psip.dialog                p2psip.sip p2psip.transaction
 machine p2psip.stack                 p2psip.sip p2psip.transaction p2psip.dialog
-machine p2psip.ua                    p2psip.sip p2psip.transaction p2psip.dialog p2psip.stack
+machine p2psip.ua                    p2psip.nat p2psip.sip p2psip.transaction p2psip.dialog
+                                     p2psip.stack
 machine p2psip.server                p2psip.sip p2psip.transaction p2psip.stack p2psip.ua
 edge    p2psip.net                   p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      p2psip.transaction p2psip.stack p2psip.ua p2psip.server

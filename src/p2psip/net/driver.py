@@ -8,7 +8,6 @@ carried out and one alarm is set to the earliest of their deadlines.
 """
 
 import logging
-import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
@@ -17,7 +16,6 @@ import gevent
 from gevent import get_hub
 
 from p2psip.errors import RemoteError
-from p2psip.nat.stun import BINDING, StunClass, StunMessage
 from p2psip.net.alarm import Alarm, TimedMachine
 from p2psip.net.clock import monotonic
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
@@ -26,6 +24,7 @@ from p2psip.net.udp import UdpListener, plain_socket
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.transaction.flow import HostPort
+from p2psip.ua.registrations import Registrations
 
 BIND_TRIES: Final = 32
 log: Final = logging.getLogger(__name__)
@@ -93,8 +92,11 @@ class SipDriver:
 
     `machines` are the stack and others with deadlines; callers may add and remove machines.
     `locate(uri)` gives the servers for a URI, best first, and may wait (RFC 3263 §4).  `tls` is
-    needed where a port is for TLS.
+    needed where a port is for TLS.  `on_pong(flow, data, now)` is given what may answer a
+    keep-alive, STUN or b"" for a CRLF, and tells whether it does.
     """
+
+    on_pong: Callable[[Flow, bytes, float], bool] = staticmethod(lambda flow, data, now: False)
 
     def __init__(
         self,
@@ -135,17 +137,22 @@ class SipDriver:
         for each in self._streams:
             each.keeps, each.is_dead = keeps, is_dead
 
-    def ping(self, flow: Flow) -> None:
-        """Send a keep-alive: CRLF CRLF by a connection, a STUN request by UDP.
+    def drive(self, registrations: Registrations) -> None:
+        """Drive registrations, with their keep-alives and what comes back: RFC 5626 §4.4."""
+        self.machines.append(registrations)
+        registrations.follow(self.stack)
+        registrations.ping, registrations.lose = self.ping, self.lose
+        self.on_pong = registrations.heard
 
-        RFC 5626 §4.4.1, §4.4.2.
-        """
-        if flow.transport == "UDP":
-            # RFC 5626 §4.4.2 [stun-by-datagrams]
-            request = StunMessage.write(StunClass.REQUEST, BINDING, os.urandom(12))
-            self.udp.send(request.data, flow)
-        else:  # RFC 5626 §4.4.1 [crlf-by-streams]
-            self._carry_out(Send(b"\r\n\r\n", flow))
+    def ping(self, flow: Flow, data: bytes) -> None:
+        """Send a keep-alive: RFC 5626 §4.4.  `on_pong` is given what comes back."""
+        self._carry_out(Send(data, flow))
+
+    def lose(self, flow: Flow) -> None:
+        """Close the connection of a flow that does not answer: RFC 5626 §4.4.1."""
+        listener = self._listener_of(flow)
+        if isinstance(listener, TcpListener):
+            listener.drop(flow)
 
     @property
     def connections(self) -> int:
@@ -214,19 +221,23 @@ class SipDriver:
             gevent.spawn(self._look_up, order)
             return
         data, flow = order.data, order.flow
-        listener = self._of_flow.get((flow.transport, flow.local))
-        if listener is None:
-            family = ":" in flow.remote[0]
-            listener = self._of_flow.get((flow.transport, family)) or self._of_flow.get(
-                (flow.transport, not family)
-            )
+        listener = self._listener_of(flow)
         if listener is None or not listener.send(data, flow):
             self.stack.flow_failed(flow, monotonic())
+
+    def _listener_of(self, flow: Flow) -> UdpListener | TcpListener | None:
+        found = self._of_flow.get((flow.transport, flow.local))
+        if found is None:
+            family = ":" in flow.remote[0]
+            found = self._of_flow.get((flow.transport, family))
+            found = found or self._of_flow.get((flow.transport, not family))
+        return found
 
     def _listen(self, transport: str, bound: socket.socket) -> None:
         listener: UdpListener | TcpListener
         if transport == "UDP":
             listener = UdpListener(bound, self._on_message)
+            listener.on_stun.append(lambda data, source: self._on_pong(Flow("UDP", source), data))
         else:
             listener = TcpListener(
                 bound,
@@ -237,6 +248,7 @@ class SipDriver:
                 transport=transport,
                 tls=self._tls,
             )
+            listener.on_pong = self._on_pong
         self._listening.append(listener)
         for name in (transport,) if transport != "WS" else ("WS", "WSS"):
             self._of_flow[name, listener.address] = listener
@@ -255,6 +267,9 @@ class SipDriver:
 
     def _on_malformed(self, data: bytes, flow: Flow, error: RemoteError) -> None:
         self._guarded(self.stack.refuse, data, flow, error)
+
+    def _on_pong(self, flow: Flow, data: bytes = b"") -> bool:
+        return self.run(self.on_pong, flow, data, monotonic())
 
     def _on_failure(self, flow: Flow) -> None:
         self._guarded(self.stack.flow_failed, flow)

@@ -16,7 +16,8 @@ from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.digest_client import Login
-from p2psip.ua.registration import Registration, Registrations, State
+from p2psip.ua.registration import Registration, State
+from p2psip.ua.registrations import Registrations
 
 
 class PhoneRegistration:
@@ -30,9 +31,8 @@ class PhoneRegistration:
     ) -> None:
         self._driver, self._aor, self._home = driver, aor, home
         self._own_route, self._own_login = route, login
-        self._all = Registrations(driver.ping)
-        self._all.follow(driver.stack)
-        driver.machines.append(self._all)
+        self._all = Registrations()
+        driver.drive(self._all)
         self._current: Registration | None = None
         self._granted: AsyncResult[int] = AsyncResult()
 

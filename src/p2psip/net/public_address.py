@@ -103,13 +103,13 @@ class PublicAddress:
         self._probes: list[StunProbe] = []
         self._address: HostPort | None = None
         self._is_symmetric = False
-        listener.on_stun = self._receive
+        listener.on_stun.append(self._receive)
         self._finding = gevent.spawn(self._find, list(servers))
 
     def close(self) -> None:
         """Ask no more."""
         self._finding.kill(block=False)
-        self._listener.on_stun = None
+        self._listener.on_stun.remove(self._receive)
         for probe in self._probes:
             probe.close()
 

@@ -78,6 +78,7 @@ class TcpListener:
         self.on_malformed = on_malformed
         self.keeps: Callable[[Flow], bool] = lambda flow: False  # whether a binding needs it
         self.is_dead: Callable[[Flow, float], bool] = lambda flow, silence: False
+        self.on_pong: Callable[[Flow], bool] = lambda flow: False  # whether it was waited for
         self._max_connections = most = within(max_connections)
         self._max_of_host = max(1, most // SHARE)
         self._max_silent = max(1, self._max_of_host // SILENT_SHARE)
@@ -112,6 +113,11 @@ class TcpListener:
         if connection is not None:
             connection.send(data)
         return connection is not None
+
+    def drop(self, flow: Flow) -> None:
+        """Give the connection of a flow up, if it is there: RFC 5626 §4.4.1."""
+        if (connection := self.connections.get((flow.remote, flow.domain))) is not None:
+            connection.fail()
 
     def close(self) -> None:
         """Stop listening and drop every connection.  Own design."""
@@ -352,7 +358,8 @@ class TcpConnection:
             if self._closed:
                 return
             if isinstance(item, KeepAlive):
-                if item is KeepAlive.PING:
+                # a second answer in a row looks like one half of a question
+                if not self._owner.on_pong(self.flow) and item is KeepAlive.PING:
                     self.send(b"\r\n")  # RFC 5626 §5.4 [one-crlf-for-two]
             elif isinstance(item, Malformed):
                 self._owner.on_malformed(item.data, self.flow, item.error)

@@ -30,13 +30,12 @@ plain_socket: Final[type[socket.socket]] = get_original("socket", "socket")
 class UdpListener:
     """One bound socket; `on_message(data, flow)` is called in the hub and must not wait.
 
-    RFC 3261 §18.2.1.  `on_stun(data, source)` is given STUN that is no request to us.
+    RFC 3261 §18.2.1.  Each of `on_stun`, (data, source), is given STUN that is no request to us.
     """
-
-    on_stun: Callable[[bytes, HostPort], object] | None = None
 
     def __init__(self, bound: socket.socket, on_message: Callable[[bytes, Flow], None]) -> None:
         self._socket, self._on_message = bound, on_message
+        self.on_stun: list[Callable[[bytes, HostPort], object]] = []
         self.address: HostPort = bound.getsockname()[:2]
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
         self._watcher = get_hub().loop.io(bound.fileno(), READ)
@@ -80,5 +79,6 @@ class UdpListener:
         said = stun_server.answer(data, flow.remote)
         if said is not None:
             self.send(said, flow)
-        elif self.on_stun is not None:
-            self.on_stun(data, flow.remote)
+            return
+        for each in self.on_stun:
+            each(data, flow.remote)

@@ -21,7 +21,6 @@ from p2psip.sip.uri import Uri, equivalent
 from p2psip.sip.views import seconds
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import LOCAL, Flow, HostPort
-from p2psip.transaction.table import Agenda
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login, hop_of
 from p2psip.ua.keep_alive import KeepAlives, retry_delay
@@ -69,7 +68,9 @@ class Registration:
     are the servers to pass on the way (§8.1.2), and the password is then for the first of them.
     With `persistent` the first REGISTER is repeated, too, until it is accepted.
     `instance` is the URN of the device, a new UUID if empty (RFC 5626 §4.1).
-    `on_deadline(self, at)` is told whenever `deadline` changes, `ping(flow)` sends a keep-alive.
+    `on_deadline(self, at)` is told whenever `deadline` changes.  `ping(flow, data)` sends a
+    keep-alive, `lose(flow)` closes a connection that does not answer it; without a `ping` none is
+    sent.
     `service_route` is what the registrar wants later requests to pass: RFC 3608 §6.1.
     """
 
@@ -90,7 +91,8 @@ class Registration:
     ) -> None:
         self.state, self._persistent = State.TRYING, persistent
         self.service_route: tuple[Address, ...] = ()
-        self.ping: Callable[[Flow], None] = lambda flow: None
+        self.ping: Callable[[Flow, bytes], None] | None = None
+        self.lose: Callable[[Flow], None] = lambda flow: None
         self.deadline: float | None = None
         self.on_deadline: Callable[[Registration, float | None], None] | None = None
         self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
@@ -173,11 +175,14 @@ class Registration:
 
     def tick(self, now: float) -> None:
         """Send the refresh, or the repetition, that is due: §10.2.4."""
-        keep_alive = self._keep_alive
-        if keep_alive.flow is not None and keep_alive.at is not None and keep_alive.at <= now:
-            self.ping(keep_alive.flow)
-            keep_alive.sent(now)
+        kept = self._keep_alive
+        if kept.flow is not None and kept.at is not None and kept.at <= now:
+            data = kept.tick(now)
             self._wake_at(self._act_at)
+            if kept.has_failed:
+                self._give_up_flow(kept.flow, now)
+            elif data is not None and self.ping is not None:
+                self.ping(kept.flow, data)
         if self._act_at is not None and self._act_at <= now:
             self._wake_at(None)
             self._register(self._expires, now)
@@ -188,6 +193,29 @@ class Registration:
         if kept is not None and kept.peer == flow.peer and not self.pending:
             self._keep_alive.stop()
             self._wake_at(now)
+
+    def heard(self, flow: Flow, data: bytes, now: float) -> bool:
+        """Take the answer to a keep-alive, b"" for a CRLF; False if none was waited for.
+
+        RFC 5626 §4.4.
+        """
+        kept = self._keep_alive
+        if kept.flow is None or kept.flow.peer != flow.peer or not kept.hear(data):
+            return False
+        self._wake_at(self._act_at)
+        if kept.has_failed:
+            self._give_up_flow(kept.flow, now)
+        return True
+
+    def _give_up_flow(self, flow: Flow, now: float) -> None:
+        """Form a flow again: at once if it was good, else after a delay (RFC 5626 §4.5)."""
+        was_good = self._keep_alive.is_answered
+        self._keep_alive.stop()
+        if not self.pending:
+            self._failures += not was_good
+            at = now if was_good else now + retry_delay(self._failures, self._random)
+            self._wake_at(at if self._act_at is None else min(at, self._act_at))
+        self.lose(flow)
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take the registrar's answer: §10.2.4, §10.2.7, §10.2.8."""
@@ -229,9 +257,10 @@ class Registration:
         """Begin keep-alives if the registrar has outbound, and wants them: RFC 5626 §4.2.1."""
         required = (each.lower() for each in response.headers.all("Require"))
         flow = self._exchange.sent_to if self._exchange is not None else None
-        # RFC 5626 §4.4.1 [stream-interval]: CRLF goes by streams, STUN by datagrams
         self._is_outbound = "outbound" in required
-        if self._is_outbound and flow is not None and flow.transport != LOCAL:
+        # RFC 5626 §8 [stun-where-it-is-known]
+        is_wanted = self._is_outbound and self.ping is not None
+        if is_wanted and flow is not None and flow.transport != LOCAL:
             timer = seconds(response.headers.get("Flow-Timer", "0"))
             self._keep_alive.begin(flow, timer, now)
         else:
@@ -341,55 +370,3 @@ def _service_route(response: Response) -> tuple[Address, ...]:
     except RemoteError:
         return ()
     return route if all(each.uri.scheme in ("sip", "sips") for each in route) else ()
-
-
-class Registrations:
-    """Many registrations as one machine with one deadline.  Own design: no scan per event.
-
-    `ping(flow)` sends a keep-alive, see `Registration`.
-    """
-
-    def __init__(self, ping: Callable[[Flow], None] = lambda flow: None) -> None:
-        self._ping = ping
-        self._members: set[Registration] = set()
-        self._agenda = Agenda[Registration]()
-
-    def __len__(self) -> int:
-        """The number of registrations."""
-        return len(self._members)
-
-    def add(self, registration: Registration) -> None:
-        """Drive one more registration, which reports its deadlines."""
-        self._members.add(registration)
-        self._agenda.set(registration, registration.deadline)
-        registration.on_deadline, registration.ping = self._agenda.set, self._ping
-
-    def follow(self, stack: Stack) -> None:
-        """Hear of the connections that a stack has lost: RFC 5626 §4.5."""
-        before = stack.on_lost
-
-        def on_lost(flow: Flow, now: float) -> None:
-            before(flow, now)
-            for registration in list(self._members):
-                registration.on_flow_lost(flow, now)
-
-        stack.on_lost = on_lost
-
-    def discard(self, registration: Registration) -> None:
-        """Drop a registration; it must be closed, and so has no deadline."""
-        self._members.discard(registration)
-
-    def move(self, host: str, port: int, now: float) -> None:
-        """Have all of them register this address of ours: §10.2."""
-        for registration in list(self._members):
-            registration.move(host, port, now)
-
-    @property
-    def deadline(self) -> float | None:
-        """When to call `tick`."""
-        return self._agenda.deadline
-
-    def tick(self, now: float) -> None:
-        """Tick each that is due: §10.2.4."""
-        for registration in self._agenda.due(now):
-            registration.tick(now)

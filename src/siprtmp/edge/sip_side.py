@@ -27,7 +27,8 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import Flow
 from p2psip.ua.digest_client import Login
-from p2psip.ua.registration import Registration, Registrations
+from p2psip.ua.registration import Registration
+from p2psip.ua.registrations import Registrations
 from p2psip.ua.ua import UserAgent
 from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
@@ -93,8 +94,6 @@ class SipSide:
         )
         self.registrar = self._make_registrar(verifier)
         self.proxy = Proxy(stack)
-        self._registrations = Registrations(lambda flow: self.driver.ping(flow))
-        self._registrations.follow(stack)
         self.tolls = call_limits.tolls(settings, self._domains)
         self.media = MediaSide(settings, ports.address[0], network, self._phone_hosts, log)
         self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
@@ -107,13 +106,15 @@ class SipSide:
             verifier.whence = self._whence
         stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
         self._locations = locations = _locations(settings, ports.transports)
+        self._registrations = Registrations()
         self.trunks = TrunkSide(
             stack, self._registrations, self._domains, self._is_here, settings, log
         )
         self.facilities.trunks = self.trunks.trunks
         self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
-        self.driver.machines += [self.agent, self.proxy, self._registrations]
+        self.driver.machines += [self.agent, self.proxy]
+        self.driver.drive(self._registrations)
         self.driver.run(self.registrar.restore, monotonic())
         self.driver.run(self.trunks.start, monotonic())
         if self._location is not None:

@@ -13,7 +13,8 @@ from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Stack
 from p2psip.ua.digest_client import Login
-from p2psip.ua.registration import Registration, Registrations, State
+from p2psip.ua.registration import Registration, State
+from p2psip.ua.registrations import Registrations
 from siprtmp.calls.sip_app import LINE_PARAM
 from siprtmp.calls.trunks import Trunk, Trunks
 from siprtmp.operation.config import Settings

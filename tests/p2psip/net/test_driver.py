@@ -10,15 +10,16 @@ import pytest
 from gevent.event import Event
 from support.sockets import LOOPBACK, Echo, TcpClient, UdpClient, options_request, until
 
+from p2psip.nat import stun_server
 from p2psip.nat.stun import BINDING, StunClass, StunMessage
 from p2psip.net import driver as module
 from p2psip.net.clock import monotonic, wallclock
-from p2psip.net.driver import SipPorts
+from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.locate import Locator, Srv
-from p2psip.stack.stack import Flow
+from p2psip.stack.stack import Flow, Stack
 
 
 @pytest.fixture
@@ -328,21 +329,47 @@ def test_what_waits_in_the_socket_is_read_before_the_timers_are_seen_to(make):
     sender.close()
 
 
-def test_a_keep_alive_is_stun_by_udp_and_line_ends_by_tcp(make):
-    """Covers RFC 5626 §4.4.1 [crlf-by-streams], §4.4.2 [stun-by-datagrams]."""
-    echo = make()
-    with gevent.socket.socket(plain.AF_INET, plain.SOCK_DGRAM) as udp:
+@pytest.mark.parametrize("host", [LOOPBACK, "::1"])
+def test_a_keep_alive_by_udp_leaves_by_the_family_of_its_flow(host):
+    """Covers RFC 5626 §4.4.2: and its answer comes back, with the flow."""
+    request, heard = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12)).data, []
+    driver = SipDriver(Stack(random=os.urandom), SipPorts(LOOPBACK, 0, also=[("::1", 0)]))
+    driver.on_pong = lambda flow, data, now: not heard.append((flow, data))
+    family = plain.AF_INET6 if ":" in host else plain.AF_INET
+    with gevent.socket.socket(family, plain.SOCK_DGRAM) as udp:
         udp.settimeout(20)
-        udp.bind((LOOPBACK, 0))
-        echo.driver.ping(Flow("UDP", udp.getsockname()))
-        asked = StunMessage.parse(udp.recv(100))
-        assert (asked.kind, asked.method) == (StunClass.REQUEST, BINDING)
+        udp.bind((host, 0))
+        flow = Flow("UDP", udp.getsockname()[:2])
+        driver.ping(flow, request)
+        data, source = udp.recvfrom(100)
+        assert (data, source[0]) == (request, host)
+        said = stun_server.answer(data, source[:2])
+        udp.sendto(said, source)
+        assert until(lambda: heard) and heard == [(flow, said)]
+    driver.close()
+
+
+def test_a_keep_alive_by_tcp_has_its_answer_and_may_end_the_connection(make):
+    """Covers RFC 5626 §4.4.1: and §5.4 [one-crlf-for-two] for questions of the peer."""
+    echo, heard = make(), []
+    # of two answers in a row the second one looks like one half of a question
+    echo.driver.on_pong = lambda flow, data, now: not heard.append(data) and len(heard) <= 2
     with gevent.socket.socket() as tcp:  # `create_server` would block the loop
         tcp.settimeout(20)
         tcp.bind((LOOPBACK, 0))
         tcp.listen()
-        echo.driver.ping(Flow("TCP", tcp.getsockname()))
+        flow = Flow("TCP", tcp.getsockname())
+        echo.driver.ping(flow, b"\r\n\r\n")
         accepted, _ = tcp.accept()
         with accepted:
             accepted.settimeout(20)
             assert accepted.recv(100) == b"\r\n\r\n"
+            for count in (1, 2):
+                accepted.send(b"\r\n")
+                assert until(lambda count=count: len(heard) == count)
+            accepted.send(b"\r\n\r\n")
+            assert accepted.recv(100) == b"\r\n" and heard == [b""] * 4
+            echo.driver.lose(flow)
+            assert accepted.recv(100) == b"" and not echo.driver.connections
+            echo.driver.lose(flow)  # changes nothing
+            echo.driver.lose(Flow("UDP", flow.remote))

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rtmfp.link import Link
 from support.sip.elements import PORT
-from support.sip.homes import BOB, HOME, Home, Member
+from support.sip.homes import BOB, CAROL, HOME, Home, Member, pong
 
+from p2psip.nat.stun import (
+    BINDING,
+    StunClass,
+    StunMessage,
+    StunType,
+    is_stun,
+    write_error,
+)
 from p2psip.sip.build import response_to
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import Flow
@@ -38,12 +46,23 @@ class Script(Home):
         return [request.expires for _, request in self.requests]
 
 
-def world(*answers, transport="UDP", **options):
+def world(*answers, transport="UDP", answered=lambda data: pong(data, BOB), **options):
+    """A phone that registers; `answered` gives what comes back for a keep-alive, None for nothing.
+
+    The keep-alives are listed as (time, flow, octets), and the connections that were given up.
+    """
     link = Link()
     home = Script(link, *answers)
     bob = Member(link, BOB, "bob", transport=transport)
     pings = []
-    bob.registrations._ping = lambda flow: pings.append((link.now, flow))
+
+    def ping(flow, data):
+        pings.append((link.now, flow, data))
+        if (said := answered(data)) is not None:
+            assert bob.registrations.heard(flow, said, link.now)
+
+    bob.lost = []
+    bob.registrations.ping, bob.registrations.lose = ping, bob.lost.append
     bob.registrations.follow(bob.stack)
     registration = bob.register(link.now, **options)
     return link, home, bob, registration, pings
@@ -109,17 +128,106 @@ def test_keep_alives_come_in_time_and_never_in_step(transport, headers, least, m
     """
     link, _, bob, registration, pings = world((200, headers), transport=transport)
     link.run(until=1000.0)
-    times = [0.0, *(at for at, _ in pings)]
+    times = [0.0, *(at for at, *_ in pings)]
     gaps = [after - before for before, after in pairwise(times)]
     assert all(least <= gap <= most + 1 for gap in gaps) and len(gaps) >= 1000 // (most + 1)
     assert len({round(gap, 6) for gap in gaps}) > len(gaps) // 2
-    assert {(flow.transport, flow.remote) for _, flow in pings} == {(transport, (HOME, PORT))}
+    assert {(flow.transport, flow.remote) for _, flow, _ in pings} == {(transport, (HOME, PORT))}
     registration.close(link.now)
     link.run()
     assert bob.registrations.deadline is None
 
 
+@pytest.mark.parametrize("transport", ["UDP", "TCP"])
+def test_a_keep_alive_fits_the_transport(transport):
+    """Covers RFC 5626 §4.4.1 [crlf-by-streams], §4.4.2 [stun-by-datagrams]."""
+    link, home, _, _, pings = world((200, [OUTBOUND]), transport=transport)
+    link.run(until=1000.0)
+    assert {is_stun(data) for *_, data in pings} == {transport == "UDP"}
+    if transport == "UDP":
+        assert len({StunMessage.parse(data).transaction_id for *_, data in pings}) == len(pings)
+    else:
+        assert {data for *_, data in pings} == {b"\r\n\r\n"}
+    assert len(home.requests) == 1  # each was answered
+
+
+def test_a_connection_that_does_not_answer_is_formed_again():
+    """Covers RFC 5626 §4.4.1 [no-pong-is-a-failure] and §4.5 [waits-for-the-delay]."""
+    silent = [False, True, False, False, True]  # and so on
+    answered = iter([b"", None, b"", b"", None])
+    answers = [(200, [OUTBOUND])] * 9
+    link, home, bob, _, pings = world(
+        *answers, transport="TCP", answered=lambda data: next(answered)
+    )
+    while len(pings) < len(silent):
+        link.run(until=link.now + 1.0)
+    link.run(until=link.now + 11.0)
+    lost = [at for (at, *_), was in zip(pings, silent, strict=True) if was]
+    assert [at - 10.0 for at, _ in home.requests[1:]] == pytest.approx(lost, abs=0.1)
+    assert {flow.remote for flow in bob.lost} == {(HOME, PORT)} and len(bob.lost) == 2
+    assert bob.heard == [3600]
+
+
+@pytest.mark.parametrize("transport", ["UDP", "TCP"])
+def test_a_flow_that_never_answers_is_formed_again_after_a_delay(transport):
+    """Covers RFC 5626 §4.5 [waits-for-the-delay]: a registrar without STUN is not hammered."""
+    answers = [(200, [OUTBOUND])] * 9
+    link, home, _, _, pings = world(*answers, transport=transport, answered=lambda data: None)
+    while len(home.requests) < 2:
+        link.run(until=link.now + 1.0)
+    again, first = home.requests[1][0], pings[0][0]
+    patience = 10.0 if transport == "TCP" else 39.5
+    assert patience + 30.0 <= again - first <= patience + 61.0
+    assert len({data for *_, data in pings}) == 1  # repeated, by UDP alone
+    assert len(pings) == 1 if transport == "TCP" else len(pings) >= 7
+
+
+def test_a_datagram_may_be_lost():
+    """Covers RFC 8489 §6.2.1: the request is repeated."""
+    seen = []
+
+    def answered(data):
+        seen.append(data)
+        return pong(data, BOB) if seen.count(data) == 3 else None
+
+    link, home, _, _, pings = world((200, [OUTBOUND]), answered=answered)
+    link.run(until=600.0)
+    assert len(home.requests) == 1 and len(pings) == 3 * len(set(seen)) > 30
+
+
+@pytest.mark.parametrize("last", [lambda data: pong(data, CAROL), lambda data: refusal(data)])
+def test_another_address_is_registered_anew(last):
+    """Covers RFC 5626 §4.4.2 [new-address-is-a-failure], and an error of the server too."""
+    told, answers = iter([False, False, True]), [(200, [OUTBOUND])] * 2
+
+    def answered(data):
+        return last(data) if next(told, False) else pong(data, BOB)
+
+    link, home, _, _, pings = world(*answers, answered=answered)
+    link.run(until=120.0)
+    assert [at for at, _ in home.requests[1:]] == pytest.approx([pings[2][0]], abs=0.1)
+
+
+def refusal(data):
+    identifier = StunMessage.parse(data).transaction_id
+    code = ((StunType.ERROR_CODE, write_error(500, "")),)
+    return StunMessage.write(StunClass.ERROR, BINDING, identifier, code).data
+
+
+@given(st.binary() | st.binary(max_size=40).map(lambda tail: bytes([1, 1]) + tail))
+def test_what_is_no_answer_is_not_taken_for_one(data):
+    """Own design: only what was asked for counts, and nothing raises."""
+    keep_alive = KeepAlives(bytes)
+    assert not keep_alive.hear(data) and not keep_alive.hear(b"")
+    keep_alive.begin(Flow("UDP", (HOME, PORT)), 0, 0.0)
+    request = keep_alive.tick(30.0)
+    assert not keep_alive.hear(data) and not keep_alive.hear(b"")
+    assert keep_alive.hear(pong(request, BOB)) and not keep_alive.has_failed
+    assert not keep_alive.hear(pong(request, BOB))
+
+
 def test_no_keep_alive_where_nobody_wants_one():
+    """Covers RFC 5626 §8 [stun-where-it-is-known]."""
     link, _, bob, _, pings = world((200, [("Flow-Timer", 30)]))
     link.run(until=1000.0)
     assert pings == [] and bob.heard == [3600]
@@ -199,14 +307,16 @@ def test_our_own_registrar_grants_it(transport):
     link = Link()
     home, bob = Home(link), Member(link, BOB, "bob", transport=transport)
     pings = []
-    bob.registrations._ping = pings.append
+    bob.registrations.ping = lambda flow, data: pings.append(
+        bob.registrations.heard(flow, pong(data, BOB), link.now)
+    )
     bob.registrations.follow(bob.stack)
     bob.register(link.now)
     link.run(until=100.0)
     [binding] = home.registrar.registered(Uri.parse("sip:bob@home"), link.now)
     assert binding.reg_id == 1
     link.run(until=400.0)
-    assert pings
+    assert pings and all(pings)
     flow = Flow("TCP", (BOB, PORT), (HOME, PORT))
     home.stack.flow_failed(flow, link.now)
     assert home.registrar.count(link.now) == (transport == "UDP")

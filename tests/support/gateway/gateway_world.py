@@ -16,7 +16,8 @@ from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.ua.extensions import Extensions
-from p2psip.ua.registration import Registration, Registrations
+from p2psip.ua.registration import Registration
+from p2psip.ua.registrations import Registrations
 from p2psip.ua.request_validation import CALL_METHODS
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import Reply

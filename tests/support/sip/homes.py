@@ -2,6 +2,8 @@
 
 from support.sip.elements import PORT, Element, Phone, random_source
 
+from p2psip.nat import stun_server
+from p2psip.nat.stun import is_stun
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import SipElement
@@ -15,7 +17,8 @@ from p2psip.sip.message import Request, Response, parse_message
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Stack
 from p2psip.ua.digest_client import Login
-from p2psip.ua.registration import Registration, Registrations
+from p2psip.ua.registration import Registration
+from p2psip.ua.registrations import Registrations
 from p2psip.ua.ua import UserAgent
 
 HOME = "10.0.0.1"
@@ -209,8 +212,12 @@ class Member(Phone):
         self.login = Login(user, password, self.home)
         self.contact = self.stack.contact(user, transport)
         self.registrations = Registrations()
+        self.registrations.ping = self._ping
         self.machines.append(self.registrations)
         self.heard = []  # of the registration
+
+    def _ping(self, flow, data):
+        self.registrations.heard(flow, pong(data, self.address), self.now)
 
     def register(self, now, **options):
         """Register at home, and stay so."""
@@ -242,6 +249,11 @@ class Member(Phone):
 
     def on_failed(self, registration, status, reason, now):
         self.heard.append(-status)
+
+
+def pong(data, host):
+    """The answer to the keep-alive of a phone at `host`."""
+    return stun_server.answer(data, (host, PORT)) if is_stun(data) else b""
 
 
 def finals(sent):
