@@ -69,7 +69,8 @@ class Agent(OutsideRequests):
     where `user` is known and registers; without one the agent is reached at its own address only.
     `registrar`, "host", "host:port" or a SIP URI, is the server that registrations and calls are
     sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
-    server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
+    server alone, never to callees.  `codecs` are names as `audio_codec` reads them, and `ptime`
+    the ms of sound that a packet to us had better have (RFC 8866 §6.4).  A call rings
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
     offered, and nothing else.  RTP and RTCP share a port where the peer offers that (RFC 5761
     §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, at
@@ -95,6 +96,7 @@ class Agent(OutsideRequests):
     """
 
     voip_metrics = False
+    trusted: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -117,20 +119,20 @@ class Agent(OutsideRequests):
         stun: Sequence[HostPort] = (),
         turn: tuple[str, str] | None = None,
         also: HostPort | None = None,
+        ptime: int | None = None,
     ) -> None:
         super().__init__()
         self.on_call: Callable[[Call], object] = _unavailable
         self.on_message: Callable[[InstantMessage], object] = _unwanted
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
         self.calls: list[Call] = []
-        self.trusted: frozenset[str] = frozenset()
         self._closing = Event()
         sound = [audio_codec(name) for name in codecs]
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
         ports = _ports([listen] if also is None else [listen, also], tls, tls_port)
         self.address: HostPort = ports.address
-        self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux)
+        self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux, ptime=ptime)
         beside, self._has_both = None if also is None else also[0], also is not None
         self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports), beside)
         inside = self._place.own_address

@@ -128,6 +128,11 @@ class Call:
         return self._audio.codec
 
     @property
+    def ptime(self) -> int:
+        """How many ms of sound the other side wants in a packet: RFC 8866 §6.4."""
+        return self._audio.ptime
+
+    @property
     def statistics(self) -> Statistics | None:
         """The figures of the sound so far: RFC 3550 §6.4.4.  None before both have agreed."""
         return self._audio.statistics
