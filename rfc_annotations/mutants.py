@@ -7,20 +7,16 @@ A mutant that no test minds is a survivor, unless mutants.toml accepts it with a
 
 import hashlib
 import importlib.util
-import multiprocessing
-import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +25,7 @@ from rfc_annotations.claims import Claims, collect
 from rfc_annotations.evidence import PARAMETERS, Evidence, speaks_for
 from rfc_annotations.grammar import DEPARTS, NOT_DONE
 from rfc_annotations.mutate import Mutant, Mutator
+from rfc_annotations.processes import Nursery, Outcome, outcome
 from rfc_annotations.project import SKIPPED, Project
 from rfc_annotations.scan import Cited
 
@@ -36,17 +33,8 @@ BESIDE: Final = "shared"  # a folder beside the repository that tests may read
 PATIENCE: Final = 10  # times as long as without a mutant, after which tests are stopped
 LEAST_PATIENCE: Final = 5.0  # s
 MORE_PATIENCE: Final = 30.0  # s longer than without a mutant, at most
-MEMORY: Final = 4 << 30  # bytes that a mutant may fill
 ATTEMPTS: Final = 2  # of tests without a mutant: one with real programs may fail by bad luck
 Tests = frozenset[str]
-
-
-class Outcome(Enum):
-    """What tests say of a mutant."""
-
-    KILLED = "a test failed"
-    SURVIVED = "all tests passed"
-    TOO_SLOW = "stopped: they hang, or the machine is busy"
 
 
 class Unusable(Exception):  # noqa: N818
@@ -116,14 +104,12 @@ class Trial:
 
 
 def plan(project: Project, evidence: Evidence, only: Sequence[str]) -> dict[Mutant, Tests]:
-    """Choose the mutants to try and their tests: first one of each claim, then a second one."""
+    """Choose the mutants to try and their tests: first one of each claim, then the others."""
     planner = _Planner(project, evidence)
     of_claims = [planner.of(claim) for claim in _claimed(project, only)]
     planned: dict[Mutant, Tests] = {}
-    for found in chain.from_iterable(zip_longest(*of_claims)):
-        if found:
-            mutant, tests = found
-            planned[mutant] = planned.get(mutant, Tests()) | tests
+    for mutant, tests in chain(*(found[:1] for found in of_claims), *of_claims):
+        planned[mutant] = planned.get(mutant, Tests()) | tests
     return planned
 
 
@@ -211,14 +197,14 @@ def run(
         importlib.import_module(module)  # once, for all the processes to come
     with _copy(project.root) as top:
         sys.pycache_prefix = str(top.parent / "pycache")  # nothing goes to the work tree
-        bench = _Bench(top, planned)
-        for done, (mutant, tests) in enumerate(planned.items()):
-            if time.monotonic() > end:
-                trial.left = len(planned) - done
-                return
-            trial.note(mutant, bench.judge(mutant, tests))
-            if mutant in trial.survivors[-1:]:
-                yield mutant
+        with closing(_Bench(top, planned)) as bench:
+            for done, (mutant, tests) in enumerate(planned.items()):
+                if time.monotonic() > end:
+                    trial.left = len(planned) - done
+                    return
+                trial.note(mutant, bench.judge(mutant, tests))
+                if mutant in trial.survivors[-1:]:
+                    yield mutant
 
 
 class _Bench:
@@ -229,6 +215,7 @@ class _Bench:
         self._patience: dict[str, float] = {}
         self._imported: set[str] = set()  # files of the copy that tests are known to import
         self._tests: dict[str, Tests] = {}
+        self._nursery: Nursery | None = None
         for mutant, names in planned.items():
             self._tests[mutant.file] = self._tests.get(mutant.file, Tests()) | names
 
@@ -238,23 +225,37 @@ class _Bench:
         if file not in self._patience:
             self._calibrate(file)
         text = mutant.apply((self._top / file).read_text())
+        if self._nursery_of(file).kills(text, tests):
+            self._imported.add(file)
+            return Outcome.KILLED
         with _changed(self._top / file, text):
-            outcome = _outcome(self._top, tests, self._patience[file])
-        if outcome is Outcome.SURVIVED and file not in self._imported:
+            result = outcome(self._top, tests, self._patience[file])
+        if result is Outcome.SURVIVED and file not in self._imported:
             with _changed(self._top / file, "raise RuntimeError\n"):
-                without = _outcome(self._top, self._tests[file], self._patience[file])
+                without = outcome(self._top, self._tests[file], self._patience[file])
                 if without is Outcome.SURVIVED:
                     raise Unusable(f"the tests of {file} run another copy of it")
         self._imported.add(file)
-        return outcome
+        return result
+
+    def close(self) -> None:
+        """End the process that is kept for the next mutant of the same file."""
+        if self._nursery:
+            self._nursery.close()
+
+    def _nursery_of(self, file: str) -> Nursery:
+        if not self._nursery or self._nursery.file != file:
+            self.close()
+            self._nursery = Nursery(self._top, file, self._tests[file], self._patience[file])
+        return self._nursery
 
     def _calibrate(self, file: str) -> None:
         for _ in range(ATTEMPTS):
             began = time.monotonic()
-            outcome = _outcome(self._top, self._tests[file], 600.0, write_bytecode=True)
+            result = outcome(self._top, self._tests[file], 600.0, write_bytecode=True)
             usual = time.monotonic() - began
             self._patience[file] = max(LEAST_PATIENCE, min(PATIENCE * usual, usual + MORE_PATIENCE))
-            if outcome is Outcome.SURVIVED:
+            if result is Outcome.SURVIVED:
                 return
         raise Unusable(f"the tests of {file} fail without any mutant")
 
@@ -283,54 +284,3 @@ def _changed(path: Path, text: str) -> Iterator[None]:
         yield
     finally:
         path.write_text(before)
-
-
-def _outcome(
-    top: Path, tests: Iterable[str], patience: float, write_bytecode: bool = False
-) -> Outcome:
-    """Run tests in a process of their own, and stop it after `patience` seconds."""
-    context = multiprocessing.get_context("fork")  # with pytest and Hypothesis loaded already
-    ordered = sorted(tests, key=lambda test: ("::Test" in test, test))  # state machines last
-    arguments = (top, ordered, write_bytecode)
-    process = context.Process(target=_child, args=arguments)
-    process.start()
-    assert process.pid
-    process.join(patience)
-    is_late = process.is_alive()
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # it, or what its tests started
-    process.join()
-    if is_late:
-        return Outcome.TOO_SLOW
-    return Outcome.KILLED if process.exitcode else Outcome.SURVIVED
-
-
-def _child(top: Path, tests: list[str], write_bytecode: bool) -> None:
-    import resource
-
-    import pytest
-
-    os.setsid()
-    os.chdir(top)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(nowhere, stream)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    sys.dont_write_bytecode = not write_bytecode
-    os.environ["PYTHONPATH"] = str(top / "src")
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # in the processes that tests start
-    options = ["-x", "-q", "-p", "no:cacheprovider", "--no-header"]
-    os._exit(int(pytest.main([*options, *tests], plugins=[_Quick()])))
-
-
-class _Quick:
-    """Draws the same examples each time; replays no failure of another mutant, shrinks none."""
-
-    def pytest_configure(self) -> None:
-        from hypothesis import Phase, settings
-
-        phases = (Phase.explicit, Phase.generate)
-        settings.register_profile(
-            "mutants", settings.default, phases=phases, derandomize=True, database=None
-        )
-        settings.load_profile("mutants")

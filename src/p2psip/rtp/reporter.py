@@ -231,8 +231,9 @@ class Reporter:
         if not is_full and not self._asked:
             self._timer.suppressed(now)  # RFC 4585 §3.5.3 [suppressed-before-its-time]
             return []
+        extended = self._extended() if is_full else ()
         # RFC 4585 §3.5.3 [requests-leave-at-tn]
-        report = self._compound(now, *(self._extended() if is_full else ()), *self._requests())
+        report = self._compound(now, *extended, *self._requests())
         self._timer.sent(len(report) + UDP_IP_OCTETS, now)
         self._reported = True
         if is_full:

@@ -185,10 +185,12 @@ def _sections(text: str) -> list[_Section]:
         if count >= MAX_LINES:
             raise RemoteError("Too many lines in SDP")
         if line.startswith("m="):
+            if len(sections) > MAX_MEDIA:
+                raise RemoteError("Too many media in SDP")
             sections.append({})
         letter, letters = line[0], _SESSION_LETTERS if len(sections) == 1 else _MEDIA_LETTERS
         # §5 [unknown-letter-refuses]
-        if line[1:2] != "=" or letter not in letters or len(sections) > MAX_MEDIA + 1:
+        if line[1:2] != "=" or letter not in letters:
             raise RemoteError("Bad line in SDP")
         if letter in "rz":  # these belong to the t= line before them: §5.9
             sections[-1].setdefault("t", []).append(line)

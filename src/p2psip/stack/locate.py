@@ -194,9 +194,9 @@ def _named(uri: Uri) -> str | None:
 
 
 def _default(usable: Sequence[str]) -> str:
-    """Choose UDP for SIP and TLS over TCP for SIPS, if we have them: §4.1."""
+    """Choose UDP for SIP, if we have it; SIPS leaves no choice: §4.1."""
     # §4.1 [number-by-udp] [port-by-udp] [udp-without-srv]
-    return next((each for each in ("UDP", "TLS") if each in usable), usable[0])
+    return "UDP" if "UDP" in usable else usable[0]
 
 
 def _offered(records: Answer, usable: Collection[str]) -> list[tuple[str, str]]:

@@ -141,7 +141,11 @@ class AudioCall(CallRequests):
         if call.remote_sdp:
             theirs = SessionDescription.parse(call.remote_sdp)
             endpoint = self._endpoint = self.video.answering(endpoint, theirs, self._peers, now)
-            self._local, plan = sdp_map.answer(theirs, names, endpoint)
+            try:
+                self._local, plan = sdp_map.answer(theirs, names, endpoint)
+            except RemoteError:
+                self.note_lack(theirs)
+                raise
             self._start(plan, now, early=True)
         else:
             endpoint = self._endpoint = self.video.offered_at(endpoint, self._peers, now)
@@ -298,6 +302,7 @@ class AudioCall(CallRequests):
             return
         proven = self._ringing is None or self._up_at is not None or self.is_source_proven
         hosts = self._hosts(now)
+        self.leg.ways.takes_opus = self.user.takes_opus
         self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
         self.video.start(plan.video, now, hosts, early, proven)
         if self.video.leg is None:

@@ -28,6 +28,7 @@ from siprtmp.calls.call import AudioCall
 from siprtmp.calls.call_states import CallStatus, tell
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
+from siprtmp.calls.url_login import caller_of
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import MediaPlan
@@ -148,7 +149,7 @@ class NamedCall:
         self._hears: AudioCall | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
         self._group = PictureGroup()
-        self.sound_header = SoundHeader()
+        self.sound_header, self.takes_opus = SoundHeader(), False
         self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
 
@@ -219,9 +220,10 @@ class NamedCall:
             raise RemoteError("Bad destination")
         call = AudioCall(self, self._application.facilities)
         self._call = call
-        caller = home.caller
+        query = self._publisher.query if self._publisher is not None else ""
+        caller, login = caller_of(query, to.uri, home.caller)
         contact = home.contact(caller.uri.user or APP, self.log_id)
-        call.dial(to, caller, contact, codec_names.offered(), now)
+        call.dial(to, caller, contact, codec_names.offered(), now, credentials=login)
 
     def _hang_up(self, now: float) -> None:
         if self._call is not None:

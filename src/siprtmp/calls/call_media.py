@@ -146,6 +146,11 @@ class CallMedia(ABC):
         host = self.facilities.media.host_for(peers)
         if sdp_map.is_acceptable(theirs, codec_names.everything(), host=host):
             return
+        self.note_lack(theirs)
+        raise RemoteError("Not Acceptable Here", 488)
+
+    def note_lack(self, theirs: SessionDescription) -> None:
+        """Log the codecs of an offer that the extra would add, where that is not installed."""
         if codecs := codec_names.lacking(theirs):
             call_id = self.call.id if self.call is not None else "-"
             self.facilities.log.warning(
@@ -154,7 +159,6 @@ class CallMedia(ABC):
                 codecs=",".join(codecs),
                 install=codec_names.EXTRA,
             )
-        raise RemoteError("Not Acceptable Here", 488)
 
     def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
         """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.

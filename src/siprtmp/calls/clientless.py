@@ -18,7 +18,7 @@ class Clientless:
     log_id: str
 
     def __init__(self) -> None:
-        self.sound_header = SoundHeader()
+        self.sound_header, self.takes_opus = SoundHeader(), False
 
     @property
     def host(self) -> str:

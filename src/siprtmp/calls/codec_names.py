@@ -11,7 +11,7 @@ from p2psip.sdp.codec import codecs_of
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.transcode import decoder
-from siprtmp.media.translate.audio_formats import find
+from siprtmp.media.translate.audio_formats import OPUS, find
 
 EXTRA: Final = "transcode"  # what pip calls it
 
@@ -33,12 +33,17 @@ def answered() -> tuple[str, ...]:
 
 def everything() -> tuple[str, ...]:
     """The names of all codecs for sound."""
-    return possible(sdp_map.EVERYTHING)
+    return known(sdp_map.EVERYTHING)
 
 
 def known(names: Iterable[str]) -> tuple[str, ...]:
-    """The names of a client that can be offered, see `sdp_map.known_names`."""
-    return possible(sdp_map.known_names(names))
+    """The names of a rich client that can be offered, see `sdp_map.known_names`.
+
+    Opus is among them without the extra, too, as it passes to a client that names it.
+    """
+    wanted = sdp_map.known_names(names)
+    usable = {*possible(wanted), OPUS.name}
+    return tuple(name for name in wanted if name in usable)
 
 
 def lacking(theirs: SessionDescription) -> tuple[str, ...]:

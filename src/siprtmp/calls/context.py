@@ -114,6 +114,7 @@ class CallUser(Protocol):
 
     log_id: str
     sound_header: SoundHeader  # of its publisher
+    takes_opus: bool  # by Enhanced RTMP
 
     @property
     def host(self) -> str:

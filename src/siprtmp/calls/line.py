@@ -90,7 +90,7 @@ class Line(LineRequests):
         self._transfer: TransferredCall | None = None
         self._publisher: ServerStream | None = None
         self._group = PictureGroup()
-        self.sound_header = SoundHeader()
+        self.sound_header, self.takes_opus = SoundHeader(), True  # if it names it
 
     # -- registering --------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ class TransferredCall(CallUser):
         self.log_id = line.log_id
         self.call = AudioCall(self, line.facilities)
         self.alone = False
-        self.sound_header = line.sound_header
+        self.sound_header, self.takes_opus = line.sound_header, line.takes_opus
 
     def give_up(self, now: float) -> None:
         """End it with the old call, and tell the phone: RFC 3515 §2.4.5."""

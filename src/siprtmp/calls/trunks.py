@@ -34,10 +34,12 @@ OFF: Final = "unregistered"  # the state of a trunk that does not register
 class Trunk:
     """One account: the owner of its registration, and what a call by it needs.
 
-    `contact` leads back here, and `token` is in it: RFC 3261 §8.1.1.8.
+    `contact()` leads back here now, and has `token` in it: RFC 3261 §8.1.1.8.
     """
 
-    def __init__(self, settings: TrunkSettings, contact: Uri, token: str, log: Log) -> None:
+    def __init__(
+        self, settings: TrunkSettings, contact: Callable[[], Uri], token: str, log: Log
+    ) -> None:
         self.settings, self.contact, self.token = settings, contact, token
         self._log = log
         self.registration: Registration | None = None
@@ -225,7 +227,7 @@ class Dialling:
         return call.facilities.agent.invite(
             Address(trunk.target(self.number)),
             Address(trunk.settings.address, self.from_.display),
-            trunk.contact,
+            trunk.contact(),
             self._sdp,
             call,
             now,

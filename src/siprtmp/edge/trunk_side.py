@@ -6,6 +6,7 @@ Own design: it connects `siprtmp.calls.trunks` to the SIP stack.
 import os
 import stat
 from collections.abc import Callable
+from functools import partial
 
 from p2psip.server.domains import Domains
 from p2psip.sip.address import Address
@@ -17,6 +18,7 @@ from siprtmp.calls.sip_app import LINE_PARAM
 from siprtmp.calls.trunks import Trunk, Trunks
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
+from siprtmp.operation.trunk_settings import TrunkSettings
 
 
 class TrunkSide:
@@ -34,14 +36,20 @@ class TrunkSide:
         self._stack, self._registrations = stack, registrations
         made = []
         for number, each in enumerate(settings.trunk):
-            transport = (each.server or each.address).param("transport")
-            contact = stack.contact(each.address.user, transport and transport.upper())
             token = f"trunk{number}"
-            contact = contact.with_params(**{LINE_PARAM: token})
-            made.append(Trunk(each, contact, token, log))
+            made.append(Trunk(each, partial(self._contact, each, token), token, log))
         self.trunks = Trunks(made, domains, is_here)
         if any(each.in_file for each in settings.trunk):
             _warn_of_readers(settings, log)
+
+    def _contact(self, settings: TrunkSettings, token: str) -> Uri:
+        """A Contact that leads the provider here; our public address may have changed meanwhile."""
+        server = settings.server or settings.address
+        transport = server.param("transport")
+        contact = self._stack.contact(
+            settings.address.user, transport and transport.upper(), server.host
+        )
+        return contact.with_params(**{LINE_PARAM: token})
 
     def start(self, now: float) -> None:
         """Register those that are to register: RFC 3261 §10.2."""
@@ -52,7 +60,7 @@ class TrunkSide:
             trunk.registration = registration = Registration(
                 self._stack,
                 Address(settings.address),
-                trunk.contact,
+                trunk.contact(),
                 settings.address.replace(user=None),
                 trunk,
                 os.urandom,

@@ -174,7 +174,7 @@ class Leg(EventPath):
             return
         to_phone = self._to_phone
         if payload[0] >> 4 != self._to_phone_format or to_phone is None:
-            to_phone = self._choose(plan, payload[0] >> 4, now)
+            to_phone = self._choose(plan, payload, now)
             if to_phone is None:
                 self.unsuitable += 1
                 return
@@ -210,9 +210,10 @@ class Leg(EventPath):
             self._unsuitable_format = sound_format
             self._listener.on_unsuitable(sound_format)
 
-    def _choose(self, plan: AudioPlan, sound_format: int, now: float) -> ToPhone | None:
+    def _choose(self, plan: AudioPlan, tag: bytes, now: float) -> ToPhone | None:
         """Choose the translation for a publisher's codec, for use until the codec changes."""
-        chosen = self.ways.to_phone(plan, sound_format, self._to_phone)
+        sound_format = tag[0] >> 4
+        chosen = self.ways.to_phone(plan, tag, self._to_phone)
         if chosen is None:
             self._say_unsuitable(sound_format)
             return None

@@ -4,26 +4,32 @@ Own design: sound that passes costs nothing and loses nothing, so a codec is mad
 passes; then it is the phone's favourite of those that can be made.
 """
 
+from typing import Final
+
 from siprtmp.media.leg_interfaces import ToPhone, ToRtmp, Transcoding
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.audio_formats import OPUS, AudioCodec
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
+from siprtmp.media.translate.opus_passing import OpusToFlv, OpusToRtp, is_opus, suits
 from siprtmp.media.translate.real_rate import OtherRateError
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv
 from siprtmp.media.translate.sound_header import SoundHeader
+
+ENHANCED: Final = 9  # SoundFormat with a FourCC: E-RTMP v2 §"Enhanced Audio"
 
 
 class SoundWays:
     """The translations of one call; `transcoding` is None where only what passes can cross.
 
     `header` may be replaced by one that has a publisher's header from before the call.
+    `takes_opus` says that the players take Opus by Enhanced RTMP, so that a phone's may pass.
     `g711_rate` is the real rate of the publisher's G.711, 0 for the usual one: see `RealRate`.
     """
 
     def __init__(self, transcoding: Transcoding | None) -> None:
         self._transcoding = transcoding
         self.header = SoundHeader()
-        self.g711_rate = 0
+        self.g711_rate, self.takes_opus = 0, False
         self._in_use: tuple[ToPhone | None, ToRtmp | None] = None, None
 
     @property
@@ -42,15 +48,26 @@ class SoundWays:
         return isinstance(error, OtherRateError)
 
     def to_phone(
-        self, plan: AudioPlan, sound_format: int, before: ToPhone | None
+        self, plan: AudioPlan, tag: bytes, before: ToPhone | None
     ) -> tuple[ToPhone, int] | None:
-        """A translation of sound of this SoundFormat (FLV 10.1 §E.4.2.1), and its payload type.
+        """A translation of sound as in this tag body (FLV 10.1 §E.4.2.1), and its payload type.
 
         It is `before`, the one in use, if that still suits; None if the phone cannot have it.
         """
-        chosen = self._to_phone(plan, sound_format, before)
+        chosen = self._opus(plan, tag, before) or self._to_phone(plan, tag[0] >> 4, before)
         self._in_use = chosen[0] if chosen is not None else None, self._in_use[1]
         return chosen
+
+    def _opus(
+        self, plan: AudioPlan, tag: bytes, before: ToPhone | None
+    ) -> tuple[ToPhone, int] | None:
+        """The way of Opus that passes, if both sides have it: E-RTMP v2 §"Enhanced Audio"."""
+        way = next((each for each in plan.sending if each[0] is OPUS), None)
+        if way is None or tag[0] >> 4 != ENHANCED or not is_opus(tag):
+            return None
+        if not suits(plan.parameters(way[1])):
+            return None
+        return (before if isinstance(before, OpusToRtp) else OpusToRtp(self.header)), way[1]
 
     def _to_phone(
         self, plan: AudioPlan, sound_format: int, before: ToPhone | None
@@ -77,10 +94,14 @@ class SoundWays:
         What was once made is made to the end of the call, since few players follow to another
         codec.
         """
-        if before is not None and (before.making or codec.passes):
+        if before is not None and (
+            before.making or (codec.passes and isinstance(before, RtpToFlv))
+        ):
             before.switch(codec)
             return before
-        maker = None if codec.passes else self._transcoding
-        made = RtpToFlv(codec) if maker is None else maker.to_rtmp(codec)
+        maker = self._transcoding
+        made: ToRtmp = RtpToFlv(codec) if codec.passes else OpusToFlv()
+        if maker is not None and not codec.passes and not (codec is OPUS and self.takes_opus):
+            made = maker.to_rtmp(codec)
         self._in_use = self._in_use[0], made
         return made

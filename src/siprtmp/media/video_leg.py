@@ -31,7 +31,7 @@ from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
 VIDEO: Final = 9  # the message type of video: RTMP 1.0 §7.1.4
 MAX_OCTETS: Final = 1200  # of a payload: with all headers less than any network carries
 EARLY: Final = 0.02  # s before its time that a picture may leave
-ASK_SECONDS: Final = 1.0  # between two requests for a key frame by SIP
+ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
 MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key frame

@@ -1,5 +1,7 @@
 """Trunks at real providers: Kamailio registers the gateway and asks its calls for a password."""
 
+import json
+
 import pytest
 from support.gateway.richclient import wait_for
 from support.peers.peers import Ffmpeg, Kamailio, Sipp
@@ -22,7 +24,7 @@ def trunked(gateway, tmp_path):
 
     def run(*tables, domain="localhost"):
         path = tmp_path / "siprtmp.toml"
-        path.write_text("\n".join(tables))
+        path.write_text("\n".join(['call-records = "calls.jsonl"', *tables]))
         path.chmod(0o644)
         return gateway("--config", str(path), "--sip-t1", "100", "--domain", domain)
 
@@ -30,7 +32,7 @@ def trunked(gateway, tmp_path):
 
 
 @pytest.mark.needs("kamailio", "ffmpeg")
-def test_a_call_leaves_by_a_trunk_that_wants_a_password(start, trunked):
+def test_a_call_leaves_by_a_trunk_that_wants_a_password(start, trunked, tmp_path):
     """Kamailio asks for the password of the REGISTER and of the INVITE."""
     provider = start(Kamailio, users={"us": PASSWORD, "+4930123": PASSWORD})
     server = trunked(table("berlin", "us@127.0.0.1", "+49*", provider.address), domain="gw.invalid")
@@ -48,6 +50,10 @@ def test_a_call_leaves_by_a_trunk_that_wants_a_password(start, trunked):
         tool.stop()
         wait_for(lambda: calls[0].is_over, "the end of the call", timeout=20)
     server.wait_status({"calls": 0})
+    [line] = (tmp_path / "calls.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    assert (record["trunk"], record["codec"], record["direction"]) == ("berlin", "pcmu", "out")
+    assert record["sent"] > 50 and record["seconds"] > 0 and record["end"].endswith("Z")
 
 
 @pytest.mark.needs("kamailio", "sipp", "ffmpeg")

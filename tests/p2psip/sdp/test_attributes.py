@@ -7,7 +7,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from support.mutations import mutations
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.attributes import (
     DTMF_EVENTS,
     STATIC,
@@ -24,6 +24,7 @@ from p2psip.sdp.attributes import (
     rtpmaps,
 )
 from p2psip.sdp.codec import Codec, numbered
+from p2psip.sdp.line import find_all
 from p2psip.sdp.session import Attribute, Connection, MediaDescription, Origin, SessionDescription
 from p2psip.strategies import sdp
 
@@ -189,12 +190,16 @@ def test_an_attribute_that_nobody_knows_means_nothing():
     for read in (rtpmaps, fmtps, ptime, maxptime):
         assert read(odd) == read(plain)
     assert direction(odd, session(odd)) == "sendrecv"
+    assert list(find_all(odd.attributes, "NEW")) == [""]
+    assert list(find_all(odd.attributes, "ptime")) == ["30"]
 
 
 def test_dynamic_numbers_do_not_look_like_rtcp():
     """Covers RFC 3550 §12 [no-lookalikes]: with the marker neither."""
     given = [codec.payload_type for codec in numbered([Codec(f"x{n}", 8000) for n in range(32)])]
     assert not {each | 0x80 for each in given} & {200, 201}
+    with pytest.raises(LocalError):
+        numbered([Codec(f"x{n}", 8000) for n in range(33)])
 
 
 @given(sdp.sessions(), mutations(st.sampled_from([b"97 speex/16000/1", b"0-15,66", b"1.5"])))

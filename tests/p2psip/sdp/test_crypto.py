@@ -53,6 +53,7 @@ def test_any_text_is_read_or_refused(text):
 )  # fmt: skip
 def test_bad_attributes(value):
     """Covers RFC 4568 §6.2.1 [key-of-30-octets] and §9.2."""
+    assert CryptoAttribute.parse(f"1 {SUITE} inline:{KEY}").keys
     with pytest.raises(RemoteError):
         CryptoAttribute.parse(value)
 

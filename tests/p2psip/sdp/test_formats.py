@@ -120,6 +120,8 @@ def test_defaults_are_baseline_at_level_1_one_nal_unit_a_packet():
 )  # fmt: skip
 def test_nonsense_is_declined(fmtp):
     """Covers RFC 6184 §8.1 [mode-range]."""
+    modes = [H264Parameters.parse(f"packetization-mode={mode}") for mode in range(3)]
+    assert [each.packetization_mode for each in modes] == [0, 1, 2]
     with pytest.raises(RemoteError):
         H264Parameters.parse(fmtp)
     assert agree("profile-level-id=42e01f", fmtp) is None
@@ -235,6 +237,7 @@ def test_opus_bandwidth(rate, bandwidth):
 def test_event_lists(codes):
     """Covers RFC 4733 §2.4.1 [event-list]."""
     assert events(formats.event_list(codes)) == codes
+    assert events("0-300") == frozenset(range(256))
 
 
 def test_an_answer_lists_our_events_and_heeds_theirs():

@@ -23,7 +23,7 @@ from support.sip.session_ends import (
 )
 
 from p2psip.errors import RemoteError
-from p2psip.sdp.attributes import DTMF_EVENTS
+from p2psip.sdp.attributes import DTMF_EVENTS, media_address
 from p2psip.sdp.codec import Codec, numbered
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
@@ -56,6 +56,7 @@ def test_both_ends_agree(alice, bob, prefer):
         assert at_bob.send_payload_types == at_alice.receive_payload_types
         assert set(answer.media[0].formats) <= set(offer.media[0].formats)
         assert at_alice.sends == at_bob.receives and at_bob.sends == at_alice.receives
+        assert at_bob.held == (alice.direction in ("sendonly", "inactive"))
         assert at_alice.remote == (B, bob.transport.port)
         assert at_bob.remote_rtcp == (A, alice.transport.port + 1)
         assert at_alice.telephone_event == at_bob.receive_telephone_event
@@ -355,6 +356,8 @@ def test_a_stream_that_is_off_or_refused_gets_nothing():
     off = offer.replace_media([offer.media[0], replace(offer.media[1], port=0)])
     first, second = apply_answer(off, offered(line, line, host=B))
     assert first.accepted and not (second.accepted or second.sends or second.receives)
+    first, second = apply_answer(offer, offered(line, "a=sendonly", line, "a=recvonly", host=B))
+    assert (first.sends, first.receives, second.sends, second.receives) == (0, 1, 1, 0)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -365,6 +368,9 @@ def test_an_address_of_zeros_is_a_hold(host):
     _, (agreed,) = answer_to(offer, audio(PCMU))
     assert agreed.accepted and agreed.held and not agreed.sends
     assert agreed.remote is agreed.remote_rtcp is None
+    some = host.replace("0.0.0.0", "192.0.2.1").replace("::", "2001:db8::1")
+    offer = offered("m=audio 9000 RTP/AVP 0", f"c=IN {kind} {some}")
+    assert media_address(offer.media[0], offer) == (some, 9000)
     _, (agreed,) = answer_to(offered("m=audio 9000 RTP/AVP 0"), audio(PCMU))
     assert agreed.sends and not agreed.held
 
@@ -388,7 +394,7 @@ def test_rtcp_beside_an_odd_port_is_told():
     def told(**options):
         return make_offer([audio(PCMU, **options)], ALICE, A).media[0].attribute("rtcp")
 
-    assert told(port=5004) is told(port=5004, rtcp_port=5005) is None
+    assert told(port=5004) is told(port=5004, rtcp_port=5005) is told(port=5006) is None
     assert told(port=5004, rtcp_port=5007) == "5007"
     assert told(port=5005) == told(port=5005, rtcp_port=5006) == "5006"
 

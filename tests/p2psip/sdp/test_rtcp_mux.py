@@ -53,7 +53,7 @@ def test_rtcp_keeps_its_port_unless_both_ends_want_one(first, second):
 @given(st.integers(0, 127), st.booleans())
 def test_no_packet_may_look_like_rtcp_at_one_port(number, at_offerer):
     """Covers RFC 5761 §4 [no-lookalikes] and §5.1.1 [answer-without-lookalikes]."""
-    odd = audio(5004, Codec("x", 8000, 1, number))
+    odd = audio(5004, Codec("x", 8000, 1, number), Codec("y", 8000))
     offer = make_offer([odd], ALICE, A)
     is_lookalike = 64 <= number < 96
     event(f"lookalike {is_lookalike}")

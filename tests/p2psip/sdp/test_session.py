@@ -135,6 +135,8 @@ def test_connection_addresses(text, value):
 
     Covers RFC 8866 §5.7 [no-ttl-for-ip6].
     """
+    with pytest.raises(RemoteError):
+        Connection.parse("IN IP6 ff00::db8:0:101/127/3")
     assert Connection.parse(text) == value and str(value) == text
 
 
@@ -172,9 +174,14 @@ def test_nothing_breaks_out_of_its_line(text):
 
     Covers RFC 8866 §6.10 [no-line-ends].
     """
-    session = SessionDescription(Origin.at("192.0.2.1", 1), attributes=(Attribute("tool", text),))
+
+    def written(value):
+        attributes = (Attribute("tool", value),)
+        return bytes(SessionDescription(Origin.at("192.0.2.1", 1), attributes=attributes))
+
+    assert b"a=tool:x\r\n" in written("x")
     with pytest.raises(LocalError):
-        bytes(session)
+        written(text)
 
 
 def test_many_media_are_refused_not_stored():

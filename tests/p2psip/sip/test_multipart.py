@@ -89,10 +89,13 @@ def test_what_has_no_parts_is_refused(content_type, body):
         ([], "b1"),
         ([Part(body=b"a\r\n--b1\r\nb")], "b1"),
         ([Part(Headers([("Subject", "a\r\nb")]))], "b1"),
+        ([Part(Headers([("Subject", "a\rb")]))], "b1"),
+        ([Part(Headers([("Subject", "a\nb")]))], "b1"),
     ],
 )
 def test_what_cannot_be_told_apart_is_not_written(some, boundary):
     """Covers RFC 2046 §5.1.1 [boundary-not-inside] [boundary-is-named]."""
+    assert write_multipart([Part(Headers([("Subject", "a")]))], "b1")
     with pytest.raises(LocalError):
         write_multipart(some, boundary)
 

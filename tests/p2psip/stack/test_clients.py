@@ -27,6 +27,7 @@ def test_the_ack_of_a_refusal_follows_its_invite():
     assert (ack.method, way) == ("ACK", flow) and flow.remote == (THEM, PORT)
     assert (ack.uri, ack.call_id, ack.from_) == (invite.uri, invite.call_id, invite.from_)
     assert ack.to == refusal.to and ack.vias == (invite.via,) and ack.routes == invite.routes
+    assert ack.headers["Max-Forwards"] == "70"
     assert str(ack.cseq) == "7 ACK" and ack.body == b"" and "Content-Type" not in ack.headers
     stack.receive(bytes(refusal), UDP, 2.0)
     assert sent(stack) == [(ack, way)] and asker.heard == [486]

@@ -182,3 +182,31 @@ def test_players_are_told_of_aac(with_extra):
     assert call.transcodes
     [row] = [row for kind, row in overview(world).rows(world.now) if kind == "calls"]
     assert row["transcoding"] == ["g722 > aac"]
+
+
+@pytest.mark.parametrize("incoming", [False, True])
+def test_opus_passes_to_a_client_that_names_it(without_extra, incoming):
+    """Covers E-RTMP v2 §"Enhanced Audio": nothing is decoded, so the extra is not needed."""
+    world = GatewayWorld()
+    desk, alice = Desk(world.link, answers=OPUS), world.rich("alice@home")
+    if incoming:
+        desk.ring("alice", world.now, OPUS)
+        world.wait()
+        alice.call("accept", "opus")
+    else:
+        alice.call("invite", NAME, "opus", "g722")
+    world.wait()
+    assert alice.heard()[-1] == ("accepted", "opus", None)
+    alice.peer.play("remote")
+    leg, packet = world.gateway.leg, b"\x78" + bytes(40)
+    for number in range(3):
+        leg.on_rtp(fast.pack_fixed(0x80, 111, number, 960 * number, 7) + packet, world.now)
+        world.wait(0.02)
+    bodies = [body for type_id, _, body in alice.peer.media() if type_id == AUDIO]
+    assert bodies[0][:5] == b"\x90Opus" and bodies[1:] == 3 * [b"\x91Opus" + packet]
+    stream = alice.peer.publish("local")
+    for body in (bodies[0], *bodies[1:]):
+        alice.peer.write(AUDIO, 0, stream, body)
+    world.wait()
+    assert [data[12:] for _, data in world.gateway.media.sent] == 3 * [packet]
+    assert not events(world, "transcoding")

@@ -193,6 +193,7 @@ def test_a_phone_that_asks_by_sip_has_the_publisher_told(world, desk):
 
 def test_a_phone_that_cannot_be_asked_is_not_asked_again(world, desk):
     """Covers RFC 5168 §6 [no-more-after-an-error]."""
+    world.registry.keeps_groups = False
     world.tool().publish(NAME)
     world.wait()
     leg, _ = video(world)

@@ -271,8 +271,7 @@ def test_a_call_by_a_trunk_is_known_by_the_number_in_to(world, desk, routed):
     """Own design: its Request-URI is our Contact at the provider."""
     gateway = world.gateway
     settings = TrunkSettings("t", Uri.parse(f"sip:me@{DESK}"), ("*",), register=False)
-    contact = gateway.contact("me", "t0")
-    gateway.facilities.trunks = Trunks([Trunk(settings, contact, "t0", gateway.log)])
+    gateway.facilities.trunks = Trunks([Trunk(settings, Uri, "t0", gateway.log)])
     routed(RouteSettings(f"+4930123@{DESK}", stream="show"), RouteSettings("me", stream="other"))
     for called, name in ((f"sip:+49-30-123@{DESK}", "show"), (f"sip:me@{DESK}", "other")):
         request_uri = gateway.contact("me", "t0")

@@ -1,5 +1,7 @@
 """Calls to numbers leave by trunks: the first that matches, and the next one if that fails."""
 
+from functools import partial
+
 import pytest
 from support.gateway.gateway_world import DESK, SPEEX, Desk
 
@@ -15,7 +17,8 @@ def trunk(world, name, host, *numbers):
     settings = TrunkSettings(
         name, Uri.parse(f"sip:me@{host}"), numbers, password=f"of-{name}", register=False
     )
-    return Trunk(settings, world.gateway.contact("me", name), name, world.gateway.log)
+    contact = partial(world.gateway.contact, "me", name)
+    return Trunk(settings, contact, name, world.gateway.log)
 
 
 @pytest.fixture
@@ -205,7 +208,7 @@ def test_a_trunk_by_another_server_goes_by_a_route(world):
     settings = TrunkSettings(
         "t", Uri.parse("sip:me@far"), ("*",), "secret", "auth", Uri.parse(f"sip:{DESK}"), False
     )
-    one = Trunk(settings, world.gateway.contact("me", "t"), "t", world.gateway.log)
+    one = Trunk(settings, partial(world.gateway.contact, "me", "t"), "t", world.gateway.log)
     assert [str(each) for each in one.route] == [f"sip:{DESK};lr"]
     assert one.login.user == "auth" and one.login.belongs_to(Uri.parse(f"sip:{DESK}"))
     assert not one.login.belongs_to(Uri.parse("sip:far"))

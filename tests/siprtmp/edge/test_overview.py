@@ -1,16 +1,21 @@
 """What the operator is told of a gateway, and what becomes of what is ended."""
 
+from functools import partial
+
 import pytest
-from support.gateway.gateway_world import AUDIO, BOB, PCMU, Log, sdp
+from support.gateway.gateway_world import AUDIO, BOB, DESK, PCMU, Log, sdp
 from support.sip.homes import BOB as BOB_HOST
 from support.sip.homes import CAROL, Home, register
 
 from p2psip.errors import LocalError
 from p2psip.rtp.rtcp import ReceiverReport, ReportBlock, compound
+from p2psip.sip.uri import Uri
 from rtmplite.amf import amf0
 from rtmplite.flv import metadata
+from siprtmp.calls.trunks import Trunk, Trunks
 from siprtmp.edge import calls_command
 from siprtmp.edge.overview import Overview
+from siprtmp.operation.trunk_settings import TrunkSettings
 
 AVC_HEADER = bytes.fromhex("1700000000014d401effe1")
 
@@ -171,6 +176,23 @@ def test_a_thousand_calls_are_aligned_and_no_name_plays_with_the_terminal():
         *("pcmu", "1.2%/-", "3.9/-", "0" * 24),
     ]
     assert all(line.isascii() and line.isprintable() for line in lines)
+
+
+def test_a_trunk_is_listed_with_the_calls_that_leave_by_it(world, desk, overview):
+    gateway = world.gateway
+    settings = TrunkSettings("t", Uri.parse(f"sip:me@{DESK}"), ("+*",), register=False)
+    contact = partial(gateway.contact, "me", "t")
+    trunks = [Trunk(settings, contact, "t", gateway.log)]
+    gateway.facilities.trunks, overview.trunks = Trunks(trunks, gateway.domains), trunks
+    world.tool().publish("tel:+49")
+    world.wait()
+    [row], [call] = rows(overview, world, "trunks"), rows(overview, world, "calls")
+    assert (row["name"], row["address"], row["calls"]) == ("t", f"sip:me@{DESK}", 1)
+    assert (row["state"], row["reason"], call["trunk"]) == ("unregistered", "", "t")
+    lines = calls_command._lines({"trunks": [row]})
+    assert lines[-3:-1] == ["trunks: 1", "  NAME  ADDRESS          STATE         CALLS  REASON"]
+    assert lines[-1].split() == ["t", f"sip:me@{DESK}", "unregistered", "1", "-"]
+    assert world.is_clean()
 
 
 @pytest.mark.parametrize(

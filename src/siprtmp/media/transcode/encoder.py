@@ -24,6 +24,7 @@ MAX_OCTETS: Final = 1400  # of a payload of L16, to fit a packet of any network
 FRAME_MS: Final = 20  # of G.722, as ffmpeg cuts it
 OPUS_MS: Final = (10, 20, 40, 60)  # Source: RFC 7587 §4.2
 OPUS_BITS: Final = 48_000  # a second: full-band music of one channel, RFC 7587 §3.1.1
+COMPLEXITY: Final = "5"  # of 0 to 10: a quarter less time than 10
 # What ffmpeg has for the bandwidths of RFC 6716 §2, in Hz
 _CUTOFF: Final = {"NB": 4000, "MB": 6000, "WB": 8000, "SWB": 12000, "FB": 20000}
 
@@ -85,6 +86,7 @@ def _opus(ms: int, fmtp: str) -> Encoder:
     theirs = OpusParameters.parse(fmtp)
     options = {
         "frame_duration": str(ms),
+        "compression_level": COMPLEXITY,
         "b": str(min(OPUS_BITS, theirs.maxaveragebitrate or OPUS_BITS)),
         "cutoff": str(_CUTOFF[theirs.bandwidth]),  # RFC 7587 §7.1 [no-more-bandwidth-than-played]
         "vbr": "off" if theirs.cbr else "on",

@@ -62,8 +62,8 @@ NARROWBAND: Final = AudioCodec("narrowband", "speex", "speex", 8000, 98, SPEEX, 
 PCMU: Final = AudioCodec("pcmu", "pcmu", "PCMU", 8000, 0, ULAW, 0x82)  # RFC 3551 §4.1 [usual-rates]
 PCMA: Final = AudioCodec("pcma", "pcma", "PCMA", 8000, 8, ALAW, 0x72)
 
-# A client is told of AAC, which is what it speaks while the phone has one of these.
-OPUS: Final = AudioCodec("opus", "aac", "opus", 48000, 111, NO_FORMAT, 0, 2)  # RFC 7587 §7
+# Opus passes to clients that name it; of the others they are told that it is AAC on their side.
+OPUS: Final = AudioCodec("opus", "opus", "opus", 48000, 111, NO_FORMAT, 0, 2)  # RFC 7587 §7
 G722: Final = AudioCodec("g722", "aac", "G722", 8000, 9, NO_FORMAT, 0)
 L16: Final = AudioCodec("l16", "aac", "L16", 16000, 112, NO_FORMAT, 0)
 L16_44: Final = AudioCodec("l16-44", "aac", "L16", 44100, 11, NO_FORMAT, 0)

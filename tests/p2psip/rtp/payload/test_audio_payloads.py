@@ -57,6 +57,7 @@ def test_malformed_opus(data):
     """Covers RFC 6716 §3.4 [malformed-refused], §3.2.3 [code-1-even], §3.2.4 [code-2-fits] and
     §3.2.5 [some-frames] [cbr-is-even] [vbr-fits].
     """
+    assert OpusPacket.parse(bytes.fromhex("fa01aa")).frames == (b"\xaa", b"")
     with pytest.raises(RemoteError):
         OpusPacket.parse(bytes.fromhex(data))
 

@@ -77,6 +77,15 @@ def test_what_is_lost_is_told_and_nothing_incomplete_comes_out(pictures, chance)
         )
 
 
+def test_a_beginning_that_is_lost_is_told_once():
+    """Covers RFC 6184 §5.8 [rest-discarded]."""
+    packets = as_packets([[b"\x65" + bytes(5)], [b"\x65" + bytes(60)]], 12)
+    assert len(packets) > 4
+    picture, *damages = through(packets[:1] + packets[2:])
+    assert isinstance(picture, NalUnit)
+    assert [each.reason for each in damages] == ["packets lost"]
+
+
 @given(st.lists(nal_units(), min_size=1, max_size=5))
 def test_mode_0_has_a_packet_for_each(units):
     """Covers RFC 6184 §6.2 [single-only] and §5.6 [single-holds-one]."""

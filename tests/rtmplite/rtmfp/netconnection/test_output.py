@@ -31,6 +31,27 @@ def test_what_is_behind_is_counted_beyond_some_room():
     assert outlet.output_size == 0
 
 
+def test_a_late_player_begins_with_the_last_key_frame():
+    """All since, each at its own time, as over RTMP."""
+    world = FlashWorld()
+    publisher = world.client()
+    stream = publisher.publish("demo")
+    times = {VIDEO: (0, 1000, 1040, 1080), AUDIO: (1010, 1060)}
+    publisher.write(VIDEO, 0, stream, HEADER)
+    for at in times[VIDEO]:
+        publisher.write(VIDEO, at, stream, INTER if at % 1000 else KEY)
+    for at in times[AUDIO]:
+        publisher.write(AUDIO, at, stream, SOUND)
+    world.run()
+    player = world.client()
+    player.play("demo")
+    publisher.write(VIDEO, 1120, stream, INTER)
+    world.run()
+    seen = [(at, body) for type_id, at, body in player.media() if type_id == VIDEO]
+    assert seen == [(1000, HEADER), (1000, KEY), *((at, INTER) for at in (1040, 1080, 1120))]
+    assert [at for type_id, at, _ in player.media() if type_id == AUDIO] == [1010, 1060]
+
+
 def test_a_slow_player_is_skipped_to_a_key_frame():
     """Patience holds here as well: what does not fit is left out, message by message."""
     world = FlashWorld(registry=Registry(SlowConsumerPolicy(skip=300_000, seconds=60)))

@@ -1,0 +1,112 @@
+"""Opus as it is, between phones and those who publish and play it by Enhanced RTMP.
+
+Implements E-RTMP v2 §"Enhanced Audio" beside RFC 7587 §4: one Opus packet in a tag, and in an RTP
+packet.  Neither side's packets are looked into, except for their length.
+"""
+
+from typing import Final
+
+from p2psip.rtp.payload import opus
+from p2psip.sdp.opus_parameters import OpusParameters
+from rtmplite.errors import RemoteError
+from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack, ExAudioTag
+from siprtmp.media.translate.audio_formats import OPUS, AudioCodec
+from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.sound_header import SoundHeader
+from siprtmp.media.translate.timebase import MediaClock, SampleClock
+
+# What a decoder begins with: version 1, two channels, 6.5 ms of delay, 48 kHz.  It is the header of
+# Opus in Ogg, which E-RTMP v2 §"Enhanced Audio" asks for.
+HEAD: Final = b"OpusHead\x01\x02\x38\x01\x80\xbb\x00\x00\x00\x00\x00"
+PACKET_SECONDS: Final = 0.02  # of most encoders
+
+
+def is_opus(tag: bytes) -> bool:
+    """Whether a tag body is Enhanced RTMP's Opus: E-RTMP v2 §"Enhanced Audio"."""
+    try:
+        tracks = ExAudioTag.parse(tag).tracks
+    except RemoteError:
+        return False
+    return bool(tracks) and tracks[0].four_cc == AudioFourCc.OPUS
+
+
+def suits(fmtp: str) -> bool:
+    """Whether a phone takes any Opus, by its parameters: RFC 7587 §6.1."""
+    theirs = OpusParameters.parse(fmtp)
+    # RFC 7587 §7.1 [no-more-bandwidth-than-played]
+    return theirs.bandwidth == "FB" and theirs.maxaveragebitrate is None and not theirs.cbr
+
+
+class OpusToRtp:
+    """Passes one publisher's Opus on to a phone: RFC 7587 §4.2.  Used like `FlvToRtp`."""
+
+    making = ""  # it passes
+    packet_seconds = PACKET_SECONDS
+
+    def __init__(self, header: SoundHeader) -> None:
+        self.codec = OPUS
+        self._clock, self._header, self._marker = SampleClock(OPUS.clock_rate), header, True
+
+    def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
+        """The packet of this tag body, none for a header: E-RTMP v2 §"Enhanced Audio".
+
+        Raises UnsuitableError for what is no Opus.
+        """
+        try:
+            parsed = ExAudioTag.parse(tag)
+        except RemoteError as error:
+            raise UnsuitableError(str(error)) from None
+        if not parsed.tracks or parsed.tracks[0].four_cc != AudioFourCc.OPUS:
+            raise UnsuitableError("not Opus")
+        if parsed.packet_type != AudioPacketType.CODED_FRAMES:
+            self._header.put(tag)
+            return []
+        payload = parsed.tracks[0].data
+        ticks = opus.total_ticks(payload)
+        if not ticks:
+            raise UnsuitableError("broken Opus")
+        clock = self._clock
+        if missing := clock.gap(timestamp, 0):
+            clock.position += missing
+            self._marker = True  # RFC 3551 §4.1 [marker-opens-talkspurt]
+        packet = Packet(clock.position, payload, self._marker)
+        clock.position += ticks
+        self._marker = False  # RFC 3551 §4.1 [else-no-marker]
+        return [packet]
+
+    def flush(self) -> list[Packet]:
+        """None: every packet has left with its tag.  RFC 7587 §4.2."""
+        return []
+
+
+class OpusToFlv:
+    """Turns a phone's Opus into tags of Enhanced RTMP.  Used like `RtpToFlv`."""
+
+    making = ""  # it passes
+    sound: tuple[int, int] = AudioFourCc.OPUS, OPUS.clock_rate
+
+    def __init__(self) -> None:
+        self.codec: AudioCodec = OPUS
+        self.clock = MediaClock(OPUS.clock_rate)
+        self._ssrc: int | None = None
+
+    def switch(self, codec: AudioCodec) -> None:
+        """Never asked for: another codec has another translation."""
+
+    def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
+        """The tag of one packet, behind the header for the first: E-RTMP v2 §"Enhanced Audio"."""
+        if not opus.total_ticks(payload):
+            return []
+        is_first = self._ssrc is None
+        if ssrc != self._ssrc:
+            if not is_first:
+                self.clock.restart(OPUS.clock_rate)
+            self._ssrc = ssrc
+        at = self.clock.milliseconds(timestamp, arrival_ms)
+        tag = at, _tag(AudioPacketType.CODED_FRAMES, payload)
+        return [(at, _tag(AudioPacketType.SEQUENCE_START, HEAD)), tag] if is_first else [tag]
+
+
+def _tag(kind: AudioPacketType, data: bytes) -> bytes:
+    return bytes(ExAudioTag(kind, (AudioTrack(AudioFourCc.OPUS, data),)))

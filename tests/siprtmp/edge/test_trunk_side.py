@@ -1,0 +1,85 @@
+"""Trunks register when the gateway starts, and take it back at its end."""
+
+import pytest
+from support.gateway.gateway_world import Log
+from support.rtmfp.link import Link, calm
+from support.sip.homes import BOB, HOME, Home, Member, store
+
+from p2psip.server.domains import Domains
+from p2psip.sip.uri import Uri
+from siprtmp.edge.trunk_side import TrunkSide
+from siprtmp.operation.config import Settings
+from siprtmp.operation.trunk_settings import TrunkSettings
+
+PASSWORD = "zanzibar"
+
+
+@pytest.fixture
+def provider():
+    """A provider with one account, and the gateway's stack at another address."""
+    link = Link(calm())
+    return link, Home(link, users=store("us")), Member(link, BOB, "gateway")
+
+
+def trunk_side(gateway, log, path=None, **options):
+    given = {"password": PASSWORD, "in_file": True} | options
+    trunk = TrunkSettings("t", Uri.parse("sip:us@home"), ("*",), **given)
+    settings = Settings(trunk=(trunk,), source=path)
+    domains = Domains(["gw"], gateway.stack.is_own_address, distinct=True)
+    registrations = gateway.registrations
+    return TrunkSide(gateway.stack, registrations, domains, lambda uri, now: False, settings, log)
+
+
+def test_a_trunk_registers_moves_and_takes_it_back(provider):
+    """Covers RFC 3261 §10.2 and §10.2.2."""
+    link, home, gateway = provider
+    log = Log()
+    side = trunk_side(gateway, log)
+    side.start(link.now)
+    assert side.status() == {"trunks": 1, "trunks_registered": 0}
+    link.run(until=1.0)
+    assert side.status() == {"trunks": 1, "trunks_registered": 1}
+    assert log.lines == [("trunk-registered", {"trunk": "t", "expires": 3600})]
+    [(_, binding)] = home.registrar.everything(link.now)
+    assert binding.contact.uri.param("line") == "trunk0" and binding.contact.uri.host == BOB
+    assert side.is_at(HOME) and not side.is_at(BOB)
+    [trunk] = side.trunks.trunks
+    assert trunk.login.realms == {"home"} and trunk.contact() == binding.contact.uri
+    side.stop(link.now)
+    link.run()
+    assert home.registrar.count(link.now) == 0 and gateway.idle
+
+
+def test_a_trunk_with_a_wrong_password_is_down_and_tries_again(provider):
+    link, _, gateway = provider
+    log = Log()
+    side = trunk_side(gateway, log, password="wrong")
+    side.start(link.now)
+    link.run(until=60.0)
+    [(what, values)] = log.lines  # said once
+    assert what == "trunk-failed" and values["reason"].startswith("40")
+    [trunk] = side.trunks.trunks
+    assert trunk.is_down and trunk.reason == values["reason"] and not side.is_at(HOME + "0")
+
+
+def test_a_trunk_that_does_not_register(provider):
+    link, home, gateway = provider
+    side = trunk_side(gateway, Log(), register=False)
+    side.start(link.now)
+    link.run(until=1.0)
+    assert home.registrar.count(link.now) == 0 and not side.is_at(HOME)
+    side.stop(link.now)
+
+
+@pytest.mark.parametrize(
+    ("mode", "in_file", "is_said"),
+    [(0o644, True, True), (0o640, True, False), (0o644, False, False)],
+)
+def test_a_file_with_a_password_that_others_can_read_is_said(
+    provider, tmp_path, mode, in_file, is_said
+):
+    path, log = tmp_path / "siprtmp.toml", Log()
+    path.write_text("")
+    path.chmod(mode)
+    trunk_side(provider[2], log, path, in_file=in_file)
+    assert [what for what, _ in log.lines] == ["password-readable"] * is_said
