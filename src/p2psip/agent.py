@@ -77,7 +77,8 @@ class Agent(OutsideRequests):
     `tls_port`, and reaches a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it.  The
     servers `stun`, (host, port) each, are asked where peers outside the local network reach us
     (RFC 8489 §2): the first answer is waited for, up to three seconds.  `turn`, a URI and a
-    password, is a server that their sound goes through (RFC 8656 §3).
+    password, is a server that their sound goes through (RFC 8656 §3).  `info_packages` are the
+    Info Packages that `Call.on_info` understands (RFC 6086 §5.2.2).
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
@@ -120,6 +121,7 @@ class Agent(OutsideRequests):
         turn: tuple[str, str] | None = None,
         also: HostPort | None = None,
         ptime: int | None = None,
+        info_packages: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self.on_call: Callable[[Call], object] = _unavailable
@@ -145,7 +147,7 @@ class Agent(OutsideRequests):
         self.aor = Address(self._home.replace(user=user), display)
         server = self._route[0] if self._route else home
         secret = Login(login or user, password, server) if password else None
-        self._agents = user_agent_of(self._stack, answer_timeout)
+        self._agents = user_agent_of(self._stack, answer_timeout, info_packages)
         self._agents.may_replace = self._may_replace
         self._messages = Messages(self._agents)
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
