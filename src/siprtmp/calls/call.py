@@ -86,8 +86,8 @@ class AudioCall(CallRequests):
         self._ticket = self._permit(way.checked, from_.uri, now)
         media = self.facilities.media
         peers = media.phone_hosts(to.uri, now) or (way.host,)
-        endpoint = self._endpoint = self._offering(self._open(peers, now), now)
         try:
+            endpoint = self._endpoint = self._offering(self._open(peers, now), now)
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
             reached_at = partial(self._reached_at, peers=peers)
             self.call = way.invite(self, bytes(self._offer), now, reached_at, credentials)
@@ -175,8 +175,13 @@ class AudioCall(CallRequests):
         return self._plan.audio if self._plan is not None and self.leg is not None else None
 
     def give_to(self, user: CallUser) -> None:
-        """Let another user hear of the call from now on.  Own design: for a transfer."""
+        """Let another user hear of the call from now on, and its publisher be heard.
+
+        Own design: for a transfer, and for a stream behind an announcement.
+        """
         self.user = user
+        if self.leg is not None:
+            self.leg.ways.header, self.leg.ways.takes_opus = user.sound_header, user.takes_opus
         for leg in (self.leg, self.video.leg, self.x_flv.leg):
             if leg is not None:
                 leg.on_tag = user.on_tag

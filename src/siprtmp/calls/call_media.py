@@ -110,12 +110,6 @@ class CallMedia(ABC):
         """Tell the user that the last packet has been sent."""
         self.user.on_drained(now)
 
-    def be_of(self, user: CallUser) -> None:
-        """Report to another user from now on."""
-        self.user = user
-        if self.leg is not None:
-            self.leg.on_tag = user.on_tag
-
     def show(self, group: PictureGroup, now: float) -> None:
         """Begin with the pictures that were published before the call: FLV 10.1 §E.4.3.1."""
         if self.x_flv.leg is not None:
