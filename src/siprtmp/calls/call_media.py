@@ -41,6 +41,7 @@ class CallMedia(ABC):
     _ringing: IncomingCall | None
     names: Sequence[str]
     _holders: set[object]
+    _transcodings: frozenset[tuple[str, str]] = frozenset()  # that the log has
     _peers: Collection[str]
     _endpoint: Endpoint | None
     video: "CallVideo"
@@ -85,12 +86,18 @@ class CallMedia(ABC):
 
     def on_transcoding(self, sound_format: int, codec: str) -> None:
         """Log that the publisher's sound is decoded and encoded again."""
-        self.log_event("transcoding", codec=sound_name(sound_format), to=codec)
+        self._tell_transcoding(sound_name(sound_format), codec)
 
     def on_transcoding_phone(self, codec: str) -> None:
         """Log that the phone's sound is decoded and encoded again."""
         making = self.leg.ways.making if self.leg is not None else []
-        self.log_event("transcoding", codec=codec, to=making[-1].rpartition(" ")[2])
+        self._tell_transcoding(codec, making[-1].rpartition(" ")[2])
+
+    def _tell_transcoding(self, codec: str, to: str) -> None:
+        """Log a pair of codecs once: either side may alternate between them at each packet."""
+        if (codec, to) not in self._transcodings:
+            self._transcodings = self._transcodings | {(codec, to)}
+            self.log_event("transcoding", codec=codec, to=to)
 
     @property
     def transcodes(self) -> bool:

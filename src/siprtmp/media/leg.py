@@ -64,7 +64,8 @@ class Leg(EventPath):
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
         self._to_phone: ToPhone | None = None
-        self._to_phone_type = self._to_phone_format = self._unsuitable_format = -1
+        self._to_phone_type = self._to_phone_format = -1
+        self._unsuitable_formats: set[int] = set()  # that the listener has been told of
         self._to_rtmp: ToRtmp | None = None
         # RFC 3550 §5.1 [timestamp-is-drawn]
         self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
@@ -206,8 +207,8 @@ class Leg(EventPath):
         self._finish(now)
 
     def _say_unsuitable(self, sound_format: int) -> None:
-        if sound_format != self._unsuitable_format:
-            self._unsuitable_format = sound_format
+        if sound_format not in self._unsuitable_formats:
+            self._unsuitable_formats.add(sound_format)
             self._listener.on_unsuitable(sound_format)
 
     def _choose(self, plan: AudioPlan, tag: bytes, now: float) -> ToPhone | None:

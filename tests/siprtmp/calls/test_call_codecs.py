@@ -136,6 +136,22 @@ def test_a_phone_that_calls_hears_a_publisher_whose_header_came_before(with_extr
     assert len(events(world, "transcoding")) == 2 and not events(world, "sound-unsuitable")
 
 
+def test_who_alternates_between_codecs_fills_no_log(with_extra):
+    """Own design: one line for each pair of codecs in a call."""
+    world, _ = with_extra
+    desk, tool = Desk(world.link), world.tool()
+    stream = tool.publish("studio")
+    desk.ring("studio", world.now, OPUS)
+    world.wait()
+    nothing, neither = b"\x02" + bytes(20), b"\xd2" + bytes(20)  # ADPCM and more, of no decoder
+    for at in range(0, 400, 20):
+        for body in (b"\x82" + bytes(160), b"\x72" + bytes(160), nothing, neither):
+            tool.write(AUDIO, at, stream, body)
+    world.wait()
+    assert 1 <= len(events(world, "transcoding")) <= 4
+    assert len(events(world, "sound-unsuitable")) <= 4
+
+
 def test_a_new_codec_in_the_call_needs_no_new_header(with_extra):
     """Covers RFC 3264 §8.3.2."""
     world, sound = with_extra
