@@ -4,7 +4,6 @@ import pytest
 from support.gateway.gateway_world import BOB, PCMA, PCMU, sdp
 
 from p2psip.sdp.session import SessionDescription
-from siprtmp.calls import codec_names
 from siprtmp.media.transcode import decoder
 
 
