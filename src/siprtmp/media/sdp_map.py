@@ -158,11 +158,12 @@ def passing(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def default_names(narrowband: bool) -> tuple[str, ...]:
-    """The codecs of a client that names none: Speex of its rate, digits, and a tunnel.
+    """The codecs of a client that names none: Speex of its rate, and digits.
 
-    Own design: the original's default.
+    Own design: the original's default without its x-flv video line, which is for clients that
+    name it.
     """
-    return ("narrowband" if narrowband else "wideband", "dtmf", "flv")
+    return ("narrowband" if narrowband else "wideband", "dtmf")
 
 
 def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> SessionDescription:
@@ -283,8 +284,7 @@ def speex_names(narrowband: bool) -> tuple[str, ...]:
 
     Own design: for answering, since a wideband client's sound can be cut to 8 kHz.
     """
-    rates = ("narrowband", "wideband") if narrowband else ("wideband", "narrowband")
-    return (*rates, "dtmf", "flv")
+    return ("narrowband", "wideband", "dtmf") if narrowband else ("wideband", "narrowband", "dtmf")
 
 
 def _codec(name: str, unnamed: bool) -> Codec:

@@ -143,14 +143,14 @@ def test_pictures_from_before_the_call_come_first(world):
     alice.peer.write(VIDEO, 0, local, AVC_HEADER)
     for number in range(3):
         alice.peer.write(VIDEO, 40 * number, local, picture(number, number == 0))
-    alice.call("invite", "bob@home")
+    alice.call("invite", "bob@home", "wideband", "flv")
     world.wait()
-    bob.call("accept")
+    bob.call("accept", "wideband", "flv")
     world.wait(0.5)
     net.carry()
     assert [number for number, _ in shown(bob.peer)] == [0, 1, 2]
     assert {AAC_HEADER, AVC_HEADER} < {body for _, _, body in bob.peer.media()}
-    assert alice.heard() == [("ringing", "180 Ringing"), ("accepted",)] and world.is_clean()
+    assert alice.heard()[1:] == [("accepted", "default", "default")] and world.is_clean()
 
 
 def test_what_is_too_large_is_told_and_the_rest_crosses(world, both):
@@ -171,9 +171,9 @@ def test_a_phone_refuses_the_tunnel_and_the_call_has_sound(world, desk):
     """Covers RFC 3264 §6: the ports of the line are given back."""
     desk.answers = SPEEX
     alice = world.rich("alice@home")
-    alice.call("invite", BOB)
+    alice.call("invite", BOB, "wideband", "dtmf", "flv")
     world.wait()
-    assert alice.heard() == [("accepted",)]
+    assert alice.heard() == [("accepted", "speex", None)]
     assert len(world.gateway.ports) == 1 and not world.gateway.videos and world.is_clean()
 
 
@@ -222,9 +222,9 @@ def test_a_file_is_held_back_and_reports_are_sent():
     """Covers RFC 3550 §6.2: a tunnel has RTCP of its own, and the pace of its messages."""
     world = GatewayWorld()
     alice, bob = world.rich("alice@home"), world.rich("bob@home")
-    alice.call("invite", "bob@home")
+    alice.call("invite", "bob@home", "wideband", "flv")
     world.wait()
-    bob.call("accept")
+    bob.call("accept", "wideband", "flv")
     world.wait()
     net, local = Net(world), alice.peer.publish("local")
     bob.peer.play("remote")
