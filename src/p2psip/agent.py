@@ -185,6 +185,9 @@ class Agent(OutsideRequests):
         is refused, TimeoutError if it is not answered.
         """
         contact = self._contact_for(self._next_host(self._home))
+        if self._home.scheme == "sips":
+            # §10.2.1
+            contact = self._stack.contact_by(contact, None, secure=True)
         return self._registration.register(contact, timeout, expires)
 
     def unregister(self, timeout: float = 5.0) -> bool:

@@ -130,9 +130,7 @@ def test_what_a_caller_must_not_do(alice, bob):
     assert call.is_up and taken[0].is_up
 
 
-@pytest.mark.parametrize(
-    "target", ["", "tel:+15551234", "sips:bob@example.com", "<sip:bob@x", "a b"]
-)
+@pytest.mark.parametrize("target", ["", "tel:+15551234", "sips:@example.com", "<sip:bob@x", "a b"])
 def test_what_cannot_be_called(alice, target):
     with pytest.raises(LocalError):
         alice.call(target, timeout=1)

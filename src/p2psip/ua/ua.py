@@ -129,7 +129,7 @@ class UserAgent:
 
         `owner` is never called before this returns.
         """
-        secure = to.uri.scheme == "sips"
+        secure = "sips" in (to.uri.scheme, *(each.scheme for each in route[:1]))
         contact = self.stack.contact_by(contact, to.uri.param("transport"), secure=secure)
         request = outside_request(
             self.random,
