@@ -186,7 +186,7 @@ class Agent(OutsideRequests):
         """
         contact = self._contact_for(self._next_host(self._home))
         if self._home.scheme == "sips":
-            # §10.2.1
+            # §10.2
             contact = self._stack.contact_by(contact, None, secure=True)
         return self._registration.register(contact, timeout, expires)
 
