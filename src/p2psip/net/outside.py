@@ -111,6 +111,9 @@ class OutsideRequests(ABC):
     def _next_host(self, to: Uri) -> str: ...
 
     @abstractmethod
+    def _sender_of(self, server: ServerHandle) -> Address: ...
+
+    @abstractmethod
     def _contact_for(self, peer: str) -> Uri: ...
 
     @property
@@ -261,7 +264,7 @@ class OutsideRequests(ABC):
         """Take a REFER outside of a call (RFC 3515 §2.4.2): see `Agent.on_refer`."""
 
         def allow(referral: Referral) -> None:
-            if not self.on_refer(referral.target, server.request.from_):
+            if not self.on_refer(referral.target, self._sender_of(server)):
                 raise RemoteError("Decline", 603)
 
         contact = self._reached_at(self._contact_for(server.flow.remote[0]))
