@@ -16,16 +16,16 @@ from results import SipRow
 from sip_servers import Kamailio, Proxy, Uas, free_port, register
 
 HERE = Path(__file__).resolve().parent
-RATE = 100  # calls a second to the user agent
+RATE, MINUTE = 100, 60.0  # calls a second to the user agent, and for how long at least
 FIRST = 50  # to a proxy; the next rates are a quarter higher each
 HIGHEST = 5000
 
 
-def load(port: int, rate: int, options: Options) -> dict[str, float]:
-    """Let SIPp call, and read what it counted."""
+def load(port: int, rate: int, seconds: float, options: Options) -> dict[str, float]:
+    """Let SIPp call for so long, and read what it counted."""
     with tempfile.TemporaryDirectory() as folder:
         statistics = Path(folder) / "statistics.csv"
-        calls = max(1, round(rate * options.seconds))
+        calls = max(1, round(rate * seconds))
         words = [
             "sipp",
             "-sf",
@@ -68,7 +68,7 @@ def callee(options: Options) -> SipRow:
     """The user agent as callee."""
     with Uas(options.server_core) as server:
         meter = server.meter()
-        told = load(server.port, RATE, options)
+        told = load(server.port, RATE, max(MINUTE, options.seconds), options)
         return row("callee", RATE, told, meter.read().share)
 
 
@@ -84,7 +84,7 @@ def proxied(subject: str, made: type[Proxy] | type[Kamailio], options: Options) 
             with made(options.server_core) as server:
                 register(server.port, port)
                 meter = server.meter() if isinstance(server, Proxy) else None
-                told = load(server.port, round(rate), options)
+                told = load(server.port, round(rate), options.seconds, options)
                 share = meter.read().share if meter else None
             found = row(subject, round(rate), told, share)
             if found.void:

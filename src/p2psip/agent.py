@@ -68,14 +68,16 @@ class Agent(OutsideRequests):
     where `user` is known and registers; without one the agent is reached at its own address only.
     `registrar`, "host", "host:port" or a SIP URI, is the server that registrations and calls are
     sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
-    server alone, never to callees.  `codecs` are names as `audio_codec` reads them.  A call rings
+    server alone, never to callees.  `codecs` are names as `audio_codec` reads them, and `ptime`
+    the ms of sound that a packet to us had better have (RFC 8866 §6.4).  A call rings
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
     offered, and nothing else.  RTP and RTCP share a port where the peer offers that (RFC 5761
     §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, at
     `tls_port`, and reaches a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it.  The
     servers `stun`, (host, port) each, are asked where peers outside the local network reach us
     (RFC 8489 §2): the first answer is waited for, up to three seconds.  `turn`, a URI and a
-    password, is a server that their sound goes through (RFC 8656 §3).
+    password, is a server that their sound goes through (RFC 8656 §3).  `info_packages` are the
+    Info Packages that `Call.on_info` understands (RFC 6086 §5.2.2).
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
@@ -95,6 +97,7 @@ class Agent(OutsideRequests):
     """
 
     voip_metrics = False
+    trusted: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -117,20 +120,21 @@ class Agent(OutsideRequests):
         stun: Sequence[HostPort] = (),
         turn: tuple[str, str] | None = None,
         also: HostPort | None = None,
+        ptime: int | None = None,
+        info_packages: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self.on_call: Callable[[Call], object] = _unavailable
         self.on_message: Callable[[InstantMessage], object] = _unwanted
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
         self.calls: list[Call] = []
-        self.trusted: frozenset[str] = frozenset()
         self._closing = Event()
         sound = [audio_codec(name) for name in codecs]
         home = None if domain is None else server_uri(domain)
         self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
         ports = _ports([listen] if also is None else [listen, also], tls, tls_port)
         self.address: HostPort = ports.address
-        self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux)
+        self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux, ptime=ptime)
         beside, self._has_both = None if also is None else also[0], also is not None
         self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports), beside)
         inside = self._place.own_address
@@ -143,7 +147,7 @@ class Agent(OutsideRequests):
         self.aor = Address(self._home.replace(user=user), display)
         server = self._route[0] if self._route else home
         secret = Login(login or user, password, server) if password else None
-        self._agents = user_agent_of(self._stack, answer_timeout)
+        self._agents = user_agent_of(self._stack, answer_timeout, info_packages)
         self._agents.may_replace = self._may_replace
         self._messages = Messages(self._agents)
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))

@@ -1,6 +1,7 @@
 """The command `serve`: a registrar and proxy for the phones of a domain.
 
-Own design: what is kept of bindings and dialogs ends with the process.
+Own design: bindings end with the process unless `--location` names a place for them; what is kept
+of dialogs always does.
 """
 
 import argparse
@@ -8,7 +9,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import gevent
 from gevent.event import Event
@@ -17,6 +18,7 @@ from p2psip.errors import LocalError
 from p2psip.net import addresses, websocket
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.location_sqlite import SqliteLocation
 from p2psip.net.locator import Locations
 from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
@@ -31,6 +33,9 @@ from p2psip.stack.stack import Stack
 from p2psip.talk import say
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.ua import UserAgent
+
+if TYPE_CHECKING:
+    from p2psip.net.location_redis import RedisLocation
 
 NAMES: Final = {"UDP": "", "TLS": "by TLS ", "WS": "by WebSocket "}  # UDP is TCP as well
 
@@ -52,6 +57,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="Users and the hashes of their passwords, user:realm:HA1 a line, as htdigest writes "
         "them; read again at SIGHUP.  Without it anybody may register as anybody, so that all "
         "listeners must be on loopback.",
+    )
+    command.add_argument(
+        "--location",
+        metavar="WHERE",
+        help="Keep registrations here: in a Redis, redis://HOST:PORT/0, where several servers "
+        "share them, or in a file of this name, which outlives the process.",
     )
     _add_listeners(command.add_argument_group("network"))
 
@@ -110,11 +121,15 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
     )
     names = options.domain or hosts
     domains = Domains(names, stack.is_own_address, distinct=bool(options.domain))
-    registrar = Registrar(domains, verifier, stack, os.urandom, nat=options.nat)
+    location = None if options.location is None else _location(options.location)
+    registrar = Registrar(domains, verifier, stack, os.urandom, store=location, nat=options.nat)
     agents, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
     SipElement(stack, agents, registrar, proxy, domains, verifier=verifier, nat=options.nat)
     driver = SipDriver(stack, ports, locate=Locations(transports=ports.transports).flows, tls=tls)
     driver.machines += [agents, proxy]
+    driver.run(registrar.restore, monotonic())
+    if location is not None:
+        location.follow(registrar.adopt)
     driver.keep(
         lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow),
         lambda flow, silence: registrar.is_dead(flow, silence, monotonic()),
@@ -123,7 +138,28 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
     say(f"serving {', '.join(names)} at {', '.join(_told(ports))}")
     stop.wait()
     driver.close()
+    if location is not None:
+        location.close()
     return 0
+
+
+def _location(where: str) -> "SqliteLocation | RedisLocation":
+    """The store of bindings: RFC 3261 §10.3.  Raises LocalError."""
+    if "://" not in where:
+        return SqliteLocation(Path(where), _tell)
+    try:
+        from p2psip.net.location_redis import RedisLocation
+    except ImportError:
+        raise LocalError("--location needs redis-py: pip install 'siprtmp[redis]'") from None
+    try:
+        return RedisLocation(where, _tell)
+    except LocalError as error:
+        raise LocalError(f"--location {error}") from None
+
+
+def _tell(what: str, reason: str) -> None:
+    """Say whether registrations outlive the process, when that changes."""
+    say(f"{what}: {reason}" if reason else what)
 
 
 def _open(options: argparse.Namespace) -> tuple[list[str], SipPorts]:

@@ -1,6 +1,6 @@
 """The sound of a call at the command line: plays a file or a tone, records to a file.
 
-Own design: a packet of 20 ms at a time, as RFC 3551 §4.2 has it.
+Own design: packets are as long as the other side wants them, but no shorter than 10 ms.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from p2psip.net.clock import monotonic
 from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 
-PACKET: Final = 160  # samples: 20 ms, RFC 3551 §4.2
+SHORTEST: Final = 10  # ms; RFC 3551 §4.2 allows less, at the price of headers
 LOUDNESS: Final = 10_000  # of 32767
 
 
@@ -59,25 +59,28 @@ class Talk:
             write_wav(self._record, recording.samples)
 
     def _speak(self, call: Call, encode: Callable[["array[int]"], bytes], began: float) -> None:
-        silence = array("h", bytes(2 * PACKET))
         position = 0
         while not (call.is_over or self._stop.is_set() or position / CLOCK_RATE >= self._limit):
-            sound, packet = self._sound, silence
-            if sound is not None:
-                packet = sound[position : position + PACKET]
-            elif self._tone is not None:
-                packet = self._tone[position % CLOCK_RATE :][:PACKET]
+            length = max(call.ptime, SHORTEST) * CLOCK_RATE // 1000
+            packet = self._next(position, length)
             if not packet:
                 return
             call.send_audio(encode(packet))
-            position += PACKET
+            position += length
             call.wait_ended(max(0.0, began + position / CLOCK_RATE - monotonic()))
+
+    def _next(self, position: int, length: int) -> "array[int]":
+        if self._sound is not None:
+            return self._sound[position : position + length]
+        if self._tone is not None:
+            return self._tone[position % CLOCK_RATE :][:length]
+        return array("h", bytes(2 * length))
 
 
 def _tone(hz: int) -> "array[int]":
-    """A second of a tone, which joins on to itself."""
+    """Two seconds of a tone, of which a packet may begin anywhere in the first: it joins on."""
     turn = 2 * math.pi * hz / CLOCK_RATE
-    return array("h", (round(LOUDNESS * math.sin(turn * n)) for n in range(CLOCK_RATE)))
+    return array("h", (round(LOUDNESS * math.sin(turn * n)) for n in range(2 * CLOCK_RATE)))
 
 
 def _check_place(path: Path) -> None:

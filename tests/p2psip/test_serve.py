@@ -67,9 +67,24 @@ def test_phones_of_both_families_find_each_other(launch):
     assert (*asked.communicate(timeout=20), asked.returncode) == ("200 OK\n", "", 0)
 
 
+def test_phones_are_known_after_a_crash(launch, tmp_path):
+    """Covers RFC 3261 §10.3: the next process calls those that the first one had registered."""
+    sip = ("serve", "--listen", "127.0.0.1:0", "--domain", "home")
+    first, said = launch(*sip, "--location", tmp_path / "phones")
+    launch("listen", "a@home", "--registrar", said.split()[-1])
+    first.kill()
+    first.wait(20)
+    asked = ("message", "a@home", "hello", "--from", "b@home", "--registrar")
+    for words, answer in (((), "480"), (("--location", tmp_path / "phones"), "200 OK")):
+        _, said = launch(*sip, *words)
+        bob = start(*asked, said.split()[-1])
+        assert answer in "".join(bob.communicate(timeout=20))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--listen", "127.0.0.1:0", "--location", "http://127.0.0.1/"], "--location no URL such"),
         (["--sip", "127.0.0.1:0", "--sip", "192.0.2.1:5060"], "give --users"),
         (["--listen", "192.0.2.1:5060"], "give --users"),
         (["--listen", "0.0.0.0:5060"], "name one address"),

@@ -25,6 +25,7 @@ from p2psip.rtp.reorder import HOLD_SECONDS, ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from p2psip.rtp.voip_metrics import BurstMeter
 from p2psip.sdp.agreed_media import Agreed
+from p2psip.sdp.attributes import DEFAULT_PTIME
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
@@ -54,9 +55,9 @@ class AudioStream:
     `srtp` has us offer it, and accept no other answer.  `host` is ours; the peer sends to `told`,
     or where the pool says that others outside reach its ports.  `rtcp_mux` has us offer one port
     for both RTP and RTCP, which we take whenever it is offered.  With `voip_metrics` our reports
-    tell how we hear the peer (RFC 3611 §4.7), without asking first.  `direction` is what the next
-    offer or answer asks for (RFC 8866 §6.7).
-    Raises NoPortsError.
+    tell how we hear the peer (RFC 3611 §4.7), without asking first.  `ptime` is how many ms
+    of sound we ask for in a packet (RFC 8866 §6.4).  `direction` is what the next offer or answer
+    asks for (RFC 8866 §6.7).  Raises NoPortsError.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class AudioStream:
         told: str | None = None,
         rtcp_mux: bool = False,
         voip_metrics: bool = False,
+        ptime: int | None = None,
     ) -> None:
         receivers = self._on_rtp, self._on_rtcp, wake
         self._transport = transport = MediaTransport(
@@ -99,7 +101,7 @@ class AudioStream:
         self._keys = EventSender(self._codecs[0].clock_rate)
         self._heard_keys = EventReceiver()
         self._talking = self._closed = False
-        self.direction = "sendrecv"
+        self.direction, self._ptime = "sendrecv", ptime
 
     # -- agreement ----------------------------------------------------------------------
 
@@ -107,6 +109,11 @@ class AudioStream:
     def codec(self) -> Codec | None:
         """The codec to send, None before offer and answer have agreed: RFC 3264 §6.1."""
         return self._media.codecs[0] if self._media else None
+
+    @property
+    def ptime(self) -> int:
+        """How many ms of sound the peer wants in a packet: RFC 3264 §6.1, §7."""
+        return self._media.ptime if self._media else DEFAULT_PTIME
 
     @property
     def encrypted(self) -> bool:
@@ -143,7 +150,9 @@ class AudioStream:
             return None
         length = ticks(codec.name, self._heard, codec.clock_rate, codec.channels)
         packet_ms = 1000 * length / codec.clock_rate
-        return meter.metrics(ssrc, self._order.next, packet_ms, session.rtt, HOLD_SECONDS)
+        return meter.metrics(
+            ssrc, self._order.next, packet_ms, session.rtt, HOLD_SECONDS, codec.name
+        )
 
     def offer(self) -> bytes:
         """Write an offer, the first or a new one: RFC 3264 §5, §8."""
@@ -185,7 +194,8 @@ class AudioStream:
             self._transport.close()
 
     def _line(self) -> LocalMedia:
-        return LocalMedia("audio", self._codecs, self._transport.line, self.direction)
+        line, ptime = self._transport.line, self._ptime
+        return LocalMedia("audio", self._codecs, line, self.direction, ptime=ptime)
 
     def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")

@@ -32,6 +32,7 @@ from p2psip.ua.ua import UserAgentCall as Signalling
 
 ACK_SECONDS: Final = 40.0  # longer than 64*T1, after which the call is given up: §13.3.1.4
 DIGIT_SECONDS: Final = 0.1  # Own design: no shorter than any exchange recognises
+InfoHandler = Callable[[str | None, str, bytes], object]
 HUNG_UP: Final = "hung up"
 log: Final = logging.getLogger(__name__)
 
@@ -43,7 +44,9 @@ class Call:
     `on_digit(digit, seconds)` is called for each key that the other side presses (RFC 4733 §3.2):
     when it goes down with None, and when it is up again with the time that it was down.
     `on_ringing(status, reason)` is told of 18x answers, and `on_ended(reason)` once of the end,
-    whichever side brought it about.  All are called in the hub and must not wait.
+    whichever side brought it about.  `on_info(package, content_type, body)` is given what an INFO
+    of the other side has, `package` None for one of the old kind (RFC 6086 §4.2.2); a RemoteError
+    refuses it.  All are called in the hub and must not wait.
     `on_transfer(target)`, in the hub, tells whether to follow a wish of the other side that we call
     somebody else (RFC 3515 §2.4.2); no wish is followed unless it is set.  `on_transferred(call)`
     is given the call that takes this one's place, in a greenlet of its own; unless it is set, that
@@ -65,6 +68,7 @@ class Call:
         self.on_digit: Callable[[str, float | None], object] = lambda digit, seconds: None
         self.on_ringing: Callable[[int, str], object] = lambda status, reason: None
         self.on_ended: Callable[[str], object] = lambda reason: None
+        self.on_info: InfoHandler = lambda package, content_type, body: None
         self.reason = ""
         self.asserted: Address | None = None
         self._driver, self._on_change, self._follow = driver, on_change, follow
@@ -126,6 +130,11 @@ class Call:
     def codec(self) -> Codec | None:
         """The codec to send; None before both sides have agreed."""
         return self._audio.codec
+
+    @property
+    def ptime(self) -> int:
+        """How many ms of sound the other side wants in a packet: RFC 8866 §6.4."""
+        return self._audio.ptime
 
     @property
     def statistics(self) -> Statistics | None:
@@ -233,6 +242,15 @@ class Call:
         side understands no such events.  Raises LocalError for a character that is no key.
         """
         return not self.is_over and self._audio.press(digits, seconds)
+
+    def send_info(self, package: str | None, content_type: str, body: bytes) -> bool:
+        """Send an INFO of an Info Package, or of the old kind with None: RFC 6086 §4.2.1.
+
+        Returns at once; False unless the call is up.  LocalError if the peer takes no such package.
+        """
+        if self.is_up:
+            self._driver.run(self._signalling.info, content_type, body, monotonic(), package)
+        return self.is_up
 
     def wait_answered(self, timeout: float | None = None) -> None:
         """Wait until the call is up.  Raises RemoteError with the SIP status if it has failed.

@@ -81,4 +81,5 @@ class CallEvents(CallHandler):
     def on_info(
         self, call: Signalling, content_type: str, body: bytes, now: float, package: str | None
     ) -> None:
-        """Ignore the content."""
+        """Pass it on: RFC 6086 §4.2.2."""
+        self._call.on_info(package, content_type, body)

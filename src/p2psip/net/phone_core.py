@@ -4,7 +4,7 @@ Implements RFC 3261 §8.2 for an element of one user.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -26,13 +26,18 @@ EXTENSIONS: Final = Extensions(
 MAX_REDIRECTS: Final = 5  # other addresses of a callee that are called: §8.1.3.4
 
 
-def user_agent_of(stack: Stack, answer_timeout: float) -> UserAgent:
-    """The calls of a phone, which ring for `answer_timeout` seconds: §13."""
+def user_agent_of(
+    stack: Stack, answer_timeout: float, info_packages: Sequence[str] = ()
+) -> UserAgent:
+    """The calls of a phone, which ring for `answer_timeout` seconds: §13.
+
+    `info_packages` are the Info Packages that it takes: RFC 6086 §5.2.2.
+    """
     return UserAgent(
         stack,
         random=os.urandom,
         answer_timeout=answer_timeout,
-        extensions=EXTENSIONS,
+        extensions=replace(EXTENSIONS, info_packages=tuple(info_packages)),
         max_redirects=MAX_REDIRECTS,
     )
 

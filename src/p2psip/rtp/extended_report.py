@@ -72,11 +72,18 @@ class VoipMetrics:
         for place in _MAY_BE_UNKNOWN:  # §4.7 [unknown-has-a-value]
             if values[place] == UNAVAILABLE:
                 values[place] = None
+        for place, valid in _QUALITIES.items():
+            if values[place] not in valid:  # §4.7.5 [invalid-ignored]
+                values[place] = None
         return cls(ssrc, *values)  # type: ignore[arg-type]
 
     def __bytes__(self) -> bytes:
         """Write the block, its header included: §4.7.  LocalError if a value does not fit."""
         values = [getattr(self, name) for name in self.__slots__]
+        for place, valid in _QUALITIES.items():
+            if values[place + 1] is not None and values[place + 1] not in valid:
+                # §4.7.5 [invalid-never-sent]
+                raise LocalError("a quality is not in its range")
         # §4.7 [unknown-has-a-value]
         values = [UNAVAILABLE if value is None else value for value in values]
         try:
@@ -88,6 +95,8 @@ class VoipMetrics:
 
 # The places of signal, noise and echo, and of the four qualities, behind the SSRC.
 _MAY_BE_UNKNOWN: Final = (8, 9, 10, 12, 13, 14, 15)
+# Source: §4.7.5, both R factors and both scores by their places, with their values
+_QUALITIES: Final = {12: range(101), 13: range(101), 14: range(10, 51), 15: range(10, 51)}
 
 
 @dataclass(frozen=True, slots=True)

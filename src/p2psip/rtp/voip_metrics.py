@@ -22,6 +22,7 @@ infers some counts within one; here they are exact, as §4.7.2 defines them.
 
 from typing import Final, NamedTuple
 
+from p2psip.rtp import e_model
 from p2psip.rtp.extended_report import GMIN, VoipMetrics
 
 # Own design: as many as `reorder` and `sequence` could still hear of, and no more
@@ -94,11 +95,13 @@ class BurstMeter:
         packet_ms: float,
         rtt: float | None = None,
         hold_seconds: float = 0.0,
+        codec: str = "",
     ) -> VoipMetrics:
         """Say how the source `ssrc` was heard up to `next_sequence`, without it: §4.7.
 
         `packet_ms` is the time of one packet, `rtt` in seconds the last measured, `hold_seconds`
-        how long a packet waits at most for one before it.  Qualities and levels are not known.
+        how long a packet waits at most for one before it.  With a `codec`, an encoding name, the
+        qualities are those of the E-model (`e_model`).  Levels are not known.
         """
         expected = 0 if self._first is None else next_sequence - self._first
         bursts, packets, missing = self._closed()
@@ -120,6 +123,8 @@ class BurstMeter:
             gap_duration=_mean_ms(expected - packets, gaps, packet_ms),
             round_trip=0 if rtt is None else min(round(1000 * rtt), _MOST),
             gmin=GMIN,  # §4.7.2 [gmin-16], §4.7.6 [gmin-is-constant]
+            # §4.7.5 [qualities-are-there]
+            **_qualities(codec, all_missing / expected if expected else 0.0, rtt, packet_ms),
             rx_config=NOT_ADAPTIVE,
             # §4.7.6 [sizes-with-the-mode], §4.7.7 [nominal-is-there] [last-known]
             jitter_nominal=0,  # a packet in order passes at once
@@ -137,6 +142,18 @@ class BurstMeter:
             self._burst_packets + last.length(),
             self._burst_missing + last.missing,
         )
+
+
+def _qualities(codec: str, missing: float, rtt: float | None, packet_ms: float) -> dict[str, int]:
+    """R, and the scores without and with delay, of a codec that is known: §4.7.5."""
+    if not codec:
+        return {}
+    delay = (rtt or 0.0) / 2 + packet_ms / 1000
+    heard, spoken = (
+        e_model.r_factor(codec, loss=missing, one_way_delay=each) for each in (0.0, delay)
+    )
+    scores = {"mos_lq": round(10 * e_model.mos(heard)), "mos_cq": round(10 * e_model.mos(spoken))}
+    return {"r_factor": round(spoken), **scores}
 
 
 def _share(part: int, whole: int) -> int:

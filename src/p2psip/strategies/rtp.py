@@ -112,12 +112,13 @@ def rate_limits() -> SearchStrategy[Tmmb]:
 def voip_metrics() -> SearchStrategy[VoipMetrics]:
     """How a voice arrives, known or unknown: RFC 3611 §4.7."""
     level = st.none() | st.integers(-128, 126)
-    quality = st.none() | st.integers(0, 126)
+    echo = st.none() | st.integers(0, 126)
+    rating, score = st.none() | st.integers(0, 100), st.none() | st.integers(10, 50)
     return st.builds(
         VoipMetrics,
         *(words, octets, octets, octets, octets),
         *(sequences, sequences, sequences, sequences),
-        *(level, level, quality, octets, quality, quality, quality, quality),
+        *(level, level, echo, octets, rating, rating, score, score),
         *(octets, sequences, sequences, sequences),
     )
 

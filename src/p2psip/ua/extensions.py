@@ -67,11 +67,14 @@ class Extensions:
         Raises RefusalError with 469 for a package that is not among ours.
         """
         value = info.headers.get("Info-Package")
-        package = None if value is None else value.partition(";")[0].strip().lower()
-        if package is not None and package not in self.info_packages:
-            # RFC 6086 §4.2.2 [469-lists-packages], §5.2.2 [stays-prepared]
-            raise RefusalError(469, "Bad Info Package", [self.recv_info])
-        return package
+        if value is None:
+            return None
+        package = value.partition(";")[0].strip().lower()
+        for ours in self.info_packages:
+            if ours.lower() == package:
+                return ours
+        # RFC 6086 §4.2.2 [469-lists-packages], §5.2.2 [stays-prepared]
+        raise RefusalError(469, "Bad Info Package", [self.recv_info])
 
 
 def listed(message: Request | Response, name: str) -> frozenset[str] | None:

@@ -21,11 +21,12 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
 from p2psip.ua.uas import IncomingCall
-from siprtmp.calls import failures
+from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call_keys import CallKeys
 from siprtmp.calls.call_requests import CallRequests
 from siprtmp.calls.call_video import CallVideo
-from siprtmp.calls.context import CallContext, CallUser, Origin, Reserved
+from siprtmp.calls.call_x_flv import CallXFlv
+from siprtmp.calls.context import CallContext, CallUser, Origin
 from siprtmp.calls.trunks import Dialling
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
@@ -49,11 +50,10 @@ class AudioCall(CallRequests):
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self.leg: Leg | None = None
-        self.video, self.keys = CallVideo(self), CallKeys(self)
+        self.video, self.keys, self.x_flv = CallVideo(self), CallKeys(self), CallXFlv(self)
         self._peers: Collection[str] = ()
         self.way: Dialling | None = None
         self._holders: set[object] = set()
-        self._reserved: Reserved | None = None  # of the x-flv line, when one was offered
         self._endpoint: Endpoint | None = None
         self._offer: SessionDescription | None = None
         self._local: SessionDescription | None = None
@@ -86,8 +86,8 @@ class AudioCall(CallRequests):
         self._ticket = self._permit(way.checked, from_.uri, now)
         media = self.facilities.media
         peers = media.phone_hosts(to.uri, now) or (way.host,)
-        endpoint = self._endpoint = self.video.offered_at(self._open(peers, now), peers, now)
         try:
+            endpoint = self._endpoint = self._offering(self._open(peers, now), now)
             self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
             reached_at = partial(self._reached_at, peers=peers)
             self.call = way.invite(self, bytes(self._offer), now, reached_at, credentials)
@@ -140,7 +140,7 @@ class AudioCall(CallRequests):
         self.names = names
         if call.remote_sdp:
             theirs = SessionDescription.parse(call.remote_sdp)
-            endpoint = self._endpoint = self.video.answering(endpoint, theirs, self._peers, now)
+            endpoint = self._endpoint = self._answering(endpoint, theirs, now)
             try:
                 self._local, plan = sdp_map.answer(theirs, names, endpoint)
             except RemoteError:
@@ -148,7 +148,7 @@ class AudioCall(CallRequests):
                 raise
             self._start(plan, now, early=True)
         else:
-            endpoint = self._endpoint = self.video.offered_at(endpoint, self._peers, now)
+            endpoint = self._endpoint = self._offering(endpoint, now)
             self._local = self._offer = self._make_offer(endpoint)
         if early:
             call.ring(now, 183, bytes(self._local))
@@ -175,9 +175,14 @@ class AudioCall(CallRequests):
         return self._plan.audio if self._plan is not None and self.leg is not None else None
 
     def give_to(self, user: CallUser) -> None:
-        """Let another user hear of the call from now on.  Own design: for a transfer."""
+        """Let another user hear of the call from now on, and its publisher be heard.
+
+        Own design: for a transfer, and for a stream behind an announcement.
+        """
         self.user = user
-        for leg in (self.leg, self.video.leg):
+        if self.leg is not None:
+            self.leg.ways.header, self.leg.ways.takes_opus = user.sound_header, user.takes_opus
+        for leg in (self.leg, self.video.leg, self.x_flv.leg):
             if leg is not None:
                 leg.on_tag = user.on_tag
 
@@ -238,7 +243,8 @@ class AudioCall(CallRequests):
             return
         self._up_at = now
         self._start(plan, now)  # again even if nothing changed: the media time-out begins here
-        pictures = {"video": "h264"} if plan.video is not None else {}
+        kind = "h264" if plan.video is not None else "x-flv" if plan.x_flv is not None else ""
+        pictures = {"video": kind} if kind else {}
         self.log_event("call-answer", codec=plan.audio.codec.name, **pictures)
         self.user.on_call_up(plan, now)
 
@@ -303,8 +309,12 @@ class AudioCall(CallRequests):
         proven = self._ringing is None or self._up_at is not None or self.is_source_proven
         hosts = self._hosts(now)
         self.leg.ways.takes_opus = self.user.takes_opus
+        self.leg.ways.wants_speex = codec_names.wants_speex(self.names)
         self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
         self.video.start(plan.video, now, hosts, early, proven)
+        self.x_flv.start(plan.x_flv, now, hosts, early, proven)
+        if not self.x_flv.is_open:
+            self._endpoint = replace(self._endpoint, x_flv=None)
         if self.video.leg is None:
             self._endpoint = replace(self._endpoint, video=None)
 
@@ -348,9 +358,7 @@ class AudioCall(CallRequests):
             self.facilities.media.close_leg(self.leg)
             self.leg = None
         self.video.close(now)
-        if self._reserved is not None:
-            self._reserved.close()
-            self._reserved = None
+        self.x_flv.close(now)
 
     def log_event(self, what: str, **values: object) -> None:
         """Write a line about this call into the log.  Own design: see the page of log events."""

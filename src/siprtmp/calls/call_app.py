@@ -246,7 +246,7 @@ class NamedCall:
         if self._call is not None:
             call.refuse(*failures.BUSY, now)
             return
-        call.be_of(self)
+        call.give_to(self)
         self._call = call
         try:
             call.answer(codec_names.answered(), now)

@@ -5,8 +5,7 @@ Own design: the half of `AudioCall` that no SIP message drives.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import SessionDescription
@@ -16,11 +15,16 @@ from p2psip.ua.uas import IncomingCall
 from rtmplite.flv.audio import SoundFormat
 from siprtmp.calls import codec_names
 from siprtmp.calls.call_keys import CallKeys
-from siprtmp.calls.context import CallContext, CallUser, Reserved
+from siprtmp.calls.call_x_flv import CallXFlv
+from siprtmp.calls.context import CallContext, CallUser
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
+from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.transcode import decoder
+
+if TYPE_CHECKING:
+    from siprtmp.calls.call_video import CallVideo
 
 NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
 DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
@@ -39,7 +43,8 @@ class CallMedia(ABC):
     _holders: set[object]
     _peers: Collection[str]
     _endpoint: Endpoint | None
-    _reserved: Reserved | None
+    video: "CallVideo"
+    x_flv: CallXFlv
 
     @abstractmethod
     def log_event(self, what: str, **values: object) -> None:
@@ -84,7 +89,8 @@ class CallMedia(ABC):
 
     def on_transcoding_phone(self, codec: str) -> None:
         """Log that the phone's sound is decoded and encoded again."""
-        self.log_event("transcoding", codec=codec, to="aac")
+        making = self.leg.ways.making if self.leg is not None else []
+        self.log_event("transcoding", codec=codec, to=making[-1].rpartition(" ")[2])
 
     @property
     def transcodes(self) -> bool:
@@ -104,11 +110,12 @@ class CallMedia(ABC):
         """Tell the user that the last packet has been sent."""
         self.user.on_drained(now)
 
-    def be_of(self, user: CallUser) -> None:
-        """Report to another user from now on."""
-        self.user = user
-        if self.leg is not None:
-            self.leg.on_tag = user.on_tag
+    def show(self, group: PictureGroup, now: float) -> None:
+        """Begin with the pictures that were published before the call: FLV 10.1 §E.4.3.1."""
+        if self.x_flv.leg is not None:
+            self.x_flv.leg.begin(group, self.user.sound_header.body, now)
+        elif self.video.leg is not None:
+            self.video.leg.group = group
 
     def _hosts(self, now: float) -> Collection[str]:
         """The hosts that the signalling comes from: the peer, or phones behind our own proxy."""
@@ -160,17 +167,18 @@ class CallMedia(ABC):
                 install=codec_names.EXTRA,
             )
 
-    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
-        """Offer the codecs of `names`, with a port for x-flv if it is among them: RFC 3264 §5.
+    def _offering(self, endpoint: Endpoint, now: float) -> Endpoint:
+        """Our endpoint with ports for all lines of an offer beside the sound: RFC 3264 §5.1."""
+        endpoint = self.x_flv.offered_at(endpoint, self._peers, now)
+        return self.video.offered_at(endpoint, self._peers, now)
 
-        Own design: this version drops the media of an x-flv line that the other side accepts.
-        """
-        if "flv" in self.names:
-            try:
-                self._reserved = self.facilities.media.reserve()
-            except LocalError as error:
-                raise RemoteError(NO_PORT, 503) from error
-            endpoint = replace(endpoint, flv_port=self._reserved.rtp_port)
+    def _answering(self, endpoint: Endpoint, theirs: SessionDescription, now: float) -> Endpoint:
+        """Our endpoint with ports for the lines that an offer has: RFC 3264 §6."""
+        endpoint = self.x_flv.answering(endpoint, theirs, self._peers, now)
+        return self.video.answering(endpoint, theirs, self._peers, now)
+
+    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
+        """Offer the codecs of `names`: RFC 3264 §5."""
         return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
 
 

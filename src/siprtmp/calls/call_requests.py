@@ -24,7 +24,6 @@ from siprtmp.media.sdp_map import MediaPlan
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
-    from siprtmp.calls.call_video import CallVideo
 
 HOLD: Final = "hold"  # asks a leg to be silent
 
@@ -32,7 +31,6 @@ HOLD: Final = "hold"  # asks a leg to be silent
 class CallRequests(CallMedia, CallHandler):
     """New offers of either side, and the other requests of RFC 3261 §12.2."""
 
-    video: "CallVideo"
     holds: bool
     _held: bool
     _local: SessionDescription | None
@@ -95,7 +93,7 @@ class CallRequests(CallMedia, CallHandler):
             )
             return bytes(self._local)
         theirs = SessionDescription.parse(sdp)
-        self._endpoint = self.video.answering(self._endpoint, theirs, self._peers, now)
+        self._endpoint = self._answering(self._endpoint, theirs, now)
         self._local, plan = sdp_map.answer(
             theirs, self.names, self._endpoint, previous=self._local, holds=self.holds
         )

@@ -4,16 +4,23 @@ Own design: without the extra a codec that FLV does not have is as good as unkno
 is agreed on which nobody would hear.  RFC 3264 §5 and §6.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from p2psip.sdp.codec import codecs_of
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
-from siprtmp.media.transcode import decoder
-from siprtmp.media.translate.audio_formats import OPUS, find
+from siprtmp.media.transcode import decoder, libspeex
+from siprtmp.media.translate.audio_formats import (
+    NARROWBAND,
+    OPUS,
+    SPEEX_TO_G711,
+    AudioCodec,
+    find,
+)
 
 EXTRA: Final = "transcode"  # what pip calls it
+G711: Final = ("pcmu", "pcma", *SPEEX_TO_G711)
 
 
 def possible(names: Iterable[str]) -> tuple[str, ...]:
@@ -39,11 +46,26 @@ def everything() -> tuple[str, ...]:
 def known(names: Iterable[str]) -> tuple[str, ...]:
     """The names of a rich client that can be offered, see `sdp_map.known_names`.
 
-    Opus is among them without the extra, too, as it passes to a client that names it.
+    Opus is among them without the extra, too, as it passes to a client that names it.  `ulaw` and
+    `alaw` need the extra and libspeex; of them and G.711 that passes, the first named counts.
     """
     wanted = sdp_map.known_names(names)
     usable = {*possible(wanted), OPUS.name}
+    if not (decoder.is_available() and libspeex.is_available()):
+        usable -= SPEEX_TO_G711.keys()
+    g711 = [name for name in wanted if name in usable and name in G711]
+    usable -= {name for name in g711 if (name in SPEEX_TO_G711) != (g711[0] in SPEEX_TO_G711)}
     return tuple(name for name in wanted if name in usable)
+
+
+def reported(codec: AudioCodec, names: Collection[str]) -> str:
+    """What a client that has named these is told of the codec that was agreed on."""
+    return NARROWBAND.reported if wants_speex(names) and codec.is_g711 else codec.reported
+
+
+def wants_speex(names: Iterable[str]) -> bool:
+    """Whether a client has asked for Speex though the phone may have G.711."""
+    return not SPEEX_TO_G711.keys().isdisjoint(names)
 
 
 def lacking(theirs: SessionDescription) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VideoLeg
+from siprtmp.media.x_flv_leg import XFlvLeg
 from siprtmp.operation.logs import Log
 
 if TYPE_CHECKING:
@@ -33,15 +34,6 @@ UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be
 
 # What the user agents of RTMP clients take beyond calls.
 EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
-
-
-class Reserved(Protocol):
-    """A pair of ports whose datagrams are dropped: RFC 3550 §11."""
-
-    rtp_port: int
-
-    def close(self) -> None:
-        """Give the ports back."""
 
 
 class MediaAddress(NamedTuple):
@@ -99,11 +91,13 @@ class MediaEdge(Protocol):
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
 
-    def close_leg(self, leg: Leg | VideoLeg) -> None:
-        """Stop waking a leg that is closed."""
+    def open_x_flv(
+        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
+    ) -> tuple[XFlvLeg, MediaAddress]:
+        """A tunnel, as `open_leg` has it for sound; its name is that of the call's `sound`."""
 
-    def reserve(self) -> Reserved:
-        """Ports whose traffic is dropped (RFC 3550 §11); LocalError when no port is left."""
+    def close_leg(self, leg: Leg | VideoLeg | XFlvLeg) -> None:
+        """Stop waking a leg that is closed."""
 
     def waker(self, machine: Timed) -> Waker:
         """A timer for a machine."""

@@ -204,10 +204,6 @@ class Line(LineRequests):
             self._call.hang_up(now, "client hung up")
             self._idle(now)
 
-    def _names(self, args: tuple[Value, ...]) -> tuple[bool, tuple[str, ...]]:
-        names = tuple(arg for arg in args if isinstance(arg, str))
-        return bool(names), codec_names.known(names)
-
     def _destination(self, dest: Value, *, telephones: bool = False) -> Address:
         text = dest.strip() if isinstance(dest, str) else ""
         if not text:
@@ -283,11 +279,14 @@ class Line(LineRequests):
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Tell `accepted`, with the codec when the client named codecs: RFC 3261 §13.2.2.4."""
         self.state = State.UP
-        if self._call is not None and self._call.video.leg is not None:
-            self._call.video.leg.group = self._group
-        if self._named:
+        if self._call is not None:
+            self._call.show(self._group, now)
+        if self._named and plan.x_flv is not None:
+            self.connection.call("accepted", "default", "default")
+        elif self._named:
             picture = "h264" if plan.video is not None else None
-            self.connection.call("accepted", plan.audio.codec.reported, picture)
+            sound = codec_names.reported(plan.audio.codec, self._call.names if self._call else ())
+            self.connection.call("accepted", sound, picture)
         else:
             self.connection.call("accepted")
 
@@ -352,8 +351,10 @@ class Line(LineRequests):
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send a message that the client publishes to the phone: RTMP 1.0 §7.1.4."""
         call = self._call
-        if call is not None and call.leg is not None:
-            if type_id != VIDEO:
+        if call is not None and call.leg is not None and not call.holds:
+            if call.x_flv.leg is not None:
+                call.x_flv.leg.publish(type_id, timestamp, payload, now)
+            elif type_id != VIDEO:
                 call.leg.publish(type_id, timestamp, payload, now)
             elif call.video.leg is not None:
                 call.video.leg.publish(timestamp, payload, now)

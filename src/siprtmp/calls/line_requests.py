@@ -24,6 +24,7 @@ from rtmplite.amf.values import Value
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.wire.command import on_status
+from siprtmp.calls import codec_names
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import CallContext
 from siprtmp.calls.line_state import State
@@ -65,6 +66,10 @@ class LineRequests(ABC):
     def _login(self) -> Login | None: ...
 
     # -- commands -----------------------------------------------------------------------
+
+    def _names(self, args: tuple[Value, ...]) -> tuple[bool, tuple[str, ...]]:
+        names = tuple(arg for arg in args if isinstance(arg, str))
+        return bool(names), codec_names.known(names)
 
     def _send_dtmf(self, args: tuple[Value, ...], now: float) -> None:
         """RFC 4733 §2.5.1."""

@@ -44,7 +44,8 @@ def on_metadata(
 def announce(remote: LiveStream, call: "AudioCall | None", now: float) -> None:
     """Begin `remote` with the metadata of the call's sound: FLV 10.1 §E.5."""
     remote.begin(now)
-    describe(remote, call, now)
+    if call is None or call.x_flv.leg is None:  # else the publisher's own will come
+        describe(remote, call, now)
 
 
 def describe(remote: LiveStream, call: "AudioCall | None", now: float) -> None:

@@ -22,6 +22,7 @@ from siprtmp.calls.context import CallContext, Waker
 from siprtmp.media.sdp_map import MediaPlan
 
 PLAYED: Final = "file played"
+UNHEARD: Final = "sound unsuitable"
 SOON: Final = 0.0  # a deadline that has passed
 
 
@@ -61,6 +62,7 @@ class PlayedCall(Clientless):
         self._call = AudioCall(self, home.facilities)
         self._feeder: Feeder | None = None
         self._is_early = self._is_held = self._is_over = self._is_read = False
+        self._is_unheard = False  # the phone does not have the file's codec
         self._waker: Waker | None = None
         self.deadline: float | None = None
 
@@ -114,6 +116,9 @@ class PlayedCall(Clientless):
             return
         while feeder is not None and feeder is self._feeder and not self._is_read:
             self._publish(feeder, now)
+            if self._is_unheard:
+                self._give_up(now)
+                return
             if self._is_held:
                 return
             if feeder.ended:
@@ -124,9 +129,17 @@ class PlayedCall(Clientless):
             if not (feeder.tags or feeder.ended):
                 return  # the next block calls again
 
+    def _give_up(self, now: float) -> None:
+        """End the call: a file that nobody hears would be read as fast as it can be."""
+        if self._is_early:
+            self._refuse(488, "Not Acceptable Here", now)
+        else:
+            self._call.hang_up(now, UNHEARD)
+            self._end()
+
     def _publish(self, feeder: Feeder, now: float) -> None:
         call = self._call
-        while feeder.tags and not self._is_held and call.leg is not None:
+        while feeder.tags and not (self._is_held or self._is_unheard) and call.leg is not None:
             tag = feeder.tags.popleft()
             if tag.tag_type == TagType.AUDIO:
                 call.leg.publish(tag.tag_type, tag.timestamp, tag.data, now)
@@ -186,6 +199,10 @@ class PlayedCall(Clientless):
     def on_call_over(self, reason: str, now: float) -> None:
         """The caller hung up: RFC 3261 §15."""
         self._end()
+
+    def on_unsuitable(self, text: str) -> None:
+        """Play no more of a file that the phone cannot hear."""
+        self._is_unheard = True
 
     def on_hold_back(self, hold: bool) -> None:
         """Read on once the leg has room again."""

@@ -51,6 +51,7 @@ class Member:
         self.seat: Seat = room.mixer.sit(hearing(screen), now)
         self._ears = ToSamples()
         self.header = b""  # the sequence header of its pictures
+        self.waits = True  # for a key frame of the speaker
         self.unsuitable = ""  # why its sound cannot be heard
 
     def write(self, type_id: int, payload: bytes, now: float) -> None:
@@ -75,7 +76,7 @@ class Audience:
     """The stream of a room, for players, recordings and relays, while anybody is in it."""
 
     def __init__(self, live: LiveStream, now: float) -> None:
-        self._live = live
+        self._live, self.waits = live, True
         live.begin(now)
         live.write(DATA, 0, on_metadata((PCMU.sound_format, PCMU.clock_rate)), now)
 
@@ -107,7 +108,6 @@ class Room:
         self._audience: Audience | None = None
         self._audience_seat: Seat | None = None
         self._speaker: Member | None = None
-        self._waits_for_key = False
         self.wants_key_frame = False  # a member lacks a picture
         self._shown_since = 0.0
 
@@ -135,7 +135,7 @@ class Room:
         self.members.append(member)
         self._wake()
         if self._speaker is not None:  # the new member sees from the next key frame on
-            self._turn_to(self._speaker, now)
+            self._speaker.screen.ask_key_frame(now)
         return member
 
     def open(self) -> LiveStream:
@@ -162,21 +162,20 @@ class Room:
         if self.wants_key_frame:
             self.wants_key_frame = False
             member.screen.ask_key_frame(now)
-        if self._waits_for_key:
-            if not is_key_frame(payload):
-                return
-            self._waits_for_key = False
-            if member.header:
-                self._pass_on(member, member.header, now)
-        self._pass_on(member, payload, now)
+        at, is_key = self.mixer.clock(now), is_key_frame(payload)
+        for each in self._viewers(member):
+            screen = each.screen if isinstance(each, Member) else each
+            if each.waits and not is_key:
+                continue
+            if each.waits and member.header:
+                screen.see(member.header, at, now)
+            each.waits = False
+            screen.see(payload, at, now)
 
-    def _pass_on(self, member: Member, payload: bytes, now: float) -> None:
-        at = self.mixer.clock(now)
-        for each in self.members:
-            if each is not member:
-                each.screen.see(payload, at, now)
-        if self._audience is not None:
-            self._audience.see(payload, at, now)
+    def _viewers(self, member: Member) -> list["Member | Audience"]:
+        """All who see a member's pictures."""
+        seeing: list[Member | Audience] = [each for each in self.members if each is not member]
+        return seeing if self._audience is None else [*seeing, self._audience]
 
     def _look(self, now: float) -> None:
         """Turn to the loudest member that shows pictures, not too often."""
@@ -187,7 +186,9 @@ class Room:
             self._turn_to(loudest, now)
 
     def _turn_to(self, member: Member, now: float) -> None:
-        self._speaker, self._waits_for_key, self._shown_since = member, True, now
+        self._speaker, self._shown_since = member, now
+        for each in self._viewers(member):
+            each.waits = True
         member.screen.ask_key_frame(now)
 
     def _players_changed(self, live: LiveStream, now: float) -> None:

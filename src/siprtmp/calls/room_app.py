@@ -77,7 +77,7 @@ class RoomApplication:
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
         """The room that an INVITE is for: RFC 3261 §16.5."""
-        if not self.home.is_local_domain(request.uri):
+        if request.method != "INVITE" or not self.home.is_local_domain(request.uri):
             return None
         room = self.rooms.get(request.uri.user or "")
         return None if room is None else RoomPhone(room, self.home).incoming
@@ -173,7 +173,9 @@ class RoomPhone(Clientless):
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Enter the room: RFC 3261 §13.3.1.4."""
-        if self._member is None:
+        if self._room.is_full:  # since the INVITE
+            self._call.drop(now, "room full")
+        elif self._member is None:
             self._member = self._room.enter(self, now)
             self._call.log_event("room-enter", room=self._room.name)
 

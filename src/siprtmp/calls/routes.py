@@ -23,9 +23,9 @@ from rtmplite.vod.playlist import Library
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.context import CallContext
-from siprtmp.calls.failures import NOBODY, failed
+from siprtmp.calls.failures import FORBIDDEN, NOBODY, failed
 from siprtmp.calls.played_call import PlayedCall
-from siprtmp.operation.route_settings import RouteSettings
+from siprtmp.operation.route_settings import USER, RouteSettings
 
 Acceptor = Callable[[ServerHandle, float], None]
 
@@ -75,7 +75,8 @@ class Routes:
         called = self._called(request) if self._routes else ()
         for route in self._routes:
             for user, domain in called:
-                if fnmatchcase(f"{user}@{domain}".lower(), route.pattern):
+                matches = fnmatchcase(f"{user}@{domain}".lower(), route.pattern)
+                if matches and (route.to or request.method == "INVITE"):
                     return self._acceptor(route, user)
         return None
 
@@ -92,13 +93,20 @@ class Routes:
 
     def _acceptor(self, route: RouteSettings, user: str) -> Acceptor:
         if route.to:
-            return partial(self._send_on, route.target(user))
+            return partial(self._send_on, route, route.target(user))
         if route.stream and not route.announce:
             return partial(self._to_stream, route)
         return partial(self._play, route)
 
-    def _send_on(self, target: Uri, server: ServerHandle, now: float) -> None:
-        """Give an INVITE to a client or a stream here, or to the proxy: RFC 3261 §16.5."""
+    def _send_on(self, route: RouteSettings, target: Uri, server: ServerHandle, now: float) -> None:
+        """Give an INVITE to a client or a stream here, or to the proxy: RFC 3261 §16.5.
+
+        Own design: where the caller chooses the number at another server, which may have to be
+        paid, it must be a user of ours.
+        """
+        is_theirs = USER in route.to and self._domains.of(target) is None
+        if is_theirs and self._domains.of(server.request.from_.uri) is None:
+            raise failed(FORBIDDEN)
         moved = server.request.replace(uri=target)
         acceptor = self._home.find_here(moved)
         if acceptor is not None:

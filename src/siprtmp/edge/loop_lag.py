@@ -3,10 +3,9 @@
 Own design: all calls share one loop, so whatever keeps it busy delays every packet.
 """
 
-from typing import Any, Final
+from typing import Final
 
-from gevent import get_hub
-
+from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
 from siprtmp.edge.histogram import Histogram
 
@@ -15,28 +14,24 @@ BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)  # s
 
 
 class LoopLag:
-    """Measures from `start` to `stop`, into a histogram of seconds."""
+    """A machine that does nothing but see when it is woken, from `start` to `stop`."""
 
     def __init__(self) -> None:
         self.seen = Histogram(BOUNDS)
-        self._due = 0.0
-        self._timer: Any = None
+        self.deadline: float | None = None
+        self._alarm = Alarm(self)
 
     def start(self) -> None:
         """Begin to measure."""
-        self._timer = get_hub().loop.timer(EVERY, ref=False)
-        self._due = monotonic() + EVERY
-        self._timer.start(self._fire)
+        self.deadline = monotonic() + EVERY
+        self._alarm.set()
 
     def stop(self) -> None:
         """Measure no longer."""
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer.close()
-            self._timer = None
+        self._alarm.cancel()
 
-    def _fire(self) -> None:
-        now = monotonic()
-        self.seen.add(max(0.0, now - self._due))
-        self._due = now + EVERY
-        self._timer.start(self._fire)
+    def tick(self, now: float) -> None:
+        """Note how late it is."""
+        if self.deadline is not None:
+            self.seen.add(now - self.deadline)
+        self.deadline = now + EVERY

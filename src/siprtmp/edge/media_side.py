@@ -24,6 +24,7 @@ from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.video_leg import VideoLeg
+from siprtmp.media.x_flv_leg import XFlvLeg
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 
@@ -51,7 +52,7 @@ class MediaSide:
         self._latch, self._timeout = settings.nat, settings.media_timeout
         self._ports = PortPool(*settings.rtp_ports)
         self.prepared = PreparedPorts(self._ports, bind_ip)
-        self._alarms: dict[Leg | VideoLeg, Alarm] = {}
+        self._alarms: dict[Leg | VideoLeg | XFlvLeg, Alarm] = {}
         self._gatherer = WakeupCoalescer()
         self._transcode = AvTranscoding() if decoder.is_available() else None
 
@@ -113,16 +114,31 @@ class MediaSide:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
         return self._phone_hosts(user, now)
 
-    def close_leg(self, leg: Leg | VideoLeg) -> None:
+    def open_x_flv(
+        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
+    ) -> tuple[XFlvLeg, MediaAddress]:
+        """Ports and a leg for a tunnel, as `open_leg` has them for the `sound` of its call."""
+        port = self._port_for(peers)
+        alarm: Alarm
+        leg = XFlvLeg(
+            port,
+            listener,
+            os.urandom,
+            now,
+            cname=sound.cname,
+            wallclock=wallclock(),
+            wake=lambda: alarm.set(),
+        )
+        port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
+        alarm = self._alarms[leg] = Alarm(leg)
+        return leg, self._address(port, peers)
+
+    def close_leg(self, leg: Leg | VideoLeg | XFlvLeg) -> None:
         """Stop the timer of a leg that is closed."""
         alarm = self._alarms.pop(leg, None)
         if alarm is not None:
             alarm.cancel()
         self._gatherer.set_calls(len(self._alarms))
-
-    def reserve(self) -> MediaPort:
-        """Ports whose traffic is dropped: RFC 3550 §11.  Raises LocalError without free ports."""
-        return self._open_port(self._ports)
 
     def waker(self, machine: Timed) -> Alarm:
         """A timer for a machine."""

@@ -117,8 +117,8 @@ class Transcoding(Protocol):
         `g711_rate` the real rate of its G.711, 0 for the usual one.
         """
 
-    def to_rtmp(self, codec: AudioCodec) -> ToRtmp:
-        """A translation of a phone's codec into one that players have: FLV 10.1 §E.4.2.1."""
+    def to_rtmp(self, codec: AudioCodec, speex: bool) -> ToRtmp:
+        """A translation of a phone's codec into AAC, or into Speex: FLV 10.1 §E.4.2.1."""
 
 
 class VideoListener(Protocol):

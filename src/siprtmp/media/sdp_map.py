@@ -15,6 +15,7 @@ from typing import Final
 from p2psip.errors import RemoteError
 from p2psip.sdp.agreed_media import Agreed, AgreedMedia
 from p2psip.sdp.attributes import rtcp_mux
+from p2psip.sdp.codec import codecs_of
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     Codec,
@@ -32,6 +33,7 @@ from siprtmp.media.translate.audio_formats import (
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
     NARROWBAND,
+    SPEEX_TO_G711,
     WIDEBAND,
     X_FLV_PAYLOAD_TYPE,
     AudioCodec,
@@ -95,18 +97,28 @@ class AudioPlan:
 class MediaPlan:
     """The agreement of both ends on a call, line by line: RFC 3264 §6.
 
-    `video` is None for a call without pictures.
+    `video` is None for a call without pictures.  With `x_flv` nothing else is sent.
     """
 
     audio: AudioPlan
     video: VideoPlan | None = None
+    x_flv: "XFlvPlan | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class XFlvPlan:
+    """The agreement of two gateways on a tunnel: RFC 3264 §6.1; the types of packets each way."""
+
+    media: AgreedMedia
+    send_type: int
+    receive_type: int
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Our media address: the host for `c=` and `o=`, the RTP port, an SDP session id.
 
-    RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `flv_port` and
+    RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `x_flv` and
     `video` are for the lines of x-flv and of H.264, which need their own: two lines of one port
     would be one stream (RFC 3264 §5.1).  0 and None when there are none.
     """
@@ -114,9 +126,9 @@ class Endpoint:
     host: str
     port: int
     session_id: int
-    flv_port: int = 0
     rtcp_port: int | None = None
     video: LocalTransport | None = None
+    x_flv: LocalTransport | None = None
 
     @property
     def transport(self) -> LocalTransport:
@@ -135,7 +147,7 @@ def known_names(names: Iterable[str]) -> tuple[str, ...]:
     Own design: unknown ones are passed over, as clients name every codec they have; case counts
     as little as in SDP (RFC 8866 §6.6).
     """
-    usable = {*AUDIO_CODECS, "dtmf", "flv", "h264"}
+    usable = {*AUDIO_CODECS, *SPEEX_TO_G711, "dtmf", "flv", "h264"}
     return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
 
 
@@ -146,11 +158,11 @@ def passing(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def default_names(narrowband: bool) -> tuple[str, ...]:
-    """The codecs of a client that names none: Speex of its rate, and digits.
+    """The codecs of a client that names none: Speex of its rate, digits, and a tunnel.
 
-    Own design: the original's default without its x-flv video line.
+    Own design: the original's default.
     """
-    return ("narrowband" if narrowband else "wideband", "dtmf")
+    return ("narrowband" if narrowband else "wideband", "dtmf", "flv")
 
 
 def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> SessionDescription:
@@ -163,10 +175,10 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     lines = []
     if any(not codec.is_telephone_event for codec in codecs):
         lines.append(LocalMedia("audio", tuple(codecs), ours.transport))
-    if "flv" in names:
+    if "flv" in names and ours.x_flv is not None:
         # RFC 3551 §6 [one-kind-each], RFC 3550 §5.1 [types-part-no-streams]
         # and §5.2 [session-for-each-kind] [kinds-not-mixed]
-        lines.append(LocalMedia("video", (X_FLV,), LocalTransport(ours.flv_port)))
+        lines.append(LocalMedia("video", (X_FLV,), ours.x_flv))
     if "h264" in names and ours.video is not None:
         lines.append(h264.line(ours.video))
     if not lines:
@@ -198,6 +210,9 @@ def offer_again(
         elif ours.video is not None and line.port == ours.video.port:
             video = h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line)))
             lines.append(replace(video, direction=pictures))
+        elif ours.x_flv is not None and line.port == ours.x_flv.port:
+            tunnel = replace(ours.x_flv, rtcp_mux=rtcp_mux(line))
+            lines.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
         else:
             lines.append(None)
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
@@ -220,7 +235,10 @@ def answer(
     codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
     sound, pictures = HOLD if holds else TALK
     media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), sound)]
-    if "h264" in names and ours.video is not None:
+    if "flv" in names and ours.x_flv is not None and offers_x_flv(theirs):
+        tunnel = replace(ours.x_flv, rtcp_mux=True)
+        media.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
+    elif "h264" in names and ours.video is not None:
         transport = replace(ours.video, rtcp_mux=True)
         media += h264.lines_for(theirs, transport, pictures)
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
@@ -250,18 +268,29 @@ def is_acceptable(
     return True
 
 
+def offers_x_flv(theirs: SessionDescription) -> bool:
+    """Whether an offer has a tunnel, as a gateway's may: RFC 3264 §5.1."""
+    lines = [media for media in theirs.media if media.kind == "video" and media.port]
+    return any(_is_x_flv(codec) for media in lines for codec in codecs_of(media))
+
+
+def _is_x_flv(codec: Codec) -> bool:
+    return (codec.name.lower(), codec.clock_rate) == (X_FLV.name, X_FLV.clock_rate)
+
+
 def speex_names(narrowband: bool) -> tuple[str, ...]:
     """Both rates of Speex and digits, the client's own rate first.
 
     Own design: for answering, since a wideband client's sound can be cut to 8 kHz.
     """
-    return ("narrowband", "wideband", "dtmf") if narrowband else ("wideband", "narrowband", "dtmf")
+    rates = ("narrowband", "wideband") if narrowband else ("wideband", "narrowband")
+    return (*rates, "dtmf", "flv")
 
 
 def _codec(name: str, unnamed: bool) -> Codec:
     if name == "dtmf":
         return DTMF
-    codec = AUDIO_CODECS[name]
+    codec = AUDIO_CODECS.get(name) or SPEEX_TO_G711[name]
     number = WIDEBAND.payload_type if unnamed and codec is NARROWBAND else codec.payload_type
     return Codec(codec.encoding, codec.clock_rate, codec.channels, number)
 
@@ -269,6 +298,10 @@ def _codec(name: str, unnamed: bool) -> Codec:
 def _plans(agreed: Agreed, host: str) -> MediaPlan:
     audio = _plan(accepted(agreed, "audio"), host)
     pictures = [each for each in agreed if each.accepted and each.kind == "video"]
+    for each in pictures:
+        if each.codecs and _is_x_flv(each.codecs[0]) and _is_near(each, host):
+            types = each.send_payload_types[0], each.receive_payload_types[0]
+            return MediaPlan(audio, None, XFlvPlan(_plain(each), *types))
     video = next(filter(None, map(h264.plan, pictures)), None)
     if video is not None and _is_near(video.media, host):
         return MediaPlan(audio, replace(video, media=_plain(video.media)))

@@ -22,14 +22,15 @@ class SoundWays:
     """The translations of one call; `transcoding` is None where only what passes can cross.
 
     `header` may be replaced by one that has a publisher's header from before the call.
-    `takes_opus` says that the players take Opus by Enhanced RTMP, so that a phone's may pass.
+    `takes_opus` says that the players take Opus by Enhanced RTMP, so that a phone's may pass,
+    and `wants_speex` that they take Speex alone, even if the phone has G.711.
     `g711_rate` is the real rate of the publisher's G.711, 0 for the usual one: see `RealRate`.
     """
 
     def __init__(self, transcoding: Transcoding | None) -> None:
         self._transcoding = transcoding
         self.header = SoundHeader()
-        self.g711_rate, self.takes_opus = 0, False
+        self.g711_rate, self.takes_opus, self.wants_speex = 0, False, False
         self._in_use: tuple[ToPhone | None, ToRtmp | None] = None, None
 
     @property
@@ -99,9 +100,10 @@ class SoundWays:
         ):
             before.switch(codec)
             return before
-        maker = self._transcoding
+        maker, speex = self._transcoding, self.wants_speex and codec.is_g711
         made: ToRtmp = RtpToFlv(codec) if codec.passes else OpusToFlv()
-        if maker is not None and not codec.passes and not (codec is OPUS and self.takes_opus):
-            made = maker.to_rtmp(codec)
+        passes = (codec is OPUS and self.takes_opus) or (codec.passes and not speex)
+        if maker is not None and not passes:
+            made = maker.to_rtmp(codec, speex)
         self._in_use = self._in_use[0], made
         return made

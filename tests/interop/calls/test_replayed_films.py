@@ -6,9 +6,10 @@ The packets are shown again as a phone's, with sequence numbers and RTP times th
 import struct
 import subprocess
 import zlib
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 
 import pytest
+from support.peers import numbered_pictures
 from support.peers.peers import Ffmpeg
 from support.peers.process import require
 from support.peers.replay_phone import ReplayPhone, filmed, recorded, units
@@ -124,3 +125,29 @@ def test_a_late_player_decodes_every_picture_after_a_key_frame(
     assert pictures(files[0]) == shown
     seen = pictures(files[1])
     assert len(shown) // 3 <= len(seen) < len(shown) and seen == shown[-len(seen) :]
+
+
+@pytest.mark.needs("ffmpeg")
+def test_a_phone_decodes_a_publisher_with_b_frames(start, gateway, tmp_path):
+    """Covers RFC 6184 §5.1: in the order of decoding, at the times when they are shown."""
+    server = gateway("--sip-t1", "200")
+    words = ("-re", *numbered_pictures.source(), "-t", "3", "-c:v", "libx264", "-bf", "2")
+    words += ("-g", "15", "-preset", "veryfast", "-x264-params", "scenecut=0:b-adapt=0")
+    words += ("-pix_fmt", "yuv420p", "-f", "flv", server.url("call", "studio"))
+    publisher = start(Ffmpeg, *words)
+    publisher.wait_until(lambda: "frame=" in publisher.output, what="the first picture")
+    with ReplayPhone(server.sip) as phone:
+        phone.call("studio")
+        packets = phone.watch(publisher)
+        phone.hang_up()
+    film = tmp_path / "seen.h264"
+    film.write_bytes(b"".join(b"\0\0\0\1" + unit for unit in units(packets)))
+    seen = numbered_pictures.numbers(film)
+    # Where this machine stalls, the gateway leaves out what is late, up to a key frame.
+    assert len(seen) > 15 and seen == sorted(set(seen))
+    stamps = list(dict.fromkeys(each.timestamp for each in packets))
+    assert len(stamps) == len(seen)
+    since = [stamp - stamps[0] + (1 << 31) & 0xFFFFFFFF for stamp in stamps]
+    assert since != sorted(since)  # there are B-frames
+    for (at, number), (later, next_number) in pairwise(zip(sorted(since), seen, strict=True)):
+        assert abs((later - at) / 6000 - (next_number - number)) < 0.02

@@ -6,9 +6,13 @@ from contextlib import suppress
 
 import gevent
 import pytest
+from gevent.queue import Queue
 from interop.calls.test_registrar import Place
 from support.peers.process import Process, free_port, require, tcp_answers
+from support.peers.sip_server import SipServer
 
+from p2psip.agent import Agent
+from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.location_redis import CHANNEL, PREFIX, RedisLocation
 from p2psip.server.domains import Domains
@@ -226,6 +230,26 @@ def test_what_others_have_written_there_does_no_harm(start, node):
     a.store._writer.hset(key, mapping={b"\xff": b"{}", b"x": b"[[1, 2], 3]", b"y": b"nonsense"})
     a.store._writer.hset(PREFIX + "nonsense", mapping={"x": "y"})
     assert node(port, "192.0.2.2").phones == {"198.51.100.1"}
+
+
+def test_a_phone_of_one_server_is_written_to_by_the_other(start):
+    """Covers RFC 3261 §10.3: two processes of `p2psip serve` share what their phones register."""
+    url = f"redis://127.0.0.1:{start(RedisServer).port}/0"
+    one, two = (start(SipServer, "home", location=url, name=name) for name in ("one", "two"))
+    heard = Queue()
+    with (
+        Agent(user="bob", domain="home", registrar=one.sip) as bob,
+        Agent(user="eve", domain="home", registrar=two.sip) as eve,
+    ):
+        bob.on_message = heard.put
+        bob.register(20)
+
+        def written():
+            with suppress(RemoteError):
+                return eve.message("bob", "hello", 20).status == 200
+
+        eventually(written)  # some milliseconds after the REGISTER
+        assert heard.get(timeout=20).text == "hello"
 
 
 def test_a_phone_of_one_gateway_is_called_by_the_other(start, gateway):

@@ -21,7 +21,7 @@ PLAIN = ("m=audio 9002 RTP/AVP 0",)
 def stream():
     pcmu = [audio_codec("PCMU")]
     nothing = [lambda *args: None] * 3
-    stream = AudioStream(LOOPBACK, pcmu, PortPool(), *nothing)
+    stream = AudioStream(LOOPBACK, pcmu, PortPool(), *nothing, ptime=40)
     yield stream
     stream.close()
 
@@ -68,3 +68,14 @@ def test_what_is_encrypted_stays_so_whatever_lines_a_new_offer_has(stream):
         answer(stream, OTHER_CODEC, PLAIN)
     assert refused.value.status == 488
     assert stream.encrypted and stream._media.remote == (LOOPBACK, 9000)
+
+
+@pytest.mark.parametrize(("said", "ptime"), [("a=ptime:30", 30), ("a=maxptime:10", 10), (None, 20)])
+def test_each_side_says_how_long_packets_should_be(stream, said, ptime):
+    """Covers RFC 3264 §6.1 [ptime-of-the-offer]: the caller of `send` asks for it."""
+    assert stream.ptime == 20
+    [ours] = answer(stream, (*PLAIN, said) if said else PLAIN)
+    assert stream.ptime == ptime
+    assert ours.attribute("ptime") == "40"
+    [ours] = SessionDescription.parse(stream.offer()).media
+    assert ours.attribute("ptime") == "40"

@@ -57,6 +57,26 @@ def test_metrics_of_another_length_are_no_metrics_and_blocks_are_bounded():
         bytes(VoipMetrics(1, loss_rate=256))
 
 
+@pytest.mark.parametrize("name", ["r_factor", "external_r_factor", "mos_lq", "mos_cq"])
+def test_qualities_have_a_range(name):
+    """Covers RFC 3611 §4.7.5 [invalid-never-sent] [invalid-ignored]."""
+    least, most = (0, 100) if name.endswith("factor") else (10, 50)
+    place = 24 + ["r_factor", "external_r_factor", "mos_lq", "mos_cq"].index(name)
+    for value in range(256):
+        is_valid = least <= value <= most
+        data = bytearray(bytes(VoipMetrics(7)))
+        data[place] = value
+        [read] = ExtendedReport.parse(
+            bytes(ExtendedReport(1, (OtherBlock(7, 0, bytes(data[4:])),)))
+        ).blocks
+        assert getattr(read, name) == (value if is_valid else None)
+        if is_valid:
+            assert bytes(VoipMetrics(7, **{name: value})) == data
+        else:
+            with pytest.raises(LocalError):
+                bytes(VoipMetrics(7, **{name: value}))
+
+
 def test_a_session_keeps_what_the_peer_hears():
     """Covers RFC 3611 §4.7: of our own stream, and not of another."""
     ours = RtpSession(7, 8000, "a@b", random.Random(1).randbytes, 0.0)

@@ -129,6 +129,29 @@ def test_the_sizes_of_the_buffer_and_what_is_not_known():
     assert (longest.round_trip, longest.jitter_maximum, longest.jitter_absolute) == (65535,) * 3
 
 
+@pytest.mark.parametrize(
+    ("codec", "packets", "rtt", "qualities"),
+    [
+        ("PCMU", "1" * 100, None, (93, 44, 44)),
+        ("PCMU", "1" * 100, 0.5, (83, 44, 41)),  # delay costs in a conversation alone
+        ("pcmu", "1" * 98 + "01", None, (90, 43, 43)),
+        ("G729", "1" * 100, None, (82, 41, 41)),
+        ("opus", "1" * 100, None, (93, 44, 44)),
+    ],
+)
+def test_how_good_a_codec_is_with_such_loss_and_delay(codec, packets, rtt, qualities):
+    """Covers RFC 3611 §4.7.5 [qualities-are-there]."""
+    metrics = metrics_of(packets, rtt=rtt, codec=codec)
+    assert (metrics.r_factor, metrics.mos_lq, metrics.mos_cq) == qualities
+    assert bytes(metrics)
+
+
+@given(st.text("01", min_size=1, max_size=60), st.none() | st.floats(0, 1000))
+def test_any_qualities_can_be_told(packets, rtt):
+    """Covers RFC 3611 §4.7.5 [invalid-never-sent]."""
+    assert len(bytes(metrics_of("1" + packets + "1", rtt=rtt, codec="pcma"))) == 36
+
+
 def test_late_packets_are_discarded_once_and_remembered_for_long():
     """Covers RFC 3611 §4.7.1 [loss-is-later-than-discard]."""
     meter = BurstMeter()

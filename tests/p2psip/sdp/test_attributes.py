@@ -194,6 +194,13 @@ def test_an_attribute_that_nobody_knows_means_nothing():
     assert list(find_all(odd.attributes, "ptime")) == ["30"]
 
 
+def test_another_rate_than_the_static_one_is_mapped():
+    """Covers RFC 3551 §4.5 [other-rate-is-dynamic] [clock-is-told]."""
+    usual, wide = numbered((Codec("PCMU", 8000), Codec("PCMU", 16000)))
+    assert (usual.payload_type, wide.payload_type) == (0, 96)
+    assert next(wide.attributes()) == Attribute("rtpmap", "96 PCMU/16000")
+
+
 def test_dynamic_numbers_do_not_look_like_rtcp():
     """Covers RFC 3550 §12 [no-lookalikes]: with the marker neither."""
     given = [codec.payload_type for codec in numbered([Codec(f"x{n}", 8000) for n in range(32)])]

@@ -24,7 +24,7 @@ from support.sip.session_ends import (
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.attributes import DTMF_EVENTS, media_address
-from p2psip.sdp.codec import Codec, numbered
+from p2psip.sdp.codec import Codec
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
     accepted,
@@ -379,13 +379,6 @@ def test_an_answer_has_our_origin_and_our_address():
     """Covers RFC 3264 §6 [origin-of-our-own] and §6.1 [unicast-for-unicast]."""
     answer, _ = answer_to(offered("m=audio 9000 RTP/AVP 0"), audio(PCMU))
     assert answer.origin == BOB and answer.connection == Connection("IN", "IP4", B)
-
-
-def test_another_rate_than_the_static_one_is_mapped():
-    """Covers RFC 3551 §4.5 [other-rate-is-dynamic] [clock-is-told]."""
-    usual, wide = numbered((Codec("PCMU", 8000), Codec("PCMU", 16000)))
-    assert (usual.payload_type, wide.payload_type) == (0, 96)
-    assert next(wide.attributes()) == Attribute("rtpmap", "96 PCMU/16000")
 
 
 def test_rtcp_beside_an_odd_port_is_told():

@@ -40,6 +40,7 @@ def test_vectors(corpus, line):
 def test_what_has_more_than_29_bits_is_refused(value):
     """Covers AMF3 §1.3.1 [u29-range]."""
     assert u29.unpack(u29.pack((1 << 29) - 1), 0) == ((1 << 29) - 1, 4)
+    assert u29.pack(0) == b"\0"
     with pytest.raises(LocalError):
         u29.pack(value)
 

@@ -2,13 +2,15 @@
 
 import pytest
 from support.gateway.gateway_world import BOB as NAME
-from support.gateway.gateway_world import PCMU, Desk, GatewayWorld, sdp
+from support.gateway.gateway_world import PCMA, PCMU, Desk, GatewayWorld, sdp
 
 from p2psip.rtp import fast
+from p2psip.rtp.payload import g711, speex
 from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
+from siprtmp.calls import codec_names
 from siprtmp.edge.overview import Overview
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import decoder, libspeex
 
 AUDIO, DATA = 8, 18
 OPUS = sdp("111", maps=("111 opus/48000/2",))
@@ -210,3 +212,46 @@ def test_opus_passes_to_a_client_that_names_it(without_extra, incoming):
     world.wait()
     assert [data[12:] for _, data in world.gateway.media.sent] == 3 * [packet]
     assert not events(world, "transcoding")
+
+
+@pytest.mark.skipif(not libspeex.is_available(), reason="apt install libspeex1")
+@pytest.mark.parametrize(("name", "number"), [("ulaw", PCMU), ("alaw", PCMA)])
+def test_a_client_of_speex_talks_with_a_phone_of_g711(with_extra, name, number):
+    """Covers FLV 10.1 §E.4.2.1: one narrowband frame a tag, in the phone's own time."""
+    world, sound = with_extra
+    desk, alice = Desk(world.link, answers=sdp(number)), world.rich("alice@home")
+    alice.call("invite", NAME, name, "pcmu", "pcma")
+    world.wait()
+    assert names(desk.calls[0].remote_sdp) == ["PCMU/8000" if name == "ulaw" else "PCMA/8000"]
+    assert alice.heard()[-1] == ("accepted", "speex", None)
+    alice.peer.play("remote")
+    leg, law = world.gateway.leg, g711.encode_ulaw if name == "ulaw" else g711.encode_alaw
+    wave = sound.tone(8000)
+    for at in range(10):  # packets of 30 ms
+        packet = fast.pack_fixed(0x80, int(number), at, 240 * at, 7)
+        leg.on_rtp(packet + law(wave[240 * at : 240 * at + 240]), world.now)
+        world.wait(0.03)
+    tags = [(at, body) for type_id, at, body in alice.peer.media() if type_id == AUDIO]
+    assert len(tags) == 15 and {body[0] for _, body in tags} == {0xB2}
+    assert [at - tags[0][0] for at, _ in tags] == list(range(0, 300, 20))
+    assert all(speex.one_frame(body[1:]) != (0, False) for _, body in tags)
+    stream, encode = alice.peer.publish("local"), libspeex.encoder(16000)
+    wave = sound.tone(16000)
+    for at in range(10):
+        frame = encode(wave[320 * at : 320 * at + 320])
+        alice.peer.write(AUDIO, 20 * at, stream, b"\xb2" + frame)
+        world.wait(0.02)
+    assert len(world.gateway.media.sent) >= 9
+    codec = "pcmu" if name == "ulaw" else "pcma"
+    lines = [(line["codec"], line["to"]) for line in events(world, "transcoding")]
+    assert lines == [(codec, "speex"), ("speex", codec)]
+
+
+def test_of_speex_and_g711_the_first_named_counts(monkeypatch):
+    """Own design: one phone's G.711 is either passed or made into Speex."""
+    monkeypatch.setattr(libspeex, "is_available", lambda: True)
+    monkeypatch.setattr(decoder, "is_available", lambda: True)
+    assert codec_names.known(["pcma", "ulaw", "pcmu"]) == ("pcma", "pcmu")
+    assert codec_names.known(["alaw", "pcmu", "opus", "ULAW"]) == ("alaw", "opus", "ulaw")
+    monkeypatch.setattr(libspeex, "is_available", lambda: False)
+    assert codec_names.known(["alaw", "pcmu", "opus"]) == ("pcmu", "opus")

@@ -1,11 +1,16 @@
 """Conference rooms: phones and streams hear each other, and see who speaks."""
 
 import pytest
-from support.gateway.gateway_world import AUDIO, PCMA, PCMU, Desk, GatewayWorld, sdp
+from support.gateway.gateway_world import AUDIO, DESK, PCMA, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.video_rig import HEADER, idr, inter, tag
+from support.sip.homes import HOME
 
 from p2psip.rtp import fast
 from p2psip.rtp.payload import g711
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
+from p2psip.ua.messages import Messages
+from p2psip.ua.outside import outside_request
 from siprtmp.calls import room as rooms
 
 VIDEO = 9
@@ -41,6 +46,21 @@ class Talk:
         at = self.number.to_bytes(2, "big"), (160 * self.number).to_bytes(4, "big")
         self.leg.on_rtp(b"\x80\x00" + at[0] + at[1] + bytes(4) + self.payload, now)
         self.number += 1
+
+
+class Watcher:
+    """A member that only sees."""
+
+    def __init__(self, seen):
+        self._seen = seen
+
+    def see(self, payload, at, now):
+        self._seen.append(payload)
+
+    def hear(self, *_):
+        """Listen to nobody."""
+
+    ask_key_frame = hear
 
 
 def talk(world, *speakers, packets=20):
@@ -137,6 +157,53 @@ def test_a_room_has_an_end(world, monkeypatch):
     tool = world.tool("room")
     tool.publish("team")
     assert tool.codes() == ["NetStream.Publish.Rejected"]
+
+
+def test_who_rings_at_the_same_time_does_not_fit_either(world, monkeypatch):
+    """Own design: members are counted when they enter, since a call may wait for its ACK."""
+    monkeypatch.setattr(rooms, "MAX_MEMBERS", 1)
+    for number in (1, 2):
+        desk(world, number).ring("team", world.now, sdp(PCMU, at=f"10.0.1.{number}"))
+    world.wait()
+    assert len(world.gateway.rooms) == 1 and world.gateway.log.ends() == ["room full"]
+
+
+def test_a_room_takes_calls_alone(world):
+    """Covers RFC 3428 §7: a MESSAGE is no call."""
+    sender = desk(world, 1)
+    message = Messages(sender.agent)
+    answers = []
+    request = outside_request(
+        sender.random,
+        "MESSAGE",
+        Address(Uri("sip", "team", None, HOME)),
+        Address(Uri("sip", "user", None, DESK)),
+        body=b"hello",
+        content_type="text/plain",
+    )
+    message.send(request, lambda response, now: answers.append(response.status), world.now, None)
+    world.wait(1.0)
+    assert answers and answers[-1] >= 400 and not world.gateway.facilities.calls
+
+
+def test_who_enters_leaves_the_others_their_picture(world):
+    """Own design: a publisher may make its next key frame late, and cannot be made to."""
+    tool, player, late = (world.tool("room") for _ in range(3))
+    player.play("team")
+    stream = tool.publish("team")
+    for body in (HEADER, tag(idr(1), key=True), tag(inter(2))):
+        tool.write(VIDEO, 0, stream, body)
+    seen = []
+    team = world.gateway.rooms.rooms["team"]
+    watcher = team.enter(Watcher(seen), world.now)
+    tool.write(VIDEO, 40, stream, tag(inter(3)))
+    assert not seen  # it depends on pictures from before
+    tool.write(VIDEO, 80, stream, tag(idr(4), key=True))
+    assert seen == [HEADER, tag(idr(4), key=True)]
+    late.publish("team")
+    tool.write(VIDEO, 120, stream, tag(inter(5)))
+    assert seen[2:] == [tag(inter(5))]
+    watcher.leave(world.now)
 
 
 def test_pictures_are_those_of_who_speaks(world):

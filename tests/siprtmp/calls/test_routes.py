@@ -8,9 +8,12 @@ from types import SimpleNamespace
 import pytest
 from support.gateway.gateway_world import AUDIO, DESK, PCMU, SPEEX, Desk, sdp
 from support.rtmp.vod_world import Shelf
+from support.sip.homes import HOME
 
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
+from p2psip.ua.messages import Messages
+from p2psip.ua.outside import outside_request
 from rtmplite.flv.file import write_flv
 from rtmplite.flv.tag import Tag
 from siprtmp.calls.routes import Routes
@@ -122,13 +125,51 @@ def test_another_server_gets_the_call_by_the_proxy(world, desk, routed, to, uri)
     """Covers RFC 3261 §16.6: with a new Request-URI, and within the call both talk directly."""
     carol = Desk(world.link, CAROL)
     routed(RouteSettings("+49*", to=to))
-    desk.ring("+491", world.now)
+    call = ring(desk, "+491", "ann@home", world.now)
     world.wait()
     assert desk.events()[-1] == "accepted" and uri in str(carol.calls[0].invite.uri)
-    desk.calls[0].bye(world.now)
+    call.bye(world.now)
     world.wait()
     assert carol.events()[-1] == "ended"
     assert world.is_clean()
+
+
+def ring(desk, user, caller, now):
+    """A call of somebody else by the phone."""
+    to, me = Address(Uri("sip", user, None, HOME)), Address(Uri.parse(f"sip:{caller}"))
+    return desk.agent.invite(to, me, desk.contact, sdp(PCMU), desk, now)
+
+
+def test_a_stranger_chooses_no_number_of_another_server(world, desk, routed):
+    """Own design: that server may bill the gateway; a target of the operator's is open to all."""
+    carol = Desk(world.link, CAROL)
+    routed(
+        RouteSettings("9*", to=f"sip:{{user}}@{CAROL}"), RouteSettings("*", to=f"sip:desk@{CAROL}")
+    )
+    ring(desk, "900123", "x@stranger.example", world.now)
+    world.wait()
+    assert last(desk) == ("rejected", 403) and not carol.calls
+    ring(desk, "office", "x@stranger.example", world.now)
+    world.wait()
+    assert last(desk)[0] == "accepted" and len(carol.calls) == 1
+
+
+def test_a_message_is_no_call_to_be_played_something(world, desk, routed):
+    """Covers RFC 3428 §7: only an address takes it on."""
+    routed(RouteSettings("*", announce="hello"))
+    answers = []
+    request = outside_request(
+        desk.random,
+        "MESSAGE",
+        Address(Uri("sip", "news", None, HOME)),
+        Address(Uri("sip", "user", None, DESK)),
+        body=sdp(PCMU),
+        content_type="application/sdp",
+    )
+    Messages(desk.agent).send(request, lambda response, now: answers.append(response), world.now)
+    world.wait()
+    assert [each.status >= 400 for each in answers] == [True]
+    assert not world.gateway.facilities.calls
 
 
 def test_a_file_is_played_after_the_answer_at_its_pace(world, desk, routed, shelf):
@@ -172,6 +213,8 @@ def test_an_announcement_is_heard_before_the_answer_and_then_the_stream_answers(
     world.wait(1.0)
     assert desk.events() == ["ringing", "accepted"] and heard(world) == b"h" * PACKETS
     assert len(world.gateway.call) == 1
+    [named] = world.gateway.call._names.values()
+    assert world.gateway.leg.ways.header is named.sound_header  # its publisher's, not the file's
     tool = world.tool()
     tool.write(AUDIO, 0, tool.publish("show"), b"\x82" + b"s" * 160)
     assert heard(world).endswith(b"s")
@@ -258,11 +301,11 @@ def test_a_file_that_is_not_there(world, desk, routed, key):
 
 def test_sound_that_the_phone_does_not_have_ends_the_call(world, desk, routed, shelf):
     """And the log says why."""
-    shelf.files["aac"] = write_flv([Tag(AUDIO, 23 * i, b"\xaf\x01aac") for i in range(100)])
+    shelf.files["aac"] = write_flv([Tag(AUDIO, 23 * i, b"\xaf\x01aac") for i in range(9000)])
     routed(RouteSettings("film", file="aac"))
     desk.ring("film", world.now)
     world.wait()
-    assert world.gateway.log.ends() == ["file played"]
+    assert world.gateway.log.ends() == ["sound unsuitable"]
     assert "sound-unsuitable" in [what for what, _ in world.gateway.log.lines]
     assert world.is_clean()
 

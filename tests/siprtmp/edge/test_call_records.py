@@ -1,8 +1,10 @@
 """A call that has ended leaves one line of JSON, and counts in `/metrics`."""
 
 import json
+import re
 import urllib.request
 from datetime import datetime
+from time import monotonic
 
 import pytest
 from support.gateway.gateway import Gateway
@@ -13,7 +15,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp.calls.quality import summary
 from siprtmp.edge.call_records import CallRecords
-from siprtmp.edge.loop_lag import LoopLag
+from siprtmp.edge.loop_lag import EVERY, LoopLag
 from siprtmp.edge.metrics import COUNTERS, CallTotals, page
 from siprtmp.operation.arguments import ConfigError
 
@@ -144,7 +146,9 @@ def test_the_metrics_page(world, desk, totals):
     desk.calls[0].bye(world.now)
     world.wait()
     lag = LoopLag()
-    lag.seen.add(0.004)
+    lag.deadline = 8.0
+    lag.tick(8.004)
+    assert lag.deadline == 8.004 + EVERY
     status = {"version": "1.2", "calls": 1, "mos_lowest": 3.5, "mos_mean": None, "sip_repeated": 7}
     text = page(status, totals, lag)
     assert text.endswith("\n")
@@ -168,7 +172,7 @@ def test_the_metrics_page(world, desk, totals):
 
 def test_a_gateway_serves_its_metrics_and_writes_its_records(tmp_path):
     """The loop's lag is measured, and a call that failed is in both."""
-    records = tmp_path / "calls.jsonl"
+    records, begun = tmp_path / "calls.jsonl", monotonic()
     with Gateway(tmp_path / "gateway", "--call-records", str(records)) as gateway:
         peer = RtmpClient.connect(gateway.url("call"))
         with pytest.raises(RemoteError):
@@ -182,4 +186,7 @@ def test_a_gateway_serves_its_metrics_and_writes_its_records(tmp_path):
             return ended and "siprtmp_loop_lag_seconds_count 0\n" not in text
 
         gateway.wait_until(measured, what="the metrics")
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            [count] = re.findall(rb"loop_lag_seconds_count (\d+)", answer.read())
+        assert 1 <= int(count) <= (monotonic() - begun) / EVERY  # it measures, and costs nothing
     assert lines(records)[0]["reason"] == "480 Not Registered"

@@ -6,6 +6,7 @@ import pytest
 from support.gateway.leg_rig import Rig, plan
 
 from p2psip.errors import RemoteError
+from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
@@ -99,7 +100,9 @@ def test_pictures_have_a_port_and_a_clock_of_their_own():
 
     Covers RFC 3550 §5.1 [types-part-no-streams] and §5.2 [session-for-each-kind] [kinds-not-mixed].
     """
-    sound, pictures = sdp_map.offer(["pcmu", "flv"], Endpoint("192.0.2.1", 4000, 1, 4002)).media
+    sound, pictures = sdp_map.offer(
+        ["pcmu", "flv"], Endpoint("192.0.2.1", 4000, 1, x_flv=LocalTransport(4002))
+    ).media
     assert (sound.kind, sound.port, sound.formats) == ("audio", 4000, ("0",))
     assert (pictures.kind, pictures.port) == ("video", 4002)
     assert pictures.attribute("rtpmap") == "97 x-flv/90000"

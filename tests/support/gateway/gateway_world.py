@@ -29,6 +29,7 @@ from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
 from siprtmp.media.video_leg import VideoLeg
+from siprtmp.media.x_flv_leg import XFlvLeg
 
 DESK = "10.0.0.3"
 BOB, CALLER = f"user@{DESK}", f"<sip:user@{DESK}>"
@@ -126,6 +127,13 @@ class Gateway(Home):
             timeline=sound.timeline,
             wake=lambda: alarm.set(),
         )
+        alarm = Alarm(self, leg)
+        self.videos[leg] = wire, alarm
+        return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
+
+    def open_x_flv(self, listener, peers, now, sound):
+        wire = self.reserve()
+        leg = XFlvLeg(wire, listener, self.random, now, cname="cname", wake=lambda: alarm.set())
         alarm = Alarm(self, leg)
         self.videos[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)

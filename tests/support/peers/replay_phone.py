@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import dpkt
-from support.peers.process import PATIENCE, require
+from support.peers.process import PATIENCE, Process, require
 
 HOST = "127.0.0.1"
 FIRST, STAMP = 65_500, 0xFFFF8000  # sequence number and RTP time: both wrap soon
@@ -149,6 +149,21 @@ class ReplayPhone:
             head = struct.pack("!BBHII", 0x80, second, number, at, 0xCAFE)
             self._rtp.sendto(head + payload, self._video)
             self._number += 1
+
+    def watch(self, publisher: Process) -> list[Sent]:
+        """The packets of pictures that come until the publisher has ended."""
+        self._rtp.settimeout(0.5)
+        found = []
+        while True:
+            over = publisher.child.poll() is not None  # asked first: then nothing more is published
+            try:
+                data = self._rtp.recv(65536)
+            except TimeoutError:
+                if over:
+                    return found
+            else:
+                if not 192 <= data[1] <= 223:  # RTCP
+                    found.append(_packet(data))
 
     def _ask(self, method: str, body: str = "") -> str:
         """Send a request until the final response, which is a 200."""

@@ -14,8 +14,8 @@ READY = re.compile(r"^serving .* at ([\d.:]+)(?:, by TLS ([\d.:]+))?$", re.MULTI
 class SipServer(Process):
     """It serves the users of some domains by UDP and TCP, with a certificate by TLS as well.
 
-    The `users` all have `PASSWORD`; without them anybody may be anybody.  After `start`, `places`
-    holds host:port by transport.
+    Registrations are kept at `location`.  The `users` all have `PASSWORD`; without them anybody may
+    be anybody.  After `start`, `places` holds host:port by transport.
     """
 
     def __init__(
@@ -24,6 +24,7 @@ class SipServer(Process):
         *domains: str,
         users: tuple[str, ...] = (),
         certificate: Certificate | None = None,
+        location: str = "",
     ) -> None:
         super().__init__(folder)
         words = ["serve", "--listen", "127.0.0.1:0"]
@@ -33,6 +34,7 @@ class SipServer(Process):
         if certificate is not None:
             files = ["--tls-cert", str(certificate.file), "--tls-key", str(certificate.key)]
             words += ["--sips", "127.0.0.1:0", *files]
+        words += ["--location", location] if location else []
         self.argv = [sys.executable, "-m", "p2psip", *words]
         self.places: dict[str, str] = {}
 

@@ -50,6 +50,7 @@ _BY_FOUR_CC: Final = {
     AudioFourCc.OPUS: "opus",
     AudioFourCc.FLAC: "flac",
 }
+CHANNELS_AT: Final = 9  # in an OpusHead; each pair of them costs a decoder
 _HEADED: Final = ("aac", "opus", "flac")  # that cannot begin without their header
 
 
@@ -104,8 +105,9 @@ class AudioDecoder:
                     samples.frombytes(bytes(piece.planes[0])[: 2 * piece.samples])
                 if len(samples) > MAX_SECONDS * self._rate:
                     raise UndecodableError("more sound in a tag than a second")
-        except av.FFmpegError as error:
-            raise UndecodableError(f"broken {self._codec}: {error.strerror}") from None
+        except (av.FFmpegError, ValueError) as error:  # ValueError: another rate or layout
+            self._key = ()  # the next tag begins anew
+            raise UndecodableError(f"broken {self._codec}: {error}") from None
         return samples
 
     def _unwrap(self, payload: bytes) -> bytes:
@@ -139,6 +141,8 @@ class AudioDecoder:
         except (KeyError, ValueError):
             raise UndecodableError(f"sound of FourCC {track.four_cc:08x}") from None
         if tag.packet_type == AudioPacketType.SEQUENCE_START:
+            if name == "opus" and track.data[CHANNELS_AT : CHANNELS_AT + 1] > b"\x02":
+                raise UndecodableError("Opus of more than two channels")
             self._header = track.data
         if tag.packet_type != AudioPacketType.CODED_FRAMES:
             return b""

@@ -1,6 +1,6 @@
-"""Samples as payloads: G.711, L16, and by PyAV G.722 and Opus.
+"""Samples as payloads: G.711, L16, by PyAV G.722 and Opus, and by libspeex Speex.
 
-Implements RFC 3551 §4.5 and RFC 7587 §4.2: how much sound of each codec makes a payload.
+Implements RFC 3551 §4.5, RFC 7587 §4.2 and RFC 5574 §3.3: how much sound makes a payload.
 
 Own design: one packet time of samples goes in, whole payloads come out, since the encoders of
 ffmpeg take frames of one size.
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.rtp.payload import g711, l16
 from p2psip.sdp.opus_parameters import OpusParameters
-from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, ULAW, AudioCodec
+from siprtmp.media.transcode import libspeex
+from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
 
 if TYPE_CHECKING:
     from av.audio.codeccontext import AudioCodecContext
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 MIN_MS: Final = 10  # of a packet
 MAX_MS: Final = 200  # Source: RFC 3551 §4.2, what a receiver takes
 MAX_OCTETS: Final = 1400  # of a payload of L16, to fit a packet of any network
-FRAME_MS: Final = 20  # of G.722, as ffmpeg cuts it
+FRAME_MS: Final = 20  # of G.722, as ffmpeg cuts it, and of Speex
 OPUS_MS: Final = (10, 20, 40, 60)  # Source: RFC 7587 §4.2
 OPUS_BITS: Final = 48_000  # a second: full-band music of one channel, RFC 7587 §3.1.1
 COMPLEXITY: Final = "5"  # of 0 to 10: a quarter less time than 10
@@ -51,6 +52,9 @@ def encoder(codec: AudioCodec, ptime: int, fmtp: str) -> Encoder:
         return _opus(max(each for each in OPUS_MS if each <= ms), fmtp)
     if codec is G722:
         return _g722(ms)
+    if codec.sound_format == SPEEX:
+        speex = libspeex.encoder(codec.sample_rate)
+        return Encoder(codec.sample_rate * FRAME_MS // 1000, lambda samples: [speex(samples)])
     per_ms = codec.sample_rate // 100 / 10
     if codec.sound_format == ULAW:
         return Encoder(int(ms * per_ms), lambda samples: [g711.encode_ulaw(samples)])
@@ -62,8 +66,8 @@ def encoder(codec: AudioCodec, ptime: int, fmtp: str) -> Encoder:
 
 
 def can_encode(codec: AudioCodec) -> bool:
-    """Whether there is an encoder for this codec: not for Speex."""
-    return codec.is_g711 or not codec.passes
+    """Whether there is an encoder for this codec: for Speex where libspeex is installed."""
+    return codec.sound_format != SPEEX or libspeex.is_available()
 
 
 def _g722(ms: int) -> Encoder:

@@ -61,8 +61,8 @@ def _by_av(name: str, codec: AudioCodec) -> Decode:
             for frame in context.decode(av.Packet(payload)) if payload else ():
                 for piece in resampler.resample(frame):
                     samples.frombytes(bytes(piece.planes[0])[: 2 * piece.samples])
-        except av.FFmpegError as error:
-            raise UndecodableError(f"broken {name}: {error.strerror}") from None
+        except (av.FFmpegError, ValueError) as error:
+            raise UndecodableError(f"broken {name}: {error}") from None
         return samples[:limit]
 
     return decode

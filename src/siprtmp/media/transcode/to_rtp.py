@@ -7,6 +7,7 @@ publisher's time is a gap in that of RTP, and clocks that drift apart are set ri
 """
 
 from array import array
+from contextlib import suppress
 
 from siprtmp.media.transcode.decoder import G711_DECODERS, AudioDecoder, UndecodableError
 from siprtmp.media.transcode.encoder import encoder
@@ -42,7 +43,8 @@ class TranscodedToRtp:
         self._marker = True
         self._header = header or SoundHeader()
         if self._header.body:
-            self.convert(self._header.body, 0)
+            with suppress(UnsuitableError):  # what follows it says so
+                self.convert(self._header.body, 0)
 
     @property
     def packet_seconds(self) -> float:

@@ -70,6 +70,8 @@ L16_44: Final = AudioCodec("l16-44", "aac", "L16", 44100, 11, NO_FORMAT, 0)
 
 _ALL: Final = (WIDEBAND, NARROWBAND, PCMU, PCMA, OPUS, G722, L16, L16_44)
 AUDIO_CODECS: Final = {codec.name: codec for codec in _ALL}
+# Names by which a client that speaks Speex asks for a phone of G.711
+SPEEX_TO_G711: Final = {"ulaw": PCMU, "alaw": PCMA}
 
 
 def find(encoding: str, clock_rate: int, channels: int = 1) -> AudioCodec | None:

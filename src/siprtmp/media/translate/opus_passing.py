@@ -81,7 +81,7 @@ class OpusToRtp:
 
 
 class OpusToFlv:
-    """Turns a phone's Opus into tags of Enhanced RTMP.  Used like `RtpToFlv`."""
+    """Turns a phone's Opus into tags: E-RTMP v2 §"Enhanced Audio".  Used like `RtpToFlv`."""
 
     making = ""  # it passes
     sound: tuple[int, int] = AudioFourCc.OPUS, OPUS.clock_rate
@@ -92,7 +92,7 @@ class OpusToFlv:
         self._ssrc: int | None = None
 
     def switch(self, codec: AudioCodec) -> None:
-        """Never asked for: another codec has another translation."""
+        """Do nothing: another codec has another translation.  RFC 3264 §5.1."""
 
     def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
         """The tag of one packet, behind the header for the first: E-RTMP v2 §"Enhanced Audio"."""

@@ -4,7 +4,11 @@ Own design: AAC, and the codecs of Enhanced RTMP, cannot be decoded without a he
 publisher sends once (FLV 10.1 §E.4.2.1).  The phone may call, or ask for another codec, long after.
 """
 
+from typing import Final
+
 from rtmplite.flv.audio import is_sequence_header
+
+MAX_OCTETS: Final = 4096  # AAC has 2 to some 70, Opus and FLAC fewer than 300
 
 
 class SoundHeader:
@@ -15,7 +19,7 @@ class SoundHeader:
 
     def put(self, payload: bytes) -> None:
         """Take the body of an audio message."""
-        if is_sequence_header(payload):
+        if len(payload) <= MAX_OCTETS and is_sequence_header(payload):
             self.body = payload
 
     def clear(self) -> None:

@@ -13,6 +13,7 @@ from support.gateway.leg_rig import AUDIO, Rig
 from support.gateway.sound_world import HZ, KINDS, SECONDS, snr, tags, tone
 
 from p2psip.rtp.payload import g711
+from siprtmp.media.transcode import libspeex
 from siprtmp.media.transcode.decoder import AudioDecoder
 from siprtmp.media.transcode.encoder import encoder
 from siprtmp.media.transcode.payload_decoder import payload_decoder
@@ -21,9 +22,11 @@ from siprtmp.media.translate.audio_formats import (
     G722,
     L16,
     L16_44,
+    NARROWBAND,
     OPUS,
     PCMA,
     PCMU,
+    WIDEBAND,
 )
 
 PHONES = {codec.name: codec for codec in (OPUS, G722, PCMU, PCMA, L16, L16_44)}
@@ -103,6 +106,35 @@ def test_a_tone_reaches_the_players(name):
     times = [at for at, _ in frames]
     assert all(20 <= after - before <= 23 for before, after in pairwise(times[3:]))
     assert abs(times[-1] - times[0] - 1000 * (len(frames) - 1) * 1024 / 48000) < 30
+
+
+@pytest.mark.skipif(not libspeex.is_available(), reason="apt install libspeex1")
+@pytest.mark.parametrize("codec", [WIDEBAND, NARROWBAND], ids=["wideband", "narrowband"])
+def test_a_tone_reaches_a_phone_of_speex_and_that_of_the_phone_the_players(codec):
+    """Covers RFC 5574 §3.3: its frequency, as the codec is made for voices."""
+    rig = call(codec)
+    publish(rig, "aac")
+    assert abs(snr(heard_of(rig, codec), codec.sample_rate)[1] - HZ) <= 2
+    assert rig.made == [(10, codec.name)]
+    for number, (*_, payload) in enumerate(rig.sent[:20]):
+        rig.hear(number, payload, payload_type=codec.payload_type, ticks=codec.clock_rate // 50)
+    assert [tag for _, tag in rig.tags] == [b"\xb2" + payload for *_, payload in rig.sent[:20]]
+
+
+def test_a_file_is_made_as_fast_as_it_is_heard():
+    """Own design: a publisher that is faster than time is held back, as when nothing is made."""
+    rig, waiting = call(OPUS), list(tags("aac"))
+    while waiting or rig.holding:
+        if waiting and not rig.holding:
+            at, body = waiting.pop(0)
+            rig.leg.publish(AUDIO, 0 if at > 1 << 31 else at, body, rig.now)
+        else:
+            rig.wait(rig.leg.deadline)
+    assert SECONDS - 0.7 < rig.now < SECONDS
+    rig.leg.publish_ended(rig.now)
+    rig.wait(SECONDS + 1)
+    assert rig.drained == 1 and abs(len(rig.sent) - 50 * SECONDS) <= 4
+    assert abs(rig.sent[-1][0] - SECONDS) < 0.1
 
 
 def g711_tags(rate, channels, cut):

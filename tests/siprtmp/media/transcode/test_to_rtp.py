@@ -19,6 +19,7 @@ from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.translate.audio_formats import PCMA, PCMU
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError
+from siprtmp.media.translate.sound_header import SoundHeader
 
 
 @pytest.mark.parametrize("codec", [PCMU, PCMA], ids=["pcmu", "pcma"])
@@ -81,3 +82,48 @@ def test_any_octets_are_sound_or_refused(bodies):
             assert len(made.convert(body, at * 20)) <= 60
         except UnsuitableError:
             continue
+
+
+def mp3(layout, rate):
+    """Some frames of silence, in tags."""
+    import av
+
+    context = av.CodecContext.create("libmp3lame", "w")
+    context.sample_rate, context.layout, context.format = rate, layout, "fltp"
+    context.open()
+    found = []
+    for number in range(8):
+        frame = av.AudioFrame("fltp", layout, context.frame_size)
+        for plane in frame.planes:
+            plane.update(bytes(plane.buffer_size))
+        frame.sample_rate, frame.pts = rate, number * context.frame_size
+        found += [b"\x2f" + bytes(packet) for packet in context.encode(frame)]
+    return found
+
+
+def test_another_rate_under_way_is_heard_after_a_frame():
+    """Own design: the decoder finds it in the frames, and begins anew."""
+    made, refused, packets = TranscodedToRtp(PCMU, 20), 0, 0
+    for at, tag in enumerate(mp3("mono", 44100) + mp3("stereo", 44100) + mp3("mono", 22050)):
+        try:
+            packets += len(made.convert(tag, 26 * at))
+        except UnsuitableError:
+            refused += 1
+    assert refused <= 4 and packets >= 10
+
+
+def test_a_header_that_costs_much_is_refused():
+    """Covers E-RTMP v2 §"Enhanced Audio": a decoder for each of 255 channels would be made."""
+    made = TranscodedToRtp(PCMU, 20)
+    head = b"OpusHead\x01\xff" + bytes(6) + b"\xff" * 260
+    with pytest.raises(UnsuitableError, match="two channels"):
+        made.convert(b"\x90Opus" + head, 0)
+    assert made.convert(b"\x91Opus\xf8\xff\xfe", 20) == []
+
+
+@pytest.mark.parametrize("body", [b"\xaf\x00" + bytes(70_000), b"\x90Opu", b"\x90none"])
+def test_a_header_from_before_the_call_breaks_nothing(body):
+    header = SoundHeader()
+    header.put(body)
+    made = TranscodedToRtp(PCMU, 20, "", header)
+    assert len(header.body) <= 4096 and made.convert(b"\x82" + bytes(160), 0)

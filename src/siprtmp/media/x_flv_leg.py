@@ -1,0 +1,280 @@
+"""The media of a call between two gateways: RTMP messages of any codec, as they are.
+
+Implements RFC 3550 §6.4 by way of `RtpSession`, for the payload `translate.x_flv`.
+
+A sans-I/O machine.  Codec headers are sent once by their publisher, and would be lost for the whole
+call with one packet; they are repeated before each key frame, and in a stream without pictures
+after every so many sounds.  After a loss, pictures are left out until the next key frame.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.rtp.reorder import ReorderBuffer
+from p2psip.rtp.session import RtpSession
+from rtmplite.flv import audio, video
+from siprtmp.media.consent import Consent
+from siprtmp.media.leg_interfaces import VideoListener, Wire
+from siprtmp.media.pacing import Pacer
+from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.sdp_map import XFlvPlan
+from siprtmp.media.translate.x_flv import Assembler, Tunnelled, pack
+
+CLOCK_RATE: Final = 90000  # of x-flv; RFC 3551 §5
+AUDIO: Final = 8  # message types: RTMP 1.0 §7.1
+VIDEO: Final = 9
+DATA: Final = 18
+EARLY: Final = 0.02  # s that a message may be early
+REPEAT_SOUNDS: Final = 100  # sounds after which a codec header is sent again
+METADATA: Final = b"onMetaData"
+PEEK: Final = 40  # octets, in which that name is, after @setDataFrame or not
+
+OnTag = Callable[[int, int, bytes, float], None]
+
+
+class XFlvLeg:
+    """One call's tunnel, from the description that agrees on it to the end.
+
+    RFC 3550 §6.4 for the session; the arguments are those of `Leg`.  `on_tag` is called with each
+    message of the other side (type, RTMP time in ms, body, now).  `lost` and `oversized` count
+    messages that did not arrive, and that were too large to be sent.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        listener: VideoListener,
+        random: Callable[[int], bytes],
+        now: float,
+        *,
+        cname: str,
+        wallclock: float = 0.0,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._wire, self._listener, self._wake = wire, listener, wake
+        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        self._session = RtpSession(None, CLOCK_RATE, cname, random, now, wallclock=wallclock)
+        self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
+        self._next: int | None = None  # the sequence number that follows
+        self._assembler = Assembler()
+        self._consent = Consent()
+        self._plan: XFlvPlan | None = None
+        self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
+        self._pacer: Pacer[list[bytes]] = Pacer(EARLY)
+        self._number = self._sounds = 0
+        self._headers: dict[int, bytes] = {}  # by message type
+        self._holding = self._skipping = self._closed = False
+        self.sent = self.received = self.oversized = 0
+
+    # -- set-up -------------------------------------------------------------------------
+
+    def start(
+        self,
+        plan: XFlvPlan,
+        now: float,
+        *,
+        hosts: Collection[str] = (),
+        early: bool = False,
+        proven: bool = True,
+    ) -> None:
+        """Send and receive as an answer settled; again after every later one.  As `Leg.start`.
+
+        RFC 3264 §8: a new answer may move the peer, or hold the call.
+        """
+        if self._closed:
+            return
+        self._plan, media = plan, plan.media
+        self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
+        self._wire.hosts, self._wire.rtcp_mux = hosts, media.rtcp_mux
+        self._wire.remote = media.remote
+        if media.remote_rtcp is not None:
+            self._wire.remote_rtcp = media.remote_rtcp
+        self._wake()
+
+    @property
+    def plan(self) -> XFlvPlan | None:
+        """The plan of the last answer: RFC 3264 §7."""
+        return self._plan
+
+    @property
+    def lost(self) -> int:
+        """The messages that did not arrive, or not whole: see `Assembler`.  RFC 3550 §6.4.1."""
+        return self._assembler.lost
+
+    def close(self, now: float) -> None:
+        """Send an RTCP BYE (RFC 3550 §6.6) and close the ports."""
+        if self._closed:
+            return
+        self._closed = True
+        farewell = self._session.bye(now)
+        if farewell and self._consent.is_open and self._wire.remote_rtcp:
+            self._wire.send_rtcp(farewell)
+        self._wire.close()
+        self._pacer.clear()
+        self._hold_back(False)
+
+    # -- from the publisher -------------------------------------------------------------
+
+    def begin(self, group: PictureGroup, sound_header: bytes, now: float) -> None:
+        """Send what was published before: headers, and the pictures since the last key frame.
+
+        FLV 10.1 §E.4.3.1.
+        """
+        last = 0
+        for last, payload in group:
+            self.publish(VIDEO, last, payload, now)
+        if sound_header:
+            self.publish(AUDIO, last, sound_header, now)
+
+    def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take a published message (RTMP 1.0 §7.1.4, §7.1.5), and send it when it is due."""
+        plan = self._plan
+        if plan is None or self._closed or type_id not in (AUDIO, VIDEO, DATA):
+            return
+        if not self._may_send(plan, now):
+            self._note(type_id, payload)
+            return
+        if self._wants_headers(type_id, payload):
+            for kind, header in self._headers.items():
+                self._put(Tunnelled(kind, timestamp, header), now)
+        self._note(type_id, payload)
+        self._put(Tunnelled(type_id, timestamp, payload), now)
+
+    def _may_send(self, plan: XFlvPlan, now: float) -> bool:
+        """Whether the other side takes it, and its address is proven: see `Consent`."""
+        media = plan.media
+        if not media.sends or media.remote is None or not self._wire.is_ready:
+            return False
+        if not self._consent.is_open and self._listener.hears(media.remote[0]):
+            self._consent.hear(now)
+        return self._consent.is_open
+
+    def _note(self, type_id: int, payload: bytes) -> None:
+        """Keep what no decoder can do without: FLV 10.1 §E.4.2.1, §E.4.3.1, §E.5."""
+        if type_id == DATA:
+            is_header = METADATA in payload[:PEEK]
+        else:
+            is_header = (audio if type_id == AUDIO else video).is_sequence_header(payload)
+        if is_header:
+            self._headers[type_id] = payload
+
+    def _wants_headers(self, type_id: int, payload: bytes) -> bool:
+        if type_id == VIDEO:
+            self._sounds = -REPEAT_SOUNDS  # which key frames bring, unless the pictures end
+            return video.is_key_frame(payload)
+        self._sounds += type_id == AUDIO
+        if self._sounds < REPEAT_SOUNDS:
+            return False
+        self._sounds = 0
+        return True
+
+    def _put(self, message: Tunnelled, now: float) -> None:
+        try:
+            payloads = pack(message, self._number)
+        except LocalError:
+            self.oversized += 1
+            if self.oversized == 1:
+                self._listener.on_video_unsuitable("a message of 64 KiB or more")
+            return
+        self._number = self._number + 1 & 0xFFFFFFFF
+        at, pacer = message.timestamp / 1000, self._pacer
+        ticks = message.timestamp * (CLOCK_RATE // 1000) + self._offset & 0xFFFFFFFF
+        item = [ticks.to_bytes(4, "big"), *payloads]
+        if pacer.passes(at, now):
+            self._send(item, now)
+            return
+        idle = pacer.deadline is None
+        for due in pacer.put(at, item, now):
+            self._send(due, now)
+        if idle and pacer.deadline is not None:
+            self._wake()
+        if pacer.is_ahead and not self._holding:
+            self._hold_back(True)
+
+    def _send(self, item: list[bytes], now: float) -> None:
+        plan, session = self._plan, self._session
+        assert plan is not None
+        ticks, last = int.from_bytes(item[0], "big"), len(item) - 1
+        for at, payload in enumerate(item[1:], 1):
+            datagram = session.send(plan.send_type, payload, ticks, at == last, now)
+            self._wire.send_rtp(datagram)
+        self.sent += last
+
+    def _hold_back(self, hold: bool) -> None:
+        if hold != self._holding:
+            self._holding = hold
+            self._listener.on_video_hold_back(hold)
+
+    # -- from the other side ------------------------------------------------------------
+
+    def on_rtp(self, data: bytes, now: float) -> None:
+        """Take one datagram from the RTP port: RFC 3550 §A.1."""
+        header = None if self._closed else self._session.received_rtp(data, now)
+        if header is None:
+            return
+        self._consent.hear(now)
+        self._listener.on_picture(now)
+        payload_type, _, sequence, _, _, start, end = header
+        for item in self._order.put(sequence, (sequence, payload_type, data[start:end]), now):
+            self._deliver(*item, now)
+        if self._order.early:
+            self._wake()
+
+    def on_rtcp(self, data: bytes, now: float) -> None:
+        """Take one datagram from the RTCP port: RFC 3550 §6.4."""
+        invalid = self._session.invalid
+        if not self._closed:
+            self._session.received_rtcp(data, now)
+            if self._session.invalid == invalid:
+                self._consent.hear(now)
+                self._listener.on_picture(now)
+
+    def _deliver(self, sequence: int, payload_type: int, payload: bytes, now: float) -> None:
+        plan = self._plan
+        missing = 0 if self._next is None else max(0, sequence - self._next)
+        self._next = sequence + 1
+        # RFC 3550 §5.1: what was never agreed is ignored
+        if plan is None or payload_type != plan.receive_type:
+            return
+        self.received += 1
+        try:
+            message = self._assembler.put(payload, missing)
+        except RemoteError:
+            return
+        self._skipping |= self._assembler.has_lost_picture
+        self._assembler.has_lost_picture = False
+        if message is None or message.type_id not in (AUDIO, VIDEO, DATA):
+            return
+        type_id, timestamp, body = message
+        if type_id == VIDEO:
+            if video.is_key_frame(body):
+                self._skipping = False
+            elif self._skipping and not video.is_sequence_header(body):
+                return  # it depends on a picture that was lost
+        self.on_tag(type_id, timestamp, body, now)
+
+    # -- time ---------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`: the next message or report.  RFC 3550 §6.2 for reports."""
+        if self._closed or self._plan is None:
+            return None
+        times = self._pacer.deadline, self._order.deadline, self._session.deadline
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Do the work that is due: a message, a report (RFC 3550 §6.3), the end of a wait."""
+        if self._closed or self._plan is None:
+            return
+        for item in self._pacer.tick(now):
+            self._send(item, now)
+        if self._holding and self._pacer.has_room:
+            self._hold_back(False)
+        for each in self._order.tick(now):
+            self._deliver(*each, now)
+        if self._session.deadline <= now:
+            for report in self._session.tick(now):
+                if self._consent.is_open:
+                    self._wire.send_rtcp(report)

@@ -1,0 +1,38 @@
+"""The names of codecs in the client's API, with the extra that makes codecs and without."""
+
+import pytest
+from support.gateway.gateway_world import BOB, PCMA, PCMU, sdp
+
+from p2psip.sdp.session import SessionDescription
+from siprtmp.media.transcode import decoder
+
+
+@pytest.fixture(params=[True, False])
+def makes(request, monkeypatch):
+    """Whether the extra is there."""
+    monkeypatch.setattr(decoder, "is_available", lambda: request.param)
+    return request.param
+
+
+def test_a_client_that_speaks_speex_to_a_phone_with_g711(world, desk, alice, makes):
+    """Covers RFC 3264 §5: G.711 is offered, and the client is told to publish Speex."""
+    desk.answers = sdp(PCMA)
+    alice.call("invite", BOB, "alaw", "ulaw", "wideband")
+    world.wait()
+    if makes:
+        offer = SessionDescription.parse(desk.calls[-1].remote_sdp)
+        assert offer.media[0].formats == ("8", "0", "96")
+        assert alice.heard() == [("accepted", "speex", None)]
+    else:
+        assert alice.heard()[0][1].startswith("488")  # Speex alone is left
+    assert world.is_clean()
+
+
+def test_such_a_client_is_called(world, desk, alice, makes):
+    """Covers RFC 3264 §6."""
+    desk.ring("alice", world.now, sdp(PCMU))
+    world.wait()
+    alice.call("accept", "ULAW")
+    world.wait()
+    told = ("accepted", "speex", None) if makes else ("byed",)
+    assert alice.heard()[1:] == [told] and world.is_clean()
