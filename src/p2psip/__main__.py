@@ -254,7 +254,8 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     server = server_uri(options.registrar) if options.registrar else other and _uri(other)
     listen = options.listen or f"{_own_address(server) if server else '127.0.0.1'}:0"
     address = addresses.parse(listen)
-    is_secure = isinstance(server, Uri) and (server.param("transport") or "").lower() == "tls"
+    named = [each for each in (server, identity, other and _uri(other)) if isinstance(each, Uri)]
+    is_secure = any(_is_secure(each) for each in named)
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
     try:
         return Agent(
@@ -284,9 +285,14 @@ def _uri(text: str) -> Uri:
         uri = Address.parse(text if "<" in text else f"<{text if is_whole else f'sip:{text}'}>").uri
     except RemoteError as error:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
-    if uri.scheme != "sip" or not uri.host:
+    if uri.scheme not in ("sip", "sips") or not uri.host:
         raise LocalError(f"{text!r} is no SIP URI")
     return uri
+
+
+def _is_secure(uri: Uri) -> bool:
+    """Whether a URI is reached by TLS alone: RFC 5630 §3.1."""
+    return uri.scheme == "sips" or (uri.param("transport") or "").lower() == "tls"
 
 
 def _own_address(uri: Uri) -> str:

@@ -41,14 +41,13 @@ from p2psip.net.tls import TlsContexts
 from p2psip.net.waiting import settles
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
-from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.locate import is_numeric
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.digest_client import Login
 from p2psip.ua.event_bodies import MessageSummary
-from p2psip.ua.identity import ANONYMOUS, PRIVACY, asserted_identity
+from p2psip.ua.identity import ANONYMOUS, PRIVACY, asserted_identity, sender
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.transfers import Referral
@@ -87,13 +86,14 @@ class Agent(OutsideRequests):
     of the call's other side, as in an attended transfer (RFC 3891 §3); nobody may unless it is set.
     `on_refer(target, sender)`, in the hub, tells whether to call somebody because a stranger to our
     calls asks for it (RFC 3515 §2.4.2), and `on_referred(call)` is given that call once it is up;
-    such wishes are declined unless it is set.  A sender is as the From header has it, without a
-    proof.  With `uses_gruus` calls have our GRUU as Contact (RFC 5627 §4.4), which not every proxy
-    can route to within a call.  `trusted` are addresses of proxies that assert who calls (RFC 3325
-    §8): see `Call.asserted`.  Where `voip_metrics` is set to True, peers of further calls are told
-    how we hear them (RFC 3611 §4.7).  `serving` tells others of our calls and waiting messages: to
-    those whom `serving.may_watch` allows it.  `contact` reaches the agent at its `address`; `aor`
-    is its address-of-record.  Raises LocalError, and OSError as `bind` does.
+    such wishes are declined unless it is set.  A sender is as a proxy of `trusted` asserts it, else
+    as the From header has it, without a proof.  With `uses_gruus` calls have our GRUU as Contact
+    (RFC 5627 §4.4), which not every proxy can route to within a call.  `trusted` are addresses of
+    proxies that assert who calls (RFC 3325 §8): see `Call.asserted`.  Where `voip_metrics` is set
+    to True, peers of further calls are told how we hear them (RFC 3611 §4.7).  `serving` tells
+    others of our calls and waiting messages: to those whom `serving.may_watch` allows it.
+    `contact` reaches the agent at its `address`; `aor` is its address-of-record.  Raises
+    LocalError, and OSError as `bind` does.
     """
 
     voip_metrics = False
@@ -152,6 +152,7 @@ class Agent(OutsideRequests):
         self._messages = Messages(self._agents)
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
         self.serving.reached_at = lambda peer: self._reached_at(self._contact_for(peer))
+        self.serving.sender_of = self._sender_of
         self._stack.core = self._core(user)
         self._locations = Locations(transports=ports.transports)
         self._driver = SipDriver(self._stack, ports, locate=self._locations.flows, tls=tls)
@@ -168,6 +169,7 @@ class Agent(OutsideRequests):
             lambda message: self.on_message(message),
             self.serving.on_subscribe,
             self._referred,
+            self._sender_of,
         )
 
     @property
@@ -189,6 +191,9 @@ class Agent(OutsideRequests):
         is refused, TimeoutError if it is not answered.
         """
         contact = self._contact_for(self._next_host(self._home))
+        if self._home.scheme == "sips":
+            # §10.2
+            contact = self._stack.contact_by(contact, None, secure=True)
         return self._registration.register(contact, timeout, expires)
 
     def unregister(self, timeout: float = 5.0) -> bool:
@@ -287,10 +292,13 @@ class Agent(OutsideRequests):
         call.dial(self._inviter(referral.target, referral.headers))
         return call
 
-    def _may_replace(self, sip: Signalling, request: Request) -> bool:
+    def _sender_of(self, server: ServerHandle) -> Address:
+        return sender(server.request, server.flow, self.trusted)
+
+    def _may_replace(self, sip: Signalling, server: ServerHandle) -> bool:
         """Whether the sender of an INVITE may take the place of a call's peer: RFC 3891 §3."""
         call = next((each for each in self.calls if each.is_of(sip)), None)
-        return call is not None and self.on_replace(call, request.from_)
+        return call is not None and self.on_replace(call, self._sender_of(server))
 
     def _new_call(self, peer: str) -> Call:
         call = Call(self._driver, partial(self._open_audio, peer), self._changed, self._follow)

@@ -21,7 +21,8 @@ def add_identity(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
         "--registrar",
         metavar="HOST[:PORT]",
         help="Send registrations and calls to this server, instead of the server that the domain "
-        "of the own address leads to; by TLS as sip:HOST:PORT;transport=tls.",
+        "of the own address leads to; by TLS as sips:HOST:PORT, or "
+        "sip:HOST:PORT;transport=tls.",
     )
     group.add_argument(
         "--password",

@@ -11,6 +11,7 @@ from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
+from p2psip.ua.replaces import Replaces
 
 
 def test_a_call_carries_sound_both_ways_and_is_hung_up(alice, bob):
@@ -130,9 +131,7 @@ def test_what_a_caller_must_not_do(alice, bob):
     assert call.is_up and taken[0].is_up
 
 
-@pytest.mark.parametrize(
-    "target", ["", "tel:+15551234", "sips:bob@example.com", "<sip:bob@x", "a b"]
-)
+@pytest.mark.parametrize("target", ["", "tel:+15551234", "sips:@example.com", "<sip:bob@x", "a b"])
 def test_what_cannot_be_called(alice, target):
     with pytest.raises(LocalError):
         alice.call(target, timeout=1)
@@ -219,6 +218,40 @@ def test_an_asserted_identity_counts_if_its_sender_is_trusted(alice, bob, values
         asserted = taken.pop().asserted
         assert (str(asserted.uri) if asserted else None) == (found if trusted else None)
         call.hangup()
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_who_may_do_what_is_judged_by_an_asserted_identity(alice, bob, monkeypatch, is_trusted):
+    """Covers RFC 3325 §8 [not-of-strangers]: a From is not proven, an assertion is."""
+    heard, taken, request = [], answering(bob), alice._request
+    assertion = ("P-Asserted-Identity", "<sip:ann@home>")
+
+    def asserted(method, to, headers, *more):
+        return request(method, to, [*headers, assertion], *more)
+
+    def judge(what, sender):
+        heard.append(sender.uri.user)
+        return False
+
+    monkeypatch.setattr(alice, "_request", asserted)
+    bob.trusted = frozenset({"127.0.0.1"} if is_trusted else ())
+    bob.on_message = lambda message: judge(message, message.sender)
+    bob.on_refer = bob.on_replace = bob.serving.may_watch = judge
+    call = alice.call(uri(bob), timeout=20)
+    wait_for(lambda: taken)
+    alice.message(uri(bob), "hello", timeout=20)
+    for ask in (
+        lambda: alice.refer(uri(bob), uri(alice), timeout=20),
+        lambda: alice.subscribe(uri(bob), "dialog", lambda *told: None, timeout=20),
+    ):
+        with pytest.raises(RemoteError):
+            ask()
+    fields = [("Replaces", Replaces.of(call._signalling.dialog)), assertion]
+    other = alice._new_call("127.0.0.1")
+    other.dial(alice._inviter(Address(Uri.parse(uri(bob))), fields))
+    with pytest.raises(RemoteError, match="Forbidden"):
+        other.wait_answered(20)
+    assert heard == ["ann" if is_trusted else "alice"] * 4
 
 
 def test_options_tell_what_a_phone_can_do(alice, bob):

@@ -6,8 +6,10 @@ import pytest
 from support.certificates import certificate
 from support.sip.phones import answering, wait_for
 
+from p2psip.__main__ import _is_secure, _uri
 from p2psip.agent import Agent
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
+from p2psip.net.locator import server_uri
 from p2psip.net.tls import TlsContexts, client_context, server_context
 
 
@@ -33,6 +35,65 @@ def test_a_call_by_tls_and_one_that_nobody_vouches_for(tmp_path):
         with pytest.raises(RemoteError) as refused:
             eve.call(str(bob.contact), timeout=20)
         assert refused.value.status == 503 and len(taken) == 1
+
+
+def test_what_is_asked_of_a_sips_uri_goes_by_tls(tmp_path, monkeypatch):
+    """Covers RFC 3261 §8.1.1.8, §10.2 and §26.2.2: with a Contact of that kind."""
+    made = certificate(tmp_path / "made")
+    tls = TlsContexts(client_context(made.file), server_context(made.file, made.key))
+    with Agent(user="bob", tls=tls) as bob:
+        place, asked = f"127.0.0.1:{bob.contact.port}", []
+        receive = bob._stack.core.on_request
+
+        def on_request(server, request, now):
+            asked.append((server.flow.transport, request))
+            receive(server, request, now)
+
+        monkeypatch.setattr(bob._stack.core, "on_request", on_request)
+        with Agent(user="alice", domain=f"sips:{place}", tls=tls) as alice:
+            taken, said = answering(bob), []
+            bob.on_message, bob.on_refer = said.append, lambda target, sender: True
+            call = alice.call("bob", timeout=20)  # of the own domain, and so by its scheme
+            wait_for(lambda: taken)
+            taken[0].hangup()
+            assert call.wait_ended(20) and call.reason == "BYE"
+            alice.message(f"<sips:bob@{place}>", "hello", timeout=20)
+            assert alice.options(f"sips:bob@{place}", timeout=20).status == 200
+            with pytest.raises(RemoteError, match="404"):  # bob is asked to call nobody by sips
+                alice.refer("bob", f"sips:nobody@{place}", timeout=20)
+            with pytest.raises(RemoteError, match="Method Not Allowed"):
+                alice.register(timeout=20)
+        with Agent(user="carol", domain="example.com", registrar=f"sips:{place}", tls=tls) as carol:
+            carol.options(f"sip:bob@{place}", timeout=20)
+            carol.call(f"sip:bob@{place}", timeout=20).hangup()
+    assert {transport for transport, _ in asked} == {"TLS", "LOCAL"} and len(said) == 1
+    told = {(each.method, each.contacts[0].uri.scheme) for _, each in asked if each.contacts}
+    methods = ("INVITE", "OPTIONS", "REFER", "REGISTER")
+    assert told >= {(method, "sips") for method in methods}
+    assert not told & {(method, "sip") for method in methods}
+
+
+def test_without_tls_a_sips_uri_is_not_reached():
+    """Covers RFC 3261 §26.2.2."""
+    with Agent(user="alice") as alice, pytest.raises(RemoteError) as refused:
+        alice.call("sips:bob@127.0.0.1", timeout=20)
+    assert refused.value.status == 503
+
+
+def test_the_command_line_takes_sips_for_tls():
+    """Covers RFC 5630 §3.1."""
+    assert [_is_secure(_uri(each)) for each in ("sips:a@b", "sip:a@b;transport=TLS", "a@b")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("text", ["sip:bob@example.com", "http://example.com", "sips:"])
+def test_what_is_no_server(text):
+    """Covers RFC 3261 §19.1.1."""
+    with pytest.raises(LocalError, match="is no SIP server"):
+        server_uri(text)
 
 
 def test_the_port_for_tls_may_be_chosen():

@@ -393,6 +393,6 @@ def followed(
 
 def _uri(text: str) -> Uri:
     try:
-        return Uri.parse(text if text.lower().startswith("sip:") else f"sip:{text}")
+        return Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
     except RemoteError as error:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None

@@ -67,7 +67,7 @@ def server_uri(text: str) -> Uri:
         uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
     except RemoteError as error:
         raise LocalError(f"{text!r} is no SIP server: {error.reason}") from None
-    if uri.scheme != "sip" or not uri.host or uri.user is not None:
+    if not uri.host or uri.user is not None or uri.scheme not in ("sip", "sips"):
         raise LocalError(f"{text!r} is no SIP server, such as example.com or 192.0.2.7:5060")
     return uri
 
@@ -79,12 +79,14 @@ def destination(text: str, home: Uri) -> Address:
     """
     text = text.strip()
     if "<" not in text and ":" not in text.partition("@")[0]:
-        text = f"sip:{text}" if "@" in text else f"sip:{text}@{str(home)[4:]}"
+        scheme, _, place = str(home).partition(":")
+        text = f"sip:{text}" if "@" in text else f"{scheme}:{text}@{place}"
     try:
         # in a header the parameters of a bare URI are not its own: RFC 3261 §20.10
         address = Address.parse(text if "<" in text else f"<{text}>")
     except RemoteError as error:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
-    if address.uri.scheme != "sip" or not address.uri.host or address.uri.user == "":
+    is_sip = address.uri.scheme in ("sip", "sips")
+    if not is_sip or not address.uri.host or address.uri.user == "":
         raise LocalError(f"{text!r} is no SIP URI")
     return Address(address.uri, address.display)

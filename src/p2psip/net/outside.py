@@ -111,6 +111,9 @@ class OutsideRequests(ABC):
     def _next_host(self, to: Uri) -> str: ...
 
     @abstractmethod
+    def _sender_of(self, server: ServerHandle) -> Address: ...
+
+    @abstractmethod
     def _contact_for(self, peer: str) -> Uri: ...
 
     @property
@@ -132,13 +135,20 @@ class OutsideRequests(ABC):
         gruu = self._registration.gruu(private=private) if self.uses_gruus else None
         return gruu or (contact.replace(user=None) if private else contact)
 
+    def _contact_to(self, to: Uri) -> Uri:
+        """Our Contact in a request for `to`: a SIPS URI where it goes to one (§8.1.1.8)."""
+        contact = self._reached_at(self._contact_for(self._next_host(to)))
+        schemes = (to.scheme, *(each.scheme for each in self._registration.route[:1]))
+        transport, secure = to.param("transport"), "sips" in schemes
+        return self._agents.stack.contact_by(contact, transport, secure=secure)
+
     def options(self, uri: str, timeout: float = 10.0) -> Response:
         """Ask a user or server for its capabilities, and return the answer: §11.1.
 
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
         to = destination(uri, self._home)
-        contact = self._reached_at(self._contact_for(self._next_host(to.uri)))
+        contact = self._contact_to(to.uri)
         headers = [("Contact", Address(contact)), ("Accept", SDP)]
         request = self._request("OPTIONS", to, headers)
         question = FinalAnswer()
@@ -240,7 +250,7 @@ class OutsideRequests(ABC):
         on_notify: Callable[[str, bytes], object],
         timeout: float,
     ) -> Watch:
-        contact = self._reached_at(self._contact_for(self._next_host(to.uri)))
+        contact = self._contact_to(to.uri)
         watch, now = Watch(self._driver, on_notify), monotonic()
         watch.subscription = Subscription(
             self._agents, watch, contact, event, now, keyring=self._keyring
@@ -254,7 +264,7 @@ class OutsideRequests(ABC):
         """Take a REFER outside of a call (RFC 3515 §2.4.2): see `Agent.on_refer`."""
 
         def allow(referral: Referral) -> None:
-            if not self.on_refer(referral.target, server.request.from_):
+            if not self.on_refer(referral.target, self._sender_of(server)):
                 raise RemoteError("Decline", 603)
 
         contact = self._reached_at(self._contact_for(server.flow.remote[0]))

@@ -6,8 +6,10 @@ Implements RFC 3261 §8.2 for an element of one user.
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.stack.request_origin import origin
 from p2psip.stack.stack import Flow, ServerHandle, Stack
@@ -45,6 +47,7 @@ class PhoneCore:
 
     `on_invite(server, now)` takes new calls, `on_message(message)` messages,
     `on_subscribe(server, now)` new subscriptions, and `on_refer(server, now)` wishes for a call.
+    `sender_of(server)` is the sender of a message.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class PhoneCore:
         on_message: Callable[[InstantMessage], object],
         on_subscribe: Callable[[ServerHandle, float], object],
         on_refer: Callable[[ServerHandle, float], object],
+        sender_of: Callable[[ServerHandle], Address],
     ) -> None:
+        self._sender_of = sender_of
         self._on_subscribe, self._on_refer = on_subscribe, on_refer
         self._agents, self._user = agents, user
         self._on_invite, self._on_message = on_invite, on_message
@@ -79,7 +84,7 @@ class PhoneCore:
         elif request.method == "INVITE":
             self._on_invite(server, now)
         elif request.method == "MESSAGE":
-            answer(server, request, self._on_message, agents.extensions, now)
+            answer(server, request, partial(self._heard, server), agents.extensions, now)
         elif request.method == "SUBSCRIBE":
             agents.extensions.refuse_unknown(request)
             self._on_subscribe(server, now)
@@ -90,6 +95,9 @@ class PhoneCore:
             server.reply(200, now, headers=agents.extensions.abilities(request))  # §11.2
         else:
             refuse_method(request, agents.extensions.allow)
+
+    def _heard(self, server: ServerHandle, message: InstantMessage) -> None:
+        self._on_message(replace(message, sender=self._sender_of(server)))
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx, from its peer's place if it has a body: §13.3.1.4."""

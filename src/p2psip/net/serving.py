@@ -44,7 +44,8 @@ class Serving:
     """Tells those who may know of the calls and messages of a user (RFC 6665 §4.2).
 
     `may_watch(package, sender)` tells who may; nobody may unless it is set.  `calls` gives the
-    calls as they are now, `reached_at(host)` where a peer reaches us.  `contact` names our user.
+    calls as they are now, `reached_at(host)` where a peer reaches us, `sender_of(server)` the
+    sender of a request.  `contact` names our user.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Serving:
         calls: Callable[[], Iterable[DialogState]],
     ) -> None:
         self.may_watch: Callable[[str, Address], bool] = lambda package, sender: False
+        self.sender_of: Callable[[ServerHandle], Address] = lambda server: server.request.from_
         self.summary = MessageSummary()
         self.entity = str(contact)
         self._agents, self._calls = agents, calls
@@ -67,7 +69,7 @@ class Serving:
         if event.package not in PACKAGES:
             server.reply(489, now, headers=[("Allow-Events", ", ".join(PACKAGES))])
             return
-        if not self.may_watch(event.package, request.from_):
+        if not self.may_watch(event.package, self.sender_of(server)):
             raise RemoteError("Forbidden", 403)  # RFC 6665 §4.2.1.3 [403-without-leave]
         served = self._agents.serve(server, self.reached_at(server.flow.remote[0]), now)
         served.on_over = lambda subscription: self._served.pop(subscription, None)

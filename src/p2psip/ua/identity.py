@@ -21,6 +21,11 @@ ANONYMOUS: Final = Address(Uri("sip", "anonymous", None, "anonymous.invalid"), "
 PRIVACY: Final = ("Privacy", "id")
 
 
+def sender(request: Request, flow: Flow, trusted: Container[str]) -> Address:
+    """The sender to judge by: as a trusted address asserts it, else the From (RFC 3325 §8)."""
+    return asserted_identity(request, flow, trusted) or request.from_
+
+
 def asserted_identity(request: Request, flow: Flow, trusted: Container[str]) -> Address | None:
     """The sender, as one of the `trusted` addresses asserts it (RFC 3325 §8); None without one.
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import split
-from p2psip.sip.message import Request
 from p2psip.sip.params import find, parse_params
 from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call_state import CallState
 
 if TYPE_CHECKING:
@@ -68,15 +68,15 @@ def found_at(dialog: Dialog) -> Uri:
 
 
 def replaced_call(
-    request: Request,
+    server: ServerHandle,
     calls: Iterable["UserAgentCall"],
-    may_replace: Callable[["UserAgentCall", Request], bool],
+    may_replace: Callable[["UserAgentCall", ServerHandle], bool],
 ) -> "UserAgentCall | None":
     """The call that an INVITE asks to replace, None if it asks for none (RFC 3891 §3).
 
     Raises RemoteError to refuse the INVITE: 400, 481, 486, 603, or 403 if its sender may not.
     """
-    values = request.headers.values("Replaces")
+    values = server.request.headers.values("Replaces")
     if not values:
         return None
     if len(values) > 1:
@@ -92,6 +92,6 @@ def replaced_call(
         raise RemoteError("Decline", 603)  # RFC 3891 §3 [603-when-over]
     if wanted.early_only and call.state is not CallState.CALLING:
         raise RemoteError("Busy Here", 486)
-    if not may_replace(call, request):
+    if not may_replace(call, server):
         raise RemoteError("Forbidden", 403)  # RFC 3891 §3 [only-who-may]
     return call

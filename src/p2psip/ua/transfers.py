@@ -33,7 +33,8 @@ class Referral:
         if len(values) != 1:
             raise RemoteError("One Refer-To Is Needed", 400)  # RFC 3515 §2.4.2 [400-unless-one]
         address = Address.parse(values[0])
-        if address.uri.scheme != "sip" or address.uri.param("method") not in (None, "INVITE"):
+        is_sip = address.uri.scheme in ("sip", "sips")
+        if not is_sip or address.uri.param("method") not in (None, "INVITE"):
             raise RemoteError("Decline", 603)  # RFC 3515 §2.4.2 [sip-only]
         # RFC 3515 §2.4.3: the headers of the URI become headers of the INVITE
         wanted = {name.lower(): value for name, value in address.uri.headers}

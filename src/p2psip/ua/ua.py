@@ -68,7 +68,7 @@ class UserAgent:
     `nat` requests go to the address a caller called from, whatever its Contact says.
     `extensions` are announced to every peer; `session_interval` is how many seconds a call lasts
     without a refresh (RFC 4028 §4), None for no session timer.  `max_redirects` is
-    how many other addresses of a 3xx are called (§8.1.3.4).  `may_replace(call, request)` tells
+    how many other addresses of a 3xx are called (§8.1.3.4).  `may_replace(call, server)` tells
     whether the sender of an INVITE may take the place of a call's peer (RFC 3891 §3); nobody may
     unless it is set.
     """
@@ -88,7 +88,7 @@ class UserAgent:
         self.session_interval, self.max_redirects = session_interval, max_redirects
         self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
         self.nat = nat
-        self.may_replace: Callable[[UserAgentCall, Request], bool] = lambda call, request: False
+        self.may_replace: Callable[[UserAgentCall, ServerHandle], bool] = lambda call, server: False
         self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
         self._agenda = Agenda[UserAgentCall]()
         self._others = Agenda[Timed]()
@@ -129,7 +129,7 @@ class UserAgent:
 
         `owner` is never called before this returns.
         """
-        secure = to.uri.scheme == "sips"
+        secure = "sips" in (to.uri.scheme, *(each.scheme for each in route[:1]))
         contact = self.stack.contact_by(contact, to.uri.param("transport"), secure=secure)
         request = outside_request(
             self.random,
@@ -171,7 +171,7 @@ class UserAgent:
             replaced = None
             if REPLACES in self.extensions.options:
                 # RFC 3891 §3 [left-unchanged]
-                replaced = replaced_call(request, self._calls, self.may_replace)
+                replaced = replaced_call(server, self._calls, self.may_replace)
             call = IncomingCall(self, owner, contact, server, keyring, now)
             call.replaced = replaced
         except RefusalError as refusal:
