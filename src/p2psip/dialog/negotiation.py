@@ -78,6 +78,11 @@ class Negotiation:
         return self.is_stable and self._agreed is not None
 
     @property
+    def was_settled(self) -> bool:
+        """Whether a session was agreed on, even if a new offer waits (RFC 3264 §8)."""
+        return self._agreed is not None
+
+    @property
     def local(self) -> bytes | None:
         """Our description: the agreed one, or the offer of a first exchange (RFC 3264 §4)."""
         if self._agreed is not None:

@@ -128,10 +128,14 @@ class UserAgentCall(ABC):
             self._set_state(CallState.ENDING)
 
     def reinvite(self, sdp: bytes, now: float) -> None:
-        """Make a new offer within the call, as soon as no other is under way (§14.1)."""
-        if self.state in (CallState.UP, CallState.ANSWERED):
+        """Make a new offer within the call, as soon as no other is under way (§14.1).
+
+        Before the answer of the call it is made by UPDATE if a session was agreed on already and
+        the peer takes that (RFC 3311 §5.1), else once the call is up.
+        """
+        if self.state not in (CallState.ENDING, CallState.ENDED):
             self._reoffer.want(sdp)
-            self._offer_if_possible(now)
+            self.offer_if_possible(now)
 
     def info(self, content_type: str, body: bytes, now: float, package: str | None = None) -> None:
         """Send an INFO, of an Info Package or of the old kind (RFC 6086 §4.2.1).
@@ -220,7 +224,7 @@ class UserAgentCall(ABC):
                 self._on_timer(timer, now)
         self.refresher.tick(now)
         if self._reoffer.tick(now):
-            self._offer_if_possible(now)
+            self.offer_if_possible(now)
         self.reschedule()
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
@@ -229,7 +233,7 @@ class UserAgentCall(ABC):
         self.refresher.on_response(exchange, response, now)
         if self._reoffer.is_for(exchange, response):
             self._reoffer.on_response(exchange, response, now)
-            self._offer_if_possible(now)
+            self.offer_if_possible(now)
         elif exchange is self._bye:
             if response.status >= 200:
                 self._set_state(CallState.ENDED)
@@ -323,7 +327,7 @@ class UserAgentCall(ABC):
             self.owner.on_answer(self, sdp, now)
         else:
             self.owner.on_confirmed(self, now)
-        self._offer_if_possible(now)
+        self.offer_if_possible(now)
 
     def on_unheard(self, now: float) -> None:
         """No ACK has come for 64*T1: the session ends with a BYE (§13.3.1.4).
@@ -344,9 +348,10 @@ class UserAgentCall(ABC):
         """Take that the peer's offer came before ours (RFC 3264 §8)."""
         self._reoffer.overtaken()
 
-    def _offer_if_possible(self, now: float) -> None:
+    def offer_if_possible(self, now: float) -> None:
         """Send the wanted offer, unless an INVITE is under way in either direction (§14.1)."""
-        if self.state is CallState.UP and not self.answered.is_waiting:
+        is_early = self.state in (CallState.CALLING, CallState.RINGING)
+        if is_early or (self.is_up and not self.answered.is_waiting):
             self._reoffer.proceed(now)
         self.reschedule()
 

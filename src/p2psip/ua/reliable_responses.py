@@ -56,7 +56,7 @@ class ReliableResponses:
             if (status, sdp) not in self._queue:
                 self._queue.append((status, sdp))
             return
-        if self._leg.session.is_settled:
+        if self._leg.session.was_settled:
             sdp = b""
         elif sdp and self._leg.session.remote is None:
             self._leg.session.we_offer(sdp)
@@ -80,7 +80,7 @@ class ReliableResponses:
             # RFC 3262 §3 [481-for-others]
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         offer, answer = offer_of(request), b""
-        if offer is not None and leg.session.is_stable:
+        if offer is not None and (leg.session.is_stable or leg.session.was_settled):
             answer = self._call.offers.take(leg, offer, now)  # RFC 3262 §5 [answers-in-the-2xx]
         todo = self._sent.pop(rack.rseq).acknowledge(now)
         call = self._call

@@ -1,6 +1,6 @@
-"""New offers of ours within a call that is up.
+"""New offers of ours within a call: by re-INVITE, and by UPDATE before the call is answered.
 
-Implements RFC 3261 §14.1.
+Implements RFC 3261 §14.1 and RFC 3311 §5.1.
 
 Only one INVITE at a time may be under way in a dialog, in either direction; when both sides
 begin one, both are refused with 491 and try again after different random times.
@@ -13,6 +13,8 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.ua.authenticated_request import AuthenticatedRequest
+from p2psip.ua.call_leg import CallLeg
+from p2psip.ua.call_state import CallState
 from p2psip.ua.request_validation import SDP, session
 
 if TYPE_CHECKING:
@@ -22,11 +24,12 @@ GONE: Final = frozenset({408, 481})  # answers that end a dialog: §12.2.1.2
 
 
 class Reoffer:
-    """The offer a call wants to make, and the re-INVITE that makes it (§14.1)."""
+    """The offer a call wants to make, and the request that makes it (§14.1)."""
 
     def __init__(self, call: "UserAgentCall") -> None:
         self._call = call
         self._exchange: AuthenticatedRequest | None = None
+        self._leg: CallLeg | None = None  # of the exchange; a fork may be answered meanwhile
         self._wanted: bytes | None = None
         self._outdated = False  # the session changed since the offer was written
         self._ack: tuple[int, Request] | None = None  # the last one, by its number
@@ -35,7 +38,7 @@ class Reoffer:
 
     @property
     def under_way(self) -> bool:
-        """Is a re-INVITE of ours without its final response (§14.1)?"""
+        """Is an offer of ours without its final response (§14.1)?"""
         return self._exchange is not None
 
     @property
@@ -61,8 +64,9 @@ class Reoffer:
         call = self._call
         if self._wanted is None or self._exchange or self._retry_at is not None:
             return
-        assert call.leg is not None
-        if not call.leg.session.is_stable:
+        leg = call.leg
+        if leg is None or not self._may_offer(leg):
+            self._outdated = True  # by the session that comes first
             return
         try:
             if self._outdated:
@@ -71,13 +75,21 @@ class Reoffer:
             self._wanted = None
             call.owner.on_reoffer_failed(call, error.status, error.reason, now)
             return
-        request = call.new_request("INVITE", self._wanted, SDP)
+        request = call.new_request("INVITE" if call.is_up else "UPDATE", self._wanted, SDP)
         request = request.replace(headers=request.headers.append("Contact", Address(call.contact)))
-        request = call.refresher.ask(request)
-        call.leg.session.we_offer(self._wanted)
-        self._wanted = None
-        self._give_up_at = now + call.agent.answer_timeout
+        leg.session.we_offer(self._wanted)
+        self._wanted, self._leg = None, leg
+        if call.is_up:
+            request = call.refresher.ask(request)
+            self._give_up_at = now + call.agent.answer_timeout
         self._exchange = call.exchange(request, now)
+
+    def _may_offer(self, leg: CallLeg) -> bool:
+        """Whether no offer waits; before the answer of the call, whether UPDATE may have one."""
+        if self._call.is_up:
+            return leg.session.is_stable
+        # RFC 3311 §5.1 [settled-before-update]
+        return leg.session.is_settled and leg.allows("UPDATE")
 
     def tick(self, now: float) -> bool:
         """Act on the deadlines that have passed; true when it is time to `proceed` (§14.1)."""
@@ -93,26 +105,38 @@ class Reoffer:
     def abandon(self, now: float) -> None:
         """Cancel an open re-INVITE, since the call ends (§9.1)."""
         self._wanted = None
-        if self._exchange is not None:
+        if self._exchange is not None and self._exchange.request.method == "INVITE":
             self._exchange.cancel(now)
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to our offer (§14.1)."""
-        if 200 <= response.status < 300:
+        is_update = exchange.request.method == "UPDATE"
+        if 200 <= response.status < 300 and not is_update:
             self._acknowledge(exchange.request, response, now)
         if exchange is not self._exchange or response.status < 200:
             return
         self._exchange = self._give_up_at = None
-        call = self._call
-        assert call.leg is not None
+        call, leg = self._call, self._leg
+        assert leg is not None
         if response.status >= 300:
-            call.leg.session.refused()  # RFC 3311 §5.3
+            leg.session.refused()  # RFC 3311 §5.3
         else:
-            call.leg.session.they_answer(session(response))
-            call.refresher.accepted(response, now)
-        if not call.is_up:
+            leg.session.they_answer(session(response))
+            if is_update:
+                leg.dialog.refresh(response)
+                leg.learn(response)
+            else:
+                call.refresher.accepted(response, now)
+        self._tell(exchange, response, now)
+
+    def _tell(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Tell the owner what has become of the offer, or make it again (§14.1)."""
+        call = self._call
+        if call.state in (CallState.ENDING, CallState.ENDED):
             return
-        if call.refresher.may_ask_longer(response):
+        if self._leg is not call.leg:  # another phone has answered, which has not seen it
+            self._wanted, self._outdated = self._wanted or exchange.request.body, True
+        elif call.is_up and call.refresher.may_ask_longer(response):
             self._wanted = self._wanted or exchange.request.body
         elif response.status == 491:
             # RFC 3311 §5.3 [491-waits] [491-tries-again]

@@ -110,6 +110,14 @@ class OutgoingCall(UserAgentCall):
         self._cseq += 1
         return self._cseq
 
+    def lost(self, reason: str, now: float) -> None:
+        """Give up a call whose peer has forgotten us, also before the answer (§12.2.1.2)."""
+        if self.state is not CallState.CALLING:
+            super().lost(reason, now)
+            return
+        self._give_up(now)
+        self.owner.on_rejected(self, 480, reason, now)
+
     def _give_up(self, now: float) -> None:
         self._timers.clear()
         self._set_state(CallState.ENDING)
@@ -140,6 +148,7 @@ class OutgoingCall(UserAgentCall):
             self.leg = leg
         sdp = session(response)
         self.owner.on_ringing(self, response.status, response.reason, sdp, now)
+        self.offer_if_possible(now)
 
     def _acknowledge(self, leg: CallLeg, response: Response, now: float) -> bool:
         """Send the PRACK of a reliable 1xx; False for a repeated one (RFC 3262 §4)."""
@@ -147,7 +156,7 @@ class OutgoingCall(UserAgentCall):
         if not leg.order.take(rseq):
             return False
         sdp = session(response)
-        if sdp is not None and not leg.session.is_stable:
+        if sdp is not None and not leg.session.was_settled:
             leg.session.they_answer(sdp)  # RFC 3262 §5 [early-session]
         request = leg.shared.new_request("PRACK")  # RFC 3262 §4 [prack-follows] [only-in-invite]
         rack = RAck(rseq, *response.cseq)
@@ -188,10 +197,11 @@ class OutgoingCall(UserAgentCall):
         self._set_state(CallState.UP)
         self.refresher.accepted(response, now)
         sdp = None
-        if not leg.session.is_stable:  # else a reliable 1xx has brought the answer
+        if not leg.session.was_settled:  # else a reliable 1xx has brought the answer
             sdp = session(response)
             leg.session.they_answer(sdp)
         self.owner.on_accepted(self, sdp or b"", now)
+        self.offer_if_possible(now)
 
     def _hang_up_fork(self, leg: CallLeg, now: float) -> None:
         """End the dialog of a second phone that was picked up (§13.2.2.4)."""

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
-from p2psip.sip.message import Request
+from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
+from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
@@ -116,7 +117,14 @@ class IncomingCall(UserAgentCall):
         self._timers.clear()
         self._set_state(CallState.ANSWERED)
         self._pending = sdp
-        if not self._reliable.holds_session:  # RFC 3262 §5 [2xx-waits], §3 [2xx-waits]
+        self._answer_if_settled(now)
+
+    def _answer_if_settled(self, now: float) -> None:
+        """Send the 200 that waits, unless a session is still under way."""
+        if self._pending is None or self.state is not CallState.ANSWERED:
+            return
+        # RFC 3262 §5 [2xx-waits], §3 [2xx-waits]; likewise for an UPDATE of ours
+        if not self._reliable.holds_session and not self._reoffer.under_way:
             self._answer(now)
 
     def _answer(self, now: float) -> None:
@@ -136,18 +144,37 @@ class IncomingCall(UserAgentCall):
 
     def on_acknowledged(self, now: float) -> None:
         """Take the PRACK of a reliable response: the 200 waits no longer (RFC 3262 §5)."""
-        if self._pending is not None:
-            self._answer(now)
-        self.reschedule()
+        self._answer_if_settled(now)
+        self.offer_if_possible(now)
+
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take a response; after that to an UPDATE the 200 waits no longer (RFC 3311 §5.1)."""
+        super().on_response(exchange, response, now)
+        self._answer_if_settled(now)
 
     def on_unacknowledged(self, now: float) -> None:
         """Give up a caller that sends no PRACK (RFC 3262 §3)."""
-        was_answered = self.state is CallState.ANSWERED
-        self._refuse(504, NO_PRACK, now)  # RFC 3262 §3 [5xx-without-prack]
-        if was_answered:
-            self.owner.on_ended(self, NO_PRACK, now)
+        self._give_up(NO_PRACK, now)
+
+    def lost(self, reason: str, now: float) -> None:
+        """Give up a caller who has forgotten us, also before the answer (§12.2.1.2)."""
+        if self.state is CallState.RINGING or self._pending is not None:
+            self._give_up(reason, now)
         else:
-            self.owner.on_rejected(self, 504, NO_PRACK, now)
+            super().lost(reason, now)
+
+    def _give_up(self, reason: str, now: float) -> None:
+        was_answered = self.state is CallState.ANSWERED
+        self._refuse(504, reason, now)  # RFC 3262 §3 [5xx-without-prack]
+        if was_answered:
+            self.owner.on_ended(self, reason, now)
+        else:
+            self.owner.on_rejected(self, 504, reason, now)
+
+    def offer_if_possible(self, now: float) -> None:
+        """Send the wanted offer, once the caller has seen our description (RFC 3311 §5.1)."""
+        if not self._reliable.holds_session:
+            super().offer_if_possible(now)
 
     @property
     def deadline(self) -> float | None:
