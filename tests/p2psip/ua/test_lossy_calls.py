@@ -110,6 +110,19 @@ class Dialogs(Two):
         phone = self.phones[at]
         phone.dial(self.other(at).address, self.link.now, phone.description())
 
+    @precondition(lambda self: sum(len(phone.calls) for phone in self.phones.values()) < 2 * MOST)
+    @rule(at=SIDES)
+    def dial_without_offer(self, at):
+        self.phones[at].dial(self.other(at).address, self.link.now, b"")
+
+    @rule(at=SIDES, number=st.integers(0, 2 * MOST))
+    def update(self, at, number):
+        """A new offer, by UPDATE before the answer if that is possible (RFC 3311 §5.1)."""
+        phone = self.phones[at]
+        calls = [call for call in phone.calls if call.state is not CallState.ENDED]
+        if calls:
+            calls[number % len(calls)].reinvite(phone.description(), self.link.now)
+
     @precondition(lambda self: any(phone.calls for phone in self.phones.values()))
     @rule(
         at=SIDES, number=st.integers(0, 2 * MOST), act=st.sampled_from(["bye", "accept", "early"])
