@@ -137,10 +137,7 @@ class Agent(OutsideRequests):
         self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux, ptime=ptime)
         beside, self._has_both = None if also is None else also[0], also is not None
         self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports), beside)
-        inside = self._place.own_address
-        self._stack = Stack(
-            random=os.urandom, listeners=ports.listeners, user_agent=user_agent, inside=inside
-        )
+        self._stack = _stack(ports, user_agent, self._place)
         self._transport = None if tls is None else "TLS"
         self.contact = self._stack.contact(user, self._transport)
         self._home = home or self.contact.replace(user=None)
@@ -157,8 +154,9 @@ class Agent(OutsideRequests):
         self._locations = Locations(transports=ports.transports)
         self._driver = SipDriver(self._stack, ports, locate=self._locations.flows, tls=tls)
         self._driver.machines.append(self._agents)
-        home_at = self._home, self._route, secret
-        self._registration = PhoneRegistration(self._driver, self.aor, *home_at)
+        self._registration = PhoneRegistration(
+            self._driver, self.aor, self._home, self._route, secret
+        )
         self._place.begin(self._driver, stun, turn, self._moved)
 
     def _core(self, user: str) -> PhoneCore:
@@ -385,6 +383,15 @@ def _ports(listens: Sequence[HostPort], tls: TlsContexts | None, tls_port: int) 
             raise LocalError(f"others cannot reach {host}: name one address to listen on")
     sips = [] if tls is None else [(host, tls_port) for host, _ in listens]
     return SipPorts(*listens[0], also=listens[1:], sips=sips)
+
+
+def _stack(ports: SipPorts, user_agent: str, place: PhoneAddress) -> Stack:
+    return Stack(
+        random=os.urandom,
+        listeners=ports.listeners,
+        user_agent=user_agent,
+        inside=place.own_address,
+    )
 
 
 def _unwanted(message: InstantMessage) -> None:

@@ -78,14 +78,14 @@ def test_keys_and_signed_links(gateway, start, tmp_path):
     assert link.finish() == 0
     url = server.url("live", "demo")
     assert publisher(start, url, 1).finish() != 0
-    source = publisher(start, server.url("live", link.output.strip()), 10)
+    source = publisher(start, server.url("live", link.output.strip()), 60)
     server.wait_status({"streams": 1})
     denied = start(Player, f"{url}?key=guess")
     assert denied.finish() == 1 and "not by this key" in denied.output
     assert "wants=play app=live name=demo" in server.output and "guess" not in server.output
     player = start(Player, f"{url}?key=k2")
-    assert source.finish() == player.finish() == 0
-    assert media(player.file)
+    player.wait_until(lambda: player.file.exists() and media(player.file), what="media")
+    assert source.leave() and player.finish() == 0
 
 
 @pytest.mark.needs("ffmpeg")

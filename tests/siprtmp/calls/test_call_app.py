@@ -7,6 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.gateway.gateway_world import AUDIO, DESK, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.gateway_world import BOB as NAME
 
+from p2psip.server.call_allowance import Allowance
+
 SOUND = b"\x82" + b"s" * 160
 START, REJECTED, BAD_NAME = (
     "NetStream.Publish.Start",
@@ -71,6 +73,19 @@ def test_a_failed_call_ends_the_publish_with_the_sip_status(world, desk, name, a
     assert tool.codes() == [REJECTED] and tool.server.closed
     information = [e.command.args[0] for e in tool.events if hasattr(e, "command")][-1]
     assert information["description"].startswith(said) and information["level"] == "error"
+    assert world.is_clean()
+
+
+def test_a_call_that_finds_no_port_is_not_counted():
+    """Own design: else strangers who take all ports would lock users out for hours."""
+    world = GatewayWorld(allowance=Allowance(at_once=1))
+    Desk(world.link)
+    world.gateway.room = 0
+    for room, codes in ((0, [REJECTED]), (100, [START])):
+        world.gateway.room, tool = room, world.tool()
+        tool.publish(NAME)
+        world.wait()
+        assert tool.codes() == codes
     assert world.is_clean()
 
 

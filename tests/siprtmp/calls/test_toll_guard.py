@@ -269,19 +269,6 @@ def limited():
     return GatewayWorld(allowance=Allowance(at_once=1, an_hour=3, targets=[f"*@{DESK}"]))
 
 
-def test_a_call_that_finds_no_port_is_not_counted(limited):
-    world = limited
-    Desk(world.link, answers=SPEEX)
-    alice, room = world.rich("alice@home"), world.gateway.room
-    world.gateway.room = 0
-    alice.call("invite", DESK_USER)
-    assert alice.heard() == [("rejected", "503 No Media Port")]
-    world.gateway.room = room
-    alice.call("invite", DESK_USER)
-    world.wait()
-    assert alice.heard()[-1] == ("accepted",) and world.is_clean()
-
-
 def test_a_rich_client_is_told_why_and_may_call_again_later(limited):
     world = limited
     desk, alice = Desk(world.link, answers=SPEEX), world.rich("alice@home")
