@@ -5,6 +5,7 @@ The packets are shown again as a phone's, with sequence numbers and RTP times th
 
 import struct
 import subprocess
+import time
 import zlib
 from itertools import accumulate, groupby, pairwise
 
@@ -15,6 +16,7 @@ from support.peers.process import require
 from support.peers.replay_phone import ReplayPhone, filmed, recorded, units
 
 SETS = (7, 8)
+PROBED = 15  # pictures, more than ffmpeg reads before it begins
 SIZE = 320 * 240  # octets of a picture in grey
 
 
@@ -87,6 +89,9 @@ class Showing:
             for picture in self._pictures[self._shown : self._shown + 5]:
                 self._phone.show(picture)
                 self._shown += 1
+            if self._shown < PROBED:
+                time.sleep(0.1)  # the player stores nothing before it knows the streams
+                continue
             self._player.wait_until(
                 lambda: len(video_times(self._file)) >= self._shown - 1, what="the pictures"
             )
