@@ -385,12 +385,9 @@ def _ports(listens: Sequence[HostPort], tls: TlsContexts | None, tls_port: int) 
     return SipPorts(*listens[0], also=listens[1:], sips=sips)
 
 
-def _stack(ports: SipPorts, user_agent: str, place: PhoneAddress) -> Stack:
+def _stack(ports: SipPorts, name: str, place: PhoneAddress) -> Stack:
     return Stack(
-        random=os.urandom,
-        listeners=ports.listeners,
-        user_agent=user_agent,
-        inside=place.own_address,
+        random=os.urandom, listeners=ports.listeners, user_agent=name, inside=place.own_address
     )
 
 
