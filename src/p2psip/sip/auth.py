@@ -128,6 +128,14 @@ class Challenge(_AuthHeader):
         params += [("qop", quote(qop))] if qop is not None else []
         return cls("Digest", tuple(params))
 
+    def with_nonce(self, nonce: str) -> Self:
+        """The same challenge with another nonce (RFC 7616 §3.5)."""
+        params = tuple(
+            (name, quote(nonce) if name.lower() == "nonce" else value)
+            for name, value in self.params
+        )
+        return type(self)(self.scheme, params)
+
     @property
     def stale(self) -> bool:
         """Whether the password was right and the nonce too old (RFC 7616 §3.3)."""

@@ -75,6 +75,9 @@ class AuthenticatedRequest:
         """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
         if response.status in (401, 407) and self._try_again(response, now):
             return
+        keyring, is_good = self._keyring, 200 <= response.status < 300
+        if keyring is not None and is_good and keyring.is_for(self.request, self.sent_to):
+            keyring.informed(response)
         self.done = self.done or response.status >= 200
         self._user.on_response(self, response, now)
 

@@ -11,15 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from p2psip.errors import RemoteError
 from p2psip.sip.auth import Challenge, answer, challenges, strongest
+from p2psip.sip.authentication_info import AuthenticationInfo
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL, Flow, HostPort
 from p2psip.transaction.key import default_port
 
+PROOF, INFO = "Authorization", "Authentication-Info"
 # The header that answers each kind of challenge (§22.2, §22.3).
 ANSWERS: Final = {
-    "WWW-Authenticate": "Authorization",
+    "WWW-Authenticate": PROOF,
     "Proxy-Authenticate": "Proxy-Authorization",
 }
 MAX_REALMS: Final = 8  # remembered at once, more than on any honest path
@@ -103,6 +106,20 @@ class DigestClient:
                 continue  # the count of a nonce never starts again
             if key in self._known or len(self._known) < MAX_REALMS:
                 self._known[key], self._uses[key] = challenge, 0  # RFC 7616 §3.6 [remembers]
+
+    def informed(self, response: Response) -> None:
+        """Take the next nonce that a server names with its 2xx: RFC 7616 §3.5."""
+        value, keys = response.headers.get(INFO), [key for key in self._known if key[0] == PROOF]
+        if value is None or len(keys) != 1:
+            return  # which of several realms it is for is not said
+        try:
+            nonce = AuthenticationInfo.parse(value).nextnonce
+        except RemoteError:
+            return
+        challenge = self._known[keys[0]]
+        if nonce is not None and nonce != challenge.nonce:
+            # RFC 7616 §3.5 [takes-next-nonce]
+            self._known[keys[0]], self._uses[keys[0]] = challenge.with_nonce(nonce), 0
 
     def sign(self, request: Request, *, is_asked: bool = False) -> Request:
         """The request with credentials for every challenge remembered (§22.2, §22.3).

@@ -241,6 +241,23 @@ def test_a_nonce_that_is_used_up_is_replaced(by_word):
     assert ask(guard, keyring(), times=4) == [200] * 4 and len(guard.requests) == 6
 
 
+def test_the_next_nonce_saves_a_challenge():
+    """Covers RFC 7616 §3.5 [takes-next-nonce], where the server takes each nonce once."""
+
+    class Renewing(Guard):
+        def on_request(self, server, request, now):
+            self.requests.append(request)
+            if self.judge(request, "b.com") != "good":
+                server.reply(401, now, None, self.challenge("b.com", False))
+                return
+            self.count += 1
+            self.nonces[f"n{self.count}"] = 0
+            server.reply(200, now, headers=[("Authentication-Info", f'nextnonce="n{self.count}"')])
+
+    guard = Renewing(uses=1)
+    assert ask(guard, keyring(), times=4) == [200] * 4 and len(guard.requests) == 5
+
+
 def test_the_strongest_algorithm_is_taken():
     """RFC 8760 §2.4."""
     guard = Guard(algorithms=("MD5", "SHA-256"))
