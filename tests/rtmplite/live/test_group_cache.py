@@ -4,6 +4,7 @@ from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen,
 
 from rtmplite.limits.memory_budget import MemoryBudget
 from rtmplite.live.duration_limit import DurationLimit
+from rtmplite.live.group_cache import KEEPING
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.framing import ChunkFraming
 
@@ -88,6 +89,21 @@ def test_a_group_makes_no_player_slow():
     late.output_size = SLOW.skip + 100
     live.write(9, 120, INTER, 0.0)
     assert late.player.waiting and [at for _, at, _ in late.read()] == [80]
+
+
+def test_a_group_does_not_join_much_that_waits():
+    """Own design: with it no more than `SlowConsumerPolicy.limit`; else a key frame is awaited."""
+    _, live, _ = theatre(players=0)
+    live.write(9, 0, AVC, 0.0)
+    live.write(9, 40, KEY, 0.0)
+    room = SLOW.limit - len(KEY) - KEEPING
+    for queued, later in ((room, [(9, 40, KEY)]), (room + 1, [])):
+        late = Screen()
+        late.player = live.join(late, ChunkFraming(1), None, 0.0, queued)
+        assert late.read() == [(9, 40, AVC), *later]
+        assert late.player.waiting is not bool(later)
+    live.write(9, 80, KEY, 0.0)
+    assert late.read() == [(9, 80, KEY)]
 
 
 def test_the_duration_of_a_player_counts_from_its_first_picture():
