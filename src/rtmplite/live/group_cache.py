@@ -16,7 +16,6 @@ than that is worth is not kept: the player waits for the next key frame.
 
 from typing import Final
 
-from rtmplite.errors import RemoteError
 from rtmplite.flv.tag import TIMESTAMP_MASK
 from rtmplite.limits.memory_budget import Account
 from rtmplite.limits.memory_budget import MemoryBudget as MemoryBudget  # for the example
@@ -66,13 +65,12 @@ class GroupCache:
         self.is_open = False
 
     def _pay(self) -> bool:
-        """Take memory for what is missing; False if there is none, or the group is too large."""
+        """Take memory for what is missing; False if it is short, or the group is too large."""
         if self.octets > self._limit:
             return False
         missing = min(max(self.octets, self._paid + BLOCK), self._limit) - self._paid
-        try:
-            self._account.take(missing)
-        except RemoteError:  # a player without the group is better than no publisher
+        if not self._account.leaves_half(missing):  # players wait rather than publishers go
             return False
+        self._account.take(missing)
         self._paid += missing
         return True

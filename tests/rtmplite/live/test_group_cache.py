@@ -42,11 +42,14 @@ def test_a_group_that_is_too_long_is_not_kept():
 
 
 def test_a_group_costs_no_publisher_its_place():
-    """Where no memory is left for it, players wait for a key frame."""
-    registry = Registry(SLOW, MemoryBudget(1000))
-    live = registry.open("live", "demo")
-    live.write(9, 0, KEY, 0.0)
-    assert live.starts_at is None and registry.budget.used == 0
+    """Half of the memory is not for groups: players wait for a key frame rather."""
+    needed = SLOW.limit // 2  # paid at once
+    for total, is_kept in ((2 * needed, True), (2 * needed - 1, False)):
+        registry = Registry(SLOW, MemoryBudget(total))
+        live = registry.open("live", "demo")
+        live.write(9, 0, KEY, 0.0)
+        assert (live.starts_at is not None) is is_kept
+        assert registry.budget.used == (needed if is_kept else 0)
 
 
 def test_other_headers_end_a_group():
