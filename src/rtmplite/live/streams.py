@@ -25,7 +25,7 @@ from typing import Final
 
 from rtmplite.flv.tag import TagType
 from rtmplite.limits.memory_budget import Account, MemoryBudget
-from rtmplite.live.group_cache import GroupCache
+from rtmplite.live.group_cache import KEEPING, GroupCache
 from rtmplite.live.player import Outlet, Player, Viewer
 from rtmplite.live.sink import Framing, Sink
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
@@ -155,7 +155,12 @@ class LiveStream:
             group.begin()
         if group.is_open:
             if weight is not _ESSENTIAL:
-                group.put(type_id, timestamp, payload)
+                octets = group.octets + len(payload) + KEEPING
+                if octets <= group.paid and timestamp < group.until:  # as mostly: saves a call
+                    group.octets = octets
+                    group.messages.append((type_id, timestamp, payload))
+                else:
+                    group.put(type_id, timestamp, payload)
             elif self._tracks.has_switched:
                 group.drop()  # its pictures and sound need the headers before
         for tap in self._taps:

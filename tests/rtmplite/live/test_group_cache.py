@@ -4,7 +4,7 @@ from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen,
 
 from rtmplite.limits.memory_budget import MemoryBudget
 from rtmplite.live.duration_limit import DurationLimit
-from rtmplite.live.group_cache import KEEPING
+from rtmplite.live.group_cache import KEEPING, GroupCache
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.framing import ChunkFraming
 
@@ -39,6 +39,30 @@ def test_a_group_that_is_too_long_is_not_kept():
         assert registry.budget.used == 0
         live.write(9, 12_000, KEY, 0.0)
         assert late.read() == [(9, 12_000, KEY)] and live.starts_at == 12_000
+
+
+def test_most_messages_are_kept_without_a_call(monkeypatch):
+    """Own design: only what is to be paid, or may be too late, asks more; `write` is hot."""
+    asked, put = [], GroupCache.put
+    monkeypatch.setattr(
+        GroupCache, "put", lambda group, *message: (asked.append(message[1]), put(group, *message))
+    )
+    registry, live, _ = theatre(players=0)
+    for at in (0, 40, 80, 5000):
+        live.write(9, at, INTER if at else KEY, 0.0)
+    assert asked == [0] and [at for _, at, _ in live._group.messages] == [0, 40, 80, 5000]
+    assert live._group.octets == len(KEY) + 3 * len(INTER) + 4 * KEEPING
+    live.write(9, 5001, INTER + bytes(3000), 0.0)
+    assert asked == [0, 5001] and live.starts_at is None and registry.budget.used == 0
+
+
+def test_a_group_may_lie_across_the_wrap_of_time():
+    """Ten seconds are ten seconds there too."""
+    _, live, _ = theatre(players=0)
+    begin = 2**32 - 5000
+    for at, starts_at in ((begin, begin), (begin + 4000, begin), (4999, begin), (5001, None)):
+        live.write(9, at, KEY if at == begin else INTER, 0.0)
+        assert live.starts_at == starts_at
 
 
 def test_a_group_costs_no_publisher_its_place():
