@@ -32,6 +32,10 @@ class Account:
     def __init__(self, budget: MemoryBudget, *, is_trusted: bool = True) -> None:
         self._budget, self._taken, self._is_trusted = budget, 0, is_trusted
 
+    def leaves_half(self, size: int) -> bool:
+        """Whether half of the budget is left after `size` bytes more: for what can be missed."""
+        return self._budget.used + size <= self._budget.total // 2
+
     def take(self, size: int) -> None:
         """Take `size` bytes more; RemoteError if the budget does not have them."""
         budget = self._budget

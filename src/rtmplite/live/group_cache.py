@@ -16,7 +16,6 @@ than that is worth is not kept: the player waits for the next key frame.
 
 from typing import Final
 
-from rtmplite.errors import RemoteError
 from rtmplite.flv.tag import TIMESTAMP_MASK
 from rtmplite.limits.memory_budget import Account
 from rtmplite.limits.memory_budget import MemoryBudget as MemoryBudget  # for the example
@@ -29,50 +28,52 @@ BLOCK: Final = 64 * 1024  # bytes that are paid at once, so that few messages pa
 class GroupCache:
     """Keeps one group of at most `limit` bytes, paid from `account`; a `limit` of 0 keeps none.
 
-    `is_open` is true while messages are to be put in; `octets` is what they take.
+    `is_open` is true while messages are to be put in; `octets` is what they take.  A message may
+    be appended without `put` if `octets` stays within `paid` and its time is before `until`.
     """
 
-    __slots__ = ("_account", "_limit", "_paid", "is_open", "messages", "octets")
+    __slots__ = ("_account", "_limit", "is_open", "messages", "octets", "paid", "until")
 
     def __init__(self, limit: int, account: Account) -> None:
         self._limit, self._account = limit, account
-        self.octets = self._paid = 0
+        self.octets = self.paid = self.until = 0
         self.is_open = False
         self.messages: list[tuple[int, int, bytes]] = []  # type, time in ms, payload
 
     def begin(self) -> None:
         """Forget the group: the next message is a key frame."""
         self.messages.clear()
-        self.octets, self.is_open = 0, self._limit > 0
+        self.octets, self.until, self.is_open = 0, 0, self._limit > 0
 
     def put(self, type_id: int, timestamp: int, payload: bytes) -> None:
         """Take a message with its time in ms, or give up if the group becomes too long."""
         if not self.is_open:
             return
         self.octets += len(payload) + KEEPING
-        if self.octets > self._paid and not self._pay():
+        if self.octets > self.paid and not self._pay():
             self.drop()
             return
         self.messages.append((type_id, timestamp, payload))
-        long = timestamp - self.messages[0][1] & TIMESTAMP_MASK
-        if MAX_MS < long < 1 << 31:
+        begin = self.messages[0][1]
+        if MAX_MS < (timestamp - begin & TIMESTAMP_MASK) < 1 << 31:
             self.drop()
+        elif begin + MAX_MS <= TIMESTAMP_MASK:
+            self.until = begin + MAX_MS
 
     def drop(self) -> None:
         """Keep nothing until the next key frame, and give the memory back."""
         self.messages.clear()
-        self._account.give(self._paid)
-        self.octets = self._paid = 0
+        self._account.give(self.paid)
+        self.octets = self.paid = 0
         self.is_open = False
 
     def _pay(self) -> bool:
-        """Take memory for what is missing; False if there is none, or the group is too large."""
+        """Take memory for what is missing; False if it is short, or the group is too large."""
         if self.octets > self._limit:
             return False
-        missing = min(max(self.octets, self._paid + BLOCK), self._limit) - self._paid
-        try:
-            self._account.take(missing)
-        except RemoteError:  # a player without the group is better than no publisher
+        missing = min(max(self.octets, self.paid + BLOCK), self._limit) - self.paid
+        if not self._account.leaves_half(missing):  # players wait rather than publishers go
             return False
-        self._paid += missing
+        self._account.take(missing)
+        self.paid += missing
         return True

@@ -25,7 +25,7 @@ from typing import Final
 
 from rtmplite.flv.tag import TagType
 from rtmplite.limits.memory_budget import Account, MemoryBudget
-from rtmplite.live.group_cache import GroupCache
+from rtmplite.live.group_cache import KEEPING, GroupCache
 from rtmplite.live.player import Outlet, Player, Viewer
 from rtmplite.live.sink import Framing, Sink
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
@@ -155,7 +155,12 @@ class LiveStream:
             group.begin()
         if group.is_open:
             if weight is not _ESSENTIAL:
-                group.put(type_id, timestamp, payload)
+                octets = group.octets + len(payload) + KEEPING
+                if octets <= group.paid and timestamp < group.until:  # as mostly: saves a call
+                    group.octets = octets
+                    group.messages.append((type_id, timestamp, payload))
+                else:
+                    group.put(type_id, timestamp, payload)
             elif self._tracks.has_switched:
                 group.drop()  # its pictures and sound need the headers before
         for tap in self._taps:
@@ -193,22 +198,32 @@ class LiveStream:
         for on_end in self._registry.on_end:
             on_end(self, now)
 
-    def join(self, outlet: Outlet, framing: Framing, viewer: Viewer | None, now: float) -> Player:
+    def join(
+        self,
+        outlet: Outlet,
+        framing: Framing,
+        viewer: Viewer | None,
+        now: float,
+        queued: int = 0,
+    ) -> Player:
         """Add a player: metadata and codec headers come first, the rest from a key frame on.
 
         FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
         `framing` writes the messages for this player; see `Framing`.  If all since the last key
-        frame is kept, it comes now, each message at its own time.
+        frame is kept, it comes now, each message at its own time; but not if it and the `queued`
+        bytes that wait for this client already are more than a player may be behind.
         """
         player = Player(self, outlet, framing, viewer)
-        begin = self._tracks.timestamp if self.starts_at is None else self.starts_at
+        fits = queued + self._group.octets <= self._patience.limit
+        group = self._group.messages if fits else []
+        begin = group[0][1] if group else self._tracks.timestamp
         for type_id, payload in self._tracks.opening():
             at = 0 if type_id == DATA else begin  # or ffmpeg sees text
             outlet.put(framing(type_id, at, payload))
-        for message in self._group.messages:
+        for message in group:
             outlet.put(framing(*message))
-        player.waiting &= self.starts_at is None
-        player.grace = self._group.octets
+        if group:
+            player.waiting, player.grace = False, self._group.octets
         self._players.append(player)
         self._changed(now)
         return player

@@ -88,6 +88,7 @@ class ChunkTransport(MessageTransport):
     ) -> None:
         super().__init__(now, limits)
         self.output: list[bytes] = []  # `output_size` is kept by the socket's owner and `put`
+        self._counted = self._turn_size = 0  # of `output` while `_busy`: messages and their bytes
         self.on_output: Callable[[ChunkTransport], None] | None = None
         self.on_reading: Callable[[ChunkTransport], None] | None = None
         self._handshake: Handshake | None = handshake
@@ -126,6 +127,7 @@ class ChunkTransport(MessageTransport):
     def take_output(self) -> list[bytes]:
         """Own design: give the bytes to send, in order, and forget them."""
         output, self.output = self.output, []
+        self._counted = self._turn_size = 0
         return output
 
     def put(self, data: bytes) -> None:
@@ -198,7 +200,7 @@ class ChunkTransport(MessageTransport):
 
     def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
         """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
-        return live.join(self, ChunkFraming(stream_id), viewer, now)
+        return live.join(self, ChunkFraming(stream_id), viewer, now, self.queued)
 
     def outlet(self, stream_id: int) -> Self:
         """Take the chunks of a live stream as they are: RTMP 1.0 §7.2.2.6."""
@@ -207,7 +209,12 @@ class ChunkTransport(MessageTransport):
     @property
     def queued(self) -> int:
         """Own design: how many bytes wait, with those of this turn."""
-        return self.output_size + sum(map(len, self.output))
+        if not self._busy:
+            return self.output_size + sum(map(len, self.output))
+        fresh = self.output[self._counted :]  # each command of a read asks: count nothing twice
+        self._counted += len(fresh)
+        self._turn_size += sum(map(len, fresh))
+        return self.output_size + self._turn_size
 
     @property
     def account(self) -> Account:
@@ -296,7 +303,7 @@ class ChunkTransport(MessageTransport):
         if self._held:
             self._account.give(len(self._held))
             data, self._held = self._held + data, b""
-        self._busy = True
+        self._busy, self._counted, self._turn_size = True, 0, 0
         try:
             if self._handshake is not None:
                 data = self._shake(self._handshake, data, now)

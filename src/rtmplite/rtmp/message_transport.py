@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.amf.values import Value
+from rtmplite.errors import RemoteError
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.aggregate import aggregated
 from rtmplite.rtmp.wire.command import Command
@@ -187,6 +188,8 @@ class MessageTransport:
             self.user.on_media(message, now)
         elif message.type_id in _COMMAND_TYPES:
             self.user.on_command(Command.parse(message), message.stream_id, now)
+            if self.queued > self.limits.unread:  # a short command may ask for many bytes
+                raise RemoteError(f"{self.queued} bytes that it does not read")
         elif message.type_id == MessageType.AGGREGATE:
             for part in aggregated(message):
                 if part.type_id in MEDIA_TYPES:  # a command would overtake what is not decided

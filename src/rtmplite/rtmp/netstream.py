@@ -137,7 +137,8 @@ class ServerStream:
         self._say_start()
         self._player = player = self.connection.join(live, self.id, self, now)
         if self.request.duration != TO_THE_END:
-            limit = DurationLimit(player, self.request.duration, live.starts_at)
+            since = None if player.waiting else live.starts_at
+            limit = DurationLimit(player, self.request.duration, since)
             self._excerpt = player.framing = limit
             live.rearrange()
 

@@ -4,6 +4,7 @@ from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen,
 
 from rtmplite.limits.memory_budget import MemoryBudget
 from rtmplite.live.duration_limit import DurationLimit
+from rtmplite.live.group_cache import KEEPING, GroupCache
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.framing import ChunkFraming
 
@@ -40,12 +41,39 @@ def test_a_group_that_is_too_long_is_not_kept():
         assert late.read() == [(9, 12_000, KEY)] and live.starts_at == 12_000
 
 
+def test_most_messages_are_kept_without_a_call(monkeypatch):
+    """Own design: only what is to be paid, or may be too late, asks more; `write` is hot."""
+    asked, put = [], GroupCache.put
+    monkeypatch.setattr(
+        GroupCache, "put", lambda group, *message: (asked.append(message[1]), put(group, *message))
+    )
+    registry, live, _ = theatre(players=0)
+    for at in (0, 40, 80, 5000):
+        live.write(9, at, INTER if at else KEY, 0.0)
+    assert asked == [0] and [at for _, at, _ in live._group.messages] == [0, 40, 80, 5000]
+    assert live._group.octets == len(KEY) + 3 * len(INTER) + 4 * KEEPING
+    live.write(9, 5001, INTER + bytes(3000), 0.0)
+    assert asked == [0, 5001] and live.starts_at is None and registry.budget.used == 0
+
+
+def test_a_group_may_lie_across_the_wrap_of_time():
+    """Ten seconds are ten seconds there too."""
+    _, live, _ = theatre(players=0)
+    begin = 2**32 - 5000
+    for at, starts_at in ((begin, begin), (begin + 4000, begin), (4999, begin), (5001, None)):
+        live.write(9, at, KEY if at == begin else INTER, 0.0)
+        assert live.starts_at == starts_at
+
+
 def test_a_group_costs_no_publisher_its_place():
-    """Where no memory is left for it, players wait for a key frame."""
-    registry = Registry(SLOW, MemoryBudget(1000))
-    live = registry.open("live", "demo")
-    live.write(9, 0, KEY, 0.0)
-    assert live.starts_at is None and registry.budget.used == 0
+    """Half of the memory is not for groups: players wait for a key frame rather."""
+    needed = SLOW.limit // 2  # paid at once
+    for total, is_kept in ((2 * needed, True), (2 * needed - 1, False)):
+        registry = Registry(SLOW, MemoryBudget(total))
+        live = registry.open("live", "demo")
+        live.write(9, 0, KEY, 0.0)
+        assert (live.starts_at is not None) is is_kept
+        assert registry.budget.used == (needed if is_kept else 0)
 
 
 def test_other_headers_end_a_group():
@@ -88,6 +116,21 @@ def test_a_group_makes_no_player_slow():
     late.output_size = SLOW.skip + 100
     live.write(9, 120, INTER, 0.0)
     assert late.player.waiting and [at for _, at, _ in late.read()] == [80]
+
+
+def test_a_group_does_not_join_much_that_waits():
+    """Own design: with it no more than `SlowConsumerPolicy.limit`; else a key frame is awaited."""
+    _, live, _ = theatre(players=0)
+    live.write(9, 0, AVC, 0.0)
+    live.write(9, 40, KEY, 0.0)
+    room = SLOW.limit - len(KEY) - KEEPING
+    for queued, later in ((room, [(9, 40, KEY)]), (room + 1, [])):
+        late = Screen()
+        late.player = live.join(late, ChunkFraming(1), None, 0.0, queued)
+        assert late.read() == [(9, 40, AVC), *later]
+        assert late.player.waiting is not bool(later)
+    live.write(9, 80, KEY, 0.0)
+    assert late.read() == [(9, 80, KEY)]
 
 
 def test_the_duration_of_a_player_counts_from_its_first_picture():

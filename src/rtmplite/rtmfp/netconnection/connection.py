@@ -144,7 +144,7 @@ class FlowTransport(MessageTransport):
 
     def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
         """Play `live`; all players over RTMFP share the same bytes: §5.1.2 [stream-from-flow]."""
-        return live.join(self.outlet(stream_id), encode_message, viewer, now)
+        return live.join(self.outlet(stream_id), encode_message, viewer, now, self.queued)
 
     def outlet(self, stream_id: int) -> FlowOutlet:
         """Sort the messages of a live stream into flows: §5.1.1 [many-flows].

@@ -1,7 +1,10 @@
 """Clients of RTMFP that are slow, paused, or somewhere else than before, and what they cost."""
 
 from support.rtmfp.flash_world import FlashWorld
+from support.rtmp.theatre import KEY
 
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.wire.message import MessageType
 
@@ -51,6 +54,17 @@ def test_a_player_that_does_not_read_is_cut_off():
         publisher.client.send_media(DATA, time, stream, NOTE + bytes(10_000))
     world.run(5)
     assert player.server.aborted and "does not read" in player.server.reason
+
+
+def test_a_client_that_plays_again_is_not_given_all_again():
+    """Own design: the pictures kept for late players count as what waits already."""
+    world = FlashWorld(registry=Registry(SlowConsumerPolicy(limit=40_000)))
+    live = world.registry.open("live", "demo")
+    live.write(MessageType.VIDEO, 0, KEY + bytes(15_000), 0.0)
+    transport = world.client().server.transport
+    players = [transport.join(live, 1, None, 0.0) for _ in range(9)]
+    assert [player.waiting for player in players] == [False] * 2 + [True] * 7
+    assert transport.queued < 40_000
 
 
 def test_a_client_that_moves_is_known_where_it_is():
