@@ -64,11 +64,11 @@ def row(subject: str, rate: int, told: dict[str, float], share: float | None) ->
     )
 
 
-def callee(options: Options) -> SipRow:
-    """The user agent as callee."""
+def callee(options: Options, least: float = MINUTE) -> SipRow:
+    """The user agent as callee, for `least` seconds or more."""
     with Uas(options.server_core) as server:
         meter = server.meter()
-        told = load(server.port, RATE, max(MINUTE, options.seconds), options)
+        told = load(server.port, RATE, max(least, options.seconds), options)
         return row("callee", RATE, told, meter.read().share)
 
 

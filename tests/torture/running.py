@@ -15,6 +15,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.framing import Malformed, StreamFramer
 from p2psip.sip.message import Request, Response, parse_message
 from p2psip.stack.stack import Flow, Listener, Send
+from p2psip.ua.request_validation import refuse_method
 from p2psip.ua.ua import CallHandler
 
 SOURCE = ("192.0.2.250", 5088)  # where each packet comes from, whatever its Via says
@@ -60,6 +61,8 @@ class Callee(CallHandler):
         self.home, self.calls = None, []
 
     def take(self, server, now):
+        if server.request.method != "INVITE":
+            refuse_method(server.request)
         contact = self.home.stack.contact("callee")
         call = self.home.agent.incoming(server, contact, self, now)
         self.calls.append(call)

@@ -16,7 +16,7 @@ eye notices.
     1000
     >>> timeline.lead(sound, clock)
     >>> sound.note(SenderReport(7, ntp_time(500.0), 16000, 1, 160), now=1.0)
-    >>> timeline.at(500.04, now=1.1)
+    >>> round(timeline.at(500.04, now=1.1), 3)
     1040.0
 """
 
