@@ -8,15 +8,18 @@ from siprtmp.__main__ import main
 
 LOSS = 0.05
 
-_send, _draw = MediaPort.send_rtp, random.Random(12)
+
+def lose() -> None:
+    """Let every port of this process lose packets, by the same draws each time."""
+    send, draw = MediaPort.send_rtp, random.Random(12)
+
+    def send_most(port: MediaPort, data: bytes) -> None:
+        if draw.random() >= LOSS:
+            send(port, data)
+
+    MediaPort.send_rtp = send_most  # type: ignore[method-assign]
 
 
-def _send_most(port: MediaPort, data: bytes) -> None:
-    if _draw.random() >= LOSS:
-        _send(port, data)
-
-
-MediaPort.send_rtp = _send_most  # type: ignore[method-assign]
-
-if __name__ == "__main__":
+if __name__ == "__main__":  # never in a process that runs tests, which import all modules
+    lose()
     sys.exit(main())
