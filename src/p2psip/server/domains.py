@@ -35,7 +35,8 @@ class Domains:
     def of(self, uri: Uri) -> str | None:
         """The domain of ours that a URI belongs to, in its canonical form, or None.
 
-        RFC 3261 §16.5.
+        Departs from RFC 3261 §16.5 [maddr-is-the-target]: the host counts, whatever `maddr` says,
+        which may be an outside address of a router that we do not know to be ours.
         """
         if uri.scheme not in ("sip", "sips"):
             return None
@@ -48,4 +49,5 @@ class Domains:
     def address_of_record(self, uri: Uri) -> Aor | None:
         """(user, domain) of a URI of ours, its parameters dropped: RFC 3261 §10.3 step 5."""
         domain = self.of(uri)
+        # RFC 3261 §16.5 [looked-up-in-canonical-form]
         return None if domain is None else (uri.user or "", domain)

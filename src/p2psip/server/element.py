@@ -103,9 +103,9 @@ class SipElement:
             self._sort(server, request, now)
         except RefusalError as refusal:
             server.cause = refusal.cause
-            server.reply(refusal.status, now, refusal.reason, refusal.headers)
+            server.reply(refusal.status, now, refusal.reason, refusal.headers)  # §16.3 [is-refused]
         except RemoteError as error:
-            server.reply(error.status, now, error.reason)
+            server.reply(error.status, now, error.reason)  # §16.3 [is-refused] [well-formed]
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Give the ACK of a 2xx to its dialog, or send it on: RFC 3261 §16.11.
@@ -136,7 +136,7 @@ class SipElement:
                     self._note(passage, bare, server.flow, now)
                 self._agents.on_request(server, request, now)
             return
-        server.request = bare
+        server.request = bare  # §16.4 [goes-on-as-mended]
         if passage is None:
             self._decide(server, bare, now)
         elif self._is_from_peer(server, bare, passage.sender.peer, now, proxy=True):
@@ -225,7 +225,7 @@ class SipElement:
             if self.ways.is_gruu(request.uri):
                 self._deliver_to_device(server, server.request, now)
             else:
-                self._deliver(server, server.request, now)
+                self._deliver(server, server.request, now)  # §16.2 [same-steps-for-any-method]
 
     def _deliver_to_device(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to one device of a user, and to nothing else: RFC 5627 §6.1.
@@ -251,8 +251,8 @@ class SipElement:
         """Deliver a request to a user of ours: the hook first, then the bindings.
 
         RFC 3261 §16.3, §16.5.  The hook takes calls and messages (RFC 3428 §7).  Another request
-        goes to the user's phones, and is answered here if there are none.  No user is answered with
-        404, since any new connection may bring one.
+        goes to the user's phones, and is answered here if there are none.
+        Departs from RFC 3261 §16.5 [404-for-nobody]: any new connection may bring a user.
         """
         self._judge.judge(server, request, now)
         acceptor = self._route(request)
@@ -260,13 +260,13 @@ class SipElement:
             acceptor(server, now)
             return
         if acceptor is None:
-            self.proxy.check(request)  # before the search for targets
+            self.proxy.check(request)  # before the search for targets: §16.3 [checks-come-first]
         bound = self.registrar.bindings(request.uri, now)
         chosen = self._callable(server, request.uri, bound, now)
         if targets := self.ways.targets(chosen):
             self.forward(server, targets, now)
         elif acceptor is None:
-            raise self._unavailable(request, now)
+            raise self._unavailable(request, now)  # §16.5 [no-empty-set] [480-when-empty]
         elif request.method == "OPTIONS":
             server.reply(200, now, headers=self._agents.extensions.abilities(request))  # §11.2
         elif request.method in ALLOW.split(", "):
@@ -307,7 +307,7 @@ class SipElement:
     def _relay(self, server: ServerHandle, request: Request, now: float) -> None:
         """Send a request to another domain, for users of ours alone: RFC 3261 §16.5."""
         if request.uri.scheme == "tel":
-            raise RemoteError("Unsupported URI Scheme", 416)  # no way to telephones here
+            raise RemoteError("Unsupported URI Scheme", 416)  # tel: §16.3 [416-for-schemes]
         is_refused = request.method == "REGISTER" or (
             not _is_born_here(server)
             and (
@@ -319,7 +319,7 @@ class SipElement:
             raise RemoteError("Forbidden", 403)
         if self._is_admitted(server, request, now):
             self._judge.judge(server, request, now)
-            self.forward(server, [Target(request.uri)], now)
+            self.forward(server, [Target(request.uri)], now)  # §16.5 [foreign-alone] [adds-none]
 
     def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
         """Send a request on by the proxy, without credentials for us: RFC 3261 §16.6."""
@@ -349,7 +349,7 @@ class SipElement:
             or self._vouches(request.from_.uri)
         ):
             return True
-        if not self._is_proven(server, request, aor, now, proxy=True):
+        if not self._is_proven(server, request, aor, now, proxy=True):  # §16.3 [checks-passwords]
             return False
         for contact in request.contacts:
             if self.ways.is_gruu(contact.uri) and self.ways.user_of(contact.uri, now) not in (

@@ -105,7 +105,7 @@ def is_replaced(binding: Binding, contact: Address, reg_id: int, expires: int) -
     if reg_id and binding.reg_id:  # RFC 5626 §6 [with-and-without]
         # RFC 5626 §6 [named-by-flow]
         return (instance, reg_id) == (binding.instance, binding.reg_id)
-    if equivalent(binding.contact.uri, contact.uri):
+    if equivalent(binding.contact.uri, contact.uri):  # RFC 3261 §16.5 [each-target-once]
         return True
     return bool(expires) and instance is not None and instance == binding.instance
 

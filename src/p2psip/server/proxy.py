@@ -25,11 +25,11 @@ from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.server.proxied_dialogs import BEGINNING, WITHIN, Passage, PassingDialogs, Within
-from p2psip.server.response_context import ResponseContext, Target, Watcher
+from p2psip.server.response_context import ResponseContext, Target, Watcher, as_request_uri
 from p2psip.sip.address import Address, with_quotes
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.grammar import number
-from p2psip.sip.message import Request
+from p2psip.sip.message import METHODS, Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.routing import needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
@@ -74,7 +74,7 @@ class Proxy:
         The dialogs that it begins are kept, so that later requests in them find their way.
         Raises RemoteError: 420, 440, 482, 483 as §16.3 and RFC 5393 §5.3.3 say; 503 without room.
         """
-        breadth = self.check(server.request)
+        breadth = self.check(server.request)  # §16.3 [checks-come-first]
         begins = server.request.method in BEGINNING and server.request.to.tag is None
         watcher = self.dialogs.begin(server, user) if begins else None
         self._start(server, targets, breadth, now, watcher)
@@ -95,7 +95,8 @@ class Proxy:
         process and has gone.
         """
         request = server.request
-        if request.method not in WITHIN:
+        # §16.3 [unknown-pass]: only methods that are known, and belong in no dialog, are refused
+        if request.method in METHODS and request.method not in WITHIN:
             allowed = ", ".join(sorted(WITHIN))
             raise RefusalError(405, "Method Not Allowed", [("Allow", allowed)])
         server.request = request = self._directed(request, passage, device)
@@ -116,22 +117,33 @@ class Proxy:
         device: Target | None = None,
     ) -> None:
         """Forward the ACK of a 2xx to the dialog's other side, without state: §16.11."""
+        # §16.11 [ack-is-routed] [one-target]
         self.send_ack(self._directed(request, passage, device), by, now)
 
     def send_ack(self, request: Request, by: Sequence[Flow], now: float) -> None:
         """Forward an ACK to its target, without state: §16.11."""
+        # §16.11 [ack-is-checked]
         if request.max_forwards != 0 and (request.routes or not self._stack.is_ours(request.uri)):
-            ack = _one_hop_less(request, _breadth(request))
+            ack = _one_hop_less(request, _breadth(request))  # §16.11 [ack-is-copied]
             self._stack.send_ack(ack, now, self._stack.ways(ack, by))
 
     def take_route(self, request: Request) -> Request:
-        """The request without the Routes at the top that are ours: §16.4."""
+        """The request without the Routes at the top that are ours: §16.4.
+
+        Own design: a `maddr` of ours is dropped whichever listener the request came by, since all
+        of them lead here.
+        """
         routes = list(request.routes)
-        if routes and self._is_mark(request.uri):
+        if routes and self._is_mark(request.uri):  # §16.4 [looks-at-the-target]
             # the previous hop is a strict router, which has put the target last
+            # §16.4 [strict-router-undone]
             request = request.replace(uri=routes.pop().uri)
+        # §16.4 [maddr-is-looked-at]
+        if request.uri.param("maddr") and self._stack.is_ours(request.uri):
+            uri = request.uri.without_params("maddr", "transport").replace(port=None)
+            request = request.replace(uri=uri)  # §16.4 [own-maddr-is-dropped]
         while routes and self._stack.is_ours(routes[0].uri):
-            routes.pop(0)
+            routes.pop(0)  # §16.4 [own-route-is-removed]
         return request.replace(headers=request.headers.with_("Route", *routes))
 
     @property
@@ -151,12 +163,13 @@ class Proxy:
 
         RFC 5393 §5.3.3.
         """
-        if request.max_forwards == 0:
-            raise RemoteError("Too Many Hops", 483)
+        if request.max_forwards == 0:  # §16.3 [zero-hops-stay]
+            raise RemoteError("Too Many Hops", 483)  # §16.3 [483-for-zero-hops]
         # RFC 5393 §4.1 [no-loop-when-forking], §4.2.2 [checks-before-forwarding] [loop-is-482]
         if self._has_looped(request):
             raise RemoteError("Loop Detected", 482)
         if wanted := request.headers.all("Proxy-Require"):
+            # §16.3 [420-for-proxy-require] [420-names-them]
             raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(wanted))])
         breadth = _breadth(request)
         if not breadth:  # RFC 5393 §5.3.3 [440-when-too-narrow]
@@ -190,7 +203,8 @@ class Proxy:
         """The request with its target and route replaced by the receiver's: §12.2.1.1."""
         receiver = passage.receiver
         headers = request.headers.with_("Route", *receiver.routes)
-        request = request.replace(uri=receiver.target, headers=headers)
+        # §16.6 [only-what-a-uri-may-have]: for an ACK, which has no branch
+        request = request.replace(uri=as_request_uri(receiver.target), headers=headers)
         return request if device is None else to_device(request, device)
 
     def _forget(self, same: _Sameness) -> None:
@@ -203,7 +217,7 @@ class Proxy:
         """Whether the request passed here before, and is still the same: RFC 5393 §4.2.2."""
         if _sameness(request) not in self._under_way:  # RFC 5393 §4.2.2 [compares-the-values]
             return False
-        # RFC 5393 §4.2.2 [looks-at-our-vias]
+        # RFC 5393 §4.2.2 [looks-at-our-vias], RFC 3261 §16.3 [merged-pass]
         return any(self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias)
 
     def _mark(self, transport: str | None, peer: str, *, secure: bool = False) -> Address:
@@ -211,10 +225,13 @@ class Proxy:
 
         It is a SIPS URI if the request is for one, so that the whole dialog stays `secure`.
         """
+        # §16.6 [mark-leads-here] [mark-is-sip] [transport-only-where-known] [clear-mark-is-no-sips]
+        # §16.7 [rules-of-requests] [transport-only-where-known]
         uri = self._stack.contact(transport="TLS" if secure else transport, peer=peer)
         if secure:
+            # §16.6 [secure-mark-is-sips]
             uri = uri.replace(scheme="sips").without_params("transport")
-        return Address(uri.with_params(lr=None))
+        return Address(uri.with_params(lr=None))  # §16.6 [mark-has-lr]
 
     def _is_mark(self, uri: Uri) -> bool:
         """Whether a Request-URI is our Record-Route value: §16.4."""
@@ -226,7 +243,7 @@ def to_device(request: Request, device: Target) -> Request:
     # RFC 5627 §6.1 [path-is-discarded]
     routes = request.routes or device.path
     headers = request.headers.with_("Route", *routes)
-    return request.replace(uri=device.uri, headers=headers)
+    return request.replace(uri=as_request_uri(device.uri), headers=headers)
 
 
 def _sameness(request: Request) -> _Sameness:
@@ -252,6 +269,7 @@ def _breadth(request: Request) -> int:
 def _one_hop_less(request: Request, breadth: int) -> Request:
     """The copy to forward: §16.6 step 3, and RFC 5393 §5.3.3 where no Max-Breadth came."""
     hops = request.max_forwards
+    # §16.6 [one-hop-less] [adds-max-forwards] [adds-70]
     left = MAX_FORWARDS if hops is None else hops - 1
     # RFC 5393 §5.3.3 [exactly-one] [not-per-hop]
     headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)

@@ -28,9 +28,8 @@ from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ClientHandle, Flow, ServerHandle, Stack
 from p2psip.ua.request_validation import without_identity
 
-TIMER_C: Final = 185.0  # s: §16.6 step 11 wants more than three minutes between signs of life
-
-
+# s: §16.6 step 11 wants more than three minutes between signs of life: §16.6 [timer-c-is-long]
+TIMER_C: Final = 185.0
 RING: Final = 20.0  # s: four rings
 LOST: Final = (408, 430)  # the phone has not heard the request: RFC 5626 §7
 
@@ -136,17 +135,19 @@ class ResponseContext:
         """Choose the response to pass back: §16.7."""
         branch = self._branch(handle)
         self._watch(handle, response, now)
-        ours = self._on_our_behalf(branch, response)
+        ours = self._on_our_behalf(branch, response)  # §16.7 [processed-first]
         if response.status < 200:
             branch.was_heard = True
-            if response.status != 100:
-                branch.silent_until = self._timer_c(now)  # §16.7 step 2
-                self._pass_back(ours, now)
+            if response.status != 100:  # §16.7 [100-stays]
+                # §16.7 [1xx-resets-timer-c] [reset-is-long]
+                branch.silent_until = self._timer_c(now)
+                self._pass_back(ours, now)  # §16.7 [progress-at-once]
         elif response.status < 300:
             branch.is_done = True
             self.answered_by = handle.flow
-            self._pass_back(ours, now)  # every 2xx at once: §16.7 step 5
-            self._give_up(now)
+            # every 2xx: §16.7 [progress-at-once] [later-2xx-at-once]
+            self._pass_back(ours, now)
+            self._give_up(now)  # §16.7 [final-cancels-the-rest]
         elif not branch.is_done:
             is_ours = branch.has_rung and response.status == 487
             is_lost = response.status in LOST  # RFC 5626 §7 [answered-is-answered]
@@ -161,6 +162,7 @@ class ResponseContext:
         """
         branch = self._branch(handle)
         if not branch.is_done:
+            # §16.7 [408-without-answers], §16.9 [error-is-503]
             response = self._own_response(status, handle.cause)
             self._watch(handle, response, now)
             self._fail(branch, response, now, is_lost=True)
@@ -170,7 +172,7 @@ class ResponseContext:
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
         """Cancel every branch; their 487 comes back as the answer: §16.10."""
-        self._give_up(now)
+        self._give_up(now)  # §16.10 [cancels-all]
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
         """Give up all branches, since no response can be passed back: §16.7 step 10."""
@@ -192,8 +194,9 @@ class ResponseContext:
         for branch in list(self._branches):
             if branch.silent_until is not None and branch.silent_until <= now:
                 branch.silent_until = None
-                branch.handle.cancel(now)
+                branch.handle.cancel(now)  # §16.8 [timer-c-ends-it] [heard-is-cancelled]
                 if not branch.was_heard and not branch.is_done:
+                    # §16.8 [silent-is-408]
                     self._fail(branch, self._own_response(408, None), now, is_lost=True)
         self._reschedule()
 
@@ -220,13 +223,21 @@ class ResponseContext:
 
     def _start(self, target: Target, headers: Headers, now: float) -> None:
         """Send the request to one target: §16.6."""
-        uri = target.uri.replace(headers=()).without_params("method")  # §16.6 step 2
+        uri = as_request_uri(target.uri)  # §16.6 [only-what-a-uri-may-have]
+        if uri.scheme == "sips" and target.flows and self._request.uri.scheme == "sip":
+            uri = uri.replace(scheme="sip")  # RFC 5630 §5.3: it goes by TLS all the same
         mark = str(self._mark(target.transport, target.host))
-        headers = headers.prepend("Record-Route", mark)  # RFC 5627 §6.2 [record-routes]
+        # RFC 5627 §6.2 [record-routes], RFC 3261 §16.6 [mark-on-top] [marks-within-dialogs]
+        # §16.6 [marks-unknown-methods] [marks-what-came-in-the-clear]
+        headers = headers.prepend("Record-Route", mark)
         if target.path:
             headers = headers.with_("Route", *target.path)  # RFC 3327 §5.4 [path-is-the-route]
+        # §16.6 [copies-all-fields] [removes-none] [keeps-their-order] [keeps-order-of-values]
+        # §16.6 [copies-the-body] [target-is-the-uri], §16.3 [rest-is-ignored]
         request = self._request.replace(uri=uri, headers=headers)
+        # §16.6 [transaction-per-target]
         handle = self._stack.request(request, self, now, flows=target.flows)
+        # §16.6 [timer-c-is-set]
         self._branches.append(_Branch(handle, target, mark, self._timer_c(now)))
 
     def _start_spare(self, branch: _Branch, now: float) -> None:
@@ -259,13 +270,21 @@ class ResponseContext:
         """The response with the Vias below ours, and a Route to us that the caller can use.
 
         §16.7 steps 3 and 8: each side of the dialog reaches us by the transport it has.
+
+        Departs from RFC 3261 §16.7 [identifier-in-the-user]: our value of Record-Route is told by
+        its place, above all that came with the request, so that no user part has to carry a name.
         """
-        vias = self._server.request.headers.values("Via")
-        headers = without_identity(response.headers).with_("Via", *vias)
+        asked = self._server.request.headers
+        # the Vias as they came, whatever the other side has made of them: §16.7 [received-stays]
+        headers = without_identity(response.headers).with_("Via", *asked.values("Via"))
         flow = self._server.flow
         mark = self._mark(flow.transport, flow.remote[0])
-        routes = response.headers.all("Record-Route")
-        routes = tuple(str(mark) if value == branch.mark else value for value in routes)
+        routes = list(response.headers.all("Record-Route"))
+        at = len(routes) - len(asked.all("Record-Route")) - 1
+        # after a spiral other values may be equal: §16.6 [mark-is-found-again]
+        if at >= 0 and routes[at] == branch.mark:
+            routes[at] = str(mark)
+        # §16.7 [no-tag-of-ours] [tag-is-kept] [tag-of-refusals] [body-as-it-came] [fields-stay]
         return response.replace(headers=headers.with_("Record-Route", *routes))
 
     def _own_response(self, status: int, cause: str | None) -> Response:
@@ -285,6 +304,7 @@ class ResponseContext:
             return
         self._schedule(self, None)
         # RFC 5393 §4.1 [no-loop-when-forking]
+        # RFC 3261 §16.7 [kept-to-the-end]
         if not self._pending and not self._has_ended:
             self._has_ended = True
             self._on_end()
@@ -296,7 +316,7 @@ class ResponseContext:
     def _pass_back(self, response: Response, now: float) -> None:
         """After a final response only another 2xx is sent: §16.7 step 5."""
         self._is_answered = self._is_answered or response.status >= 200
-        self._server.respond(response, now)
+        self._server.respond(response, now)  # §16.7 [by-the-server-transaction]
 
     def _fail(self, branch: _Branch, response: Response, now: float, *, is_lost: bool) -> None:
         """Keep a failure, and pass back the best once nothing is pending: §16.7 step 6.
@@ -309,18 +329,24 @@ class ResponseContext:
             return
         self._finals.append(response)
         if response.status >= 600:
-            self._give_up(now)
+            self._give_up(now)  # §16.7 [6xx-cancels]
         self._start_waiting(now)  # RFC 5393 §5.3.3.1 [uses-it-again]
-        if not self._is_answered and not self._pending:
+        if not self._is_answered and not self._pending:  # §16.7 [others-wait]
+            # §16.7 [always-a-final] [best-of-all]
             self._pass_back(best_response(self._finals), now)
 
     def _give_up(self, now: float) -> None:
         """Start no more branches, and cancel those of an INVITE: §16.7 step 10."""
-        self._waiting.clear()
+        self._waiting.clear()  # §16.7 [6xx-ends-forking]
         self._is_given_up = True
         self._rings_until = None
         for branch in self._pending:
             branch.handle.cancel(now)
+
+
+def as_request_uri(uri: Uri) -> Uri:
+    """A URI without what no Request-URI may hold: §16.6 step 2, §19.1.1."""
+    return uri.replace(headers=()).without_params("method")
 
 
 def best_response(finals: Sequence[Response]) -> Response:
@@ -330,26 +356,26 @@ def best_response(finals: Sequence[Response]) -> Response:
     speaks only of our own next hop, and becomes a 500, which keeps a reason phrase that tells a
     cause.
     """
-    lowest = min(_class(final) for final in finals)
+    lowest = min(_class(final) for final in finals)  # §16.7 [lowest-class]
     best = min(
         (final for final in finals if _class(final) == lowest),
         key=lambda final: _PREFERENCE.get(final.status, 9),
     )
     if best.status in (401, 407):
         return _with_challenges(best, finals)
-    if best.status == 503:
+    if best.status == 503:  # §16.7 [503-stays]
         reason = REASONS[500] if best.reason == REASONS[503] else best.reason
-        return best.replace(status=500, reason=reason)
+        return best.replace(status=500, reason=reason)  # §16.7 [503-becomes-500]
     return best
 
 
-# §16.7 step 6: prefer what helps to send the request again; a time-out says the least.
+# §16.7 [helpful-first]: what tells how to ask again; a time-out says the least.
 _PREFERENCE: Final = {401: 1, 407: 1, 415: 2, 420: 2, 484: 2, 486: 3, 480: 4, 408: 10}
 
 
 def _class(response: Response) -> int:
     """The class of a failure, 6xx before all others: §16.7 step 6."""
-    return response.status // 100 % 6
+    return response.status // 100 % 6  # §16.7 [6xx-first]
 
 
 def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
@@ -360,5 +386,6 @@ def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
             for name in ("WWW-Authenticate", "Proxy-Authenticate"):
                 for value in final.headers.values(name):
                     # RFC 8760 §2.5 [all-are-passed-on] [order-is-kept]
+                    # RFC 3261 §16.7 [challenges-together]
                     headers = headers.append(name, value)
     return best.replace(headers=headers)

@@ -2,6 +2,10 @@
 
 Implements RFC 3261 §16.5, with the flows of RFC 5626 §5.3, the paths of RFC 3327 §5.4 and the GRUUs
 of RFC 5627 §6.1.
+
+Not done: RFC 3261 §16.5 [watches-the-registrar] [adds-late-targets]: a phone that registers while
+others ring is called from the next call on.  Most of those that do have lost their connection or
+address, and ring already by another branch.
 """
 
 from collections.abc import Sequence

@@ -164,6 +164,7 @@ def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
     if request.uri.headers:
         raise RemoteError("Headers In Request-URI")
     if request.uri.scheme not in schemes:
+        # RFC 3261 §16.3 [416-for-schemes]
         raise RemoteError("Unsupported URI Scheme", 416)
 
 
@@ -271,6 +272,7 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
 def _write(start: str, headers: Headers, body: bytes) -> bytes:
     """Join a message; a line break inside of anything would forge a header: §7.3.1."""
     lines = [f"{name}: {value}\r\n" for name, value in headers if name != "Content-Length"]
+    # RFC 3261 §16.6 [stream-needs-a-length]
     head = f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
     if not head.count("\r") == head.count("\n") == len(lines) + 3:
         raise LocalError("a line break inside of a header")

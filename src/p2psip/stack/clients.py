@@ -245,7 +245,7 @@ class Clients:
     def _try_next(self, handle: ClientHandle, now: float) -> bool:
         """Start an attempt at the next server; False when there is none left."""
         flows = handle._flows
-        # RFC 3263 §4.2 [first-first]
+        # RFC 3263 §4.2 [first-first], RFC 3261 §16.6 [servers-in-order]
         while flows and not self._may_go(handle._bare, flow := self._hops.localise(flows[0])):
             flows.pop(0)
             handle.cause = TOO_MANY if may_carry(flow, handle._bare) else NO_TRANSPORT
@@ -259,6 +259,7 @@ class Clients:
                 handle._flows.insert(0, flow)
                 flow = Flow("TCP", flow.remote, flow.local)
                 request, wire = self._addressed(handle._bare, flow)
+        # RFC 3261 §16.6 [transaction-per-server]
         self._start(handle, request, wire, flow, now)
         return True
 
@@ -278,6 +279,7 @@ class Clients:
     def _addressed(self, request: Request, flow: Flow) -> tuple[Request, bytes]:
         """The request with our Via on top, of a branch that was never used (§8.1.1.7)."""
         # RFC 5393 §4.2.1 [branch-is-unique], RFC 3263 §4.3 [another-branch]
+        # RFC 3261 §16.6 [branch-per-server]
         via = self._hops.via(flow, new_branch(self._random(12).hex()))
         # RFC 5393 §4.2.1 [via-on-top]
         request = request.replace(headers=request.headers.prepend("Via", via))
@@ -370,6 +372,6 @@ class Clients:
         if self._table.get((attempt.request.via.branch, "CANCEL")) is None:
             cancel = cancel_for(attempt.request)
             self._overdue.set(attempt.handle, now + 64 * self._t1)
-            handle = ClientHandle(cancel, _NOBODY, self)
+            handle = ClientHandle(cancel, _NOBODY, self)  # §16.7 [own-answers-stay]
             # RFC 3263 §4 [cancel-goes-there]
             self._start(handle, cancel, bytes(cancel), attempt.flow, now)

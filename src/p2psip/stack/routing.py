@@ -236,13 +236,16 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
     """
     routes = request.routes
     if not routes:
-        return request, request.uri
+        return request, request.uri  # §16.6 [route-or-target-is-the-hop]
     first = routes[0].uri
-    if first.param("lr") is not None:
-        return request, first
-    rest = [*routes[1:], Address(request.uri)]
-    headers = request.headers.with_("Route", *rest)
-    return request.replace(uri=first.without_params("method"), headers=headers), first
+    # §16.6 [secure-target-secure-hop]
+    hop = first.replace(scheme="sips") if request.uri.scheme == "sips" else first
+    if first.param("lr") is not None:  # §16.6 [looks-at-the-first-route]
+        return request, hop  # §16.6 [route-or-target-is-the-hop]
+    rest = [*routes[1:], Address(request.uri)]  # §16.6 [target-goes-last]
+    headers = request.headers.with_("Route", *rest)  # §16.6 [strict-router-is-served]
+    # §16.6 [first-route-is-the-target] [strict-router-is-the-hop]
+    return request.replace(uri=first.without_params("method"), headers=headers), hop
 
 
 def received_over(request: Request, flow: Flow) -> Request:

@@ -185,6 +185,7 @@ class Servers:
         request, host = handle.request, rate_limit_key(handle.flow.remote[0])
         self.kept.add(host, 1)
         self.held.add(host, handle.size)
+        # §16.2 [trying-as-a-uas] [no-trying-for-others]
         start = InviteServer.start if request.method == "INVITE" else NonInviteServer.start
         machine, _pass_up = start(now, reliable=handle.flow.reliable, t1=self._t1)
         self._machines[handle] = machine
@@ -199,14 +200,18 @@ class Servers:
             self._end(handle, now)
 
     def cancel(self, request: Request, flow: Flow, size: int, now: float) -> None:
-        """Answer a CANCEL, and tell the user of its INVITE if that is still open (§9.2)."""
+        """Answer a CANCEL, and tell the user of its INVITE if that is still open (§9.2).
+
+        Departs from RFC 3261 §16.10 [stray-cancel-goes-on]: all INVITEs that we forward have a
+        transaction, so that one without was never here, or is over.
+        """
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)
         if target is None:
             handle.reply(481, now)
             return
         handle.to_tag = target.to_tag
-        handle.reply(200, now)
+        handle.reply(200, now)  # §16.10 [cancel-is-200]
         if target.final:
             return
         if target.user is None or not self._guard(target.user.on_cancel, target, now):

@@ -303,7 +303,7 @@ class Stack:
     def _receive_request(self, request: Request, flow: Flow, size: int, now: float) -> None:
         self.counters.requests += 1
         try:
-            check_request(request)
+            check_request(request)  # §16.3 [fit-for-a-transaction]
             request = received_over(request, flow)
         except RemoteError as error:
             self._refuse(request, flow, error, size)
@@ -394,6 +394,6 @@ class Stack:
             return
         seed = f"{ack.call_id} {ack.cseq.number} {ack.from_.tag} {ack.to.tag}"
         name = hashlib.sha256(self._secret + seed.encode(errors="surrogateescape"))
-        via = self._hops.via(flow, new_branch(name.hexdigest()[:24]))
+        via = self._hops.via(flow, new_branch(name.hexdigest()[:24]))  # §16.11 [same-branch-again]
         ack = ack.replace(headers=ack.headers.prepend("Via", via))
         self._outbox.send(bytes(ack), flow)

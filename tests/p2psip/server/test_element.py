@@ -66,7 +66,7 @@ def test_a_dialog_nobody_knows_is_gone():
 
 @pytest.mark.parametrize("uri", ["sip:bob@home", f"sip:bob@{HOME}", f"sip:bob@{HOME}:5060;x=y"])
 def test_a_user_is_called_where_registered(uri):
-    """Covers RFC 3261 §16.5."""
+    """Covers RFC 3261 §16.5 [looked-up-in-canonical-form]."""
     home = Home()
     home.hear(register(contact=f"<sip:bob@{BOB}>"), source=BOB)
     assert forwarded(home.hear(request("INVITE", uri, OUTSIDER))) == [
@@ -82,7 +82,10 @@ def test_another_port_of_this_machine_is_somebody_else():
 
 
 def test_who_is_not_there_and_who_is_not_at_all():
-    """Covers RFC 3261 §16.5: a stream of any name may come, so nobody is not found for good."""
+    """Covers RFC 3261 §16.5 [no-empty-set] [480-when-empty].
+
+    A stream of any name may come, so that nobody is not found for good.
+    """
     home = Home(users=store("bob"))
     assert finals(home.hear(request("INVITE", "sip:bob@home", OUTSIDER))) == [480]
     assert finals(home.hear(request("INVITE", "sip:zoe@home", OUTSIDER))) == [480]
@@ -196,7 +199,7 @@ def test_behind_a_nat_the_source_of_the_register_counts(nat):
 
 
 def test_a_telephone_number_is_nowhere():
-    """Covers RFC 3261 §16.3 item 2."""
+    """Covers RFC 3261 §16.3 [416-for-schemes]."""
     home = Home(users=store("alice"))
     message = request("INVITE", "tel:+1555", ("To", "<tel:+1555>"))
     assert finals(home.hear(message)) == [416]

@@ -20,7 +20,7 @@ from p2psip.sip.message import Request
 
 
 def test_who_claims_to_be_of_ours_must_prove_it():
-    """Covers RFC 3261 §22.3: a spoofed From is asked for the password."""
+    """Covers RFC 3261 §16.3 [checks-passwords], §22.3: a From of ours has to be proved."""
     home = Home(users=store("alice", "bob"))
     home.hear(register(contact=f"<sip:bob@{BOB}>"))
     first = register(cseq=5, call="r2")
@@ -75,7 +75,7 @@ def test_a_request_in_no_dialog_of_ours_is_not_relayed():
 
 
 def test_a_user_of_ours_gets_elsewhere_with_the_password():
-    """Covers RFC 3261 §16.5 and §22.3."""
+    """Covers RFC 3261 §16.5 [foreign-alone], §22.3."""
     home = Home(users=store("alice"))
     message = request("INVITE", "sip:x@far")
     right = signed(message, answer_to(home.hear(message)))

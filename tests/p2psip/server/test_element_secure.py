@@ -26,7 +26,7 @@ def test_what_came_in_the_clear_is_refused(transport, field):
 
 
 def test_a_secure_call_rings_the_phones_that_are_secure():
-    """Covers RFC 3261 §16.6 and §26.2.2: those reached in the clear do not ring."""
+    """Covers RFC 3261 §16.6 [secure-mark-is-sips], §26.2.2: nobody rings in the clear."""
     server = home()
     server.hear(register(contact=f"<sips:bob@{BOB}:5061>"), source=BOB, transport="TLS")
     clear = register(contact=f"<sip:bob@{CAROL}>", call="other")
@@ -44,7 +44,10 @@ def test_a_secure_call_rings_the_phones_that_are_secure():
 
 
 def test_a_call_between_two_transports_has_a_route_for_each():
-    """Covers RFC 3261 §16.7: the side by TLS finds us by TLS, the other one by UDP."""
+    """Covers RFC 3261 §16.6 [clear-mark-is-no-sips], §16.7 [rules-of-requests].
+
+    The side by TLS finds us by TLS, the other one by UDP.
+    """
     server = home()
     server.hear(register(), source=BOB)
     sent = server.hear(request("INVITE", "sip:bob@home"), transport="TLS")

@@ -28,7 +28,10 @@ from p2psip.sip.uri import Uri
 
 
 def test_a_request_goes_on_as_a_proxy_should_send_it():
-    """Covers RFC 3261 §16.6, RFC 5393 §5.3.3 [adds-max-breadth] [adds-60] [exactly-one].
+    """Covers RFC 3261 §16.6 [target-is-the-uri] [one-hop-less] [transaction-per-target].
+
+    Covers RFC 3261 §16.6 [mark-is-sip] [mark-has-lr] [mark-leads-here] [mark-on-top].
+    And RFC 5393 §5.3.3 [adds-max-breadth] [adds-60] [exactly-one].
 
     And RFC 5393 §4.2.1 [via-on-top] [branch-is-unique].
     """
@@ -39,12 +42,12 @@ def test_a_request_goes_on_as_a_proxy_should_send_it():
     assert len(out.vias) == 2 and out.via.host == HOME and out.vias[1].host == ALICE
     assert out.via.branch.startswith("z9hG4bK") and out.via.branch != out.vias[1].branch
     [mark] = out.record_routes
-    assert mark.uri.host == HOME and mark.uri.param("lr") is not None
+    assert mark.uri.host == HOME and mark.uri.param("lr") is not None and mark.uri.scheme == "sip"
     assert out.to.tag is None and out.call_id == "call"
 
 
 def test_a_contact_with_more_than_a_request_uri_may_hold():
-    """Covers RFC 3261 §16.6 step 2."""
+    """Covers RFC 3261 §16.6 [only-what-a-uri-may-have]."""
     home = Home()
     home.hear(register(contact=f"<sip:bob@{BOB};method=BYE;x=1?Subject=hi>"))
     [out] = [m for m, _, _ in home.hear(request()) if isinstance(m, Request)]
@@ -52,7 +55,7 @@ def test_a_contact_with_more_than_a_request_uri_may_hold():
 
 
 def test_who_sends_no_max_forwards_gets_one():
-    """Covers RFC 3261 §16.6 step 3."""
+    """Covers RFC 3261 §16.6 [adds-max-forwards] [adds-70]."""
     _, branches = forked(BOB, message=request("INVITE", "sip:bob@home", ("Max-Forwards", None)))
     assert branches[BOB].max_forwards == 70
 
@@ -67,7 +70,11 @@ def test_who_sends_no_max_forwards_gets_one():
     ],
 )
 def test_what_is_not_forwarded(header, status, extra):
-    """Covers RFC 3261 §16.3 and RFC 5393 §5.3.3 [440-when-too-narrow]."""
+    """Covers RFC 3261 §16.3 and RFC 5393 §5.3.3 [440-when-too-narrow].
+
+    Covers RFC 3261 §16.3 [checks-come-first] [is-refused] [zero-hops-stay] [483-for-zero-hops].
+    And RFC 3261 §16.3 [420-for-proxy-require] [420-names-them].
+    """
     home = Home()
     home.hear(register(), source=BOB)
     [*_, (response, to, _)] = home.hear(request("INVITE", "sip:bob@home", header))
@@ -110,7 +117,10 @@ def test_a_request_that_comes_back_unchanged_has_looped():
 
 
 def test_a_loop_is_seen_after_another_branch_has_answered():
-    """Covers RFC 5393 §4.1 [no-loop-when-forking]: over TCP the answer ends the transaction."""
+    """Covers RFC 5393 §4.1 [no-loop-when-forking]: over TCP the answer ends the transaction.
+
+    Covers RFC 3261 §16.7 [kept-to-the-end].
+    """
     home = Home()
     for number, phone in enumerate((BOB, CAROL)):
         home.hear(register(contact=f"<sip:bob@{phone}>", cseq=number + 1), source=phone)
@@ -161,7 +171,10 @@ def test_a_route_of_a_request_tells_a_spiral_from_a_loop():
 
 
 def test_the_same_request_by_another_way_is_no_loop():
-    """Covers RFC 5393 §4.2.2 [looks-at-our-vias]: our own Via has to be on it."""
+    """Covers RFC 5393 §4.2.2 [looks-at-our-vias], RFC 3261 §16.3 [merged-pass].
+
+    Our own Via has to be on it.
+    """
     home, _ = forked(BOB)
     via = f"SIP/2.0/UDP {ALICE};branch=z9hG4bKelsewhere"
     again = request("INVITE", "sip:bob@home", ("Via", via))
@@ -191,7 +204,10 @@ def test_a_contact_that_only_dns_knows_to_be_ours_leads_nowhere():
 
 
 def test_each_side_gets_a_route_by_its_own_transport():
-    """Covers RFC 3261 §16.7 step 8: caller by TCP, callee by UDP."""
+    """Covers RFC 3261 §16.7 [rules-of-requests] [transport-only-where-known].
+
+    And §16.6 [transport-only-where-known]: caller by TCP, callee by UDP.
+    """
     home = Home()
     home.hear(register(), source=BOB)
     sent = home.hear(request(), transport="TCP")

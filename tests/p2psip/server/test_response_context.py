@@ -31,7 +31,7 @@ def reply(home, branch, status, *headers, now=1.0, tag="t", source=BOB):
 
 
 def test_progress_and_the_answer_pass():
-    """Covers RFC 3261 §16.7: 1xx but 100, and every 2xx."""
+    """Covers RFC 3261 §16.7 [progress-at-once] [100-stays] [by-the-server-transaction]."""
     home, branches = forked(BOB)
     assert reply(home, branches[BOB], 100) == []
     assert reply(home, branches[BOB], 180) == [180]
@@ -42,7 +42,7 @@ def test_progress_and_the_answer_pass():
 
 
 def test_the_answer_comes_back_with_the_vias_of_the_request():
-    """Covers RFC 3261 §16.7 step 3."""
+    """Covers RFC 3261 §16.7 [processed-first]."""
     home, branches = forked(BOB)
     sent = home.hear(response_to(branches[BOB], 180, to_tag="t"), source=BOB)
     [(response, to, _)] = sent
@@ -51,7 +51,7 @@ def test_the_answer_comes_back_with_the_vias_of_the_request():
 
 
 def test_one_answers_and_the_others_stop_ringing():
-    """Covers RFC 3261 §16.7 step 10."""
+    """Covers RFC 3261 §16.7 [final-cancels-the-rest]."""
     home, branches = forked(BOB, CAROL)
     for phone in (BOB, CAROL):
         assert reply(home, branches[phone], 180, source=phone) == [180]
@@ -64,7 +64,7 @@ def test_one_answers_and_the_others_stop_ringing():
 
 
 def test_both_answer_and_the_caller_hears_of_both():
-    """Covers RFC 3261 §16.7 step 5."""
+    """Covers RFC 3261 §16.7 [later-2xx-at-once]."""
     home, branches = forked(BOB, CAROL)
     assert reply(home, branches[BOB], 200, tag="b") == [200]
     assert reply(home, branches[CAROL], 200, tag="c", source=CAROL) == [200]
@@ -72,7 +72,7 @@ def test_both_answer_and_the_caller_hears_of_both():
 
 
 def test_a_global_refusal_stops_everybody():
-    """Covers RFC 3261 §16.7 steps 5, 6 and 10: but only when all have stopped it is passed."""
+    """Covers RFC 3261 §16.7 [6xx-cancels]: but only when all have stopped it is passed."""
     home, branches = forked(BOB, CAROL)
     reply(home, branches[CAROL], 180, source=CAROL)
     sent = home.hear(response_to(branches[BOB], 603, to_tag="b"), source=BOB, now=2.0)
@@ -81,14 +81,14 @@ def test_a_global_refusal_stops_everybody():
 
 
 def test_a_refusal_waits_for_the_others():
-    """Covers RFC 3261 §16.7 step 6."""
+    """Covers RFC 3261 §16.7 [others-wait] [always-a-final] [best-of-all]."""
     home, branches = forked(BOB, CAROL)
     assert reply(home, branches[BOB], 486) == []
     assert reply(home, branches[CAROL], 404, source=CAROL) == [486]
 
 
 def test_cancelling_cancels_all_that_ring():
-    """Covers RFC 3261 §16.10."""
+    """Covers RFC 3261 §16.10 [cancels-all] [cancel-is-200]."""
     home, branches = forked(BOB, CAROL)
     reply(home, branches[BOB], 180)
     cancel = request("CANCEL")
@@ -105,7 +105,7 @@ def test_cancelling_cancels_all_that_ring():
 
 
 def test_a_lost_branch_is_a_408():
-    """Covers RFC 3261 §16.7 and §16.8: whoever is silent counts as a time-out."""
+    """Covers RFC 3261 §16.7 [408-without-answers]: whoever is silent counts as a time-out."""
     home, branches = forked(BOB)
     assert [s for s in statuses(home.wait(100.0)) if s >= 200][:1] == [408]
     home.wait(300.0)
@@ -116,7 +116,7 @@ def test_a_lost_branch_is_a_408():
 
 
 def test_no_way_to_a_phone_is_our_own_failure():
-    """Covers RFC 3261 §16.9, §16.7 step 6: a 503 is not passed on."""
+    """Covers RFC 3261 §16.9 [error-is-503], §16.7 [503-stays] [503-becomes-500]."""
     home = Home()
     home.hear(register(contact=f"<sip:bob@{BOB};transport=tls>"))
     sent = home.hear(request()) + home.wait(0.1)
@@ -124,7 +124,10 @@ def test_no_way_to_a_phone_is_our_own_failure():
 
 
 def test_timer_c_ends_what_rings_for_ever():
-    """Covers RFC 3261 §16.6 step 11, §16.7 step 2 and §16.8: any 1xx but 100 extends it."""
+    """Covers RFC 3261 §16.6 [timer-c-is-long], §16.8 [timer-c-ends-it] [heard-is-cancelled].
+
+    And §16.7 [1xx-resets-timer-c] [reset-is-long]: any 1xx but 100.
+    """
     home, branches = forked(BOB)
     reply(home, branches[BOB], 180, now=1.0)
     assert home.proxy.deadline == 1.0 + TIMER_C
@@ -139,7 +142,10 @@ def test_timer_c_ends_what_rings_for_ever():
 
 
 def test_timer_c_does_not_need_a_provisional():
-    """Covers RFC 3261 §16.8: with a T1 so long that timer B comes later."""
+    """Covers RFC 3261 §16.6 [timer-c-is-set], §16.8 [silent-is-408].
+
+    T1 is so long that timer B comes later.
+    """
     home, branches = forked(BOB, t1=5.0)
     sent = home.wait(TIMER_C + 1)
     assert next(s for s in statuses(sent) if s >= 200) == 408
@@ -178,15 +184,18 @@ def finals(*of):
         ([503, 408], 408),
         ([486, 407], 407),
         ([486, 415, 480], 415),
+        ([486, 420], 420),
+        ([486, 484], 484),
+        ([403, 401], 401),
     ],
 )
 def test_the_best_failure(of, best):
-    """Covers RFC 3261 §16.7 step 6."""
+    """Covers RFC 3261 §16.7 [6xx-first] [lowest-class] [helpful-first] [503-becomes-500]."""
     assert best_response(finals(*of)).status == best
 
 
 def test_all_challenges_are_put_together():
-    """Covers RFC 8760 §2.5 and RFC 3261 §16.7 step 7.
+    """Covers RFC 8760 §2.5 and RFC 3261 §16.7 [challenges-together].
 
     Covers RFC 8760 §2.5 [all-are-passed-on] [order-is-kept].
     """
@@ -204,7 +213,7 @@ def test_all_challenges_are_put_together():
 
 @given(st.lists(st.integers(300, 699), min_size=1, max_size=6))
 def test_some_failure_is_always_the_best(of):
-    """Covers RFC 3261 §16.7 step 6: 6xx, or the lowest class; never a 503."""
+    """Covers RFC 3261 §16.7 [6xx-first] [lowest-class] [503-stays]."""
     best = best_response(finals(*of)).status
     assert best in of or (best == 500 and 503 in of)
     classes = {status // 100 for status in of}
@@ -278,7 +287,7 @@ def test_all_branches_together_have_the_breadth_that_came(phones, breadth):
 
 
 def test_who_waits_for_breadth_is_not_called_after_an_end():
-    """Covers RFC 3261 §16.7 step 10 for targets that were not tried yet."""
+    """Covers RFC 3261 §16.7 [6xx-ends-forking]: and a 2xx, for targets that were not tried yet."""
     for end in (200, 603):
         message = request("INVITE", "sip:bob@home", ("Max-Breadth", 1))
         home, branches = forked(BOB, CAROL, message=message)

@@ -103,6 +103,8 @@ def test_names_are_looked_up_and_servers_tried_in_order():
     """Covers RFC 3263 §4 [once-a-transaction], §4.2 [first-first] [then-the-next].
 
     And RFC 3263 §4.3 [another-branch].
+    Covers RFC 3261 §16.6 [servers-in-order] [transaction-per-server] [branch-per-server].
+    And RFC 3261 §16.6 [route-or-target-is-the-hop].
     """
     stack, asker = lone_stack(), Asker()
     handle = stack.request(request(uri="sip:bob@b.com"), asker, 0.0)

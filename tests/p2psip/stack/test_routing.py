@@ -33,6 +33,11 @@ def test_the_top_via_learns_where_a_request_really_came_from():
 
 
 def test_a_loose_and_a_strict_route_go_where_they_should():
+    """Covers RFC 3261 §16.6 [looks-at-the-first-route] [route-or-target-is-the-hop].
+
+    And §16.6 [strict-router-is-served] [target-goes-last] [first-route-is-the-target]
+    [strict-router-is-the-hop].
+    """
     stack, asker = lone_stack(), Asker()
     loose = ("Route", "<sip:10.0.0.3;lr>, <sip:p2.com;lr>")
     stack.request(request("OPTIONS", "sip:bob@b.com", 1, loose), asker, 0.0)
