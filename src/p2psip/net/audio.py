@@ -172,7 +172,7 @@ class AudioStream:
             if accepted(agreed, "audio"):
                 self._settle(agreed, ours, theirs)
                 return bytes(ours)
-        raise RemoteError("Not Acceptable Here", 488)
+        raise RemoteError("Not Acceptable Here", 488)  # RFC 3261 §13.3.1.3 [488-for-the-offer]
 
     def conclude(self, sdp: bytes) -> None:
         """Take the answer to our offer: RFC 3264 §7.  RemoteError(488) if it cannot be used.
