@@ -71,6 +71,15 @@ def test_blocks_report_what_came_since_the_last():
     assert reception.block(8.0)[0].last_sr == 0
 
 
+def test_a_sender_without_a_clock_says_0():
+    """Covers RFC 3550 §6.4.1 [no-clock]: which is no time, unlike any other number."""
+    reception = Reception(8000)
+    reception.heard(header(1, 1), 0.0)
+    for ntp, told in ((0, None), (1, (1, 9)), (1 << 63, (1 << 63, 9))):
+        reception.note(SenderReport(1, ntp, 9, 0, 0), now=1.0)
+        assert reception.sender_clock == told
+
+
 def test_a_block_tells_the_delay_to_the_tick_and_none_without_a_report():
     """Covers RFC 3550 §6.4.1: the delay is 0 until a sender report came."""
     reception = Reception(8000)
