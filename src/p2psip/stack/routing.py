@@ -101,7 +101,7 @@ class Hops:
         name = "ws" if listener.transport in WEB else listener.transport.lower()  # RFC 7118 §5.2
         params = () if name == "udp" else (("transport", name),)
         host, port = self._place(listener, peer)
-        return Uri("sip", user, None, host, port, params)
+        return Uri("sip", user, None, host, port, params)  # §8.1.1.8 [contact-is-a-listener]
 
     def contact_by(self, contact: Uri, transport: str | None, *, secure: bool) -> Uri:
         """A Contact of ours for a peer at `transport`, which may speak nothing else (§8.1.1.8).
@@ -131,7 +131,8 @@ class Hops:
         host, port = self._place(listener, flow.remote[0])
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
-        params = (("branch", branch), ("rport", None))  # RFC 3581 §3 [rport-without-value]
+        # RFC 3261 §8.1.1.7 [has-a-branch], RFC 3581 §3 [rport-without-value]
+        params = (("branch", branch), ("rport", None))
         # RFC 3581 §3 [answers-at-sent-by]
         return Via(listener.transport, host, port, params)
 
@@ -225,6 +226,7 @@ def needs_tls(request: Request) -> bool:
 
 def may_carry(flow: Flow, request: Request) -> bool:
     """Whether a request may take this flow (RFC 3261 §26.2.2)."""
+    # RFC 3261 §8.1.2 [other-places-by-tls]
     return flow.transport in SECURE or not needs_tls(request)
 
 
@@ -232,17 +234,21 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
     """The request as it is sent, and the URI of the server that it goes to (§8.1.2).
 
     A topmost Route without `lr` names an RFC 2543 proxy, which routes by the Request-URI alone:
-    the two change places, as §12.2.1.1 and §16.6 step 6 say.
+    the two change places, as §12.2.1.1 and §16.6 step 6 say.  The URI of the server is a SIPS URI
+    if that of the target is.
     """
     routes = request.routes
     if not routes:
         return request, request.uri
-    first = routes[0].uri
+    first = hop = routes[0].uri
+    if request.uri.scheme == "sips":
+        hop = first.replace(scheme="sips")  # §8.1.2 [sips-over-any-route]
     if first.param("lr") is not None:
-        return request, first
-    rest = [*routes[1:], Address(request.uri)]
+        return request, hop  # §8.1.2 [to-the-first-route]
+    rest = [*routes[1:], Address(request.uri)]  # §8.1.1.1 [given-route]
     headers = request.headers.with_("Route", *rest)
-    return request.replace(uri=first.without_params("method"), headers=headers), first
+    # §8.1.2 [strict-router-first]
+    return request.replace(uri=first.without_params("method"), headers=headers), hop
 
 
 def received_over(request: Request, flow: Flow) -> Request:

@@ -129,6 +129,7 @@ class UserAgent:
 
         `owner` is never called before this returns.
         """
+        # §8.1.1.8 [sips-for-sips]
         secure = "sips" in (to.uri.scheme, *(each.scheme for each in route[:1]))
         contact = self.stack.contact_by(contact, to.uri.param("transport"), secure=secure)
         request = outside_request(
@@ -137,6 +138,7 @@ class UserAgent:
             to,
             from_,
             route=route,
+            # §8.1.1.8 [one-contact], §8.1.1.9 [says-what-it-can]
             headers=[("Contact", Address(contact)), *self.extensions.headers(), *headers],
             body=sdp,
             content_type=SDP,
@@ -186,6 +188,7 @@ class UserAgent:
         """Whether a request is within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
         if DialogId.at_server(request) in self._dialogs or self._begun(request) is not None:
             return True
+        # §8.2.2.2 [looks-for-copies]
         return request.to.tag is None and _origin(request) in self._ringing
 
     def peer_of(self, request: Request) -> Peer | None:
@@ -201,7 +204,8 @@ class UserAgent:
         elif (subscription := self._begun(request)) is not None:
             subscription.on_first(server, request, now)
         elif request.to.tag is None and _origin(request) in self._ringing:
-            server.reply(482, now)  # the same INVITE, forked and merged: §8.2.2.2
+            # the same INVITE, forked and merged: §8.2.2.2 [482-for-a-copy]
+            server.reply(482, now)
         else:
             server.reply(481, now)
 

@@ -190,7 +190,7 @@ class IncomingCall(UserAgentCall):
     def reject(self, status: int, reason: str, now: float) -> None:
         """Refuse the call (§13.3.1.3); does nothing if it rings no more."""
         if self.state is CallState.RINGING:
-            self._refuse(status, reason, now)
+            self._refuse(status, reason, now)  # §21.4.18 [480-by-the-user]
 
     def bye(self, now: float, reason: str | None = None) -> None:
         """Hang up: refuse the call while it rings, else send a BYE (§15)."""
@@ -227,5 +227,5 @@ class IncomingCall(UserAgentCall):
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
         else:  # it has rung too long
-            self._refuse(480, NO_ANSWER, now)
+            self._refuse(480, NO_ANSWER, now)  # §21.4.18 [480-tells-why]
             self.owner.on_rejected(self, 480, NO_ANSWER, now)

@@ -122,7 +122,11 @@ def test_a_caller_without_contact_cannot_be_answered():
 
 
 def test_a_request_of_a_dialog_has_the_fields_of_any_other():
-    """RFC 3261 §12.2.1.1 and §8.1.1: the route set in its order, and what every request needs."""
+    """RFC 3261 §12.2.1.1: the route set in its order, and what every request needs.
+
+    Covers RFC 3261 §8.1.1 [six-fields], §8.1.1.4 [one-name-per-dialog], §8.1.1.5 [method-in-cseq],
+    §8.1.1.6 [says-how-far] and §8.2.2.3 [ack-asks-no-more].
+    """
     caller, _ = both_ends("<sip:p1;lr>", "<sip:p2;lr>")
     common = [
         ("Route", "<sip:p2;lr>"),
@@ -140,6 +144,8 @@ def test_a_request_of_a_dialog_has_the_fields_of_any_other():
     ):
         built = [(name, str(value)) for name, value in request.headers]
         assert [field for field in built if field[0] != "Content-Length"] == fields
+    ack = [(name, str(value)) for name, value in caller.ack(7).headers]
+    assert ack == [*common, ("CSeq", "7 ACK")]
 
 
 def test_a_missing_tag_is_empty():
