@@ -89,7 +89,7 @@ def test_a_handler_that_fails_refuses_the_call(alice, bob):
 
 
 def test_nobody_of_that_name(alice, bob):
-    """Covers RFC 3261 §8.2.2.1."""
+    """Covers RFC 3261 §8.2.2.1 [404-for-another-user]."""
     with pytest.raises(RemoteError) as refused:
         alice.call(uri(bob).replace("bob", "carol"), timeout=20)
     assert refused.value.status == 404
@@ -183,7 +183,7 @@ def test_the_parameters_of_a_bare_uri_are_its_own(alice, bob):
 
 
 def test_a_private_call_shows_no_name(alice, bob):
-    """Covers RFC 3323 §4.1.1.3 [anonymous-host] and RFC 3325 §9.3."""
+    """Covers RFC 3261 §8.1.1.3 [anonymous], RFC 3323 §4.1.1.3 [anonymous-host], RFC 3325 §9.3."""
     taken = answering(bob)
     call = alice.call(uri(bob), timeout=5, private=True)
     wait_for(lambda: taken)
@@ -206,7 +206,7 @@ def test_a_private_call_shows_no_name(alice, bob):
     ],
 )
 def test_an_asserted_identity_counts_if_its_sender_is_trusted(alice, bob, values, found):
-    """Covers RFC 3325 §8 [not-of-strangers]."""
+    """Covers RFC 3325 §8 [not-of-strangers] and RFC 3261 §8.2.2 [odd-values-pass]."""
     taken = answering(bob)
     to = Address(Uri.parse(uri(bob)))
     for trusted in (frozenset(), {"127.0.0.1"}):
@@ -255,10 +255,21 @@ def test_who_may_do_what_is_judged_by_an_asserted_identity(alice, bob, monkeypat
 
 
 def test_options_tell_what_a_phone_can_do(alice, bob):
-    """Covers RFC 3261 §11.2."""
+    """Covers RFC 3261 §8.2.1 [looks-at-the-method], §11 [takes-options].
+
+    And RFC 3261 §11.1 [options-with-contact] [options-say-accept], §11.2 [lists-abilities].
+    """
+    asked, receive = [], bob._stack.core.on_request
+
+    def on_request(server, request, now):
+        asked.append(request)
+        receive(server, request, now)
+
+    bob._stack.core.on_request = on_request
     response = alice.options(uri(bob), timeout=20)
     assert response.status == 200
     assert "INVITE" in response.headers.get("Allow")
+    assert asked[0].headers["Accept"] == "application/sdp" and len(asked[0].contacts) == 1
     with pytest.raises(RemoteError) as refused:
         alice.options(uri(bob).replace("bob", "carol"), timeout=20)
     assert refused.value.status == 404

@@ -38,7 +38,7 @@ def test_a_call_by_tls_and_one_that_nobody_vouches_for(tmp_path):
 
 
 def test_what_is_asked_of_a_sips_uri_goes_by_tls(tmp_path, monkeypatch):
-    """Covers RFC 3261 §8.1.1.8, §10.2 and §26.2.2: with a Contact of that kind."""
+    """Covers RFC 3261 §8.1.1.8 [sips-for-sips], §10.2, §26.2.2: with a Contact of that kind."""
     made = certificate(tmp_path / "made")
     tls = TlsContexts(client_context(made.file), server_context(made.file, made.key))
     with Agent(user="bob", tls=tls) as bob:

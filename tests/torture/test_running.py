@@ -146,7 +146,7 @@ def test_a_broken_via_is_answered_at_the_source(specs):
 def test_unknown_schemes_in_headers_are_a_registrars_business_alone(specs):
     """Covers RFC 4475 §3.3.4 [any-scheme-is-read] [any-scheme-is-forwarded].
 
-    And RFC 4475 §3.3.4 [registrar-wants-sip].
+    And RFC 4475 §3.3.4 [registrar-wants-sip], RFC 3261 §8.2.2.1 [any-to].
     """
     data = archive(specs)["unksm2"]
     assert str(proxy(data)) == "400"

@@ -159,6 +159,7 @@ class Dialog:
     def ack(self, cseq: int, body: bytes = b"", content_type: str = "") -> Request:
         """Make the ACK of a 2xx to our INVITE of number `cseq` (§13.2.2.4)."""
         # §13.2.2.4 [number-of-the-invite] [method-is-ack]
+        # §8.2.2.3 [ack-asks-no-more]
         return self._build("ACK", cseq, body, content_type)
 
     def _build(self, method: str, cseq: int, body: bytes, content_type: str) -> Request:
@@ -166,12 +167,13 @@ class Dialog:
         fields: list[tuple[str, object]] = [("Route", route) for route in self.route_set]
         # §12.2.1.1 [from-is-the-local] [from-has-our-tag] [to-is-the-remote] [to-has-their-tag]
         # §12.2.1.1 [no-empty-tag] [same-call-id] [number-is-sent] [cseq-names-the-method]
+        # §8.1.1 [six-fields], §8.1.1.6 [says-how-far]
         fields += [
             ("Max-Forwards", MAX_FORWARDS),
             ("From", self.local),
             ("To", self.remote),
-            ("Call-ID", self.call_id),
-            ("CSeq", f"{cseq} {method}"),
+            ("Call-ID", self.call_id),  # §8.1.1.4 [one-name-per-dialog]
+            ("CSeq", f"{cseq} {method}"),  # §8.1.1.5 [method-in-cseq]
         ]
         if body:
             fields.append(("Content-Type", content_type))

@@ -25,6 +25,9 @@ class Locations:
 
     RFC 3263 §4; RFC 3261 §8.1.2 allows a default outbound proxy.  `transports` are ours, the
     preferred first.  Raises RemoteError for an `outbound_proxy` that is no SIP URI.
+
+    Departs from RFC 3261 §8.1.2 [no-other-place-for-a-proxy]: as a last resort for domains that
+    cannot be found; a Route to it would have all others pass it too.
     """
 
     def __init__(

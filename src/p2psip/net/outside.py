@@ -149,6 +149,7 @@ class OutsideRequests(ABC):
         """
         to = destination(uri, self._home)
         contact = self._contact_to(to.uri)
+        # §11.1 [options-with-contact] [options-say-accept]
         headers = [("Contact", Address(contact)), ("Accept", SDP)]
         request = self._request("OPTIONS", to, headers)
         question = FinalAnswer()

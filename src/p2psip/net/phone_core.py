@@ -21,7 +21,8 @@ from p2psip.ua.ua import UserAgent
 # What a phone takes beyond calls.
 EXTENSIONS: Final = Extensions(
     methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY", "SUBSCRIBE"),
-    options=("100rel", "timer", "replaces", "gruu"),  # RFC 5627 §4.4 [says-gruu]
+    # RFC 3261 §8.1.1.9 [standard-extensions], RFC 5627 §4.4 [says-gruu]
+    options=("100rel", "timer", "replaces", "gruu"),
 )
 MAX_REDIRECTS: Final = 5  # other addresses of a callee that are called: §8.1.3.4
 
@@ -80,7 +81,7 @@ class PhoneCore:
         elif agents.matches(request) or request.to.tag is not None:
             agents.on_request(server, request, now)
         elif request.uri.user not in (None, self._user):
-            server.reply(404, now)  # §8.2.2.1
+            server.reply(404, now)  # §8.2.2.1 [404-for-another-user]
         elif request.method == "INVITE":
             self._on_invite(server, now)
         elif request.method == "MESSAGE":
@@ -92,7 +93,8 @@ class PhoneCore:
             agents.extensions.refuse_unknown(request)
             self._on_refer(server, now)
         elif request.method == "OPTIONS":
-            server.reply(200, now, headers=agents.extensions.abilities(request))  # §11.2
+            # §11 [takes-options], §8.2.1 [looks-at-the-method]
+            server.reply(200, now, headers=agents.extensions.abilities(request))
         else:
             refuse_method(request, agents.extensions.allow)
 

@@ -219,7 +219,7 @@ class SipElement:
         elif request.method == "REGISTER":
             self.registrar.on_register(server, request, now)
         elif request.method == "OPTIONS" and not request.uri.user:
-            abilities = self._agents.extensions.abilities(request, ALLOWED)
+            abilities = self._agents.extensions.abilities(request, ALLOWED)  # §11 [takes-options]
             server.reply(200, now, headers=abilities)
         elif self._is_admitted(server, request, now):
             if self.ways.is_gruu(request.uri):
@@ -268,7 +268,8 @@ class SipElement:
         elif acceptor is None:
             raise self._unavailable(request, now)  # §16.5 [no-empty-set] [480-when-empty]
         elif request.method == "OPTIONS":
-            server.reply(200, now, headers=self._agents.extensions.abilities(request))  # §11.2
+            abilities = self._agents.extensions.abilities(request)  # §11 [takes-options]
+            server.reply(200, now, headers=abilities)
         elif request.method in ALLOW.split(", "):
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
         else:

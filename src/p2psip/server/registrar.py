@@ -304,7 +304,7 @@ class Registrar:
             self._sweep(now)
             if len(self._bindings) >= self._max_users:
                 raise RemoteError("Too Many Users", 503)
-        self._store(aor, [*kept, *fresh][-self._max_bindings :], now)
+        self._store(aor, [*kept, *fresh][-self._max_bindings :], now)  # §8.2 [all] [or-none]
 
     def _refuse_claim(self, aor: Aor, uri: Uri, server: ServerHandle) -> None:
         """Refuse a contact at our own listeners or domains, except from this process: §10.3 step 4.

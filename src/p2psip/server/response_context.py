@@ -363,7 +363,7 @@ def best_response(finals: Sequence[Response]) -> Response:
     )
     if best.status in (401, 407):
         return _with_challenges(best, finals)
-    if best.status == 503:  # §16.7 [503-stays]
+    if best.status == 503:  # §16.7 [503-stays]; §21.5.4 [503-as-500]
         reason = REASONS[500] if best.reason == REASONS[503] else best.reason
         return best.replace(status=500, reason=reason)  # §16.7 [503-becomes-500]
     return best

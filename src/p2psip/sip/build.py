@@ -10,9 +10,9 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
 
-MAX_FORWARDS: Final = 70  # hops: §8.1.1.6
+MAX_FORWARDS: Final = 70  # hops: §8.1.1.6 [seventy-hops]
 
-# Source: RFC 3261 §21, and for each other code the RFC that registered it.
+# Source: RFC 3261 §21 [no-other-http-codes], and the RFC that registered each other code.
 REASONS: Final[dict[int, str]] = {
     100: "Trying",
     180: "Ringing",
@@ -105,16 +105,23 @@ def response_to(
 
     `to_tag` goes into a To that has no tag; `headers` follow what is copied.  Works on
     what `salvage` returns: headers that are missing or malformed are copied as they are.
+
+    Not done: RFC 3261 §8.2.6.1 [delay-is-told] [delay-in-seconds]: our own 100 comes within a fifth
+    of a second, and no client is known that adapts its timers to a Timestamp.
     """
     # §12.1.1 [record-routes-in-order]
+    # §8.2.6.2 [from-comes-back] [call-id-comes-back] [cseq-comes-back]
+    # §8.2.6.2 [vias-come-back] [vias-in-order] [to-comes-back]
     copied = [pair for pair in request.headers if pair[0] in _copied(request.method, status)]
     fields = Headers(copied)
     if to_tag is not None and (to := fields.get("To")) is not None and _has_no_tag(request):
+        # §8.2.6.2 [to-uri-comes-back] [to-gets-a-tag]
         fields = fields.with_("To", f"{to};tag={to_tag}")
     if content_type is not None:
         fields = fields.append("Content-Type", content_type)  # §7.4.1 [type-of-the-body]
     for name, value in headers:
         fields = fields.append(name, value)
+    # §7.2 [other-reason-phrases]
     return Response(status, REASONS.get(status, "") if reason is None else reason, fields, body)
 
 
@@ -139,6 +146,7 @@ def _same_hop(invite: Request, method: str) -> Request:
     # RFC 5393 §4.2.1 [follow-ups-have-its-branch]; RFC 3261 §9.1 [one-via]
     fields: list[tuple[str, object]] = [("Via", invite.via), ("Max-Forwards", MAX_FORWARDS)]
     # §9.1 [cancel-copies] [same-route] [requires-nothing]
+    # §8.2.2.3 [none-in-what-follows]
     fields += [pair for pair in invite.headers if pair[0] in ("Route", "From", "To", "Call-ID")]
     # §9.1 [cancel-copies] [cseq-says-cancel]
     fields.append(("CSeq", f"{invite.cseq.number} {method}"))
@@ -149,7 +157,7 @@ def _copied(method: str, status: int) -> frozenset[str]:
     """The names to copy: §8.2.6.2; §8.2.6.1 for a 100; §12.1.1 where a dialog may begin."""
     names = {"Via", "From", "To", "Call-ID", "CSeq"}
     if status == 100:
-        names.add("Timestamp")
+        names.add("Timestamp")  # §8.2.6.1 [timestamp-comes-back]
     elif status < 300 and method in _FORM_DIALOGS:
         names.add("Record-Route")  # §12.1.1 [copies-record-routes]
     return frozenset(names)

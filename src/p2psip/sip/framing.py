@@ -79,7 +79,7 @@ class StreamFramer:
 
     def _next(self) -> Item | None:
         if self._size is None:
-            if self._buffer.startswith(b"\r\n"):
+            if self._buffer.startswith(b"\r\n"):  # RFC 3261 §7.5 [crlf-before-a-message]
                 return self._line_break()
             try:
                 self._size = self._read_head()

@@ -105,6 +105,7 @@ class Headers:
                 known = _CANONICAL.get(name.lower())
                 if known is None and not (colon and is_token(name)):
                     raise RemoteError("Bad Header Line")
+            # §7.3.3 [both-forms], §8.2.2 [odd-fields-pass]
             fields.append((known or name, value.strip(LWS)))
         if len(fields) > MAX_HEADERS:
             raise RemoteError("Message Too Large", 513)
@@ -148,7 +149,8 @@ class Headers:
         """
         lines = self.values(name)
         if _CANONICAL.get(name.lower()) not in LISTS:
-            return lines
+            return lines  # §7.3.1 [no-joined-credentials]
+        # §7.3.1 [rows-combine]
         return tuple(value for line in lines for value in split(line, ",") if value)
 
     def with_(self, name: str, *values: object) -> Self:

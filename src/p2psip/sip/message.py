@@ -47,7 +47,7 @@ METHODS: Final = frozenset(
     {"INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "REGISTER", "PRACK", "SUBSCRIBE", "NOTIFY"}
     | {"PUBLISH", "INFO", "REFER", "MESSAGE", "UPDATE"}
 )
-SCHEMES: Final = frozenset({"sip", "sips", "tel"})
+SCHEMES: Final = frozenset({"sip", "sips", "tel"})  # §7.1 [tel-is-read]
 
 # What a response copies from its request (§8.2.6), in all spellings, lower case; and how far into
 # an overlong head to look for it.
@@ -71,7 +71,8 @@ class Request(Views):
 
     def __bytes__(self) -> bytes:
         """The message on the wire; raises LocalError where a value holds a line break."""
-        start = f"{self.method} {self.uri} {VERSION}"
+        start = f"{self.method} {self.uri} {VERSION}"  # §7.1 [says-2-0] [version-in-capitals]
+        # §7.1 [no-spaces-in-the-uri]
         if not is_token(self.method) or start.count(" ") != 2:
             raise LocalError(f"not a request line: {start!r}")
         return _write(start, self.headers, self.body)
@@ -94,6 +95,7 @@ class Response(Views):
         """The message on the wire; raises LocalError where a value holds a line break."""
         if not 100 <= self.status <= 699:
             raise LocalError(f"{self.status} is not a SIP status code")
+        # §7.1 [says-2-0] [version-in-capitals]
         return _write(f"{VERSION} {self.status} {self.reason}", self.headers, self.body)
 
     def replace(self, **fields: Any) -> Self:
@@ -112,7 +114,7 @@ def parse_message(data: bytes | memoryview) -> Message:
     the rest.  Raises RemoteError: 400, or 505 for another version of SIP, or 513 (§21.5.7).
     """
     head, end, body = bytes(data).lstrip(b"\r\n").partition(b"\r\n\r\n")
-    if not end:
+    if not end:  # §7 [empty-line]
         raise RemoteError("Missing Empty Line")
     check_head(head)
     start, *lines = unfold(head)
@@ -140,8 +142,9 @@ def unfold(head: bytes) -> list[str]:
     """
     text = text_of(head)
     if "\r\n " in text or "\r\n\t" in text:
-        text = _FOLD.sub(" ", text)
+        text = _FOLD.sub(" ", text)  # §25.1 [folds-are-spaces]
     lines = text.split("\r\n")
+    # §7 [lines-end-in-crlf]
     if not text.count("\r") == text.count("\n") == len(lines) - 1:
         raise RemoteError("Bare Line Break")
     return lines
@@ -163,8 +166,8 @@ def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
         raise RemoteError("CSeq Of Another Method")
     if request.uri.headers:
         raise RemoteError("Headers In Request-URI")
-    if request.uri.scheme not in schemes:
-        # RFC 3261 §16.3 [416-for-schemes]
+    if request.uri.scheme not in schemes:  # §8.2.2.1 [416-for-the-scheme]
+    # RFC 3261 §16.3 [416-for-schemes]
         raise RemoteError("Unsupported URI Scheme", 416)
 
 
@@ -253,7 +256,7 @@ def _status_line(line: str) -> tuple[int, str]:
 
 
 def _check_version(version: str) -> None:
-    if version.upper() != VERSION:
+    if version.upper() != VERSION:  # §7.1 [version-in-capitals]
         if _VERSION.fullmatch(version):
             raise RemoteError("Version Not Supported", 505)
         raise RemoteError("Bad SIP Version")
@@ -271,8 +274,10 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
 
 def _write(start: str, headers: Headers, body: bytes) -> bytes:
     """Join a message; a line break inside of anything would forge a header: §7.3.1."""
+    # §7 [lines-end-in-crlf]
     lines = [f"{name}: {value}\r\n" for name, value in headers if name != "Content-Length"]
     # RFC 3261 §16.6 [stream-needs-a-length]
+    # §7 [empty-line]
     head = f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
     if not head.count("\r") == head.count("\n") == len(lines) + 3:
         raise LocalError("a line break inside of a header")

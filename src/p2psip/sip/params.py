@@ -60,9 +60,10 @@ def find(params: Params, name: str) -> str | None:
 def put(params: Params, name: str, value: str | None) -> Params:
     """Replace a parameter where it stands, or append it; quote the value if it needs it (§25.1)."""
     if value is not None and not (_BARE.fullmatch(value) or is_quoted(value)):
-        value = quote(value)
+        value = quote(value)  # §25.1 [specials-in-quotes]
     wanted, new = name.lower(), (name, value)
     if any(key.lower() == wanted for key, _ in params):
+        # §7.3.1 [no-parameter-twice]
         return tuple(new if pair[0].lower() == wanted else pair for pair in params)
     return (*params, new)
 

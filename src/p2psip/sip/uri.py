@@ -63,15 +63,17 @@ class Uri:
         """
         text = text_of(data)
         scheme, colon, rest = text.partition(":")
+        # §7.1 [no-spaces-in-the-uri] [no-brackets-around-the-uri]
         if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):
             raise RemoteError("Bad URI")
         written, scheme = scheme, scheme.lower()
-        if scheme in ("sip", "sips"):
+        if scheme in ("sip", "sips"):  # §8.1.1.2 [sip-uris] [sips-uris]
             return cls._parse_sip(scheme, rest)
         if scheme == "tel":  # RFC 3966 §3
             subscriber, *params = rest.split(";")
             number = _unescape(subscriber)
             return cls(scheme, user=number, params=_parse_params(params), opaque=number)
+        # RFC 3261 §8.2.2.1 [any-to]
         return cls(written, opaque=rest)  # RFC 4475 §3.3.4 [any-scheme-is-read]
 
     @classmethod
@@ -105,7 +107,7 @@ class Uri:
             return f"{self.scheme}:{self.opaque}" if self.scheme else self.opaque
         user = ""
         if self.user is not None:
-            user = _escape(self.user, _USER_SAFE)
+            user = _escape(self.user, _USER_SAFE)  # §25.1 [numbers-are-escaped]
             if self.password is not None:
                 user += ":" + _escape(self.password, _PASSWORD_SAFE)
             user += "@"

@@ -68,6 +68,7 @@ class Via:
     def __str__(self) -> str:
         port = "" if self.port is None else f":{self.port}"
         params = write_params(self.params)
+        # §8.1.1.7 [via-of-2-0]
         return f"SIP/2.0/{self.transport} {bracketed(self.host)}{port}{params}"
 
     @property

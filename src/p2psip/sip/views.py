@@ -131,6 +131,7 @@ class Views:
     def _only(self, name: str) -> str:
         values = self.headers.values(name)
         if len(values) != 1:
+            # §7.3.1 [rows-of-a-list]
             raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")
         return values[0]
 
@@ -140,7 +141,7 @@ class Views:
         if len(lines) > MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
         for line in lines:
-            values += parse(line)
+            values += parse(line)  # §7.3.1 [any-mix-of-rows] [rows-combine]
             if len(values) > MAX_VALUES:
                 raise RemoteError("Message Too Large", 513)
         return values
@@ -155,4 +156,4 @@ def seconds(text: str) -> int:
     try:
         return number(text, MAX_EXPIRES)
     except RemoteError:
-        return DEFAULT_EXPIRES
+        return DEFAULT_EXPIRES  # §8.2.2 [odd-values-pass]

@@ -10,6 +10,9 @@ of a request go to an address that has never shown that it hears us (see `addres
 the address is from a Contact, which a stranger may have forged.  Outside of dialogs the same holds
 for all requests to it while more than three have had no answer: who registers without a password
 may have forged the source of the REGISTER.
+
+Not done: RFC 3261 §21.5.4 [503-is-left-alone]: trunks answer 503 to a call that finds no line to
+one destination, and would then be without any call for as long as they say.
 """
 
 from collections import Counter
@@ -174,7 +177,8 @@ class Clients:
         if found is None:
             self._tokens += 1
             self._locating[self._tokens] = handle
-            self._outbox.locate(self._tokens, uri)  # RFC 3263 §4 [once-a-transaction]
+            # RFC 3261 §8.1.2 [found-by-dns], RFC 3263 §4 [once-a-transaction]
+            self._outbox.locate(self._tokens, uri)
         else:
             handle._flows = found[:1] if once else found
             if not self._try_next(handle, now):
@@ -201,6 +205,9 @@ class Clients:
         # RFC 6026 §6 [response-is-looked-up], §7.3 [response-is-looked-up]
         attempt = self._table.get(client_key(response))
         if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
+            return False
+        # RFC 3261 §8.1.3.3 [one-via-comes-back]
+        if len(response.vias) > 1 and len(attempt.request.vias) == 1:
             return False
         self._heard(attempt)
         self._reach.heard_at(attempt.flow)  # nobody else has read that branch
@@ -280,10 +287,11 @@ class Clients:
 
     def _addressed(self, request: Request, flow: Flow) -> tuple[Request, bytes]:
         """The request with our Via on top, of a branch that was never used (§8.1.1.7)."""
+        # RFC 3261 §8.1.1.7 [branch-of-its-own]
         # RFC 5393 §4.2.1 [branch-is-unique], RFC 3263 §4.3 [another-branch]
         # RFC 3261 §16.6 [branch-per-server]
         via = self._hops.via(flow, new_branch(self._random(12).hex()))
-        # RFC 5393 §4.2.1 [via-on-top]
+        # RFC 3261 §8.1.1.7 [via-on-top], RFC 5393 §4.2.1 [via-on-top]
         request = request.replace(headers=request.headers.prepend("Via", via))
         return request, bytes(request)
 
@@ -320,9 +328,9 @@ class Clients:
                 case invite_client.Do.PASS_UP | client.Do.PASS_UP if response is not None:
                     self._pass_up(attempt, response, now)
                 case invite_client.Do.TIMED_OUT | client.Do.TIMED_OUT:
-                    self._move_on(attempt, 408, now)
+                    self._move_on(attempt, 408, now)  # §8.1.3.1 [silence-is-408]
                 case invite_client.Do.UNREACHABLE | client.Do.UNREACHABLE:
-                    self._move_on(attempt, 503, now)
+                    self._move_on(attempt, 503, now)  # §8.1.3.1 [no-way-is-503]
         self._settle(attempt, now)
 
     def _post(self, attempt: _Attempt) -> None:
@@ -348,6 +356,7 @@ class Clients:
         if response.status < 200 and handle.cancelled and not handle.done:
             # §9.1 [waits-for-a-provisional]
             self._send_cancel(attempt, now)
+        # §21.5.4 [503-tries-the-next]
         if response.status == 503 and not handle.cancelled and self._try_next(handle, now):
             return
         if response.status >= 200:
@@ -362,7 +371,8 @@ class Clients:
         if handle.done or handle._attempt is not attempt:
             return  # it was the ACK of a refusal that got lost
         handle.cause = NOT_REACHABLE if status == 503 else None
-        if handle.cancelled or not self._try_next(handle, now):  # RFC 3263 §4.2 [then-the-next]
+        # RFC 3261 §8.1.2 [tries-each], RFC 3263 §4.2 [then-the-next]
+        if handle.cancelled or not self._try_next(handle, now):
             self._fail(handle, status, now)
 
     def _fail(self, handle: ClientHandle, status: int, now: float) -> None:

@@ -101,7 +101,8 @@ class Hops:
         name = "ws" if listener.transport in WEB else listener.transport.lower()  # RFC 7118 §5.2
         params = () if name == "udp" else (("transport", name),)
         host, port = self._place(listener, peer)  # RFC 3261 §12.1.1 [contact-serves-outside]
-        return Uri("sip", user, None, host, port, params)  # RFC 3261 §12.1.1 [contact-is-sip]
+        # RFC 3261 §12.1.1 [contact-is-sip]; §8.1.1.8 [contact-is-a-listener]
+        return Uri("sip", user, None, host, port, params)
 
     def contact_by(self, contact: Uri, transport: str | None, *, secure: bool) -> Uri:
         """A Contact of ours for a peer at `transport`, which may speak nothing else (§8.1.1.8).
@@ -132,7 +133,8 @@ class Hops:
         host, port = self._place(listener, flow.remote[0])
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
-        params = (("branch", branch), ("rport", None))  # RFC 3581 §3 [rport-without-value]
+        # RFC 3261 §8.1.1.7 [has-a-branch], RFC 3581 §3 [rport-without-value]
+        params = (("branch", branch), ("rport", None))
         # RFC 3581 §3 [answers-at-sent-by]
         return Via(listener.transport, host, port, params)
 
@@ -226,6 +228,7 @@ def needs_tls(request: Request) -> bool:
 
 def may_carry(flow: Flow, request: Request) -> bool:
     """Whether a request may take this flow (RFC 3261 §26.2.2)."""
+    # RFC 3261 §8.1.2 [other-places-by-tls]
     return flow.transport in SECURE or not needs_tls(request)
 
 
@@ -233,20 +236,22 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
     """The request as it is sent, and the URI of the server that it goes to (§8.1.2).
 
     A topmost Route without `lr` names an RFC 2543 proxy, which routes by the Request-URI alone:
-    the two change places, as §12.2.1.1 and §16.6 step 6 say.
+    the two change places, as §12.2.1.1 and §16.6 step 6 say.  The URI of the server is a SIPS URI
+    if that of the target is.
     """
     routes = request.routes
     if not routes:
         return request, request.uri  # §16.6 [route-or-target-is-the-hop]
-    first = routes[0].uri
-    # §16.6 [secure-target-secure-hop]
-    hop = first.replace(scheme="sips") if request.uri.scheme == "sips" else first
+    first = hop = routes[0].uri
+    if request.uri.scheme == "sips":
+        # §16.6 [secure-target-secure-hop], §8.1.2 [sips-over-any-route]
+        hop = first.replace(scheme="sips")
     if first.param("lr") is not None:  # §16.6 [looks-at-the-first-route]
-        return request, hop  # §16.6 [route-or-target-is-the-hop]
+        return request, hop  # §16.6 [route-or-target-is-the-hop], §8.1.2 [to-the-first-route]
     # §16.6 [target-goes-last], §12.2.1.1 [rest-of-the-routes] [target-comes-last]
-    rest = [*routes[1:], Address(request.uri)]
+    rest = [*routes[1:], Address(request.uri)]  # §8.1.1.1 [given-route]
     headers = request.headers.with_("Route", *rest)  # §16.6 [strict-router-is-served]
-    # §16.6 [first-route-is-the-target] [strict-router-is-the-hop],
+    # §16.6 [first-route-is-the-target] [strict-router-is-the-hop], §8.1.2 [strict-router-first],
     # §12.2.1.1 [strict-router-is-the-request-uri]
     return request.replace(uri=first.without_params("method"), headers=headers), hop
 

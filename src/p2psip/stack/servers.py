@@ -104,7 +104,7 @@ class ServerHandle:
         headers: Sequence[tuple[str, object]] = (),
     ) -> None:
         """Answer without a body, as most answers are (§8.2.6)."""
-        tag = None if status == 100 else self.to_tag
+        tag = None if status == 100 else self.to_tag  # §8.2.6.2 [one-tag-for-all]
         response = response_to(self.request, status, reason, to_tag=tag, headers=headers)
         self.respond(response, now)
 
@@ -171,11 +171,12 @@ class Servers:
 
         §17.1.1.3: its Via and Request-URI are the INVITE's, so our tag is the same again.
         """
+        # §8.2.7 [ack-without-memory]
         return ack.to.tag is not None and ack.to.tag == self._tag(ack, way_back(ack, flow))
 
     def _tag(self, request: Request, way: Flow) -> str:
         about = f"{request.via} {request.uri} {request.cseq.number}"
-        return self.reach.tag(about, request.call_id, way)
+        return self.reach.tag(about, request.call_id, way)  # §8.2.7 [tag-without-memory]
 
     def keep(self, handle: ServerHandle, now: float) -> None:
         """Make the transaction of a request, if it has none (§17.2.1, §17.2.2)."""
@@ -186,6 +187,7 @@ class Servers:
         self.kept.add(host, 1)
         self.held.add(host, handle.size)
         # §16.2 [trying-as-a-uas] [no-trying-for-others]
+        # §8.2.6.1 [no-1xx-but-for-invite]
         start = InviteServer.start if request.method == "INVITE" else NonInviteServer.start
         machine, _pass_up = start(now, reliable=handle.flow.reliable, t1=self._t1)
         self._machines[handle] = machine
@@ -202,8 +204,9 @@ class Servers:
     def cancel(self, request: Request, flow: Flow, size: int, now: float) -> None:
         """Answer a CANCEL, and tell the user of its INVITE if that is still open (§9.2).
 
-        Departs from RFC 3261 §16.10 [stray-cancel-goes-on]: all INVITEs that we forward have a
-        transaction, so that one without was never here, or is over.
+        Departs from RFC 3261 §16.10 [stray-cancel-goes-on] and §8.2.7 [cancel-without-memory]: all
+        INVITEs that we forward have a transaction, so that one without was never here, or is over:
+        it is answered with 481, as §9.2 wants it of an element that has other transactions.
         """
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)
@@ -220,13 +223,14 @@ class Servers:
     def respond(self, handle: ServerHandle, response: Response, now: float) -> None:
         """Carry out `ServerHandle.respond` (§17.2)."""
         if handle._is_new:
+            # §8.2.7 [no-1xx-without-memory]
             if response.status >= 300 or (
                 response.status >= 200 and handle.request.method in HARMLESS
             ):
                 handle._is_new = False
                 self._finish(handle, response, now)
                 handle._wire = bytes(response)
-                self._post(handle)
+                self._post(handle)  # §8.2.7 [no-repeats-without-memory]
                 return
             self.keep(handle, now)
         machine = self._machines.get(handle)

@@ -315,7 +315,7 @@ class Stack:
             if not self._servers.is_forgotten(request, flow):
                 self._ack_up(request, flow, now)
         elif request.method == "CANCEL":
-            self._servers.cancel(request, flow, size, now)
+            self._servers.cancel(request, flow, size, now)  # §8.2.2.3 [ignored-in-what-follows]
         else:
             self._pass_up(request, flow, size, now)
 
@@ -382,7 +382,7 @@ class Stack:
     def _reject(self, request: Request, way: Flow, error: RemoteError, size: int) -> None:
         """Answer without a transaction, with a tag that a repetition gets as well (§8.2.7)."""
         seed = self._secret + request.headers["Via"].encode(errors="surrogateescape")
-        tag = hashlib.sha256(seed).hexdigest()[:12]
+        tag = hashlib.sha256(seed).hexdigest()[:12]  # §8.2.7 [tag-without-memory]
         response = bytes(response_to(request, error.status, error.reason, to_tag=tag))
         if self._reach.hears(way) or ReplyAllowance(size).admits(len(response), is_final=True):
             self._outbox.send(response, way)

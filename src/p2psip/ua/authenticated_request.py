@@ -33,6 +33,9 @@ class AuthenticatedRequest:
 
     `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` is True
     once there is a final answer.  `by` are the connections that the other side has opened.
+
+    Not done: RFC 3261 §8.1.3.5 [smaller-body] [another-type]: the bodies are session descriptions
+    and texts for people, and nothing shorter or of another type says the same.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class AuthenticatedRequest:
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
+        # §8.1.3.5 [answers-challenges], §21.4.4 [403-is-final]
         if response.status in (401, 407) and self._try_again(response, now):
             return
         keyring, is_good = self._keyring, 200 <= response.status < 300
@@ -84,6 +88,7 @@ class AuthenticatedRequest:
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
         """Take the end without an answer as the response that stands for it (§8.1.3.1)."""
         self.done = True
+        # §8.1.3.1 [silence-is-408] [no-way-is-503]
         response = response_to(self.request, status, handle.cause)
         self._user.on_response(self, response, now)
 
@@ -102,6 +107,7 @@ class AuthenticatedRequest:
         self._answered |= realms
         self._keyring.learn(asked)
         cseq = f"{self._next_cseq()} {self.request.method}"
+        # §8.1.3.5 [again-within-the-call]
         request = self.request.replace(headers=self.request.headers.with_("CSeq", cseq))
         self._send(self._keyring.sign(request, is_asked=True), now)
         return True

@@ -182,6 +182,7 @@ class UserAgentCall(ABC):
             self.refresher.refresh(now)
         elif self.is_up and (self._question is None or self._question.done):
             request = self.new_request("OPTIONS")
+            # §11 [asks-within-a-call], §11.1 [options-say-accept]
             headers = request.headers.append("Accept", SDP)
             self._question = self.exchange(request.replace(headers=headers), now)
 
@@ -280,7 +281,7 @@ class UserAgentCall(ABC):
 
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take the peer's BYE (§15.1.2)."""
-        leg.shared.reply(server, 200, now)  # §15.1.2 [2xx-for-the-bye]
+        leg.shared.reply(server, 200, now)  # §15.1.2 [2xx-for-the-bye]; §8.2.6.1 [final-at-once]
         self._reoffer.abandon(now)
         # §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session]
         self._end("BYE", now)

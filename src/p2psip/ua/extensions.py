@@ -11,10 +11,14 @@ Implements RFC 3261 §8.2.2.3 and §13.2.1.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from p2psip.sip.grammar import split
 from p2psip.sip.message import Request, Response
 from p2psip.ua.request_validation import CALL_METHODS, SDP, RefusalError, refuse_extensions
+
+# Bodies as they are, in any language: RFC 3261 §20.2 and §20.3.
+UNDERSTOOD: Final = (("Accept-Encoding", "identity"), ("Accept-Language", "*"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class Extensions:
     """
 
     methods: tuple[str, ...] = CALL_METHODS
+    # §8.1.1.9 [standard-extensions]
     # RFC 3262 §4 [says-it-supports], RFC 4028 §7.1 [says-it-supports]
     options: tuple[str, ...] = ("100rel", "timer")
     info_packages: tuple[str, ...] = ()
@@ -33,7 +38,11 @@ class Extensions:
     @property
     def allow(self) -> str:
         """The value of Allow (§13.2.1)."""
-        return ", ".join(self.methods)
+        return ", ".join(self.methods)  # RFC 3261 §8.2.1 [allow-is-what-it-takes]
+
+    def allow_but(self, method: str) -> str:
+        """The value of Allow in a refusal of `method`, which others would take (§8.2.1)."""
+        return ", ".join(each for each in self.methods if each != method)
 
     @property
     def recv_info(self) -> tuple[str, str]:
@@ -57,9 +66,16 @@ class Extensions:
         """The headers of the answer to an OPTIONS (§11.2).
 
         `allow` is the value of Allow where that is not our own.  Raises RefusalError with 420.
+
+        Departs from RFC 3261 §11.2 [as-for-an-invite]: a program decides on a call when it hears of
+        one; until then the answer to OPTIONS says that its phone is there, for which it is asked.
+        Not done: RFC 3261 §11.2 [options-with-sdp]: a description would have to name ports, which
+        are taken when a call comes.
         """
         self.refuse_unknown(options)
-        return [("Allow", allow or self.allow), ("Accept", SDP), *self.supported()]
+        # RFC 3261 §11.2 [lists-abilities] [options-without-a-body]
+        allowed, readable = ("Allow", allow or self.allow), ("Accept", SDP)
+        return [allowed, readable, *UNDERSTOOD, *self.supported()]
 
     def info_package(self, info: Request) -> str | None:
         """The Info Package of an INFO, None for one of the old kind (RFC 6086 §4.2.2).

@@ -16,6 +16,7 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow
 
 # The From of a sender without a name.  RFC 3323 §4.1.1.3 [anonymous-host]
+# RFC 3261 §8.1.1.3 [anonymous]
 ANONYMOUS: Final = Address(Uri("sip", "anonymous", None, "anonymous.invalid"), "Anonymous")
 # Asks that no identity be told beyond those who trust each other.  Source: RFC 3325 §9.3
 PRIVACY: Final = ("Privacy", "id")
@@ -38,5 +39,5 @@ def asserted_identity(request: Request, flow: Flow, trusted: Container[str]) -> 
     try:
         found = [Address.parse(each) for each in request.headers.all("P-Asserted-Identity")]
     except RemoteError:
-        return None
+        return None  # RFC 3261 §8.2.2 [odd-values-pass]
     return min(found, key=lambda each: each.uri.scheme == "tel", default=None)

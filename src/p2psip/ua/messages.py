@@ -15,7 +15,7 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient
 from p2psip.ua.extensions import Extensions
-from p2psip.ua.request_validation import RefusalError
+from p2psip.ua.request_validation import RefusalError, is_encoded, refuse_encoding
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
@@ -45,10 +45,12 @@ class InstantMessage:
 def received(request: Request) -> InstantMessage:
     """Read a MESSAGE (RFC 3428 §7).
 
-    Raises RefusalError with 415 for a body that is no text.
+    Raises RefusalError with 415 for a body that is no text, or that is compressed.
     """
     if request.content_type != TEXT:  # RFC 3428 §7 [takes-plain-text]
         raise RefusalError(415, "Unsupported Media Type", [("Accept", TEXT)])
+    if is_encoded(request.headers):
+        refuse_encoding()
     return InstantMessage(request.from_, request.content_type, request.body)
 
 
@@ -69,7 +71,9 @@ def answer(
     except RefusalError as refusal:
         server.reply(refusal.status, now, refusal.reason, refusal.headers)
     except RemoteError as error:
-        server.reply(error.status, now, error.reason)
+        # RFC 3261 §8.2.1 [405-says-allow]
+        allow = [("Allow", extensions.allow_but("MESSAGE"))] if error.status == 405 else []
+        server.reply(error.status, now, error.reason, allow)
     else:
         # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
         server.reply(200, now)

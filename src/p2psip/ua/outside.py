@@ -29,17 +29,20 @@ def outside_request(
     `route` are the proxies to pass; `random(n)` gives n random bytes.
     """
     # RFC 3428 §4 [no-contact]
+    # RFC 3261 §8.1.1.1 [proxy-as-a-route] [given-route], §8.1.2 [route-for-a-proxy]
     fields: list[tuple[str, object]] = [("Route", Address(uri)) for uri in route]
+    # RFC 3261 §8.1.1 [six-fields], §7.3.1 [proxy-fields-on-top]
     fields += [
-        ("Max-Forwards", MAX_FORWARDS),
-        ("From", from_.with_tag(random(6).hex())),
-        ("To", to.replace(params=())),
-        ("Call-ID", call_id or random(12).hex()),
-        ("CSeq", f"1 {method}"),
+        ("Max-Forwards", MAX_FORWARDS),  # §8.1.1.6 [says-how-far] [seventy-hops]
+        ("From", from_.with_tag(random(6).hex())),  # §8.1.1.3 [new-tag]
+        ("To", to.replace(params=())),  # §8.1.1.2 [no-tag-in-the-first-to]
+        ("Call-ID", call_id or random(12).hex()),  # §8.1.1.4 [unique-name] [random-name]
+        ("CSeq", f"1 {method}"),  # §8.1.1.5 [method-in-cseq] [small-numbers]
         *headers,
     ]
     if body:  # RFC 3428 §4 [plain-text]
         fields.append(("Content-Type", content_type))
     # A URI in a header may carry parts that a Request-URI must not (§19.1.1).
+    # §8.1.1.1 [target-is-the-to]
     target = to.uri.replace(headers=()).without_params("method")
     return Request(method, target, Headers(fields), body)

@@ -17,7 +17,7 @@ from typing import Final
 from p2psip.sip.message import Response
 from p2psip.sip.uri import Uri
 
-REDIRECTS: Final = frozenset({300, 301, 302})  # those that name other addresses: §21.3
+NOT_FOLLOWED: Final = frozenset({305, 380})  # they name no other address of the callee: §21.3
 GLOBAL: Final = 600  # no address of the callee would answer otherwise: §21.6
 
 
@@ -35,7 +35,8 @@ class Redirection:
 
     def next(self, refusal: Response) -> Uri | None:
         """The address to try after a refusal, None if there is no other (§8.1.3.4)."""
-        if refusal.status in REDIRECTS:
+        # RFC 3261 §8.1.3.2 [unknown-is-x00] [knows-x00]
+        if 300 <= refusal.status < 400 and refusal.status not in NOT_FOLLOWED:
             self._add(refusal)
         if not self._targets or not self._left or refusal.status >= GLOBAL:
             return None

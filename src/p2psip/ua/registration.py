@@ -311,7 +311,8 @@ class Registration:
                     ("Max-Forwards", MAX_FORWARDS),
                     ("From", self._aor.with_tag(self._tag)),
                     ("To", self._aor),
-                    # one for all of a boot: §10.2, RFC 5627 §4.1 [keeps-call-id] [same-call-id]
+                    # one for all of a boot: §8.1.1.4 [one-name-for-registering], §10.2
+                    # RFC 5627 §4.1 [keeps-call-id] [same-call-id]
                     ("Call-ID", self._call_id),
                     ("CSeq", f"{self._next_cseq()} REGISTER"),
                     *(("Contact", each) for each in contacts),

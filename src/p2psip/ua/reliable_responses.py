@@ -46,6 +46,7 @@ class ReliableResponses:
 
         Own design: if the caller requires it, or if it has a description, which then counts.
         """
+        # RFC 3261 §8.2.4 [only-what-it-supports] [else-as-usual]
         # RFC 3262 §3 [required-is-done] [unasked-is-not-done]
         return self._is_required or (self._is_possible and bool(sdp))
 
@@ -68,7 +69,7 @@ class ReliableResponses:
             self._leg.session.we_answer(sdp)  # RFC 3261 §13.2.1 [answer-is-reliable]
         call = self._call
         response = dialog_response(self._server, call.contact, call.agent.extensions, status, sdp)
-        # RFC 3262 §3 [requires-100rel] [one-higher]
+        # RFC 3261 §8.2.4 [says-what-it-applied], RFC 3262 §3 [requires-100rel] [one-higher]
         headers = response.headers.append("Require", OPTION).append("RSeq", self._next)
         self._response = response.replace(headers=headers)
         self._current, todo = ReliableProvisional.start(now, t1=call.agent.stack.t1)

@@ -55,6 +55,7 @@ def refuse_method(request: Request, allow: str = ALLOW) -> NoReturn:
     """
     if request.method not in METHODS:
         raise RefusalError(501, "Not Implemented", [("Allow", allow)])
+    # §8.2.1 [405-for-others] [405-says-allow]
     raise RefusalError(405, "Method Not Allowed", [("Allow", allow)])
 
 
@@ -103,7 +104,7 @@ def session(message: Request | Response) -> bytes | None:
         return None  # a 2xx is to be acknowledged all the same
     for part in parts:
         # §20.11 [sdp-is-a-session]
-        if part.body and part.content_type == SDP and not _is_encoded(part):
+        if part.body and part.content_type == SDP and not is_encoded(part.headers):
             return part.body
     return None
 
@@ -125,9 +126,10 @@ def offer_of(request: Request) -> bytes | None:
             continue
         # §20.11 [required-unless-said]
         if part.content_type != SDP and (offer is None or handling == "required"):
+            # §8.2.3 [415-for-the-body] [415-says-accept]
             raise RefusalError(415, "Unsupported Media Type", [("Accept", ACCEPTED)])
-        if part.content_type == SDP and _is_encoded(part):
-            raise RefusalError(415, "Unsupported Media Type", [("Accept-Encoding", "identity")])
+        if part.content_type == SDP and is_encoded(part.headers):
+            refuse_encoding()
     return offer
 
 
@@ -139,9 +141,15 @@ def _parts(message: Request | Response) -> Sequence[Part]:
     return list(leaves(content_type, message.body))
 
 
-def _is_encoded(part: Part) -> bool:
+def refuse_encoding() -> NoReturn:
+    """Refuse a body that is compressed (§8.2.3).  Raises RefusalError with 415."""
+    # §8.2.3 [415-for-the-body] [415-says-encodings]
+    raise RefusalError(415, "Unsupported Media Type", [("Accept-Encoding", "identity")])
+
+
+def is_encoded(headers: Headers) -> bool:
     """Whether a body is compressed, which nothing here understands (§20.12)."""
-    return part.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity")
+    return headers.get("Content-Encoding", "").strip().lower() not in ("", "identity")
 
 
 def _handling(headers: Headers) -> str:

@@ -104,6 +104,7 @@ class SessionRefresh:
         self._timer.agree(terms, refreshes=refreshes, now=now)
         if terms is None:
             return []
+        # RFC 3261 §8.2.4 [only-what-it-supports] [says-what-it-applied]
         # RFC 4028 §9 [requires-timer] [requires-timer-of-uas]
         require = [("Require", OPTION)] if supported else []
         return [*require, ("Session-Expires", terms)]

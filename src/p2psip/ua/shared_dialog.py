@@ -17,7 +17,7 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import Flow
 from p2psip.ua.authenticated_request import AuthenticatedRequest, AuthenticatedRequestUser
 from p2psip.ua.digest_client import DigestClient
-from p2psip.ua.request_validation import SDP, RefusalError, warnings
+from p2psip.ua.request_validation import RefusalError, warnings
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
@@ -79,12 +79,15 @@ class SharedDialog:
             self.dialog.check_order(request)  # §15.1.2 [bye-in-its-order]
             for usage in tuple(self.usages):
                 usage.on_alive(now)
-            extensions.refuse_unknown(request)
-            if request.method == "OPTIONS":
-                self.reply(server, 200, now, [("Accept", SDP)])
-            elif request.method not in extensions.methods:
+            if request.method not in extensions.methods:
+                # §8.2 [in-this-order], §8.2.1 [405-for-others]
                 raise RemoteError("Method Not Allowed", 405)
+            if request.method == "OPTIONS":
+                # §8.2.6.1 [final-at-once], §11 [takes-options]
+                server.reply(200, now, headers=extensions.abilities(request))
             else:
+                extensions.refuse_unknown(request)
+                # §8.2.1 [looks-at-the-method]
                 self._usage_of(request).on_request(server, request, now)
         except RefusalError as refusal:
             self.reply(server, refusal.status, now, refusal.headers, refusal.reason)
@@ -107,6 +110,7 @@ class SharedDialog:
         reason: str | None = None,
     ) -> None:
         """Answer a request of the dialog; all but a 481 say what is allowed (§8.2.1)."""
+        # §8.2.1 [405-says-allow]
         allow = [("Allow", self._agent.extensions.allow)] if status != 481 else []
         server.reply(status, now, reason, [*headers, *allow])
 

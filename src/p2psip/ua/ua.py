@@ -130,6 +130,7 @@ class UserAgent:
         `owner` is never called before this returns.
         """
         # §12.1.2 [sips-for-sips]
+        # §8.1.1.8 [sips-for-sips]
         secure = "sips" in (to.uri.scheme, *(each.scheme for each in route[:1]))
         contact = self.stack.contact_by(contact, to.uri.param("transport"), secure=secure)
         # §12.1.2 [contact-in-the-request], §13.2.1 [says-allow] [says-info] [says-supported]
@@ -139,6 +140,7 @@ class UserAgent:
             to,
             from_,
             route=route,
+            # §8.1.1.8 [one-contact], §8.1.1.9 [says-what-it-can]
             headers=[("Contact", Address(contact)), *self.extensions.headers(), *headers],
             body=sdp,
             content_type=SDP,
@@ -188,6 +190,7 @@ class UserAgent:
         """Whether a request is within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
         if DialogId.at_server(request) in self._dialogs or self._begun(request) is not None:
             return True
+        # §8.2.2.2 [looks-for-copies]
         return request.to.tag is None and _origin(request) in self._ringing
 
     def peer_of(self, request: Request) -> Peer | None:
@@ -203,7 +206,8 @@ class UserAgent:
         elif (subscription := self._begun(request)) is not None:
             subscription.on_first(server, request, now)
         elif request.to.tag is None and _origin(request) in self._ringing:
-            server.reply(482, now)  # the same INVITE, forked and merged: §8.2.2.2
+            # the same INVITE, forked and merged: §8.2.2.2 [482-for-a-copy]
+            server.reply(482, now)
         else:
             server.reply(481, now)  # §15.1.2 [481-without-a-dialog], §12.2.2 [481-for-unknown]
 

@@ -82,7 +82,7 @@ class OutgoingCall(UserAgentCall):
             super().on_response(exchange, response, now)
         elif response.status < 200:
             self._on_provisional(response, now)
-        elif response.status < 300:
+        elif response.status < 300:  # §8.1.3.2 [unknown-is-x00] [knows-x00]
             self._on_success(response, now)
         elif self.state is CallState.CALLING and self.refresher.may_ask_longer(response):
             self._invite_again(self.refresher.ask(exchange.request), now)
@@ -138,6 +138,7 @@ class OutgoingCall(UserAgentCall):
 
     def _on_provisional(self, response: Response, now: float) -> None:
         """Take progress, which may begin an early dialog (§13.2.2.1)."""
+        # §8.1.3.2 [knows-100-and-183]
         if response.status == 100 or self.state is not CallState.CALLING:
             return
         if response.to.tag is not None:
@@ -148,6 +149,7 @@ class OutgoingCall(UserAgentCall):
                 return
             self.leg = leg
         sdp = session(response)
+        # §8.1.3.2 [unknown-is-183] [knows-100-and-183]
         self.owner.on_ringing(self, response.status, response.reason, sdp, now)
         self.offer_if_possible(now)
 
@@ -226,6 +228,7 @@ class OutgoingCall(UserAgentCall):
         self._drop_legs(None)
         self._set_state(CallState.ENDED)
         if before is CallState.CALLING:
+            # §21.5.1 [500-is-shown]
             self.owner.on_rejected(self, response.status, response.reason, now)
 
     def _drop_legs(self, kept: CallLeg | None) -> None:

@@ -198,7 +198,7 @@ class IncomingCall(UserAgentCall):
     def reject(self, status: int, reason: str, now: float) -> None:
         """Refuse the call (§13.3.1.3); does nothing if it was answered."""
         if self._is_unanswered:
-            self._refuse(status, reason, now)
+            self._refuse(status, reason, now)  # §21.4.18 [480-by-the-user]
 
     def bye(self, now: float, reason: str | None = None) -> None:
         """Hang up: refuse the call until it is answered, then send a BYE (§15)."""
@@ -237,5 +237,5 @@ class IncomingCall(UserAgentCall):
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
         else:  # it has rung too long
-            self._refuse(480, NO_ANSWER, now)
+            self._refuse(480, NO_ANSWER, now)  # §21.4.18 [480-tells-why]
             self.owner.on_rejected(self, 480, NO_ANSWER, now)

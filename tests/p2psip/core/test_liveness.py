@@ -30,7 +30,7 @@ def asked():
 
 @pytest.mark.parametrize("status", [200, 405, 486, 501, 603])
 def test_any_answer_of_the_peer_is_life(status):
-    """Covers RFC 3261 §11.1 and §12.2.1.2: one question at a time."""
+    """Covers RFC 3261 §11 [asks-within-a-call], §11.1 [options-say-accept] and §12.2.1.2."""
     link, alice, script, call, alive = asked()
     [question] = script.heard
     assert question.method == "OPTIONS" and question.headers["Accept"] == "application/sdp"

@@ -39,11 +39,13 @@ from p2psip.ua.registration import Registration
 
 
 def test_options_to_us_is_answered():
-    """Covers RFC 3261 §11.2."""
+    """Covers RFC 3261 §11 [takes-options] and §11.2 [lists-abilities]."""
     sent = Home().hear(request("OPTIONS", "sip:home", OUTSIDER))
     assert finals(sent) == [200]
     assert "REGISTER" in answer_to(sent).headers.get("Allow")
     assert answer_to(sent).headers.get("Accept") == "application/sdp"
+    assert answer_to(sent).headers.get("Accept-Encoding") == "identity"
+    assert answer_to(sent).headers.get("Accept-Language") == "*"
     assert "timer" in answer_to(sent).headers.all("Supported")
 
 
@@ -119,7 +121,10 @@ def test_the_hook_comes_before_the_bindings():
     ("method", "status"), [("OPTIONS", 200), ("PUBLISH", 405), ("NOTIFY", 405)]
 )
 def test_what_is_no_call_is_answered_for_a_user_in_this_process(method, status):
-    """Covers RFC 3261 §11.2 and §8.2.1: a registrar elsewhere asks whether we are alive."""
+    """Covers RFC 3261 §11 [takes-options]: a registrar elsewhere asks whether we are alive.
+
+    And RFC 3261 §8.2.1 [405-for-others] [405-says-allow].
+    """
     home = Home(route=lambda asked: print if asked.uri.user == "bob" else None)
     [(response, *_)] = home.hear(request(method, f"sip:bob@{HOME};line=1", OUTSIDER))
     assert response.status == status and "INVITE" in response.headers.get("Allow")

@@ -64,7 +64,7 @@ def test_the_lifetime_is_the_contacts_own_or_the_headers_or_an_hour(contact, exp
 
 
 def test_a_contact_is_removed_by_zero_and_all_by_a_star():
-    """Covers RFC 3261 §10.3 steps 6 and 7."""
+    """Covers RFC 3261 §8.2 [all] and §10.3 steps 6 and 7."""
     home = Home()
     answer(home, register(contact="<sip:b@x>, <sip:b@y>, <sip:b@z>"))
     assert len(contacts(answer(home, register(contact="<sip:b@y>;expires=0", cseq=2)))) == 2
@@ -88,7 +88,7 @@ def test_a_contact_is_removed_by_zero_and_all_by_a_star():
     ],
 )
 def test_a_refused_register_changes_nothing(change, status):
-    """Covers RFC 3261 §10.3: all of the changes are made, or none."""
+    """Covers RFC 3261 §8.2 [or-none] and §10.3: all of the changes are made, or none."""
     home = Home()
     answer(home, register(contact="<sip:b@x>", cseq=1))
     options = {"cseq": 2, **change}

@@ -213,7 +213,7 @@ def test_all_challenges_are_put_together():
 
 @given(st.lists(st.integers(300, 699), min_size=1, max_size=6))
 def test_some_failure_is_always_the_best(of):
-    """Covers RFC 3261 §16.7 [6xx-first] [lowest-class] [503-stays]."""
+    """Covers RFC 3261 §16.7 [6xx-first] [lowest-class] [503-stays], §21.5.4 [503-as-500]."""
     best = best_response(finals(*of)).status
     assert best in of or (best == 500 and 503 in of)
     classes = {status // 100 for status in of}

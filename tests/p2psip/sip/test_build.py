@@ -16,7 +16,9 @@ COPIED = ("Via", "From", "Call-ID", "CSeq")
 
 @given(requests(), st.sampled_from(sorted(REASONS)), tokens())
 def test_a_response_echoes_its_request(request, status, tag):
-    """Covers RFC 3261 §8.2.6.2 and §21."""
+    """Covers RFC 3261 §8.2.6.2 [from-comes-back] [call-id-comes-back] [cseq-comes-back]
+    [vias-come-back] [vias-in-order] [to-comes-back] [to-uri-comes-back] [to-gets-a-tag].
+    """
     response = response_to(request, status, to_tag=tag)
     check_response(response)
     assert parse_message(bytes(response)) == response
@@ -27,8 +29,20 @@ def test_a_response_echoes_its_request(request, status, tag):
     assert response_to(request, status).to == request.to
 
 
+def test_no_status_is_borrowed_from_http():
+    """Covers RFC 3261 §21 [no-other-http-codes]."""
+    # HTTP has these, and no SIP RFC has registered them.
+    of_http = {101, 201, 203, 205, 206, 303, 304, 307, 308, 409, 411, 426, 451, 506, 507, 508, 511}
+    request = Request("OPTIONS", Uri(host="a"))
+    assert not any(response_to(request, status).reason for status in of_http)
+    assert all(response_to(request, status).reason for status in REASONS)
+
+
 def test_extras_follow_and_reasons_can_be_said():
-    """Covers RFC 3261 §8.2.6.2 and §7.4.1 [type-of-the-body]."""
+    """Covers RFC 3261 §8.2.6.1 [timestamp-comes-back] and §7.4.1 [type-of-the-body].
+
+    And RFC 3261 §7.2 [other-reason-phrases].
+    """
     request = Request("INVITE", Uri(host="a"), Headers([("To", "sip:a@b"), ("Timestamp", "54")]))
     response = response_to(
         request,
@@ -68,9 +82,10 @@ def test_the_route_is_recorded_where_a_dialog_begins(method, status, copied):
 
 @given(requests(), responses())
 def test_the_ack_of_a_failure_stays_on_its_hop(request, response):
-    """Covers RFC 3261 §17.1.1.3."""
+    """Covers RFC 3261 §17.1.1.3 and §8.2.2.3 [none-in-what-follows]."""
     response = response.replace(status=486)
-    ack = ack_for(request, response)
+    ack = ack_for(request.replace(headers=request.headers.append("Require", "100rel")), response)
+    assert "Require" not in ack.headers
     check_request(ack)
     assert (ack.method, ack.uri, ack.body) == ("ACK", request.uri, b"")
     assert ack.vias == (request.via,) and ack.cseq == (request.cseq.number, "ACK")
@@ -89,7 +104,7 @@ def test_a_2xx_is_for_the_dialog_to_acknowledge(request):
 @given(requests())
 def test_a_cancel_is_the_request_again_without_its_burden(request):
     """Covers RFC 3261 §9.1 [cancel-copies] [one-via] [cseq-says-cancel] [same-route]
-    [requires-nothing].
+    [requires-nothing], §8.2.2.3 [none-in-what-follows].
     """
     headers = request.headers.append("Require", "100rel").append("Proxy-Require", "x")
     cancel = cancel_for(request.replace(headers=headers.append("Route", "<sip:p;lr>")))

@@ -46,7 +46,7 @@ def test_cuts_make_no_difference(stream, size):
 
 
 def test_pings_and_pongs_between_messages():
-    """Covers RFC 5626 §3.5.1 and RFC 3261 §7.5."""
+    """Covers RFC 5626 §3.5.1 and RFC 3261 §7.5 [crlf-before-a-message]."""
     message = parse_message(REQUEST)
     framer = StreamFramer()
     assert framer.feed(b"\r\n\r\n" + REQUEST + b"\r\n" + REQUEST) == [
@@ -89,7 +89,7 @@ def test_where_no_length_can_be_trusted_the_stream_ends(stream, status):
 
 
 def test_folded_and_compact_lengths_are_found():
-    """Covers RFC 3261 §7.3.1 and §7.3.3."""
+    """Covers RFC 3261 §7.3.1, §7.3.3 and §25.1 [folds-are-spaces]."""
     for spelling in (b"l:2", b"L\t:\r\n 2", b"CONTENT-LENGTH : 0002 "):
         stream = REQUEST.replace(b"Content-Length: 2", spelling)
         assert StreamFramer().feed(stream) == [parse_message(REQUEST)]

@@ -15,7 +15,7 @@ text = st.text(st.characters(exclude_categories=["Cs"]))
 
 @given(text)
 def test_quoting_is_undone_by_unquoting(value):
-    """Covers RFC 3261 §25.1."""
+    """Covers RFC 3261 §25.1 [escapes-in-quotes]."""
     assert unquote(quote(value)) == value
     assert split(f"a;{quote(value)};<{quote(value).replace('>', '')}>", ";")[1] == quote(value)
 

@@ -34,7 +34,7 @@ def test_prepending_and_appending_keep_the_order(headers, name, value):
 
 
 def test_compact_forms_capitals_and_unknown_names():
-    """Covers RFC 3261 §7.3.3 and §7.3.1."""
+    """Covers RFC 3261 §7.3.3 [both-forms], §8.2.2 [odd-fields-pass] and §7.3.1."""
     headers = Headers.parse_lines(
         ["v:  SIP/2.0/UDP a ", "TO : x", "i\t:y", "l:0", "X-Odd: ;;,,;;,;", "s:", "k: path, gruu"]
     )
@@ -51,7 +51,9 @@ def test_compact_forms_capitals_and_unknown_names():
 
 
 def test_lists_come_apart_at_their_commas_only():
-    """Covers RFC 3261 §7.3.1."""
+    """Covers RFC 3261 §7.3.1 [rows-combine] [no-joined-credentials]."""
+    asked = [("WWW-Authenticate", f'Digest realm="{realm}", nonce="1"') for realm in "ab"]
+    assert Headers(asked).all("WWW-Authenticate") == tuple(value for _, value in asked)
     headers = Headers([("Contact", '"a, b" <sip:c@d;x=1,2>, <sip:e@f>'), ("m", "sip:g@h")])
     assert headers.all("Contact") == ('"a, b" <sip:c@d;x=1,2>', "<sip:e@f>", "sip:g@h")
     assert Headers([("Date", "Sat, 15 Oct 2005")]).all("Date") == ("Sat, 15 Oct 2005",)

@@ -170,13 +170,30 @@ def test_what_cannot_be_written_is_our_own_bug():
     )
 
 
+def test_how_a_message_looks_on_the_wire():
+    """Covers RFC 3261 §7 [lines-end-in-crlf] [empty-line], §7.1 [says-2-0] [version-in-capitals].
+
+    And RFC 3261 §7.1 [no-spaces-in-the-uri].
+    """
+    request = bytes(Request("OPTIONS", Uri(host="a"), Headers([("To", "sip:a")])))
+    assert request == b"OPTIONS sip:a SIP/2.0\r\nTo: sip:a\r\nContent-Length: 0\r\n\r\n"
+    assert bytes(Response(200, "OK")) == b"SIP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"
+    assert parse_message(request.replace(b"SIP/2.0", b"sIp/2.0")) == parse_message(request)
+    for broken in (request[:-2], request.replace(b"\r\nTo", b"\nTo"), request[:-4] + b"\n\n"):
+        with pytest.raises(RemoteError):
+            parse_message(broken)
+    with pytest.raises(LocalError):
+        bytes(Request("OPTIONS", Uri("urn", opaque="a b")))
+
+
 def test_schemes_are_a_choice():
-    """Covers RFC 3261 §8.2.2.1 and RFC 4475 §3.3.3."""
+    """Covers RFC 3261 §7.1 [tel-is-read], §8.2.2.1 [416-for-the-scheme] and RFC 4475 §3.3.3."""
     request = Request("OPTIONS", Uri(host="a"), MANDATORY)
     with pytest.raises(RemoteError, match="416"):
         check_request(request, schemes=frozenset({"tel"}))
     with pytest.raises(RemoteError, match="416"):
         check_request(request.replace(uri=Uri("urn", opaque="a:b")))
+    check_request(request.replace(uri=Uri.parse("tel:+15550123")))
     check_request(request.replace(uri=Uri("urn", opaque="a:b")), schemes=frozenset({"urn"}))
 
 

@@ -39,6 +39,14 @@ def test_parameters_come_and_go():
     assert str(uri.without_params("LR", "x")) == "sip:a@b;ob"
 
 
+def test_a_user_may_be_anything_once_it_is_escaped():
+    """Covers RFC 3261 §8.1.1.2 [sip-uris] [sips-uris] and §25.1 [numbers-are-escaped]."""
+    for scheme in ("sip", "sips"):
+        uri = Uri(scheme, "+1 (2) #3@4", None, "gateway.com")
+        assert str(uri) == f"{scheme}:+1%20(2)%20%233%404@gateway.com"
+        assert Uri.parse(str(uri)) == uri
+
+
 def test_tel_and_opaque_uris():
     """Covers RFC 3966 §3 and RFC 4475 §3.3.3."""
     tel = Uri.parse("tel:+1-201-555-0123;phone-context=example.com")
@@ -58,7 +66,10 @@ BAD = [
 
 @pytest.mark.parametrize("text", BAD)
 def test_bad_uris_are_refused(text):
-    """Covers RFC 4475 §3.1.2.7, §3.1.2.8, §3.1.2.14 and RFC 5118 §4.2."""
+    """Covers RFC 3261 §7.1 [no-spaces-in-the-uri] [no-brackets-around-the-uri].
+
+    And RFC 4475 §3.1.2.7, §3.1.2.8, §3.1.2.14 and RFC 5118 §4.2.
+    """
     with pytest.raises(RemoteError):
         Uri.parse(text)
 

@@ -81,7 +81,7 @@ def test_what_is_absent():
     ],
 )
 def test_a_malformed_value_harms_its_own_view_alone(view, changes):
-    """Covers RFC 4475 §3.1.2.4 and §3.3.8."""
+    """Covers RFC 4475 §3.1.2.4, §3.3.8 and RFC 3261 §7.3.1 [rows-of-a-list]."""
     r = request(**changes)
     with pytest.raises(RemoteError) as error:
         getattr(r, view)
@@ -104,6 +104,15 @@ def test_empty_headers_and_separators_at_the_end_are_forgiven():
     assert [contact.params for contact in r.contacts] == [(("q", "1"),)]
 
 
+def test_a_list_is_the_same_on_any_number_of_lines():
+    """Covers RFC 3261 §7.3.1 [rows-combine] [any-mix-of-rows]."""
+    a, b, c = (f'"{name}, phone" <sip:{name}@x;x=1,2>;q=1' for name in "abc")
+    wanted = request(Contact=(a, b, c)).contacts
+    assert [contact.uri.user for contact in wanted] == ["a", "b", "c"]
+    for lines in ((f"{a},{b} ,\t{c}",), (f"{a}, {b}", c), (a, f"{b}, {c}")):
+        assert request(Contact=lines).contacts == wanted
+
+
 def test_cseq_is_read_and_written():
     """Covers RFC 3261 §20.16."""
     assert CSeq.parse(b"4711 INVITE") == CSeq(4711, "INVITE")
@@ -111,6 +120,6 @@ def test_cseq_is_read_and_written():
 
 
 def test_a_malformed_interval_counts_as_an_hour():
-    """Covers RFC 3261 §10.2 and RFC 4475 §3.1.2.4."""
+    """Covers RFC 3261 §10.2, §8.2.2 [odd-values-pass] and RFC 4475 §3.1.2.4."""
     assert seconds("1" + "0" * 100) == seconds("soon") == seconds("") == 3600
     assert request(Expires="-1").expires == 3600 and seconds("0") == 0

@@ -116,10 +116,36 @@ def test_a_response_whose_via_is_not_ours_is_a_stray():
     assert asker.heard == [200] and stack.take_orders() == []
 
 
+def test_a_response_with_more_vias_than_ours_is_a_stray():
+    """Covers RFC 3261 §8.1.3.3 [one-via-comes-back]: it was for somebody below us."""
+    stack, asker = lone_stack(), Asker()
+    stack.request(request(), asker, 0.0)
+    below = ("Via", "SIP/2.0/UDP 10.0.0.9;branch=z9hG4bKbelow")
+    stack.request(request("OPTIONS", f"sip:{THEM}", 2, below), asker, 0.0)  # as a proxy sends it
+    ours, forwarded = (message for message, _ in sent(stack))
+    response = response_to(ours, 200, to_tag="t")
+    more = response.replace(headers=response.headers.append(*below))
+    stack.receive(bytes(more), UDP, 0.1)
+    assert asker.heard == [] and stack.counters.stray == 1
+    stack.receive(bytes(response), UDP, 0.2)
+    stack.receive(bytes(response_to(forwarded, 200, to_tag="t")), UDP, 0.3)
+    assert asker.heard == [200, 200]
+
+
+def test_no_way_is_secure_enough_for_a_sips_target():
+    """Covers RFC 3261 §8.1.2 [other-places-by-tls]."""
+    stack, asker = lone_stack(), Asker()
+    for flow in (UDP, Flow("TCP", (THEM, PORT))):
+        stack.request(request("OPTIONS", f"sips:{THEM}"), asker, 0.0, flows=[flow])
+        stack.tick(0.0)
+    assert asker.heard == [-503, -503] and sent(stack) == []
+
+
 def test_names_are_looked_up_and_servers_tried_in_order():
     """Covers RFC 3263 §4 [once-a-transaction], §4.2 [first-first] [then-the-next].
 
-    And RFC 3263 §4.3 [another-branch].
+    And RFC 3263 §4.3 [another-branch], RFC 3261 §8.1.1.7 [branch-of-its-own], §8.1.2 [found-by-dns]
+    [tries-each] and §21.5.4 [503-tries-the-next].
     Covers RFC 3261 §16.6 [servers-in-order] [transaction-per-server] [branch-per-server].
     And RFC 3261 §16.6 [route-or-target-is-the-hop].
     """

@@ -37,7 +37,7 @@ def test_a_loose_and_a_strict_route_go_where_they_should():
 
     And §16.6 [strict-router-is-served] [target-goes-last] [first-route-is-the-target]
     [strict-router-is-the-hop], §12.2.1.1 [strict-router-is-the-request-uri] [rest-of-the-routes]
-    [target-comes-last].
+    [target-comes-last], §8.1.1.1 [given-route], §8.1.2 [to-the-first-route] [strict-router-first].
     """
     stack, asker = lone_stack(), Asker()
     loose = ("Route", "<sip:10.0.0.3;lr>, <sip:p2.com;lr>")
@@ -50,7 +50,23 @@ def test_a_loose_and_a_strict_route_go_where_they_should():
     assert [str(route.uri) for route in b.routes] == ["sip:p2.com;lr;z", "sip:bob@b.com"]
 
 
+@pytest.mark.parametrize("router", ["10.0.0.3;lr", "10.0.0.3"])
+def test_a_sips_target_is_reached_by_tls_through_any_proxy(router):
+    """Covers RFC 3261 §8.1.2 [sips-over-any-route]: the proxy of the user is named without it."""
+    listeners = [Listener("UDP", "10.0.0.1", PORT), Listener("TLS", "10.0.0.1", 5061)]
+    stack = Stack(random=random_source("x"), listeners=listeners)
+    stack.request(request("OPTIONS", "sips:bob@b.com", 1, ("Route", f"<sip:{router}>")), Asker(), 0)
+    [(message, flow)] = sent(stack)
+    assert flow == Flow("TLS", ("10.0.0.3", 5061), domain="10.0.0.3")
+    assert message.via.transport == "TLS"
+    named = ("Route", "<sip:p.com;lr>")
+    stack.request(request("OPTIONS", "sips:bob@b.com", 2, named), Asker(), 0)
+    [locate] = stack.take_orders()
+    assert str(locate.uri) == "sips:p.com;lr"
+
+
 def test_who_we_are():
+    """Covers RFC 3261 §8.1.1.8 [contact-is-a-listener]."""
     stack = Stack(
         random=random_source("x"),
         listeners=[Listener("UDP", "0.0.0.0", 5070), Listener("TCP", "0.0.0.0", 5070)],
@@ -69,6 +85,7 @@ def test_who_we_are():
     assert stack.is_own_address("127.0.0.1", 5070) and not stack.is_own_address("127.0.0.1", None)
     assert str(stack.contact("bob")) == "sip:bob@203.0.113.1:5070"
     assert str(stack.contact(transport="TCP")) == "sip:203.0.113.1:5070;transport=tcp"
+    assert stack.is_ours(stack.contact("bob")) and stack.is_ours(stack.contact(transport="TCP"))
 
 
 def test_a_wildcard_listener_signs_with_the_address_it_sends_from():
@@ -79,12 +96,16 @@ def test_a_wildcard_listener_signs_with_the_address_it_sends_from():
 
 
 def test_our_via_asks_for_rport_and_names_our_port():
-    """Covers RFC 3581 §3 [rport-without-value] [answers-at-sent-by]."""
+    """Covers RFC 3581 §3 [rport-without-value] [answers-at-sent-by].
+
+    And RFC 3261 §8.1.1.7 [via-on-top] [via-of-2-0] [has-a-branch] [begins-with-the-cookie].
+    """
     stack = Stack(random=random_source("x"), listeners=[Listener("UDP", "10.0.0.1", 5070)])
     stack.request(request(), Asker(), 0.0)
     [(message, _)] = sent(stack)
     assert "rport" in str(message.via).split(";") and message.via.rport is None
-    assert (message.via.branch or "").startswith("z9hG4bK")
+    assert (message.via.branch or "").startswith("z9hG4bK") and len(message.vias) == 1
+    assert message.headers.fields[0][1].startswith("SIP/2.0/UDP 10.0.0.1:5070;")
     assert (message.via.host, message.via.port) == ("10.0.0.1", 5070)
 
 

@@ -35,6 +35,37 @@ def test_a_repeated_invite_gets_its_100_before_the_clock_says_so():
     assert [message.status for message, _ in sent(stack)] == [100] and stack.deadline is None
 
 
+def test_all_answers_to_one_request_have_one_tag():
+    """Covers RFC 3261 §8.2.6.2 [one-tag-for-all]: but a 100, which needs none."""
+    stack = lone_stack(Server(100, 180, 183, 486))
+    stack.receive(incoming(), UDP, 0.0)
+    trying, *others = (message.to.tag for message, _ in sent(stack))
+    assert trying is None and others == [others[0]] * 3 and others[0]
+
+
+def test_only_an_invite_is_told_that_it_waits():
+    """Covers RFC 3261 §8.2.6.1 [no-1xx-but-for-invite], §8.2.7 [no-1xx-without-memory]."""
+    core = Server()
+    core.statuses = ()
+    stack = lone_stack(core)
+    stack.receive(incoming("MESSAGE"), UDP, 0.0)
+    stack.tick(30.0)
+    assert sent(stack) == []
+    core.statuses = (180,)
+    stack.receive(incoming(), UDP, 31.0)
+    assert [message.status for message, _ in sent(stack)] == [180] and stack.transactions == 2
+
+
+def test_what_a_cancel_requires_is_no_reason_to_refuse_it():
+    """Covers RFC 3261 §8.2.2.3 [ignored-in-what-follows]."""
+    stack = lone_stack(Server(180))
+    stack.receive(incoming(), UDP, 0.0)
+    cancel = incoming("CANCEL").replace(b"\r\nTo:", b"\r\nRequire: x\r\nTo:")
+    assert b"Require" in cancel
+    stack.receive(cancel, UDP, 0.1)
+    assert [message.status for message, _ in sent(stack)] == [180, 200, 487]
+
+
 def test_old_clients_reach_their_transactions_by_other_means():
     """Covers RFC 3261 §17.2.3 [2543-invite] [2543-ack], RFC 6026 §6 [2543-ack-when-accepted].
 

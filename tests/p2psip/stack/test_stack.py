@@ -170,8 +170,9 @@ def test_a_flood_is_not_told_each_time_that_it_is_one():
 
 
 def test_a_refusal_at_once_leaves_nothing():
-    """Covers RFC 3261 §26.3.2.4 and §8.2.7: one answer each time, the same one; its ACK is no news.
+    """Covers RFC 3261 §26.3.2.4, §8.2.7 [no-repeats-without-memory] [ack-without-memory].
 
+    And RFC 3261 §8.2.7 [tag-without-memory]: one answer each time, the same; its ACK is no news.
     What the core has kept longer is repeated until its ACK comes, as §17.2.1 says.
     """
     for status in (401, 403, 404, 407, 416, 480, 482, 488, 500, 503):
@@ -327,6 +328,7 @@ def test_what_a_core_cannot_read_it_need_not_answer():
 
 
 def test_broken_requests_are_answered_if_anybody_can_be():
+    """Covers RFC 3261 §8.2.7 [tag-without-memory]."""
     stack = lone_stack()
     good = incoming("OPTIONS")
     for broken in (

@@ -115,16 +115,24 @@ def keyring(password="secret"):
 
 
 def test_a_challenge_is_answered_once_with_the_next_number():
+    """Covers RFC 3261 §8.1.3.5 [answers-challenges] [again-within-the-call]."""
     guard = Guard()
     assert ask(guard, keyring()) == [200]
     first, second = guard.requests
     assert (first.cseq.number, second.cseq.number) == (1, 2) and first.call_id == second.call_id
     assert first.via.branch != second.via.branch and len(second.vias) == 1
+    assert (first.from_, first.to) == (second.from_, second.to)
 
 
 def test_without_a_password_the_challenge_is_the_answer():
     guard = Guard()
     assert ask(guard, None) == [401] and len(guard.requests) == 1
+
+
+def test_what_is_forbidden_is_not_asked_again():
+    """Covers RFC 3261 §21.4.4 [403-is-final], even if a challenge is beside it."""
+    guard = Guard(status=403)
+    assert ask(guard, keyring()) == [403] and len(guard.requests) == 1
 
 
 def met(keys, headers):

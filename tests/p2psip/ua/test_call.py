@@ -35,6 +35,27 @@ def test_two_byes_that_cross_end_one_call():
     settle(link, alice, bob)
 
 
+def test_what_a_peer_can_ask_at_any_time():
+    """Covers RFC 3261 §8.2.6.1 [final-at-once], §11 [takes-options], §11.2 [lists-abilities]
+    [options-without-a-body].
+
+    And RFC 3261 §8.2 [in-this-order], §8.2.1 [looks-at-the-method] [405-for-others]
+    [405-says-allow] [allow-is-what-it-takes].
+    """
+    link, script, bob, invite, response = called()
+    script.say(ack(invite, response), B)
+    told = script.say(within(invite, response, "OPTIONS", 2), B)
+    assert (told.status, told.cseq.method, told.body) == (200, "OPTIONS", b"")
+    for name in ("Allow", "Accept", "Accept-Encoding", "Accept-Language", "Supported"):
+        assert len(told.headers.values(name)) == 1, name
+    assert told.headers.all("Allow") == bob.agent.extensions.methods
+    refused = script.say(within(invite, response, "PUBLISH", 3, Require="nothing"), B)
+    assert refused.status == 405 and refused.headers.all("Allow") == CALL_METHODS
+    assert script.say(within(invite, response, "INFO", 4, Require="nothing"), B).status == 420
+    assert script.say(within(invite, response, "BYE", 5), B).status == 200
+    settle(link, bob)
+
+
 def test_a_bye_before_the_ack_of_a_new_offer_is_sent_once():
     link, alice, bob, call, other = established()
     link.weather = drop("ACK")

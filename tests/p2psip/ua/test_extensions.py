@@ -2,8 +2,10 @@
 
 import pytest
 from support.sip.flows import B, ack, called, first_request, names, phones, settle, within
+from support.sip.stacks import lone_stack
 
 from p2psip.errors import LocalError
+from p2psip.net.phone_core import user_agent_of
 from p2psip.sip.message import parse_message
 from p2psip.ua.extensions import Extensions, listed
 from p2psip.ua.request_validation import RefusalError
@@ -15,6 +17,16 @@ def test_an_unknown_option_is_refused_by_name():
     with pytest.raises(RefusalError) as refusal:
         ours.refuse_unknown(first_request(Require="100rel, teleport, fold"))
     assert refusal.value.headers == [("Unsupported", "teleport, fold")]
+
+
+def test_extensions_are_of_the_standards_track():
+    """Covers RFC 3261 §8.1.1.9 [standard-extensions]."""
+    # Source: RFC 3262, RFC 4028, RFC 3891 and RFC 5627, all of them proposed standards
+    standard = {"100rel", "timer", "replaces", "gruu"}
+    phone = user_agent_of(lone_stack(), answer_timeout=30.0).extensions
+    told = {*Extensions().headers(), *phone.headers()}
+    lists = [value.split(", ") for name, value in told if name == "Supported"]
+    assert set().union(*lists) == standard
 
 
 def test_a_dialog_begins_with_the_list_of_info_packages():

@@ -114,11 +114,13 @@ def test_too_many_that_wait_are_refused():
     ("changes", "status", "header"),
     [
         ({"Content_Type": SDP}, 415, "Accept"),
+        ({"Content_Type": TEXT, "Content_Encoding": "gzip"}, 415, "Accept-Encoding"),
         ({"Content_Type": TEXT, "Require": "x"}, 420, "Unsupported"),
         ({"Content_Type": TEXT}, 200, "To"),
     ],
 )
 def test_what_is_no_text_is_refused(changes, status, header):
+    """Covers RFC 3261 §8.2.3 [415-for-the-body] [415-says-encodings]."""
     link, _alice, _ = phones()
     bob, script = Reader(link, B), Script(link, A)
     response = script.say(first_request("MESSAGE", b"hi", **changes), B)
@@ -127,14 +129,20 @@ def test_what_is_no_text_is_refused(changes, status, header):
 
 
 def test_a_message_may_be_refused_by_its_reader():
+    """Covers RFC 3261 §8.2.1 [405-says-allow], for the methods that are left."""
     link, _alice, _ = phones()
     bob, script = Reader(link, B), Script(link, A)
 
     def refuse(message):
-        raise RemoteError("Decline", 603)
+        raise refusal
 
     bob.log = type("Log", (), {"append": staticmethod(refuse)})
+    refusal = RemoteError("Decline", 603)
     assert script.say(first_request("MESSAGE", b"hi", Content_Type=TEXT), B).status == 603
+    refusal = RemoteError("Method Not Allowed", 405)
+    bob.agent.extensions = WITH_MESSAGE
+    refused = script.say(first_request("MESSAGE", b"hi", "2", Content_Type=TEXT), B)
+    assert refused.status == 405 and refused.headers.all("Allow") == CALL_METHODS
 
 
 def test_a_message_within_a_call():

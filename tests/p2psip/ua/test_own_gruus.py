@@ -79,7 +79,10 @@ def test_there_may_be_both_either_or_none(told, public, private):
 
 
 def test_a_refresh_may_change_them_and_a_refusal_does_not():
-    """Covers RFC 5627 §4.2 [public-may-change], and §4.1 [keeps-call-id] [same-call-id]."""
+    """Covers RFC 5627 §4.2 [public-may-change], and §4.1 [keeps-call-id] [same-call-id].
+
+    And RFC 3261 §8.1.1.4 [one-name-for-registering].
+    """
     other = beside("sip:bob@home;gr=y", "sip:tgruu.2@home;gr")
     link, home, registration = world((200, beside()), (200, other), (500, ""), (200, other))
     link.run(until=810.0)

@@ -45,7 +45,9 @@ def pracks(script):
 
 @pytest.mark.parametrize("lost", [(), ("SIP/2.0 183",), ("PRACK",), ("SIP/2.0 183", "PRACK")])
 def test_early_media_counts_and_the_answer_need_not_come_again(lost):
-    """Covers RFC 3262 §3 [requires-100rel] [2xx-for-a-match] and §4 [prack-follows]
+    """Covers RFC 3261 §8.2.4 [says-what-it-applied].
+
+    Covers RFC 3262 §3 [requires-100rel] [2xx-for-a-match] and §4 [prack-follows]
     [says-it-supports] and §5 [early-session].
 
     Covers RFC 3261 §13.2.1 [answer-is-reliable] [no-offer-after-the-answer].
@@ -175,7 +177,10 @@ def test_a_forged_source_is_sent_no_train_of_reliable_responses(answer, option, 
     ],
 )
 def test_when_a_response_is_reliable(changes, answer, reliable):
-    """Covers RFC 3262 §3 [required-is-done] [unasked-is-not-done]."""
+    """Covers RFC 3261 §8.2.4 [only-what-it-supports] [else-as-usual].
+
+    And RFC 3262 §3 [required-is-done] [unasked-is-not-done].
+    """
     link, _script, bob, _invite, response = called(answer, **changes)
     assert ("RSeq" in response.headers) is reliable
     settle(link, bob)

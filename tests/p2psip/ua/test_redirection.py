@@ -66,7 +66,15 @@ def test_there_is_a_bound():
     assert alice.log == [("rejected", call, 302)]
 
 
-@pytest.mark.parametrize(("most", "status"), [(0, 302), (5, 305), (5, 486), (5, 603)])
+@pytest.mark.parametrize("status", [300, 301, 302, 399])
+def test_what_is_followed(status):
+    """Covers RFC 3261 §8.1.3.2 [unknown-is-x00] [knows-x00]: any other 3xx counts as a 300."""
+    _link, alice, script, _call = calling(5)
+    script.say(moved(last_invite(script), f"<sip:other@{B}>", status=status), A)
+    assert str(last_invite(script).uri) == f"sip:other@{B}" and alice.log == []
+
+
+@pytest.mark.parametrize(("most", "status"), [(0, 302), (5, 305), (5, 380), (5, 486), (5, 603)])
 def test_what_is_not_followed(most, status):
     _link, alice, script, call = calling(most)
     script.say(moved(last_invite(script), f"<sip:other@{B}>", status=status), A)

@@ -48,7 +48,10 @@ def test_an_offer_is_found_among_other_parts(kind):
 
 
 def test_a_part_that_must_be_understood_is_refused():
-    """Covers RFC 3261 §8.2.3 and §20.11 [required-unless-said]."""
+    """Covers RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept].
+
+    And RFC 3261 §20.11 [required-unless-said].
+    """
     for parts in ([SDP, demanding(REMARK, "required")], [REMARK]):
         with pytest.raises(RefusalError) as refusal:
             offer_of(invite(*parts))
@@ -89,7 +92,7 @@ def test_what_the_caller_takes_back(accept, status):
 
 
 def test_methods_known_and_unknown():
-    """Covers RFC 3261 §8.2.1, §21.5.2."""
+    """Covers RFC 3261 §8.2.1 [405-for-others] [405-says-allow], §21.5.2."""
     for method, status in (("MESSAGE", 405), ("DANCE", 501)):
         with pytest.raises(RefusalError) as refusal:
             refuse_method(invite().replace(method=method))

@@ -149,7 +149,10 @@ def test_a_422_is_not_followed_beyond_reason():
     ],
 )  # fmt: skip
 def test_the_terms_in_our_answer(changes, expected, require):
-    """Covers RFC 4028 §9 [requires-timer] [requires-timer-of-uas]."""
+    """Covers RFC 4028 §9 [requires-timer] [requires-timer-of-uas].
+
+    And RFC 3261 §8.2.4 [only-what-it-supports] [says-what-it-applied].
+    """
     link, _script, bob, _invite, response = called(**changes)
     assert response.headers.get("Session-Expires") == expected
     assert response.headers.get("Require") == require

@@ -118,10 +118,42 @@ def test_after_a_refusal_no_other_answer_counts():
     assert alice.log == [("rejected", call, 486)] and call.state is CallState.ENDED
     assert [each.method for each in script.heard] == ["INVITE", "ACK", "ACK"]
     settle(link, alice)
+def test_how_a_call_begins():
+    """Covers RFC 3261 §8.1.1.8 [one-contact] and §8.1.1.9 [says-what-it-can]."""
+    _link, alice, _script, _call, invite = calling()
+    [contact] = invite.contacts
+    assert alice.stack.is_ours(contact.uri) and contact.uri.scheme == "sip"
+    assert invite.headers.all("Supported") == ("100rel", "timer")
+
+
+def test_progress_of_any_kind():
+    """Covers RFC 3261 §8.1.3.2 [unknown-is-183] [knows-100-and-183]."""
+    _link, alice, script, call, invite = calling()
+    for status in (100, 183, 187):
+        script.say(accept(invite, status=status), A)
+    assert [event[2] for event in alice.log] == [183, 187] and call.state is CallState.CALLING
+
+
+def test_an_answer_of_any_kind():
+    """Covers RFC 3261 §8.1.3.2 [unknown-is-x00] [knows-x00] and §21.5.1 [500-is-shown]."""
+    for status in (200, 299):
+        _link, _alice, script, call, invite = calling()
+        assert script.say(accept(invite, status=status), A).method == "ACK" and call.is_up
+    for status in (400, 499, 500, 599, 600, 699):
+        _link, alice, script, call, invite = calling()
+        script.say(accept(invite, status=status, body=b""), A)
+        assert alice.log == [("rejected", call, status)]
+
+
+def test_a_connection_that_breaks_is_no_way():
+    """Covers RFC 3261 §8.1.3.1 [no-way-is-503]."""
+    link, alice, _script, call, _invite = calling()
+    alice.stack.flow_failed(call._exchange_of_invite.sent_to, link.now)
+    assert alice.log == [("rejected", call, 503)]
 
 
 def test_a_callee_who_is_not_there():
-    """The flow of RFC 3665 §3.10."""
+    """The flow of RFC 3665 §3.10.  Covers RFC 3261 §8.1.3.1 [silence-is-408]."""
     link = Link()
     alice = Phone(link, A)
     call = alice.dial(B, 0.0)

@@ -25,6 +25,8 @@ from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Stack
 from p2psip.ua.ua import CallHandler, CallState, UserAgent
+from p2psip.stack.causes import NO_ANSWER
+from p2psip.ua.ua import CallState
 
 
 def test_nobody_picks_up_in_time():
@@ -202,6 +204,7 @@ def test_a_secure_call_has_a_secure_contact(uri, route, contact, secure):
     ],
 )
 def test_an_invite_that_cannot_be_a_call(changes, status, header):
+    """Covers RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept] [415-says-encodings]."""
     link, _script, bob, _invite, response = called(**changes)
     assert response.status == status and header in response.headers and response.to.tag
     assert bob.calls == []
@@ -220,11 +223,23 @@ def test_a_body_that_may_be_passed_over(changes):
 
 
 def test_an_invite_that_comes_twice_on_two_paths():
-    """RFC 3261 §8.2.2.2: the merged request gets 482."""
+    """Covers RFC 3261 §8.2.2.2 [looks-for-copies] [482-for-a-copy]."""
     link, script, bob, _invite, _response = called(ring)
     assert script.say(first_request(branch="2"), B).status == 482 and len(bob.calls) == 1
     for_carol = first_request(branch="3").replace(uri=Uri.parse(f"sip:carol@{B}"))
     assert script.say(for_carol, B).status == 180 and len(bob.calls) == 2  # a proxy rings both
+    settle(link, bob)
+
+
+def test_a_refusal_says_why():
+    """Covers RFC 3261 §21.4.18 [480-tells-why] [480-by-the-user]."""
+    link, _script, bob, _invite, response = called(
+        lambda call, now: call.reject(480, "Gone Fishing", now)
+    )
+    assert (response.status, response.reason) == (480, "Gone Fishing")
+    link, script, bob, *_ = called(ring)
+    link.run(until=61.0)
+    assert (script.heard[-1].status, script.heard[-1].reason) == (480, NO_ANSWER)
     settle(link, bob)
 
 
