@@ -166,8 +166,8 @@ def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
         raise RemoteError("CSeq Of Another Method")
     if request.uri.headers:
         raise RemoteError("Headers In Request-URI")
-    if request.uri.scheme not in schemes:  # §8.2.2.1 [416-for-the-scheme]
-    # RFC 3261 §16.3 [416-for-schemes]
+    if request.uri.scheme not in schemes:
+        # RFC 3261 §16.3 [416-for-schemes], §8.2.2.1 [416-for-the-scheme]
         raise RemoteError("Unsupported URI Scheme", 416)
 
 

@@ -204,9 +204,11 @@ class Servers:
     def cancel(self, request: Request, flow: Flow, size: int, now: float) -> None:
         """Answer a CANCEL, and tell the user of its INVITE if that is still open (§9.2).
 
-        Departs from RFC 3261 §16.10 [stray-cancel-goes-on] and §8.2.7 [cancel-without-memory]: all
-        INVITEs that we forward have a transaction, so that one without was never here, or is over:
-        it is answered with 481, as §9.2 wants it of an element that has other transactions.
+        Departs from RFC 3261 §16.10 [stray-cancel-goes-on]: all INVITEs that we forward have a
+        transaction, so that one without was never here, or is over.
+
+        Departs from RFC 3261 §8.2.7 [cancel-without-memory]: it is answered with 481, as §9.2 wants
+        it of an element that has other transactions; nothing else comes of it.
         """
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)

@@ -177,7 +177,26 @@ def test_a_request_of_a_dialog_has_the_fields_of_any_other():
     ):
         built = [(name, str(value)) for name, value in request.headers]
         assert [field for field in built if field[0] != "Content-Length"] == fields
-XX
+        assert str(request.uri) == "sip:bob@10.0.0.2"
+    ack = [(name, str(value)) for name, value in caller.ack(7).headers]
+    assert ack == [*common, ("CSeq", "7 ACK")]
+
+
+def test_without_a_route_set_there_is_no_route():
+    """Covers RFC 3261 §12.2.1.1 [no-route-of-nothing] [target-is-the-request-uri]."""
+    caller, callee = both_ends()
+    for dialog, target in ((caller, "sip:bob@10.0.0.2"), (callee, "sip:alice@10.0.0.1")):
+        bye = dialog.request("BYE")
+        assert "Route" not in bye.headers and str(bye.uri) == target
+
+
+def test_the_ack_of_a_2xx_has_the_number_of_its_invite():
+    """Covers RFC 3261 §13.2.2.4 [number-of-the-invite] [method-is-ack]."""
+    caller, _ = both_ends()
+    caller.request("UPDATE")
+    ack = caller.ack(7)
+    assert (ack.method, str(ack.cseq)) == ("ACK", "7 ACK") and caller.local_cseq == 8
+
 
 def test_a_missing_tag_is_empty():
     """RFC 3261 §12.1.1 and §12.1.2: of peers older than tags."""

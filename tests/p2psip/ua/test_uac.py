@@ -118,6 +118,8 @@ def test_after_a_refusal_no_other_answer_counts():
     assert alice.log == [("rejected", call, 486)] and call.state is CallState.ENDED
     assert [each.method for each in script.heard] == ["INVITE", "ACK", "ACK"]
     settle(link, alice)
+
+
 def test_how_a_call_begins():
     """Covers RFC 3261 §8.1.1.8 [one-contact] and §8.1.1.9 [says-what-it-can]."""
     _link, alice, _script, _call, invite = calling()

@@ -23,10 +23,9 @@ from p2psip.errors import LocalError
 from p2psip.sip.address import Address
 from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
+from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import Flow, Listener, Stack
 from p2psip.ua.ua import CallHandler, CallState, UserAgent
-from p2psip.stack.causes import NO_ANSWER
-from p2psip.ua.ua import CallState
 
 
 def test_nobody_picks_up_in_time():
