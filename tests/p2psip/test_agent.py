@@ -96,7 +96,7 @@ def test_nobody_of_that_name(alice, bob):
 
 
 def test_no_codec_in_common_is_488_and_nobody_is_told(alice, make):
-    """Covers RFC 3261 §13.3.1.3."""
+    """Covers RFC 3261 §13.3.1.3 [488-for-the-offer]."""
     told = []
     carol = make("carol", codecs=("speex/16000",))
     carol.on_call = told.append

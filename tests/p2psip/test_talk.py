@@ -43,7 +43,7 @@ def talk(line, **options):
 @pytest.mark.parametrize(("ptime", "samples"), [(20, 160), (30, 240), (200, 1600), (1, 80)])
 @pytest.mark.parametrize("tone", [None, 440])
 def test_a_packet_is_as_long_as_the_other_side_wants(ptime, samples, tone):
-    """Covers RFC 3264 §7 [ptime-of-the-answer]: also where a second is no multiple of it."""
+    """Covers RFC 3264 §7: also where a second is no multiple of it."""
     sent = talk(Line(60, ptime), tone=tone)
     assert [len(each) for each in sent] == [samples] * 60
 

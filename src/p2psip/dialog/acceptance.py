@@ -60,7 +60,7 @@ Todo = tuple[Do, ...]
 TEXT: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
     State.WAITING: {
         Event.REPEAT: (State.WAITING, (Do.SEND_2XX,)),  # RFC 6026 §8.1 [2xx-repeats]
-        Event.GIVE_UP: (State.ABANDONED, (Do.UNHEARD,)),
+        Event.GIVE_UP: (State.ABANDONED, (Do.UNHEARD,)),  # §13.3.1.4 [ends-without-an-ack]
         Event.ACK: (State.ACKNOWLEDGED, (Do.CONFIRMED,)),  # RFC 6026 §8.1 [ack-hushes]
     },
     State.ACKNOWLEDGED: {},
@@ -103,5 +103,5 @@ def glare_delay(random: Callable[[int], bytes], owner: bool) -> float:
     comes first.
     """
     share = int.from_bytes(random(4), "big") / 2**32
-    low, high = (210, 400) if owner else (0, 200)
+    low, high = (210, 400) if owner else (0, 200)  # §14.1 [491-waits]
     return (low + int(share * (high - low + 1))) / 100

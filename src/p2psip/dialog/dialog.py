@@ -44,11 +44,13 @@ class DialogId(NamedTuple):
 
         `to_tag` is the tag we give to a To that has none.
         """
+        # §12.1 [named-by-three-parts]
         return cls(request.call_id, request.to.tag or to_tag, request.from_.tag or "")
 
     @classmethod
     def at_client(cls, response: Response) -> "DialogId":
         """Return the dialog that a received response belongs to (§12)."""
+        # §12.1 [named-by-three-parts]
         return cls(response.call_id, response.from_.tag or "", response.to.tag or "")
 
 
@@ -81,8 +83,12 @@ class Dialog:
 
         Raises RemoteError when it has no Contact.
         """
-        target = remote_target(request)
+        target = remote_target(request)  # §12.1.1 [target-is-the-contact]
+        # §12.1.1 [tag-of-our-to] [local-is-the-to]
         local = request.to if request.to.tag else request.to.with_tag(to_tag)
+        # §12.1.1 [call-id-of-the-request] [remote-is-the-from] [tag-of-their-from]
+        # §12.1.1 [no-tag-is-empty] [route-set-in-order] [number-of-the-request]
+        # §12.1.1 [no-number-of-our-own]
         return cls(
             request.call_id,
             local,
@@ -95,6 +101,9 @@ class Dialog:
     @classmethod
     def of_client(cls, request: Request, response: Response) -> "Dialog":
         """Make the dialog that `response` to our `request` establishes (§12.1.2)."""
+        # §12.1.2 [call-id-of-the-request] [local-is-the-from] [tag-of-our-from] [remote-is-the-to]
+        # §12.1.2 [tag-of-their-to] [no-tag-is-empty] [route-set-reversed] [number-of-the-request]
+        # §12.1.2 [no-number-of-theirs]
         dialog = cls(
             response.call_id,
             response.from_,
@@ -103,7 +112,7 @@ class Dialog:
             response.record_routes[::-1],
             local_cseq=request.cseq.number,
         )
-        dialog.refresh(response)
+        dialog.refresh(response)  # §12.1.2 [target-is-the-contact]
         return dialog
 
     @property
@@ -113,7 +122,8 @@ class Dialog:
 
     def confirm(self, response: Response) -> None:
         """Take the 2xx to our INVITE: the route set is worked out again (§13.2.2.4)."""
-        self.confirmed = True
+        self.confirmed = True  # §13.2.2.4 [confirms-the-dialog]
+        # §13.2.2.4 [route-set-again]
         self.route_set = response.record_routes[::-1]
         self.refresh(response)
 
@@ -128,12 +138,14 @@ class Dialog:
         Raises RemoteError with 500 otherwise.
         """
         number = request.cseq.number
+        # §12.2.2 [gaps-are-fine] [first-number-is-taken]
         if self.remote_cseq is not None and number <= self.remote_cseq:
-            raise RemoteError("CSeq Out Of Order", 500)
-        self.remote_cseq = number
+            raise RemoteError("CSeq Out Of Order", 500)  # §12.2.2 [500-for-older]
+        self.remote_cseq = number  # §12.2.2 [number-is-kept] [first-number-is-taken]
 
     def next_cseq(self) -> int:
         """The number of the next request: one more than the last (§12.2.1.1)."""
+        # §12.2.1.1 [one-more-each] [numbers-without-gaps] [begins-low]
         self.local_cseq += 1
         return self.local_cseq
 
@@ -146,10 +158,14 @@ class Dialog:
 
     def ack(self, cseq: int, body: bytes = b"", content_type: str = "") -> Request:
         """Make the ACK of a 2xx to our INVITE of number `cseq` (§13.2.2.4)."""
+        # §13.2.2.4 [number-of-the-invite] [method-is-ack]
         return self._build("ACK", cseq, body, content_type)
 
     def _build(self, method: str, cseq: int, body: bytes, content_type: str) -> Request:
+        # §12.2.1.1 [routes-in-order] [no-route-of-nothing]
         fields: list[tuple[str, object]] = [("Route", route) for route in self.route_set]
+        # §12.2.1.1 [from-is-the-local] [from-has-our-tag] [to-is-the-remote] [to-has-their-tag]
+        # §12.2.1.1 [no-empty-tag] [same-call-id] [number-is-sent] [cseq-names-the-method]
         fields += [
             ("Max-Forwards", MAX_FORWARDS),
             ("From", self.local),
@@ -159,4 +175,5 @@ class Dialog:
         ]
         if body:
             fields.append(("Content-Type", content_type))
+        # §12.2.1.1 [target-is-the-request-uri] [target-behind-a-loose-router]
         return Request(method, self.target, Headers(fields), body)

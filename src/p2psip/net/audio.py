@@ -172,7 +172,7 @@ class AudioStream:
             if accepted(agreed, "audio"):
                 self._settle(agreed, ours, theirs)
                 return bytes(ours)
-        raise RemoteError("Not Acceptable Here", 488)
+        raise RemoteError("Not Acceptable Here", 488)  # RFC 3261 §13.3.1.3 [488-for-the-offer]
 
     def conclude(self, sdp: bytes) -> None:
         """Take the answer to our offer: RFC 3264 §7.  RemoteError(488) if it cannot be used.
@@ -208,8 +208,10 @@ class AudioStream:
             media = replace(media, remote_rtcp=None)  # the call goes on without reports
         now, codec = monotonic(), media.codecs[0]
         if self._session is None or self._session.clock_rate != codec.clock_rate:
-            self._session = RtpSession(
-                self._session.ssrc if self._session else None,
+            self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
+                # RFC 3711 §4.1.1 [block-is-distinct] [index-is-distinct], §9.2 [distinct-packets]
+                # RFC 4568 §6.4 [keystream-is-used-once]
+                None,
                 codec.clock_rate,
                 self._cname,
                 os.urandom,
@@ -225,6 +227,8 @@ class AudioStream:
             self._keys.clear()
         self._media, self._ours, self._theirs = media, ours, theirs
         self._transport.settle(media, line)
+        # RFC 3711 §3.4 [first-size-with-srtcp] [sizes-with-srtcp]
+        self._session.reporter.count_below(self._transport.report_octets)
         self._wake()
 
     # -- sound --------------------------------------------------------------------------

@@ -3,16 +3,28 @@
 Implements RFC 4568 §5.1 and RFC 3711 §3 for one call.
 """
 
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.rtp.srtp import SrtpReceiver, SrtpSender
-from p2psip.sdp.crypto import KEY_OCTETS, SALT_OCTETS, SUITES, CryptoAttribute, SrtpKey
+from p2psip.rtp.srtp import RTCP_OCTETS, SrtpReceiver, SrtpSender
+from p2psip.sdp.crypto import (
+    KEY_OCTETS,
+    SALT_OCTETS,
+    SUITES,
+    CryptoAttribute,
+    SrtpKey,
+    choose,
+    cryptos,
+)
 from p2psip.sdp.local_media import LocalTransport
 from p2psip.sdp.sdes_transport import SdesTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
+
+log: Final = logging.getLogger(__name__)
 
 
 class MediaSecurity:
@@ -20,13 +32,21 @@ class MediaSecurity:
 
     `wanted` has us offer SRTP; `port` and `rtcp_port` are where the peer sends.  `rtcp_mux` has us
     offer that RTCP shares the port of RTP; where the peer offers that, we agree.  `refused` counts
-    packets that were not authentic.
+    packets that were not authentic, or came before; the log tells of the first.
+
+    Departs from RFC 3711 §3.3.1 [roc-outlives-the-key]: a new key comes with a new description,
+    whose context begins at zero (RFC 4568 §7.1.4).
+    Departs from RFC 3711 §3.4 [index-outlives-the-key]: the same of the index of reports.
+    Not done: RFC 3711 §3.3.1 [re-keys]: packets of 20 ms use a key up after 178,000 years, reports
+    after 300; then nothing is sent.
+    Departs from RFC 4568 §6.1 [lifetime-is-kept]: phones name a lifetime and never take another
+    key; what they send afterwards is authentic still, and the call goes on.
     """
 
     def __init__(self, port: int, rtcp_port: int, *, wanted: bool, rtcp_mux: bool = False) -> None:
         self._port, self._rtcp_port, self._wanted = port, rtcp_port, wanted
         self.rtcp_mux = rtcp_mux
-        self._key = SrtpKey(os.urandom(KEY_OCTETS), os.urandom(SALT_OCTETS))
+        self._key = _random_key()
         self._agreed: tuple[CryptoAttribute, CryptoAttribute] | None = None
         self._sender: SrtpSender | None = None
         self._receiver: SrtpReceiver | None = None
@@ -37,12 +57,18 @@ class MediaSecurity:
         """Whether the stream is encrypted both ways: RFC 3711 §3."""
         return self._agreed is not None
 
+    @property
+    def report_octets(self) -> int:
+        """How much longer encryption makes a report: RFC 3711 §3.4."""
+        return RTCP_OCTETS if self.is_on else 0
+
     def to_offer(self) -> LocalTransport:
         """The transport that an offer of ours has: RFC 4568 §5.1.1."""
         if self._agreed is not None:  # the suite stays, since the key does
             suite = self._agreed[0].suite
+            # RFC 4568 §7.1.4 [keys-again]
             return self._at(SdesTransport.offering(self._port, self._key, suite), self.rtcp_mux)
-        if self._wanted:
+        if self._wanted:  # RFC 4568 §5.1.1 [offer-has-crypto]
             return self._at(SdesTransport.offering(self._port, self._key), self.rtcp_mux)
         return self._at(LocalTransport(self._port), self.rtcp_mux)
 
@@ -53,11 +79,25 @@ class MediaSecurity:
         stays so.
         """
         for line in offer.media:
-            ours = SdesTransport.answering(self._port, self._key, line)
+            ours = SdesTransport.answering(self._port, self._key_for(line), line)
             if line.kind == "audio" and ours is not None:
                 yield self._at(ours, True)
         if not self.is_on:
             yield self._at(LocalTransport(self._port), True)
+
+    def _key_for(self, line: MediaDescription) -> SrtpKey:
+        """The key of an answer: ours, and another if the suite is another: RFC 3711 §4.2.
+
+        With the same key the counts of packets would begin anew, and two packets be encrypted
+        alike.
+        """
+        chosen = choose(cryptos(line))
+        if self._agreed is None or chosen is None or chosen.suite == self._agreed[0].suite:
+            return self._key
+        # RFC 3711 §4.1.1 [block-is-distinct] [index-is-distinct], §4.2 [tag-length-of-a-key]
+        # RFC 3711 §9.2 [distinct-packets] [used-key-is-not-used-again]
+        # RFC 4568 §6.4 [keystream-is-used-once]
+        return _random_key()
 
     def _at(self, transport: LocalTransport, rtcp_mux: bool) -> LocalTransport:
         """The transport with the port for RTCP, if it is not the next one: RFC 3605 §2.1."""
@@ -70,14 +110,15 @@ class MediaSecurity:
         theirs = transport.peer_crypto(line)
         if theirs is None:
             return
-        before = self._agreed
-        self._agreed = transport.crypto, theirs
-        ours, peer = transport.crypto.keys[0], theirs.keys[0]
+        before, self._agreed = self._agreed, (transport.crypto, theirs)
+        (ours,), (peer,) = transport.crypto.keys, theirs.keys
         tag_octets = SUITES[theirs.suite]
-        if before is None or before[0].suite != theirs.suite:
-            self._sender = SrtpSender(ours.key, ours.salt, tag_octets)
-        # The rollover counts go on with a key that stays: RFC 3711 §3.3.1.
-        if before is None or (before[1].suite, before[1].keys) != (theirs.suite, theirs.keys):
+        if before is None or ours != self._key:
+            # RFC 4568 §5.1.1 [ready-for-what-is-offered], §6.4 [own-key-of-each]
+            self._key, self._sender = ours, SrtpSender(ours.key, ours.salt, tag_octets)
+        was = None if before is None else (before[1].suite, *before[1].keys[0].secrets)
+        if was != (theirs.suite, *peer.secrets):
+            # RFC 4568 §6.4 [own-key-of-each], §7.1.4 [new-key-begins-at-zero]
             self._receiver = SrtpReceiver(peer.key, peer.salt, tag_octets)
 
     def protect_rtp(self, packet: bytes) -> bytes:
@@ -92,14 +133,25 @@ class MediaSecurity:
         """Read the RTP packet of a datagram, None if it is not authentic: RFC 3711 §3.3."""
         try:
             return data if self._receiver is None else self._receiver.open_rtp(data)
-        except RemoteError:
-            self.refused += 1
+        except RemoteError as error:
+            self._refuse(error)
             return None
 
     def open_rtcp(self, data: bytes) -> bytes | None:
         """Read the RTCP compound of a datagram, None if it is not authentic: RFC 3711 §3.4."""
         try:
             return data if self._receiver is None else self._receiver.open_rtcp(data)
-        except RemoteError:
-            self.refused += 1
+        except RemoteError as error:
+            self._refuse(error)
             return None
+
+    def _refuse(self, error: RemoteError) -> None:
+        """Drop a packet; the log tells of the first, since anybody can send many."""
+        self.refused += 1
+        if self.refused == 1:  # RFC 3711 §3.3 [replay-is-told] [failure-is-told]
+            log.info("SRTP from the peer is refused: %s", error)
+
+
+def _random_key() -> SrtpKey:
+    # RFC 3711 §4.3.1 [master-is-random], §9.2 [salt-is-random], RFC 4568 §6.1 [keys-are-random]
+    return SrtpKey(os.urandom(KEY_OCTETS), os.urandom(SALT_OCTETS))

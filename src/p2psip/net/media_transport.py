@@ -86,6 +86,11 @@ class MediaTransport:
         return self._security.is_on
 
     @property
+    def report_octets(self) -> int:
+        """How much longer encryption makes a report: RFC 3711 §3.4."""
+        return self._security.report_octets
+
+    @property
     def is_ready(self) -> bool:
         """Whether packets sent now get through to the peer, as far as we know: RFC 8656 §11.1."""
         return self._port.is_ready

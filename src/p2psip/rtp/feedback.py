@@ -20,10 +20,10 @@ GENERIC_NACK: Final = 1  # Source: §6.2, the message type under RTPFB
 PICTURE_LOSS: Final = 1  # Source: §6.3, under PSFB
 RATE_REQUEST, RATE_NOTICE = 3, 4  # Source: RFC 5104 §4.2, under RTPFB
 FULL_INTRA: Final = 4  # Source: RFC 5104 §4.3.1, under PSFB
-_SOURCES: Final = struct.Struct("!II")
+_SOURCES: Final = struct.Struct("!II")  # §6.1 [common-format]
 _NACK: Final = struct.Struct("!HH")
 _RATE: Final = struct.Struct("!II")
-_FIR: Final = struct.Struct("!IB3x")
+_FIR: Final = struct.Struct("!IB3x")  # RFC 5104 §4.3.1.1 [reserved-is-zero]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Nack:
                 words[-1][1] |= 1 << ahead - 1
             else:
                 words.append([sequence, 0])
-        if not words:
+        if not words:  # §6.1 [at-least-one], §6.2.1 [nack-has-entries]
             raise LocalError("a NACK of nothing")
         return cls(sender_ssrc, media_ssrc, b"".join(_NACK.pack(*word) for word in words))
 
@@ -68,12 +68,14 @@ class Nack:
     @classmethod
     def _read(cls, message_type: int, body: bytes) -> Self:
         sender, media = rtcp_frame.unpack_from(_SOURCES, body)
+        # §6.1 [at-least-one], §6.2.1 [nack-has-entries]
         if message_type != GENERIC_NACK or len(body) <= _SOURCES.size:
             raise RemoteError("not a generic NACK, or one of nothing")
         return cls(sender, media, body[_SOURCES.size :])
 
     def __bytes__(self) -> bytes:
         """Write the packet: §6.2.1."""
+        # §6.2.1 [nack-length]
         body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci
         return rtcp_frame.write(RTPFB, GENERIC_NACK, body)
 
@@ -99,6 +101,7 @@ class Pli:
 
     def __bytes__(self) -> bytes:
         """Write the packet, which needs no parameters: §6.3.1.2."""
+        # §6.3.1 [one-pli], §6.3.1.2 [pli-has-no-entries]
         return rtcp_frame.write(
             PSFB, PICTURE_LOSS, _SOURCES.pack(self.sender_ssrc, self.media_ssrc)
         )
@@ -124,13 +127,14 @@ class Fir:
     def _read(cls, message_type: int, body: bytes) -> Self:
         sender, _ = rtcp_frame.unpack_from(_SOURCES, body)
         entries = body[_SOURCES.size :]
+        # RFC 5104 §4.3.1 [fir-has-entries], §4.3.1.1 [fir-length]
         if message_type != FULL_INTRA or not entries or len(entries) % _FIR.size:
             raise RemoteError("not a full intra request, or one without whole entries")
         return cls(sender, tuple((ssrc, number) for ssrc, number in _FIR.iter_unpack(entries)))
 
     def __bytes__(self) -> bytes:
         """Write the packet; its media SSRC is unused, and zero: RFC 5104 §4.3.1.2."""
-        # RFC 5104 §4.3.1.2 [media-source-is-zero]
+        # RFC 5104 §4.3.1.1 [fir-length], §4.3.1.2 [media-source-is-zero]
         entries = b"".join(_FIR.pack(*request) for request in self.requests)
         return rtcp_frame.write(PSFB, FULL_INTRA, _SOURCES.pack(self.sender_ssrc, 0) + entries)
 
@@ -184,6 +188,7 @@ class Tmmb:
     def _read(cls, message_type: int, body: bytes) -> Self:
         sender, _ = rtcp_frame.unpack_from(_SOURCES, body)
         entries, notice = body[_SOURCES.size :], message_type == RATE_NOTICE
+        # RFC 5104 §4.2.1.1 [length-counts-entries], §4.2.2.1 [notice-length-counts-entries]
         if message_type not in (RATE_REQUEST, RATE_NOTICE) or len(entries) % _RATE.size:
             raise RemoteError("not a limit of bit rates, or one without whole entries")
         if not entries and not notice:  # RFC 5104 §4.2.1 [request-has-entries]
@@ -201,6 +206,8 @@ class Tmmb:
             for each in self.limits
         )
         kind = RATE_NOTICE if self.notice else RATE_REQUEST
+        # RFC 5104 §4.2.1.1 [length-counts-entries], §4.2.2.1 [notice-length-counts-entries]
+        # RFC 5104 §4.2.1.2 [media-source-is-zero]
         return rtcp_frame.write(RTPFB, kind, _SOURCES.pack(self.sender_ssrc, 0) + entries)
 
 

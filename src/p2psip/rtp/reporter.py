@@ -82,7 +82,8 @@ class Reporter:
         self.remote_metrics: VoipMetrics | None = None
         self.local_metrics: Callable[[], VoipMetrics | None] | None = None
         self._wallclock, self._echo, self._early = wallclock, echo, early
-        # RFC 4585 §3.5.1 [no-minimum]
+        self._below = UDP_IP_OCTETS  # what lower layers add to a datagram
+        # RFC 4585 §3.5.1 [no-minimum], §3.5.3 [no-minimum-later]
         self._timer = RtcpTimer(now, random, bandwidth, least=0.0 if early else MIN_SECONDS)
         self._allow_early = True  # RFC 4585 §3.5.1 [early-at-first]
         self._report_interval = report_interval if early else 0.0
@@ -92,6 +93,12 @@ class Reporter:
         self._farewell: list[bytes] = []
         self._reported = False
         self._looping: set[int] = set()  # our SSRCs after a collision
+
+    def count_below(self, octets: int) -> None:
+        """Count `octets` that encryption adds to each datagram of RTCP: RFC 3711 §3.4."""
+        # RFC 3711 §3.4 [first-size-with-srtcp]
+        self._timer.avg_rtcp_size += UDP_IP_OCTETS + octets - self._below
+        self._below = UDP_IP_OCTETS + octets
 
     # -- what comes ---------------------------------------------------------------------
 
@@ -105,7 +112,7 @@ class Reporter:
         except RemoteError:
             self.invalid += 1
             return []
-        self._timer.received(len(data) + UDP_IP_OCTETS)
+        self._timer.received(len(data) + self._below)  # RFC 3711 §3.4 [sizes-with-srtcp]
         self.last_heard = now
         return [event for packet in packets for event in self._take(packet, now)]
 
@@ -178,13 +185,13 @@ class Reporter:
         if not self._early or len(self._asked) >= MAX_ASKED:
             return False
         timer = self._timer
-        # RFC 4585 §3.5.2 [joins-what-waits] [regular-is-near]
+        # RFC 4585 §3.5.2 [joins-what-waits] [regular-is-near] [looks-at-tn]
         if not self._asked and now <= timer.tn:
-            if self._allow_early:  # RFC 4585 §3.5.2 [early-at-once]
-                # RFC 4585 §3.5.2 [early-skips-one-regular]
+            if self._allow_early:  # RFC 4585 §3.5.2 [early-at-once] [looks-at-allow-early]
+                # RFC 4585 §3.4 [sent-at-once], §3.5.2 [early-skips-one-regular]
                 self._allow_early, self._due_early = False, True
-                timer.skip_one()
-            elif timer.tn - now >= USEFUL_SECONDS:
+                timer.skip_one()  # RFC 4585 §3.5.3 [adjusted-times]
+            elif timer.tn - now >= USEFUL_SECONDS:  # RFC 4585 §3.5.2 [looks-at-the-next-report]
                 return False  # RFC 4585 §3.5.2 [too-late-is-dropped]
         self._merge(feedback)
         return True
@@ -201,7 +208,7 @@ class Reporter:
                 lost = dict.fromkeys((*each.lost(), *feedback.lost()))
                 self._asked[place] = Nack.of(feedback.sender_ssrc, each.media_ssrc, lost)
                 return
-        self._asked.append(feedback)
+        self._asked.append(feedback)  # RFC 4585 §6.1 [types-apart]
 
     @property
     def deadline(self) -> float:
@@ -215,29 +222,35 @@ class Reporter:
         datagrams, self._farewell = self._farewell, []
         if self._due_early:
             self._due_early = False
+            # RFC 4585 §3.5.2 [packet-of-its-own] [leaves-at-te], §6.1 [types-together]
             report = self._compound(now, *self._requests())
-            self._timer.received(len(report) + UDP_IP_OCTETS)  # RFC 4585 §3.5.4 [size-counts]
+            self._timer.received(len(report) + self._below)  # RFC 4585 §3.5.4 [size-counts]
             datagrams.append(report)
         if now >= self._timer.deadline:  # §6.3.5 [checks-silence] [checks-each-interval]
             self._count_members(now)
         if self._timer.tick(now):  # §6.1 [one-an-interval]
-            datagrams += self._regular(now)
-            self._allow_early = True  # RFC 4585 §3.5.3 [early-again]
+            datagrams += self._regular(now)  # RFC 4585 §3.5.3 [regular-reports]
+            # RFC 4585 §3.5.2 [allowed-at-the-new-tn], §3.5.3 [early-again] [allowed-again-always]
+            self._allow_early = True
         return datagrams
 
     def _regular(self, now: float) -> list[bytes]:
         """Make the report that is due, unless it may be left out: RFC 4585 §3.5.3."""
         is_full = self._is_full_due(now)
         if not is_full and not self._asked:
-            self._timer.suppressed(now)  # RFC 4585 §3.5.3 [suppressed-before-its-time]
+            # RFC 4585 §3.5.3 [suppressed-before-its-time] [times-are-drawn-anew]
+            self._timer.suppressed(now)
             return []
         extended = self._extended() if is_full else ()
-        # RFC 4585 §3.5.3 [requests-leave-at-tn]
+        # RFC 4585 §3.5.3 [requests-leave-at-tn] [stored-requests-leave]
         report = self._compound(now, *extended, *self._requests())
-        self._timer.sent(len(report) + UDP_IP_OCTETS, now)
+        # RFC 3711 §3.4 [sizes-with-srtcp], RFC 4585 §3.5.3 [times-are-drawn-anew]
+        self._timer.sent(len(report) + self._below, now)
         self._reported = True
-        if is_full:
-            self._last_regular = now  # RFC 4585 §3.5.3 [first-is-regular] [regular-at-its-time]
+        if is_full:  # RFC 4585 §3.5.3 [t-rr-last-stays]
+            # RFC 4585 §3.5.3 [first-is-regular] [regular-at-its-time] [times-are-noted]
+            # RFC 4585 §3.5.3 [last-time-is-noted]
+            self._last_regular = now
         return [report]
 
     def _is_full_due(self, now: float) -> bool:
@@ -279,7 +292,7 @@ class Reporter:
         name = ((CNAME, self.cname.encode()[:255]),)
         chunks = tuple(SdesChunk(each.ssrc, name) for each in self.senders[:MAX_BLOCKS])
         # §6.1 [cname-in-each] [two-packets], §6.5.1 [cname-is-there]
-        # RFC 3551 §2 [cname-each-time] [others-seldom]
+        # RFC 3551 §2 [cname-each-time] [others-seldom], RFC 3711 §3.4 [begins-with-a-report]
         return b"".join(map(bytes, (*reports, SourceDescription(chunks), *more)))
 
     # -- who is there -------------------------------------------------------------------

@@ -55,6 +55,7 @@ class ResendBuffer:
             place = sequence % PACKETS
             number, datagram, sent_at = self._ring[place]
             is_due = self._again_at.get(place, now) <= now
+            # RFC 4585 §6.2.1 [zero-is-no-receipt]
             is_there = number == sequence and now - sent_at <= MAX_AGE
             if is_there and is_due and len(datagram) <= self._credit:
                 self._credit -= len(datagram)

@@ -26,7 +26,8 @@ class Sender:
         self.ssrc = int.from_bytes(random(4), "big") if ssrc is None else ssrc
         self._send_rate = clock_rate
         # §5.1 [sequence-is-drawn]
-        self._sequence = int.from_bytes(random(2), "big")  # unpredictable, as §5.1 wants it
+        # RFC 4568 §6.4 [sequence-begins-low]
+        self._sequence = int.from_bytes(random(2), "big") % 0x7FFF  # unpredictable, says §5.1
         self.packets_sent = self.octets_sent = 0
         self._last_timestamp = 0
         self.last_sent: float | None = None

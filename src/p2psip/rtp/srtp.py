@@ -24,29 +24,33 @@ from p2psip.rtp import fast
 
 KEY_OCTETS: Final = 16  # Source: §8.2, of a master key
 SALT_OCTETS: Final = 14  # Source: §8.2
-AUTH_OCTETS: Final = 20  # Source: §8.2, of a session's authentication key
-RTCP_TAG_OCTETS: Final = 10  # Source: §5.2, whatever RTP's tag is
+AUTH_OCTETS: Final = 20  # Source: §8.2, §5.2 [authentication-key], of a session's tags
+RTCP_TAG_OCTETS: Final = 10  # Source: §5.2 [rtcp-tag-of-80], whatever RTP's tag is
 WINDOW: Final = 64  # packets. Source: §3.3.2
 MAX_SOURCES: Final = 32  # of one key, Own design: memory must be bounded
+MAX_RTP_INDEX: Final = (1 << 48) - 1  # Source: §3.3.1
 MAX_RTCP_INDEX: Final = (1 << 31) - 1  # Source: §3.4
 # Source: §4.3.2, the labels of the session keys: of SRTP, and after that of SRTCP
+# §4.3.1 [labels-differ]
 ENCRYPTION, AUTHENTICATION, SALTING = 0, 1, 2
-RTCP_LABELS: Final = 3
+RTCP_LABELS: Final = 3  # §4.3.2 [labels-of-rtcp]
 _WORD: Final = Struct("!I")
+RTCP_OCTETS: Final = _WORD.size + RTCP_TAG_OCTETS  # that SRTCP adds. Source: §3.4
 _RTCP_HEAD: Final = 8  # octets that stay in clear. Source: §3.4
 _ENCRYPTED: Final = 1 << 31  # the E flag, above the index. Source: §3.4
 
 
 def keystream(key: bytes, start: int, octets: int) -> bytes:
     """Encrypt zeros in counter mode from the block `start`: §4.1.1."""
+    # §4.1.1 [keystream], §4.3.1 [secure-prf]
     return AES.new(key, AES.MODE_CTR, nonce=b"", initial_value=start).encrypt(bytes(octets))
 
 
 def derive(key: bytes, salt: bytes, label: int, octets: int) -> bytes:
     """Derive a session key from a master key and salt, at a derivation rate of 0: §4.3.1."""
-    if len(key) != KEY_OCTETS or len(salt) != SALT_OCTETS:
+    if len(key) != KEY_OCTETS or len(salt) != SALT_OCTETS:  # §9.2 [no-padded-keys]
         raise LocalError("a master key has 16 octets, a master salt 14")
-    # §4.3.1 [derivation-input], §4.3.3 [prf-is-aes-cm]
+    # §4.3.1 [derivation-input] [as-defined], §4.3.3 [prf-is-aes-cm]
     x = int.from_bytes(salt, "big") ^ label << 48
     return keystream(key, x << 16, octets)
 
@@ -55,6 +59,7 @@ class _Keys:
     """The session keys of one direction, of RTP or of RTCP: §4.3."""
 
     def __init__(self, key: bytes, salt: bytes, first_label: int, tag_octets: int) -> None:
+        # §4.3.1 [keys-are-derived] [derived-at-first]
         self._cipher_key = derive(key, salt, first_label + ENCRYPTION, KEY_OCTETS)
         self._auth_key = derive(key, salt, first_label + AUTHENTICATION, AUTH_OCTETS)
         salting = derive(key, salt, first_label + SALTING, SALT_OCTETS)
@@ -64,16 +69,19 @@ class _Keys:
     def crypt(self, data: bytes, ssrc: int, index: int) -> bytes:
         """Encrypt or decrypt the packet of a source and an index: §4.1.1."""
         start = self._salt ^ ssrc << 64 ^ index << 16  # §4.1.1 [counter-block]
+        # §4.1.1 [keystream]
         cipher = AES.new(self._cipher_key, AES.MODE_CTR, nonce=b"", initial_value=start)
         return cipher.encrypt(data)
 
     def tag(self, authenticated: bytes) -> bytes:
         """Authenticate a packet and what it does not carry: §4.2.1 [leftmost-octets]."""
+        # §4.2.1 [no-prefix] [hmac-of-the-message], §5.2 [sha1-by-default]
         return hmac.digest(self._auth_key, authenticated, "sha1")[: self.tag_octets]
 
     def check(self, authenticated: bytes, tag: bytes) -> None:
         """Raise RemoteError unless the tag is right: §4.2.1."""
         if not hmac.compare_digest(self.tag(authenticated), tag):
+            # §4.2 [mismatch-is-told]
             raise RemoteError("SRTP packet that is not authentic")
 
 
@@ -111,6 +119,8 @@ def guess_index(sequence: int, highest: int | None) -> int:
     (65536, 65535, 7)
     """
     if highest is None:
+        # §3.3.1 [begins-at-zero] [begins-with-the-first-packet]
+        # RFC 4568 §6.4 [roc-is-zero-at-first]
         return sequence
     index = (highest & ~0xFFFF) | sequence
     if index < highest - 0x8000:  # §3.3.1 [roc-guessed]
@@ -128,6 +138,7 @@ class SrtpSender:
 
     def __init__(self, key: bytes, salt: bytes, tag_octets: int = 10) -> None:
         self._rtp = _Keys(key, salt, 0, tag_octets)
+        # §3.4 [rtcp-as-rtp], §4.1.1 [rtcp-keys], §4.3.2 [one-master-key]
         self._rtcp = _Keys(key, salt, RTCP_LABELS, RTCP_TAG_OCTETS)
         self._highest: dict[int, int] = {}
         self._rtcp_index = 0
@@ -138,10 +149,14 @@ class SrtpSender:
         if header is None:
             raise LocalError("no RTP packet")
         _, _, sequence, _, ssrc, start, _ = header
-        index = guess_index(sequence, self._highest.get(ssrc))
+        index = guess_index(sequence, self._highest.get(ssrc))  # §3.3.1 [sender-counts-wraps]
+        if index > MAX_RTP_INDEX:  # §3.3.1 [key-used-up], §9.2 [ends-at-the-limit]
+            raise LocalError("the key has protected all the RTP that it may")
+        # §9.2 [packets-are-counted]
         self._highest[ssrc] = max(index, self._highest.get(ssrc, 0))
+        # §3.1 [encrypt-then-authenticate], §3.3 [protects]
         data = packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
-        # §4.2 [roc-authenticated]
+        # §3.1 [tag-in-each], §4.2 [roc-authenticated]
         return data + self._rtp.tag(data + _WORD.pack(index >> 16 & 0xFFFFFFFF))
 
     def protect_rtcp(self, compound: bytes) -> bytes:
@@ -149,13 +164,14 @@ class SrtpSender:
         if len(compound) < _RTCP_HEAD:
             raise LocalError("no RTCP compound")
         index = self._rtcp_index
-        if index > MAX_RTCP_INDEX:
+        if index > MAX_RTCP_INDEX:  # §3.4 [rtcp-is-counted], §9.2 [ends-at-the-limit]
             raise LocalError("the key has protected all the RTCP that it may")
-        self._rtcp_index += 1  # §3.4 [rtcp-index-counts]
-        (ssrc,) = _WORD.unpack_from(compound, 4)
+        self._rtcp_index += 1  # §3.4 [rtcp-index-counts], §9.2 [packets-are-counted]
+        (ssrc,) = _WORD.unpack_from(compound, 4)  # §4.1.1 [first-ssrc-of-a-compound]
+        # §3.4 [no-random-prefix], §4.1.1 [rtcp-index-in-the-block]
         data = compound[:_RTCP_HEAD] + self._rtcp.crypt(compound[_RTCP_HEAD:], ssrc, index)
-        data += _WORD.pack(_ENCRYPTED | index)
-        return data + self._rtcp.tag(data)  # §3.4 [rtcp-always-authenticated]
+        data += _WORD.pack(_ENCRYPTED | index)  # §3.4 [rtcp-index-is-there]
+        return data + self._rtcp.tag(data)  # §3.4 [rtcp-always-authenticated] [rtcp-tag-is-there]
 
 
 class SrtpReceiver:
@@ -172,6 +188,7 @@ class SrtpReceiver:
             raise LocalError("a replay window has 64 packets at least")
         self._window = window
         self._rtp = _Keys(key, salt, 0, tag_octets)
+        # §3.4 [rtcp-as-rtp], §4.1.1 [rtcp-keys], §4.3.2 [one-master-key]
         self._rtcp = _Keys(key, salt, RTCP_LABELS, RTCP_TAG_OCTETS)
         self._rtp_replay: dict[int, _Replay] = {}
         self._rtcp_replay: dict[int, _Replay] = {}
@@ -185,10 +202,12 @@ class SrtpReceiver:
         _, _, sequence, _, ssrc = fast.unpack_fixed(packet)
         replay = self._rtp_replay.get(ssrc) or _Replay(self._window)
         index = guess_index(sequence, replay.highest)
-        replay.check(index)
+        replay.check(index)  # §3.3 [replayed-is-dropped], §3.3.2 [protocols-alike]
+        # §3.1 [encrypt-then-authenticate], §3.3 [forged-is-dropped]
         self._rtp.check(packet + _WORD.pack(index >> 16 & 0xFFFFFFFF), tag)
         start = _payload_start(packet)
-        self._keep(self._rtp_replay, ssrc, replay, index)
+        self._keep(self._rtp_replay, ssrc, replay, index)  # §3.3.1 [counts-what-is-authentic]
+        # §3.3 [opens]
         return packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
 
     def open_rtcp(self, data: bytes) -> bytes:
@@ -197,14 +216,15 @@ class SrtpReceiver:
         if end < _RTCP_HEAD + _WORD.size:
             raise RemoteError("no SRTCP packet")
         (word,) = _WORD.unpack_from(data, end - _WORD.size)
-        (ssrc,) = _WORD.unpack_from(data, 4)
+        (ssrc,) = _WORD.unpack_from(data, 4)  # §4.1.1 [first-ssrc-of-a-compound]
         index = word & MAX_RTCP_INDEX
         replay = self._rtcp_replay.get(ssrc) or _Replay()
-        replay.check(index)
-        self._rtcp.check(data[:end], data[end:])
+        replay.check(index)  # §3.3.2 [protocols-alike]
+        self._rtcp.check(data[:end], data[end:])  # §3.4 [rtcp-tag-is-there]
         self._keep(self._rtcp_replay, ssrc, replay, index)
         body = data[_RTCP_HEAD : end - _WORD.size]
-        if word & _ENCRYPTED:  # §3.4 [e-flag]
+        if word & _ENCRYPTED:  # §3.4 [e-flag] [clear-rtcp-is-left]
+            # §4.1.1 [rtcp-index-in-the-block]
             body = self._rtcp.crypt(body, ssrc, index)
         return data[:_RTCP_HEAD] + body
 

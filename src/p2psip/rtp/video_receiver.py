@@ -66,8 +66,9 @@ class VideoReceiver(Reception):
         super().__init__(clock_rate, payload_types, misorder=DEPTH)
         reporter.receivers.append(self)
         self._reporter, self._feedback = reporter, feedback
-        self._repairs = "nack" in feedback
+        self._repairs = "nack" in feedback  # RFC 4585 §4.2 [nothing-unlisted]
         self.losses = Losses()
+        # RFC 4585 §4.2 [requests-may-be-in-vain]
         self._order: ReorderBuffer[VideoPacket] = ReorderBuffer(
             DEPTH, PATIENCE if self._repairs else HOLD_SECONDS
         )
@@ -145,6 +146,7 @@ class VideoReceiver(Reception):
         lost = self.losses.due(now, self._round_trip)
         if lost and self.ssrc is not None:
             numbers = [sequence & 0xFFFF for sequence in lost]
+            # RFC 4585 §4.2 [feedback-is-given]
             self._reporter.ask(Nack.of(self._own_ssrc, self.ssrc, numbers), now)
 
     def _request(self, now: float) -> None:
@@ -155,6 +157,7 @@ class VideoReceiver(Reception):
             self._times += 1
             self._reporter.ask(Fir(self._own_ssrc, ((self.ssrc, self._command),)), now)
         elif self.ssrc is not None and "nack pli" in self._feedback:
+            # RFC 4585 §4.2 [nothing-unlisted]
             self._reporter.ask(Pli(self._own_ssrc, self.ssrc), now)
         # RFC 5104 §4.3.1.3 [fir-repeated-after-a-round-trip]
         self._request_at = now + max(REQUEST_SECONDS, self._round_trip)

@@ -67,7 +67,7 @@ class VideoSender(Sender):
 
         RFC 4585 §4.2, "react properly".  An event about another stream is passed over.
         """
-        match event:
+        match event:  # RFC 4585 §4.2 [reacts-to-what-is-agreed]
             case Nack(media_ssrc=self.ssrc):
                 return self.resends.again(event.lost(), now, (self.rtt or ROUND_TRIP) / 2)
             case Pli(media_ssrc=self.ssrc):
@@ -80,7 +80,7 @@ class VideoSender(Sender):
                         self._commands.clear()
                     self._commands[commander] = numbers[-1]
                     self.want(now)  # RFC 5104 §4.3.1.2 [refresh-on-fir]
-        return []
+        return []  # RFC 4585 §4.2 [other-feedback-discarded]
 
     @property
     def deadline(self) -> float | None:

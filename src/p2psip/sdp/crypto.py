@@ -43,6 +43,11 @@ class SrtpKey:
     lifetime: int | None = None
     mki: tuple[int, int] | None = None
 
+    @property
+    def secrets(self) -> tuple[bytes, bytes]:
+        """Key and salt, by which two are the same key: §6.1."""
+        return self.key, self.salt
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read what stands behind `inline:`, or raise RemoteError: §6.1."""
@@ -51,16 +56,18 @@ class SrtpKey:
             both = base64.b64decode(encoded.encode("ascii", "replace"), validate=True)
         except binascii.Error:
             raise RemoteError("SRTP key that is not base64") from None
-        if len(both) != KEY_OCTETS + SALT_OCTETS:  # §6.2.1 [key-of-30-octets]
+        # §6.1 [length-of-the-suite], §6.2.1 [key-of-30-octets]
+        if len(both) != KEY_OCTETS + SALT_OCTETS:
             raise RemoteError(f"SRTP key and salt of {len(both)} octets")
         lifetime, mki = None, None
         for option in options:
             if ":" in option and mki is None:
                 value, _, size = option.partition(":")
-                mki = _number(value, 1 << 62), _number(size, 128)
+                mki = _positive(value, 1 << 62), _positive(size, 128)  # §6.1 [mki-has-a-length]
             elif lifetime is None and mki is None:
                 power = option.startswith("2^")
-                digits = _number(option[2:] if power else option, 48 if power else MAX_LIFETIME)
+                # §6.1 [lifetime-of-the-suite] [bad-lifetime-is-no-key]
+                digits = _positive(option[2:] if power else option, 48 if power else MAX_LIFETIME)
                 lifetime = 1 << digits if power else digits
             else:
                 raise RemoteError("SRTP key with a parameter too many")
@@ -93,6 +100,7 @@ class CryptoAttribute:
     def parse(cls, value: str) -> Self:
         """Read the value of an `a=crypto`, or raise RemoteError: §9.1."""
         match words(value):
+            # §5.1.3 [answer-has-a-key]
             case [tag, suite, keys, *parameters] if len(tag) <= _MAX_TAG:
                 inline = [_inline(each) for each in keys.split(";", MAX_KEYS)[:MAX_KEYS]]
                 read = tuple(SrtpKey.parse(each) for each in inline)
@@ -120,7 +128,7 @@ class CryptoAttribute:
 def cryptos(media: MediaDescription) -> tuple[CryptoAttribute, ...]:
     """Read the valid crypto attributes of a line, the preferred one first: §5.1.1."""
     found = []
-    for value in find_all(media.attributes, "crypto"):
+    for value in find_all(media.attributes, "crypto"):  # §4 [media-level-only]
         try:
             found.append(CryptoAttribute.parse(value))
         except RemoteError:
@@ -130,12 +138,14 @@ def cryptos(media: MediaDescription) -> tuple[CryptoAttribute, ...]:
 
 def choose(offered: Iterable[CryptoAttribute]) -> CryptoAttribute | None:
     """Choose the first that we can use; None means that the stream is refused: §5.1.2."""
-    return next((each for each in offered if each.is_usable), None)  # §5.1.2 [first-supported]
+    # §5.1.2 [first-supported] [one-or-none]
+    return next((each for each in offered if each.is_usable), None)
 
 
 def answer(accepted: CryptoAttribute, key: SrtpKey) -> CryptoAttribute:
     """Accept an offered attribute, with the key that protects what we send: §5.1.2."""
-    return CryptoAttribute(accepted.tag, accepted.suite, (key,))  # §5.1.2 [tag-and-suite-kept]
+    # §5.1.2 [tag-and-suite-kept] [key-in-each-direction]
+    return CryptoAttribute(accepted.tag, accepted.suite, (key,))
 
 
 def _inline(text: str) -> str:
@@ -143,6 +153,13 @@ def _inline(text: str) -> str:
     if method.lower() != "inline" or not colon:
         raise RemoteError("Key method other than inline")
     return info
+
+
+def _positive(text: str, most: int) -> int:
+    """Read a number without leading zeros: §6.1."""
+    if text.startswith("0"):  # §6.1 [no-leading-zeros] [bad-lifetime-is-no-key]
+        raise RemoteError("Number with a leading zero in a crypto attribute")
+    return _number(text, most)
 
 
 def _number(text: str, most: int) -> int:

@@ -99,7 +99,7 @@ def feedback_of(line: MediaDescription, payload_type: int) -> frozenset[str]:
 
 def feedback_to_offer(ours: LocalMedia) -> Iterator[Attribute]:
     """Name the messages that we understand, for all formats: RFC 4585 §4.2."""
-    # RFC 4585 §4.2 [line-for-each-type]
+    # RFC 4585 §4.2 [line-for-each-type] [feedback-is-named] [star-for-all-formats]
     return (Attribute("rtcp-fb", f"{ANY_FORMAT} {message}") for message in ours.feedback)
 
 
@@ -114,13 +114,14 @@ def feedback_to_answer(
         is_interval = ours.feedback and REPORT_INTERVAL.fullmatch(message)
         is_known = message in ours.feedback or is_interval
         is_ours = number == ANY_FORMAT or any(number == str(each) for each in numbers)
-        if is_known and is_ours:  # RFC 4585 §4.2 [unknown-feedback-removed]
+        # RFC 4585 §4.2 [unknown-feedback-removed] [not-understood-not-heeded]
+        if is_known and is_ours:
             # RFC 4585 §4.2 [no-feedback-added]
             yield Attribute("rtcp-fb", f"{number} {message}")
 
 
 def _named(line: MediaDescription) -> Iterator[tuple[str, str]]:
     """Yield (format or "*", message) of each `a=rtcp-fb`: RFC 4585 §4.2."""
-    for value in find_all(line.attributes, "rtcp-fb"):
+    for value in find_all(line.attributes, "rtcp-fb"):  # RFC 4585 §4.2 [media-level-only]
         number, _, message = value.partition(" ")
         yield number, message.strip()

@@ -263,6 +263,7 @@ def _feedback(
     if not both:
         return frozenset()
     first, number = both[0]
+    # RFC 4585 §4.2 [not-understood-not-heeded]
     return feedback_of(ours, number) & feedback_of(theirs, first.payload_type)
 
 

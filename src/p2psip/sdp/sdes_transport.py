@@ -17,7 +17,9 @@ from p2psip.sdp.local_media import PROTOCOLS, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
 
 SECURE: Final = ("RTP/SAVP", "RTP/SAVPF")  # Source: §1; RFC 5124 §1 for the second
-OFFERED_SUITE: Final = "AES_CM_128_HMAC_SHA1_80"  # Source: §6.2.1, the default of SRTP
+# Source: §6.2.1, the default of SRTP.  §5.1.1 [strongest-first]
+# RFC 3711 §5.2 [sha1-by-default] [tag-of-80] [short-tag-is-not-offered]
+OFFERED_SUITE: Final = "AES_CM_128_HMAC_SHA1_80"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class SdesTransport(LocalTransport):
     @classmethod
     def offering(cls, port: int, key: SrtpKey, suite: str = OFFERED_SUITE) -> Self:
         """Offer SRTP and nothing else: §5.1.1."""
-        crypto = CryptoAttribute(1, suite, (key,))
+        crypto = CryptoAttribute(1, suite, (key,))  # §5.1.1 [tag-is-unique]
         return cls(port, protocol=SECURE[0], crypto=crypto)
 
     @classmethod
@@ -48,7 +50,7 @@ class SdesTransport(LocalTransport):
         """Give the peer's half of our attribute, None if the line has none: §5.1.3."""
         ours = self.crypto
         for each in cryptos(line):
-            # §5.1.3 [echo-verified]
+            # §5.1.3 [echo-verified] [answer-is-understood]
             if ours and (each.tag, each.suite) == (ours.tag, ours.suite) and each.is_usable:
                 return each
         return None
@@ -60,11 +62,13 @@ class SdesTransport(LocalTransport):
         if self.line is not None and line is not self.line:
             return False
         if line.protocol not in SECURE or self.peer_crypto(line) is None:
-            return False  # §5.1.2 [refused-without-crypto]
+            # §5.1.2 [refused-without-crypto] [one-or-none], §5.1.3 [negotiation-fails]
+            return False
         plain = replace(line, protocol=PROTOCOLS[0])
         return LocalTransport.accepts(self, plain, session, host)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What the line says of its transport, the key among it: §4."""
+        # §4 [media-level-only], §5.1.1 [offer-has-crypto]
         ours = () if self.crypto is None else (Attribute("crypto", str(self.crypto)),)
         return (*LocalTransport.attributes(self), *ours)

@@ -164,7 +164,7 @@ class SessionDescription:
         same = replace(self, origin=previous.origin)  # RFC 3264 §8 [same-origin]
         if same == previous:  # RFC 3264 §8 [same-version-same-text]
             return same
-        # RFC 3264 §8 [version-plus-one]
+        # RFC 3264 §8 [version-plus-one]; RFC 3261 §14.1 [new-version]
         return replace(same, origin=replace(previous.origin, version=previous.origin.version + 1))
 
     def replace_media(self, media: Iterable[MediaDescription]) -> Self:

@@ -106,6 +106,7 @@ def response_to(
     `to_tag` goes into a To that has no tag; `headers` follow what is copied.  Works on
     what `salvage` returns: headers that are missing or malformed are copied as they are.
     """
+    # §12.1.1 [record-routes-in-order]
     copied = [pair for pair in request.headers if pair[0] in _copied(request.method, status)]
     fields = Headers(copied)
     if to_tag is not None and (to := fields.get("To")) is not None and _has_no_tag(request):
@@ -135,11 +136,13 @@ def cancel_for(invite: Request) -> Request:
 
 def _same_hop(invite: Request, method: str) -> Request:
     """A request that follows `invite` to its next hop, in its transaction's name."""
-    # RFC 5393 §4.2.1 [follow-ups-have-its-branch]
+    # RFC 5393 §4.2.1 [follow-ups-have-its-branch]; RFC 3261 §9.1 [one-via]
     fields: list[tuple[str, object]] = [("Via", invite.via), ("Max-Forwards", MAX_FORWARDS)]
+    # §9.1 [cancel-copies] [same-route] [requires-nothing]
     fields += [pair for pair in invite.headers if pair[0] in ("Route", "From", "To", "Call-ID")]
+    # §9.1 [cancel-copies] [cseq-says-cancel]
     fields.append(("CSeq", f"{invite.cseq.number} {method}"))
-    return Request(method, invite.uri, Headers(fields))
+    return Request(method, invite.uri, Headers(fields))  # §9.1 [cancel-copies]
 
 
 def _copied(method: str, status: int) -> frozenset[str]:
@@ -148,7 +151,7 @@ def _copied(method: str, status: int) -> frozenset[str]:
     if status == 100:
         names.add("Timestamp")
     elif status < 300 and method in _FORM_DIALOGS:
-        names.add("Record-Route")
+        names.add("Record-Route")  # §12.1.1 [copies-record-routes]
     return frozenset(names)
 
 

@@ -215,6 +215,7 @@ class Clients:
 
     def cancel(self, handle: ClientHandle, now: float) -> None:
         """Carry out `ClientHandle.cancel` (§9.1)."""
+        # §9.1 [invite-only] [none-after-the-answer]
         if handle.done or handle.cancelled or handle.request.method != "INVITE":
             return
         handle.cancelled = True
@@ -222,6 +223,7 @@ class Clients:
         if attempt is None:  # nothing was sent yet, so that nothing has to be waited for
             self._overdue.set(handle, now)
         elif attempt.machine.state is invite_client.State.PROCEEDING:
+            # §9.1 [looks-for-a-response] [waits-for-a-provisional]
             self._send_cancel(attempt, now)
 
     @property
@@ -235,8 +237,8 @@ class Clients:
         for attempt in self._table.due(now):
             self._perform(attempt, attempt.machine.tick(now), now)
         for handle in self._overdue.due(now):
-            if handle._attempt is not None:  # no answer to the CANCEL either: §9.1
-                self._table.remove(handle._attempt)
+            if handle._attempt is not None:  # no answer to the CANCEL either
+                self._table.remove(handle._attempt)  # §9.1 [forgets-the-invite]
                 self._heard(handle._attempt)
                 handle.cause = None
             status = 408 if handle._attempt else 487 if handle.cancelled else 503
@@ -344,6 +346,7 @@ class Clients:
     def _pass_up(self, attempt: _Attempt, response: Response, now: float) -> None:
         handle = attempt.handle
         if response.status < 200 and handle.cancelled and not handle.done:
+            # §9.1 [waits-for-a-provisional]
             self._send_cancel(attempt, now)
         if response.status == 503 and not handle.cancelled and self._try_next(handle, now):
             return
@@ -371,7 +374,7 @@ class Clients:
         """Send CANCEL after its INVITE, and stop waiting 64*T1 later (§9.1)."""
         if self._table.get((attempt.request.via.branch, "CANCEL")) is None:
             cancel = cancel_for(attempt.request)
-            self._overdue.set(attempt.handle, now + 64 * self._t1)
+            self._overdue.set(attempt.handle, now + 64 * self._t1)  # §9.1 [over-after-64-t1]
             handle = ClientHandle(cancel, _NOBODY, self)  # §16.7 [own-answers-stay]
-            # RFC 3263 §4 [cancel-goes-there]
+            # RFC 3263 §4 [cancel-goes-there]; RFC 3261 §9.1 [same-destination]
             self._start(handle, cancel, bytes(cancel), attempt.flow, now)

@@ -100,8 +100,8 @@ class Hops:
     def _contact(self, user: str | None, listener: Listener, peer: str | None = None) -> Uri:
         name = "ws" if listener.transport in WEB else listener.transport.lower()  # RFC 7118 §5.2
         params = () if name == "udp" else (("transport", name),)
-        host, port = self._place(listener, peer)
-        return Uri("sip", user, None, host, port, params)
+        host, port = self._place(listener, peer)  # RFC 3261 §12.1.1 [contact-serves-outside]
+        return Uri("sip", user, None, host, port, params)  # RFC 3261 §12.1.1 [contact-is-sip]
 
     def contact_by(self, contact: Uri, transport: str | None, *, secure: bool) -> Uri:
         """A Contact of ours for a peer at `transport`, which may speak nothing else (§8.1.1.8).
@@ -119,6 +119,7 @@ class Hops:
             return contact
         mine = self._contact(contact.user, self._listener(name, contact.host))  # of its family
         if secure:
+            # RFC 3261 §12.1.1 [sips-for-sips], §12.1.2 [sips-for-sips]
             mine = mine.replace(scheme="sips").without_params("transport")
         return mine.replace(params=(*mine.params, *drop(contact.params, "transport")))
 
@@ -242,9 +243,11 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
     hop = first.replace(scheme="sips") if request.uri.scheme == "sips" else first
     if first.param("lr") is not None:  # §16.6 [looks-at-the-first-route]
         return request, hop  # §16.6 [route-or-target-is-the-hop]
-    rest = [*routes[1:], Address(request.uri)]  # §16.6 [target-goes-last]
+    # §16.6 [target-goes-last], §12.2.1.1 [rest-of-the-routes] [target-comes-last]
+    rest = [*routes[1:], Address(request.uri)]
     headers = request.headers.with_("Route", *rest)  # §16.6 [strict-router-is-served]
-    # §16.6 [first-route-is-the-target] [strict-router-is-the-hop]
+    # §16.6 [first-route-is-the-target] [strict-router-is-the-hop],
+    # §12.2.1.1 [strict-router-is-the-request-uri]
     return request.replace(uri=first.without_params("method"), headers=headers), hop
 
 

@@ -208,14 +208,14 @@ class Servers:
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)
         if target is None:
-            handle.reply(481, now)
+            handle.reply(481, now)  # §9.2 [481-without-a-match]
             return
-        handle.to_tag = target.to_tag
+        handle.to_tag = target.to_tag  # §9.2 [same-to-tag]
         handle.reply(200, now)  # §16.10 [cancel-is-200]
         if target.final:
             return
         if target.user is None or not self._guard(target.user.on_cancel, target, now):
-            target.reply(487, now)
+            target.reply(487, now)  # §9.2 [487-for-the-invite]
 
     def respond(self, handle: ServerHandle, response: Response, now: float) -> None:
         """Carry out `ServerHandle.respond` (§17.2)."""

@@ -58,8 +58,8 @@ def crypto_attributes() -> SearchStrategy[CryptoAttribute]:
         SrtpKey,
         st.binary(min_size=16, max_size=16),
         st.binary(min_size=14, max_size=14),
-        st.none() | st.integers(0, 1 << 48),
-        st.none() | st.tuples(st.integers(0, 1 << 32), st.integers(1, 128)),
+        st.none() | st.integers(1, 1 << 48),
+        st.none() | st.tuples(st.integers(1, 1 << 32), st.integers(1, 128)),
     )
     suites = ["AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "F8_128_HMAC_SHA1_80"]
     session = st.sampled_from(["KDR=1", "UNENCRYPTED_SRTP", "WSH=64", "-X", "FEC_ORDER=FEC_SRTP"])

@@ -122,10 +122,10 @@ class UserAgentCall(ABC):
         if we were called and the ACK has not come, the BYE is sent later (§15).
         """
         self._bye_reason = reason
-        if self.state is CallState.UP:
+        if self.state is CallState.UP:  # §15 [only-in-a-dialog]
             self._hang_up(now)
         elif self.state is CallState.ANSWERED:
-            self._set_state(CallState.ENDING)
+            self._set_state(CallState.ENDING)  # §15 [bye-waits-for-the-ack]
 
     def reinvite(self, sdp: bytes, now: float) -> None:
         """Make a new offer within the call, as soon as no other is under way (§14.1).
@@ -236,9 +236,10 @@ class UserAgentCall(ABC):
             self.offer_if_possible(now)
         elif exchange is self._bye:
             if response.status >= 200:
-                self._set_state(CallState.ENDED)
+                self._set_state(CallState.ENDED)  # §15.1.1 [gone-is-over]
         elif response.status in GONE and self.state is CallState.UP:
             self._bye_reason = f"SIP;cause={response.status}"  # RFC 3326 §2
+            # RFC 3261 §12.2.1.2 [gone-ends-the-dialog] [silence-ends-the-dialog]
             self.lost(f"{response.status} {response.reason}", now)
         elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
             # RFC 6086 §4.2.1 [469-keeps-the-call]
@@ -262,7 +263,7 @@ class UserAgentCall(ABC):
 
     def _hang_up(self, now: float) -> None:
         """Send the BYE, once; the session is over from here on (§15.1.1)."""
-        self._set_state(CallState.ENDING)
+        self._set_state(CallState.ENDING)  # §15.1.1 [over-with-our-bye]
         self.refresher.off(now)
         if self._bye is not None:
             return
@@ -279,8 +280,9 @@ class UserAgentCall(ABC):
 
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take the peer's BYE (§15.1.2)."""
-        leg.shared.reply(server, 200, now)
+        leg.shared.reply(server, 200, now)  # §15.1.2 [2xx-for-the-bye]
         self._reoffer.abandon(now)
+        # §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session]
         self._end("BYE", now)
 
     def _on_info(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
@@ -340,6 +342,7 @@ class UserAgentCall(ABC):
         elif self.state is CallState.ENDING:
             self._hang_up(now)
         else:
+            # §13.3.1.4 [ends-without-an-ack], §14.2 [bye-without-an-ack]
             self.lost("no ACK", now)
 
     # Inside: new offers
@@ -349,8 +352,13 @@ class UserAgentCall(ABC):
         self._reoffer.overtaken()
 
     def offer_if_possible(self, now: float) -> None:
-        """Send the wanted offer, unless an INVITE is under way in either direction (§14.1)."""
+        """Send the wanted offer, unless an INVITE is under way in either direction (§14.1).
+
+        Departs from RFC 3261 §14.1: the ACK of a refusal is not waited for.  A peer that has not
+        heard the refusal answers with 491, and the offer is made again.
+        """
         is_early = self.state in (CallState.CALLING, CallState.RINGING)
+        # §14.1 [one-invite-at-a-time] [waits-for-theirs]
         if is_early or (self.is_up and not self.answered.is_waiting):
             self._reoffer.proceed(now)
         self.reschedule()
@@ -358,8 +366,9 @@ class UserAgentCall(ABC):
     def acknowledge(self, invite: Request, number: int, now: float) -> Request:
         """Send the ACK of our re-INVITE's 2xx for the first time (§13.2.2.4)."""
         assert self.leg is not None
+        # §13.2.2.4 [same-credentials]
         ack = copy_credentials(invite, self.leg.dialog.ack(number), self.keyring)
-        self.leg.shared.send_ack(ack, now)
+        self.leg.shared.send_ack(ack, now)  # §13.2.2.4 [ack-for-each]
         return ack
 
     # Inside: time

@@ -23,6 +23,8 @@ def dialog_response(
     headers: Sequence[tuple[str, object]] = (),
 ) -> Response:
     """A response that names our Contact, with a session description if there is one (§12.1.1)."""
+    # §12.1.1 [adds-a-contact]; §13.3.1.1 [one-dialog]
+    # §13.3.1.4 [2xx-says-what-we-can]
     return response_to(
         server.request,
         status,

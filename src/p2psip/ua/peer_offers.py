@@ -32,15 +32,16 @@ class PeerOffers:
         """Take a re-INVITE of the peer (§14.2)."""
         call = self._call
         call.refresher.check(request)
-        if call.state is CallState.RINGING:
-            raise self._later()
+        is_unanswered = call.state in (CallState.RINGING, CallState.ANSWERED)
+        if is_unanswered and not call.answered.is_waiting:  # our 200 may wait for a PRACK
+            raise self._later()  # §14.2 [500-for-a-second]
         if call.answered.is_waiting and leg.session.is_stable:
             # A peer that sends a re-INVITE has seen our 2xx; its ACK was lost or comes late.
             call.answered.presume(now)
         if call.state in (CallState.ENDING, CallState.ENDED):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         if call.is_inviting or call.answered.is_waiting or call.state is CallState.CALLING:
-            raise RemoteError("Request Pending", 491)
+            raise RemoteError("Request Pending", 491)  # §14.2 [491-for-glare]
         sdp = self._settle(request, leg, offer_of(request), now)
         call.accept_invite(server, sdp, now)
 
@@ -78,7 +79,7 @@ class PeerOffers:
                 raise self._later() from None
             raise
         try:
-            answer = call.owner.on_offer(call, offer, now)
+            answer = call.owner.on_offer(call, offer, now)  # §14.2 [follows-the-change]
         except RemoteError:
             leg.session.refused()
             raise
@@ -99,10 +100,11 @@ class PeerOffers:
         return sdp
 
     def _follow(self, request: Request, leg: CallLeg) -> None:
-        leg.dialog.refresh(request)
+        leg.dialog.refresh(request)  # §12.2.2 [contact-moves-the-target]
         leg.learn(request)
 
     def _later(self) -> RefusalError:
         """The refusal of a second offer, or of an INVITE before the first is answered (§14.2)."""
         share = int.from_bytes(self._call.agent.random(1), "big") % RETRY_AFTER
+        # §14.2 [retry-after]
         return RefusalError(500, "Server Internal Error", [("Retry-After", share)])

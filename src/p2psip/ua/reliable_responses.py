@@ -50,18 +50,22 @@ class ReliableResponses:
         return self._is_required or (self._is_possible and bool(sdp))
 
     def send(self, status: int, sdp: bytes, now: float) -> None:
-        """Send a provisional response, after the PRACK of the one before (RFC 3262 §3)."""
+        """Send a provisional response, after the PRACK of the one before (RFC 3262 §3).
+
+        Departs from RFC 3261 §13.3.1: one that the caller requires to be reliable has no offer of
+        ours if there is no early media, since the formats are chosen when the call is answered.
+        """
         if self._current is not None:
             # RFC 3262 §3 [waits-for-the-first] [waits-for-each]
             if (status, sdp) not in self._queue:
                 self._queue.append((status, sdp))
             return
         if self._leg.session.was_settled:
-            sdp = b""
+            sdp = b""  # RFC 3261 §13.2.1 [no-offer-after-the-answer]
         elif sdp and self._leg.session.remote is None:
-            self._leg.session.we_offer(sdp)
+            self._leg.session.we_offer(sdp)  # RFC 3261 §13.2.1 [offer-comes-first]
         elif sdp:
-            self._leg.session.we_answer(sdp)
+            self._leg.session.we_answer(sdp)  # RFC 3261 §13.2.1 [answer-is-reliable]
         call = self._call
         response = dialog_response(self._server, call.contact, call.agent.extensions, status, sdp)
         # RFC 3262 §3 [requires-100rel] [one-higher]

@@ -62,6 +62,7 @@ class Reoffer:
     def proceed(self, now: float) -> None:
         """Make the offer, unless one is under way or has to wait (§14.1)."""
         call = self._call
+        # §14.1 [one-invite-at-a-time] [waits-for-our-own] [491-waits]
         if self._wanted is None or self._exchange or self._retry_at is not None:
             return
         leg = call.leg
@@ -76,6 +77,7 @@ class Reoffer:
             call.owner.on_reoffer_failed(call, error.status, error.reason, now)
             return
         request = call.new_request("INVITE" if call.is_up else "UPDATE", self._wanted, SDP)
+        # §12.2.1.1 [refresh-has-a-contact] [same-contact] [sips-stays-sips]
         request = request.replace(headers=request.headers.append("Contact", Address(call.contact)))
         leg.session.we_offer(self._wanted)
         self._wanted, self._leg = None, leg
@@ -99,7 +101,7 @@ class Reoffer:
                 self._exchange.cancel(now)
         if self._retry_at is not None and self._retry_at <= now:
             self._retry_at = None
-            return True
+            return True  # §14.1 [491-tries-again]
         return False
 
     def abandon(self, now: float) -> None:
@@ -119,11 +121,11 @@ class Reoffer:
         call, leg = self._call, self._leg
         assert leg is not None
         if response.status >= 300:
-            leg.session.refused()  # RFC 3311 §5.3
+            leg.session.refused()  # RFC 3261 §14.1 [refusal-changes-nothing], RFC 3311 §5.3
         else:
             leg.session.they_answer(session(response))
             if is_update:
-                leg.dialog.refresh(response)
+                leg.dialog.refresh(response)  # §12.2.1.2 [2xx-moves-the-target]
                 leg.learn(response)
             else:
                 call.refresher.accepted(response, now)
@@ -139,10 +141,11 @@ class Reoffer:
         elif call.is_up and call.refresher.may_ask_longer(response):
             self._wanted = self._wanted or exchange.request.body
         elif response.status == 491:
-            # RFC 3311 §5.3 [491-waits] [491-tries-again]
+            # RFC 3311 §5.3 [491-waits] [491-tries-again]; RFC 3261 §14.1 [491-waits]
             self._retry_at = now + glare_delay(call.agent.random, call.direction == "out")
             self._wanted = self._wanted or exchange.request.body
         elif response.status in GONE:
+            # §12.2.1.2 [gone-ends-the-dialog] [silence-ends-the-dialog]
             call.lost(f"{response.status} {response.reason}", now)
         elif response.status >= 300:
             call.owner.on_reoffer_failed(call, response.status, response.reason, now)
@@ -157,8 +160,8 @@ class Reoffer:
         call, number = self._call, response.cseq.number
         assert call.leg is not None
         if self._ack is not None and self._ack[0] == number:
-            call.leg.shared.send_ack(self._ack[1], now)
+            call.leg.shared.send_ack(self._ack[1], now)  # §13.2.2.4 [ack-again]
             return
-        call.leg.dialog.refresh(response)
+        call.leg.dialog.refresh(response)  # §12.2.1.2 [2xx-moves-the-target]
         call.leg.learn(response)
         self._ack = number, call.acknowledge(invite, number, now)

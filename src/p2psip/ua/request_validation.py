@@ -14,6 +14,7 @@ from p2psip.sip.values import Term, Warn
 
 SDP: Final = "application/sdp"
 ACCEPTED: Final = f"{SDP}, multipart/mixed, multipart/alternative"
+# §13.1 [calls-end-too]
 CALL_METHODS: Final = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE", "PRACK")
 ALLOW: Final = ", ".join(CALL_METHODS)
 
@@ -68,6 +69,14 @@ def refuse_accept(request: Request) -> None:
     if ranges and not any(each.covers(SDP) for each in ranges):
         warning = Warn(399, "p2psip", "A session description is all that can be sent")
         raise RefusalError(406, "Not Acceptable", [("Warning", warning)])
+
+
+def warnings(status: int) -> list[tuple[str, object]]:
+    """The Warning of a 488, by which the other side sees what was refused (§13.3.1.3, §14.2)."""
+    if status != 488:
+        return []
+    # §13.3.1.3 [warning-says-why], §14.2 [warning-says-why]
+    return [("Warning", Warn(399, "p2psip", "Nothing in the description can be used"))]
 
 
 # Source: RFC 3325 §9.1 and §9.2; Remote-Party-ID is what the field had before.

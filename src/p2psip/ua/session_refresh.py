@@ -24,7 +24,11 @@ WITHOUT_UPDATE: Final = frozenset({405, 501})
 
 
 class SessionRefresh:
-    """Keeps the session of a call refreshed by either side, if both know how (RFC 4028 §7)."""
+    """Keeps the session of a call refreshed by either side, if both know how (RFC 4028 §7).
+
+    Not done: RFC 3261 §14 [random-interval]: a refresh comes when RFC 4028 §10 says, and calls
+    begin at times of their own.
+    """
 
     def __init__(self, call: "UserAgentCall", now: float) -> None:
         self._call, self._timer = call, SessionTimer(now)
@@ -131,6 +135,7 @@ class SessionRefresh:
         elif self._exchange is None or self._exchange.done:
             # RFC 4028 §7.4 [by-update] [update-without-offer]
             request = call.new_request("UPDATE")
+            # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact] [sips-stays-sips]
             headers = request.headers.append("Contact", Address(call.contact))
             self._exchange = call.exchange(self.ask(request.replace(headers=headers)), now)
 
@@ -140,6 +145,9 @@ class SessionRefresh:
             return
         repeated, self._refused = response.status == self._refused, None
         if response.status < 300:
+            assert self._call.leg is not None
+            # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
+            self._call.leg.dialog.refresh(response)
             self.accepted(response, now)
         elif self.may_ask_longer(response):
             self.refresh(now)  # RFC 4028 §10 [heeds-the-status]

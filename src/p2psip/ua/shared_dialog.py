@@ -17,7 +17,7 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import Flow
 from p2psip.ua.authenticated_request import AuthenticatedRequest, AuthenticatedRequestUser
 from p2psip.ua.digest_client import DigestClient
-from p2psip.ua.request_validation import SDP, RefusalError
+from p2psip.ua.request_validation import SDP, RefusalError, warnings
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
@@ -66,7 +66,7 @@ class SharedDialog:
         """End a usage; the last one ends the dialog (RFC 5057 §4.1)."""
         if usage in self.usages:
             self.usages.remove(usage)
-        if not self.usages:
+        if not self.usages:  # §12.1.1 [kept-for-the-dialog], §12.1.2 [kept-for-the-dialog]
             self._agent.release(self)
 
     # Requests of the peer
@@ -76,7 +76,7 @@ class SharedDialog:
         self.whereabouts.heard(request, server.flow)
         extensions = self._agent.extensions
         try:
-            self.dialog.check_order(request)
+            self.dialog.check_order(request)  # §15.1.2 [bye-in-its-order]
             for usage in tuple(self.usages):
                 usage.on_alive(now)
             extensions.refuse_unknown(request)
@@ -89,7 +89,7 @@ class SharedDialog:
         except RefusalError as refusal:
             self.reply(server, refusal.status, now, refusal.headers, refusal.reason)
         except RemoteError as error:
-            self.reply(server, error.status, now, reason=error.reason)
+            self.reply(server, error.status, now, warnings(error.status), error.reason)
 
     def _usage_of(self, request: Request) -> Usage:
         for usage in self.usages:

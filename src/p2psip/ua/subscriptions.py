@@ -108,6 +108,7 @@ class Subscription:
         """Send a SUBSCRIBE within the dialog (RFC 6665 §4.1.2.2)."""
         assert self._shared is not None
         request = self._shared.new_request("SUBSCRIBE")
+        # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact]
         headers = request.headers.append("Contact", Address(self._contact))
         headers = headers.append("Event", self.event).append("Expires", self._expires)
         self._machine.asked(now)
@@ -118,6 +119,9 @@ class Subscription:
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take the answer to a SUBSCRIBE or REFER (RFC 6665 §4.1.2.2)."""
         self._whereabouts.answered(exchange.sent_to)
+        is_accepted, shared = 200 <= response.status < 300, self._shared
+        if is_accepted and exchange is not self._exchange and shared is not None:
+            shared.dialog.refresh(response)  # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
         if response.status < 300 or (self._machine.is_up and response.status not in ENDING):
             return
         if self._machine.refused(now):
@@ -155,6 +159,7 @@ class Subscription:
         """Take a NOTIFY (RFC 6665 §4.1.3)."""
         told = SubscriptionState.parse(request.headers.get("Subscription-State", ""))
         if request.contacts and self._shared is not None:
+            # RFC 3261 §12.2.2 [contact-moves-the-target]
             self._shared.dialog.refresh(request)
         if request.body:
             self._owner.on_notify(self, request.content_type, request.body, now)
@@ -235,6 +240,7 @@ class ServedSubscription:
             return
         content_type, body = self._body
         request = self._shared.new_request("NOTIFY", body, content_type)
+        # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact]
         headers = request.headers.append("Contact", Address(self._contact))
         # RFC 3515 §2.4.4 [event-refer], §2.4.6 [id-of-the-refer]
         headers = headers.append("Event", self.event)
@@ -247,6 +253,9 @@ class ServedSubscription:
         """Take the answer to a NOTIFY (RFC 6665 §4.2.2)."""
         if response.status < 200:
             return
+        if response.status < 300:
+            # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
+            self._shared.dialog.refresh(response)
         if response.status in ENDING:
             # RFC 6665 §4.2.2 [removed-without-an-answer] [removed-when-refused]
             self._machine.end("noresource")
@@ -273,7 +282,7 @@ class ServedSubscription:
         if self.is_over:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         expires = min(EXPIRES if request.expires is None else request.expires, EXPIRES)
-        self._shared.dialog.refresh(request)
+        self._shared.dialog.refresh(request)  # RFC 3261 §12.2.2 [contact-moves-the-target]
         self._machine.refresh(expires, now)
         # RFC 6665 §4.2.1.4 [no-longer-than-asked]
         server.reply(200, now, None, [("Expires", expires), ("Contact", Address(self._contact))])

@@ -129,8 +129,10 @@ class UserAgent:
 
         `owner` is never called before this returns.
         """
+        # §12.1.2 [sips-for-sips]
         secure = "sips" in (to.uri.scheme, *(each.scheme for each in route[:1]))
         contact = self.stack.contact_by(contact, to.uri.param("transport"), secure=secure)
+        # §12.1.2 [contact-in-the-request], §13.2.1 [says-allow] [says-info] [says-supported]
         request = outside_request(
             self.random,
             "INVITE",
@@ -203,7 +205,7 @@ class UserAgent:
         elif request.to.tag is None and _origin(request) in self._ringing:
             server.reply(482, now)  # the same INVITE, forked and merged: §8.2.2.2
         else:
-            server.reply(481, now)
+            server.reply(481, now)  # §15.1.2 [481-without-a-dialog], §12.2.2 [481-for-unknown]
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx (§13.3.1.4); an unexpected one is dropped."""
@@ -254,7 +256,7 @@ class UserAgent:
         expires = min(asked, EXPIRES)  # RFC 6665 §4.2.1.1 [no-longer-than-asked]
         contact = self._contact_by(contact, server)
         subscription = self._subscribed(server, contact, event, expires, now)
-        # RFC 6665 §4.2.1.1 [waits-for-nobody]
+        # RFC 6665 §4.2.1.1 [waits-for-nobody]; RFC 3261 §12.1.1 [adds-a-contact]
         server.reply(200, now, None, [("Expires", expires), ("Contact", Address(contact))])
         return subscription
 
@@ -275,7 +277,7 @@ class UserAgent:
         contact = self._contact_by(contact, server)
         event = EventName(REFER, str(server.request.cseq.number))
         subscription = self._subscribed(server, contact, event, LIFETIME, now)
-        # RFC 3515 §2.4.2 [202-in-time]
+        # RFC 3515 §2.4.2 [202-in-time]; RFC 3261 §12.1.1 [adds-a-contact]
         server.reply(202, now, None, [("Contact", Address(contact))])
         referral.serve(subscription, now)  # RFC 3515 §2.4.2 [subscribes-the-peer]
         return referral
@@ -336,8 +338,15 @@ class UserAgent:
 
     def _contact_by(self, contact: Uri, server: ServerHandle) -> Uri:
         """The Contact for the sender of a request, who may speak one transport (§8.1.1.8)."""
-        secure = server.request.uri.scheme == "sips"
+        secure = _wants_sips(server.request)
         return self.stack.contact_by(contact, server.flow.transport, secure=secure)
+
+
+def _wants_sips(request: Request) -> bool:
+    """Whether a request that begins a dialog asks for a SIPS URI as our Contact (§12.1.1)."""
+    first = request.record_routes[:1] or request.contacts[:1]
+    # §12.1.1 [sips-for-sips]
+    return "sips" in (request.uri.scheme, *(each.uri.scheme for each in first))
 
 
 def _origin(request: Request) -> _Origin:

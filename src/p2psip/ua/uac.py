@@ -128,9 +128,10 @@ class OutgoingCall(UserAgentCall):
         key = DialogId.at_client(response)
         limit = MAX_EARLY if response.status < 200 else MAX_FORKS
         if key not in self._legs and len(self._legs) < limit:
+            # §13.2.2.4 [new-dialog-of-a-2xx]
             dialog = Dialog.of_client(self._exchange_of_invite.request, response)
             self._legs[key] = leg = CallLeg(self, dialog)
-            leg.session.we_offer(self.invite.body)
+            leg.session.we_offer(self.invite.body)  # §13.2.1 [offer-comes-first]
         if key in self._legs:
             self._legs[key].learn(response)
         return self._legs.get(key)
@@ -166,10 +167,14 @@ class OutgoingCall(UserAgentCall):
         return True
 
     def _on_success(self, response: Response, now: float) -> None:
-        """Acknowledge a 2xx; the first one makes the call, others are hung up (§13.2.2.4)."""
+        """Acknowledge a 2xx; the first one makes the call, others are hung up (§13.2.2.4).
+
+        Departs from RFC 3261 §13.2.2.4: no ACK beyond `MAX_FORKS` dialogs of one INVITE, which are
+        an attack and no phones.
+        """
         key = DialogId.at_client(response)
         if key in self._fork_acks:
-            self._stack.send_ack(self._fork_acks[key], now)
+            self._stack.send_ack(self._fork_acks[key], now)  # §13.2.2.4 [ack-again]
             return
         leg = self._leg_of(response)
         if leg is None:
@@ -177,20 +182,26 @@ class OutgoingCall(UserAgentCall):
         dialog = leg.dialog
         dialog.confirm(response)
         request = self._exchange_of_invite.request
-        # built as §13.2.2.4 says: RFC 3261 §17.1.1.3 [2xx-ack-by-core]
+        # RFC 3261 §17.1.1.3 [2xx-ack-by-core], §13.2.2.4 [same-credentials]
         ack = copy_credentials(request, dialog.ack(request.cseq.number), self.keyring)
         self._fork_acks[key] = ack
-        self._stack.send_ack(ack, now)
+        self._stack.send_ack(ack, now)  # §13.2.2.4 [ack-for-each]
         if self.state is CallState.CALLING:
             self._establish(leg, response, now)
         elif self.state is CallState.ENDING and self._bye is None:
             self.leg = leg  # the answer crossed our CANCEL
             self._drop_legs(leg)
-            self._hang_up(now)
+            self._hang_up(now)  # §13.2.2.4 [bye-if-unwanted]
         else:
             self._hang_up_fork(leg, now)
 
     def _establish(self, leg: CallLeg, response: Response, now: float) -> None:
+        """Begin the session with the description of the 2xx.
+
+        Departs from RFC 3261 §13.2.1 [first-is-the-answer] [later-are-ignored]: an earlier one
+        counts only if its response was acknowledged (RFC 3262 §5).  Others are early media, which
+        often comes from another machine than the phone that answers.
+        """
         self._timers.clear()
         self.leg, self.remote = leg, leg.dialog.remote
         self._drop_legs(leg)
@@ -206,6 +217,7 @@ class OutgoingCall(UserAgentCall):
     def _hang_up_fork(self, leg: CallLeg, now: float) -> None:
         """End the dialog of a second phone that was picked up (§13.2.2.4)."""
         leg.end()
+        # §13.2.2.4 [bye-if-unwanted]
         leg.shared.exchange(_Nobody(), leg.shared.new_request("BYE"), now)
 
     def _on_failure(self, response: Response, now: float) -> None:
@@ -222,7 +234,11 @@ class OutgoingCall(UserAgentCall):
                 leg.end()
 
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
-        """Take a BYE; before the answer it is refused (§15)."""
+        """Take a BYE; before the answer it is refused (§15).
+
+        Departs from RFC 3261 §15.1.2: no 2xx to that one, since a callee ends an early dialog by
+        its answer to the INVITE, which is still to come.
+        """
         if self.state is CallState.CALLING:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         super()._on_bye(server, request, leg, now)

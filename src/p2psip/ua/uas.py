@@ -24,7 +24,7 @@ from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.digest_client import DigestClient
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.reliable_responses import ReliableResponses
-from p2psip.ua.request_validation import offer_of
+from p2psip.ua.request_validation import offer_of, warnings
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
@@ -102,8 +102,14 @@ class IncomingCall(UserAgentCall):
             extensions = self.agent.extensions
             response = dialog_response(self._server, self.contact, extensions, *self._progress)
             self._server.respond(response, now)
-        self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY
+        self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY  # §13.3.1.1 [every-minute]
         self.reschedule()
+
+    @property
+    def _is_unanswered(self) -> bool:
+        """Whether the INVITE has no final response: the call rings, or its 200 waits."""
+        waits = self.state is CallState.ANSWERED and self._pending is not None
+        return self.state is CallState.RINGING or waits
 
     def accept(self, sdp: bytes, now: float) -> None:
         """Answer with 200 (§13.3.1.4): `sdp` answers the offer, or is one if there was none.
@@ -133,11 +139,13 @@ class IncomingCall(UserAgentCall):
         self._reliable.finish(now)
         self.leg.dialog.confirmed = True
         if session.is_settled:
-            sdp = b""
+            sdp = b""  # §13.2.1 [no-offer-after-the-answer]
         elif session.remote is None:
-            session.we_offer(sdp)
+            # §13.2.1 [offer-comes-first] [takes-both-exchanges]; §13.3.1 [offers-if-asked]
+            session.we_offer(sdp)  # §13.3.1.4 [offer-in-the-2xx]
         else:
-            session.we_answer(sdp)
+            # §13.2.1 [answer-is-reliable] [takes-both-exchanges]
+            session.we_answer(sdp)  # §13.3.1.4 [answer-in-the-2xx]
         self.accept_invite(self._server, sdp, now)
         if self.replaced is not None:
             self.replaced.bye(now)  # RFC 3891 §3
@@ -158,7 +166,7 @@ class IncomingCall(UserAgentCall):
 
     def lost(self, reason: str, now: float) -> None:
         """Give up a caller who has forgotten us, also before the answer (§12.2.1.2)."""
-        if self.state is CallState.RINGING or self._pending is not None:
+        if self._is_unanswered:
             self._give_up(reason, now)
         else:
             super().lost(reason, now)
@@ -188,19 +196,19 @@ class IncomingCall(UserAgentCall):
         super().tick(now)
 
     def reject(self, status: int, reason: str, now: float) -> None:
-        """Refuse the call (§13.3.1.3); does nothing if it rings no more."""
-        if self.state is CallState.RINGING:
+        """Refuse the call (§13.3.1.3); does nothing if it was answered."""
+        if self._is_unanswered:
             self._refuse(status, reason, now)
 
     def bye(self, now: float, reason: str | None = None) -> None:
-        """Hang up: refuse the call while it rings, else send a BYE (§15)."""
-        self.reject(603, "Decline", now)
+        """Hang up: refuse the call until it is answered, then send a BYE (§15)."""
+        self.reject(603, "Decline", now)  # §15 [no-bye-of-an-early-callee]
         super().bye(now, reason)
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
         """Take the caller's CANCEL (§9.2)."""
-        if self.state is CallState.RINGING or self._pending is not None:
-            self._refuse(487, "Request Terminated", now)
+        if self._is_unanswered:
+            self._refuse(487, "Request Terminated", now)  # §9.2 [487-for-the-invite]
             self.owner.on_cancelled(self, now)
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
@@ -208,13 +216,14 @@ class IncomingCall(UserAgentCall):
 
     def _refuse(self, status: int, reason: str, now: float) -> None:
         self._reliable.finish(now)
-        self._server.reply(status, now, reason)
+        self._server.reply(status, now, reason, warnings(status))
         self._set_state(CallState.ENDED)
 
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a BYE; the caller may send one before we have answered (§15)."""
-        if self.state is CallState.RINGING:
-            leg.shared.reply(server, 200, now)
+        if self._is_unanswered:
+            leg.shared.reply(server, 200, now)  # §15.1.2 [2xx-for-the-bye]
+            # §15.1.2 [pending-are-answered] [487-for-pending]
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
         else:
@@ -223,7 +232,8 @@ class IncomingCall(UserAgentCall):
     def _on_timer(self, timer: Timer, now: float) -> None:
         if timer is Timer.PROGRESS:
             self.ring(now, *self._progress)
-        elif timer is Timer.EXPIRES:  # the caller's own limit is reached: §13.3.1
+        elif timer is Timer.EXPIRES:  # the caller's own limit is reached
+            # §13.3.1 [487-when-expired]
             self._refuse(487, "Request Terminated", now)
             self.owner.on_cancelled(self, now)
         else:  # it has rung too long

@@ -241,7 +241,7 @@ class Line(LineRequests):
         call = AudioCall(self, self.facilities)
         if self.state is not State.IDLE:
             if call.take(server, self.contact, now):
-                call.refuse(*failures.BUSY, now)
+                call.refuse(*failures.BUSY, now)  # RFC 3261 §13.3.1.3 [486-when-busy]
             return
         if not call.take(server, self.contact, now, credentials=self._login()):
             return

@@ -202,6 +202,7 @@ def offer_again(
     (RFC 3264 §8.4).  RTCP goes on sharing the port of RTP (RFC 5761 §5.1.1).
     """
     sound, pictures = HOLD if holds else TALK
+    # RFC 3261 §14.2 [offers-as-if-new] [offers-all-formats]
     codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
     lines: list[LocalMedia | None] = []
     for line in before.media:
@@ -216,6 +217,7 @@ def offer_again(
             lines.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
         else:
             lines.append(None)
+    # RFC 3261 §14.2 [overlaps-with-the-last]
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)
 
 
@@ -310,7 +312,7 @@ def _plans(agreed: Agreed, host: str) -> MediaPlan:
 
 def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
     if media is None:
-        raise RemoteError("Not Acceptable Here", 488)
+        raise RemoteError("Not Acceptable Here", 488)  # RFC 3261 §13.3.1.3 [488-for-the-offer]
     sending, receiving = [], {}
     for codec, send, receive in zip(
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
@@ -320,6 +322,7 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
             sending.append((known, send))
             receiving[receive] = known
     if not sending or not _is_near(media, host):
+        # RFC 3261 §13.3.1.3 [488-for-the-offer]
         raise RemoteError("Not Acceptable Here", 488)
     return AudioPlan(_plain(media), tuple(sending), receiving)
 

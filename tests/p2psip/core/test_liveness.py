@@ -45,7 +45,7 @@ def test_any_answer_of_the_peer_is_life(status):
 
 @pytest.mark.parametrize("status", [408, 481])
 def test_a_peer_that_knows_nothing_of_the_call_ends_it(status):
-    """Covers RFC 3261 §12.2.1.2 and RFC 3326 §2."""
+    """Covers RFC 3261 §12.2.1.2 [gone-ends-the-dialog] and RFC 3326 §2."""
     link, alice, script, _, alive = asked()
     script.say(response_to(script.heard[0], status), A)
     assert alice.events()[-1] == "ended" and not alive
@@ -55,7 +55,10 @@ def test_a_peer_that_knows_nothing_of_the_call_ends_it(status):
 
 
 def test_silence_ends_the_call_and_a_broken_way_shows_no_life():
-    """Covers RFC 3261 §8.1.3.1: our own 408 counts as the peer's, our own 503 as nothing."""
+    """Covers RFC 3261 §8.1.3.1: our own 408 counts as the peer's, our own 503 as nothing.
+
+    Covers RFC 3261 §12.2.1.2 [silence-ends-the-dialog].
+    """
     link, alice, _, _, alive = asked()
     del link.nodes[B]
     link.run()
@@ -106,7 +109,7 @@ def test_a_new_offer_is_confirmed_by_its_ack_or_needs_none():
 
 
 def test_the_ack_of_a_new_offer_goes_to_the_new_target():
-    """Covers RFC 3261 §12.2.1.2 and §13.2.2.4: again for the same 2xx again."""
+    """Covers RFC 3261 §12.2.1.2 [2xx-moves-the-target], §13.2.2.4 [ack-for-each] [ack-again]."""
     link, alice, script, call, invite = calling()
     moved = Script(link, C)
     script.say(accept(invite), A)

@@ -27,7 +27,10 @@ def test_a_late_loop_never_bursts_and_always_gives_up(oversleeps):
 
 
 def test_a_punctual_loop_keeps_the_gaps():
-    """Covers RFC 6026 §8.1 [2xx-repeats] [gaps-double-to-t2], RFC 3261 §13.3.1.4."""
+    """Covers RFC 6026 §8.1 [2xx-repeats] [gaps-double-to-t2].
+
+    Covers RFC 3261 §13.3.1.4 [ends-without-an-ack].
+    """
     accepted, _ = Acceptance.start(now=0.0)
     heard = []
     while (now := accepted.deadline) is not None:
@@ -72,7 +75,10 @@ TestAnyAck = AnyAck.TestCase
 
 @given(st.binary(min_size=4, max_size=4), st.booleans())
 def test_the_sides_of_a_glare_wait_apart(octets, owner):
-    """RFC 3261 §14.1: 2.1 to 4 s for who chose the Call-ID, 0 to 2 s for the other."""
+    """Covers RFC 3261 §14.1 [491-waits].
+
+    2.1 to 4 s for who chose the Call-ID, 0 to 2 s for the other.
+    """
     delay = glare_delay(lambda n: octets[:n], owner)
     assert (2.1 <= delay <= 4.0) if owner else (0.0 <= delay <= 2.0)
     assert abs(delay * 100 - round(delay * 100)) < 1e-9

@@ -59,7 +59,9 @@ def test_two_ends_know_each_other(routes, here, there):
 
 @given(st.lists(st.integers(0, 50), max_size=20))
 def test_requests_are_taken_in_order_only(numbers):
-    """RFC 3261 §12.2.2: gaps are fine, older numbers are a 500."""
+    """Covers RFC 3261 §12.2.2 [gaps-are-fine] [500-for-older] [first-number-is-taken]
+    [number-is-kept].
+    """
     caller, _ = both_ends()
     highest = None
     for number in numbers:
@@ -74,7 +76,31 @@ def test_requests_are_taken_in_order_only(numbers):
         assert caller.remote_cseq == highest
 
 
+def test_the_state_at_both_ends():
+    """Covers RFC 3261 §12.1 [named-by-three-parts], §12.1.1 [target-is-the-contact] [tag-of-our-to]
+    [local-is-the-to] [call-id-of-the-request] [remote-is-the-from] [tag-of-their-from]
+    [route-set-in-order] [number-of-the-request] [no-number-of-our-own].
+
+    And §12.1.2 [call-id-of-the-request] [local-is-the-from] [tag-of-our-from] [remote-is-the-to]
+    [tag-of-their-to] [route-set-reversed] [number-of-the-request] [no-number-of-theirs]
+    [target-is-the-contact].
+    """
+    routes = ("<sip:p1;lr;x=1>;y=2", "<sip:p2;lr>")
+    for recorded in (routes, ()):
+        caller, callee = both_ends(*recorded)
+        assert caller.id == ("call", "a", "b") and callee.id == ("call", "b", "a")
+        assert (str(caller.local), str(caller.remote)) == (f"<{ALICE}>;tag=a", f"<{BOB}>;tag=b")
+        assert (callee.local, callee.remote) == (caller.remote, caller.local)
+        assert caller.call_id == callee.call_id == "call"
+        assert [str(each) for each in callee.route_set] == list(recorded)
+        assert [str(each) for each in caller.route_set] == list(recorded[::-1])
+        assert (caller.local_cseq, caller.remote_cseq) == (7, None)
+        assert (callee.local_cseq, callee.remote_cseq) == (0, 7)
+        assert str(caller.target) == "sip:bob@10.0.0.2" and str(callee.target).endswith("@10.0.0.1")
+
+
 def test_the_numbers_of_one_side_have_no_gaps():
+    """Covers RFC 3261 §12.2.1.1 [one-more-each] [numbers-without-gaps] [begins-low]."""
     caller, callee = both_ends()
     assert [caller.request("INFO").cseq.number for _ in range(3)] == [8, 9, 10]
     assert [callee.request("INFO").cseq.number for _ in range(3)] == [1, 2, 3]
@@ -82,7 +108,10 @@ def test_the_numbers_of_one_side_have_no_gaps():
 
 
 def test_the_2xx_has_the_last_word_on_the_route():
-    """RFC 3261 §13.2.2.4: an old server says it in the 2xx only."""
+    """Covers RFC 3261 §13.2.2.4 [confirms-the-dialog] [route-set-again].
+
+    An old server says it in the 2xx only.
+    """
     request = invite()
     ringing = response_to(request, 180, to_tag="b")
     dialog = Dialog.of_client(request, ringing)
@@ -108,7 +137,9 @@ def test_only_a_contact_moves_the_target():
 
 
 def test_tags_that_old_clients_do_not_send_are_empty():
-    """RFC 3261 §12.1.1, §12.1.2: a missing tag is null, and is left out again."""
+    """Covers RFC 3261 §12.1.1 [no-tag-is-empty], §12.1.2 [no-tag-is-empty], §12.2.1.1
+    [no-empty-tag].
+    """
     request = invite(tag="")
     callee = Dialog.of_server(request, "b")
     assert callee.id == ("call", "b", "") and callee.request("BYE").to.tag is None
@@ -122,7 +153,12 @@ def test_a_caller_without_contact_cannot_be_answered():
 
 
 def test_a_request_of_a_dialog_has_the_fields_of_any_other():
-    """RFC 3261 §12.2.1.1 and §8.1.1: the route set in its order, and what every request needs."""
+    """Covers RFC 3261 §12.2.1.1 [routes-in-order] [from-is-the-local] [from-has-our-tag]
+    [to-is-the-remote] [to-has-their-tag] [same-call-id] [number-is-sent] [cseq-names-the-method]
+    [target-behind-a-loose-router].
+
+    And §8.1.1: what every request needs.
+    """
     caller, _ = both_ends("<sip:p1;lr>", "<sip:p2;lr>")
     common = [
         ("Route", "<sip:p2;lr>"),
@@ -140,6 +176,23 @@ def test_a_request_of_a_dialog_has_the_fields_of_any_other():
     ):
         built = [(name, str(value)) for name, value in request.headers]
         assert [field for field in built if field[0] != "Content-Length"] == fields
+        assert str(request.uri) == "sip:bob@10.0.0.2"
+
+
+def test_without_a_route_set_there_is_no_route():
+    """Covers RFC 3261 §12.2.1.1 [no-route-of-nothing] [target-is-the-request-uri]."""
+    caller, callee = both_ends()
+    for dialog, target in ((caller, "sip:bob@10.0.0.2"), (callee, "sip:alice@10.0.0.1")):
+        bye = dialog.request("BYE")
+        assert "Route" not in bye.headers and str(bye.uri) == target
+
+
+def test_the_ack_of_a_2xx_has_the_number_of_its_invite():
+    """Covers RFC 3261 §13.2.2.4 [number-of-the-invite] [method-is-ack]."""
+    caller, _ = both_ends()
+    caller.request("UPDATE")
+    ack = caller.ack(7)
+    assert (ack.method, str(ack.cseq)) == ("ACK", "7 ACK") and caller.local_cseq == 8
 
 
 def test_a_missing_tag_is_empty():

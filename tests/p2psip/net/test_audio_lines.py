@@ -54,6 +54,28 @@ def test_the_second_line_is_used_where_the_first_cannot_be(stream, first, second
     assert stream._media.remote == (LOOPBACK, 9002)
 
 
+def test_another_clock_is_another_source():
+    """Covers RFC 3711 §4.1.1 [block-is-distinct] [index-is-distinct], §9.2 [distinct-packets] and
+    RFC 4568 §6.4 [keystream-is-used-once]: its numbers begin anew, and the key stays.
+
+    Covers RFC 3711 §3.4 [first-size-with-srtcp] [sizes-with-srtcp].
+    """
+    codecs = [audio_codec("PCMU"), audio_codec("opus/48000/2")]
+    stream = AudioStream(LOOPBACK, codecs, PortPool(), *([lambda *args: None] * 3))
+    try:
+        [first] = answer(stream, ("m=audio 9000 RTP/SAVP 0", SHA80))
+        before = stream._session.ssrc
+        assert stream._session.reporter._timer.avg_rtcp_size == 128 + 14
+        [again] = answer(stream, ("m=audio 9000 RTP/SAVP 0", SHA80))
+        assert stream._session.ssrc == before
+        opus = ("m=audio 9000 RTP/SAVP 96", "a=rtpmap:96 opus/48000/2", SHA80)
+        [second] = answer(stream, opus)
+        assert first.attribute("crypto") == again.attribute("crypto") == second.attribute("crypto")
+        assert stream._session.ssrc != before
+    finally:
+        stream.close()
+
+
 def test_an_encrypted_line_is_preferred_to_a_plain_one_before_it(stream):
     """Covers RFC 4568 §5.1.2: nothing goes in clear that need not."""
     plain, secure = answer(stream, PLAIN, ("m=audio 9004 RTP/SAVP 0", SHA80))

@@ -107,7 +107,10 @@ def test_a_rate_is_rounded_down_to_17_bits(rate):
 
 
 def test_a_request_for_nothing_is_refused():
-    """Covers RFC 5104 §4.2.1 [request-has-entries]."""
+    """Covers RFC 5104 §4.2.1 [request-has-entries].
+
+    Covers RFC 5104 §4.2.1.1 [length-counts-entries], §4.2.2.1 [notice-length-counts-entries].
+    """
     assert Tmmb.parse(bytes(Tmmb(1, (), notice=True))).limits == ()
     for wrong in (
         bytes(Tmmb(1, ())),

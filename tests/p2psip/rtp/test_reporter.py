@@ -46,7 +46,10 @@ def next_report(at, now):
 
 
 def test_a_compound_reports_for_all_streams():
-    """Covers RFC 3550 §6.1 and §6.4: each source of ours about each that is heard."""
+    """Covers RFC 3550 §6.1 and §6.4: each source of ours about each that is heard.
+
+    Covers RFC 3711 §3.4 [begins-with-a-report].
+    """
     ours = reporter([1, 2, 3], 2)
     ours.senders[0].send(96, bytes(50), 0, True, 0.1)
     for place, source in enumerate(ours.receivers):
@@ -63,6 +66,20 @@ def test_a_compound_reports_for_all_streams():
         (ssrc, "user1@host") for ssrc in (1, 2, 3)
     }
     assert parse_compound(ours.bye(5.0, "over"))[-1] == Bye((1, 2, 3), b"over")
+
+
+def test_what_encryption_adds_counts_for_the_bandwidth():
+    """Covers RFC 3711 §3.4 [first-size-with-srtcp] [sizes-with-srtcp]."""
+    plain, ours = reporter([1], 1), reporter([1], 1)
+    before = ours._timer.avg_rtcp_size
+    ours.count_below(14)
+    ours.count_below(14)  # a later agreement says the same
+    assert ours._timer.avg_rtcp_size == before + 14
+    for each in (plain, ours):
+        next_report(each, 0.0)
+        each.received(bytes(ReceiverReport(9)), 1.0)
+        assert each.invalid == 0
+    assert ours._timer.avg_rtcp_size == pytest.approx(plain._timer.avg_rtcp_size + 14)
 
 
 def test_requests_reach_the_stream_they_are_about():
@@ -102,6 +119,10 @@ def test_the_round_trip_of_each_stream():
 def test_a_request_leaves_at_once_and_the_next_report_is_left_out():
     """Covers RFC 4585 §3.5.2 [early-at-once] [early-skips-one-regular], §3.5.1
     [early-at-first] [no-minimum] and §3.5.3 [early-again].
+
+    Covers RFC 4585 §3.4 [sent-at-once] [one-report-skipped], §3.5.2 [packet-of-its-own]
+    [looks-at-allow-early] [leaves-at-te] and §3.5.3 [regular-reports] [adjusted-times]
+    [no-minimum-later] [allowed-again-always].
     """
     assert reporter([1], 1, early=True, bandwidth=1e6).deadline < 0.01  # in other profiles 1 s
     ours = reporter([1], 1, early=True)
@@ -129,7 +150,10 @@ def test_a_request_need_not_wait_for_the_first_report():
 
 
 def test_a_second_request_waits_for_the_report_or_is_dropped():
-    """Covers RFC 4585 §3.5.2 [too-late-is-dropped] [joins-what-waits] [regular-is-near]."""
+    """Covers RFC 4585 §3.5.2 [too-late-is-dropped] [joins-what-waits] [regular-is-near].
+
+    Covers RFC 4585 §3.5.2 [looks-at-tn] [looks-at-the-next-report] and §6.1 [types-together].
+    """
     ours = reporter([1], 1, early=True, bandwidth=40.0)
     feed(ours.receivers[0], 1, 0.0)
     now, _ = next_report(ours, 0.0)
@@ -170,7 +194,7 @@ def regular_reports(interval, until, ask_at=None):
 
 def test_reports_leave_room_for_requests_by_an_interval_of_their_own():
     """Covers RFC 4585 §3.5.3 [first-is-regular] [regular-at-its-time] [interval-is-dithered]
-    [suppressed-before-its-time].
+    [suppressed-before-its-time] [times-are-noted] [last-time-is-noted] [times-are-drawn-anew].
     """
     without = [at for at, _ in regular_reports(0.0, 60.0)]
     times = [at for at, _ in regular_reports(4.0, 60.0)]
@@ -180,11 +204,32 @@ def test_reports_leave_room_for_requests_by_an_interval_of_their_own():
 
 
 def test_a_request_leaves_at_the_time_of_a_report_that_would_be_left_out():
-    """Covers RFC 4585 §3.5.3 [requests-leave-at-tn]: and the next full report keeps its time."""
+    """Covers RFC 4585 §3.5.3 [requests-leave-at-tn]: and the next full report keeps its time.
+
+    Covers RFC 4585 §3.5.3 [stored-requests-leave] [t-rr-last-stays].
+    """
     plain = regular_reports(4.0, 8.0)
     asking = regular_reports(4.0, 8.0, ask_at=1.0)
     [(at, _)] = [each for each in asking if each[1] == Pli(1, 7)]
     assert 1.0 < at < 1.5 and len(asking) == len(plain) + 1
+
+
+def test_a_report_that_is_left_out_allows_a_request_to_be_early_again():
+    """Covers RFC 4585 §3.5.2 [allowed-at-the-new-tn] and §3.5.3 [allowed-again-always]."""
+    ours = reporter([1], 1, early=True, report_interval=1000.0)
+    feed(ours.receivers[0], 1, 0.0)
+    now, _ = next_report(ours, 0.0)
+    assert ours.ask(Pli(1, 7), now) and ours.tick(now)
+    tn = ours.deadline
+    assert ours.ask(Pli(1, 7), tn - 0.01) and ours.deadline == tn
+    now, packets = next_report(ours, tn)
+    assert packets[-1] == Pli(1, 7)
+    tn = ours.deadline
+    assert ours.ask(Pli(1, 7), now) and ours.tick(now)
+    for _ in range(5):
+        now = ours.deadline
+        assert now >= tn and ours.tick(now) == []
+    assert ours.ask(Pli(1, 7), now + 0.001) and ours.deadline == float("-inf")
 
 
 def test_a_peer_is_gone_no_sooner_than_its_reports_are_due():
@@ -198,7 +243,7 @@ def test_a_peer_is_gone_no_sooner_than_its_reports_are_due():
 
 
 def test_requests_of_one_kind_are_one_request():
-    """Covers RFC 4585 §3.5.2 [as-few-as-possible]: of each stream."""
+    """Covers RFC 4585 §3.5.2 [as-few-as-possible] and §6.1 [types-apart]: of each stream."""
     ours = reporter([1], 1, early=True)
     for lost in ([3], [4, 9], [4]):
         assert ours.ask(Nack.of(1, 7, lost), 0.0)

@@ -39,6 +39,12 @@ def test_a_packet_is_repeated_once_in_a_round_trip():
     assert buffer.again([3 + PACKETS], 0.16, 0.05) == [b"another"]
 
 
+def test_a_packet_that_a_request_left_out_can_still_be_asked_for():
+    """Covers RFC 4585 §6.2.1 [zero-is-no-receipt]."""
+    buffer = filled()
+    assert [len(buffer.again([number], 0.1, 0.05)) for number in (3, 4, 2)] == [1, 1, 1]
+
+
 def test_nothing_of_another_source_is_sent():
     """Covers RFC 3550 §8.2."""
     buffer = filled()

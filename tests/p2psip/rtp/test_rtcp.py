@@ -9,6 +9,7 @@ from support.mutations import mutations, peak
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import rtcp
+from p2psip.rtp.feedback import RateLimit, Tmmb
 from p2psip.rtp.rtcp import (
     App,
     Bye,
@@ -119,7 +120,11 @@ def test_a_compound_begins_with_a_report():
 
 
 def test_feedback_that_is_not_what_it_claims():
-    """Covers RFC 4585 §6.2.1 and RFC 5104 §4.3.1.1: no entry, half an entry, another message."""
+    """Covers RFC 4585 §6.2.1 and RFC 5104 §4.3.1.1: no entry, half an entry, another message.
+
+    Covers RFC 4585 §6.1 [at-least-one], §6.2.1 [nack-has-entries].
+    Covers RFC 5104 §4.3.1 [fir-has-entries] and §4.3.1.1 [fir-length].
+    """
     for kind, wrong in [
         (rtcp.Nack, "81cd0002 00000001 00000002"),
         (rtcp.Nack, "82cd0003 00000001 00000002 00000000"),
@@ -180,6 +185,39 @@ def test_a_nack_names_what_is_lost(lost):
     nearby = [number & 0xFFFF for number in range(65530, 65547)]
     assert rtcp.Nack.of(1, 2, nearby).lost() == tuple(nearby)
     assert len(rtcp.Nack.of(1, 2, nearby).fci) == 4
+
+
+@pytest.mark.parametrize(
+    ("packet", "octets"),
+    [
+        (rtcp.Nack.of(1, 2, [5, 7, 300]), "81cd0004 00000001 00000002 00050002 012c0000"),
+        (Pli(1, 2), "81ce0002 00000001 00000002"),
+        (rtcp.Fir(1, ((2, 3),)), "84ce0004 00000001 00000000 00000002 03000000"),
+        (Tmmb(1, (RateLimit(2, 1, 3, 4),)), "83cd0004 00000001 00000000 00000002 04000604"),
+        (Tmmb(1, (), notice=True), "84cd0002 00000001 00000000"),
+    ],
+)
+def test_the_octets_of_feedback(packet, octets):
+    """Covers RFC 4585 §6.1 [common-format], §6.2.1 [nack-length], §6.3.1 [one-pli] and §6.3.1.2
+    [pli-has-no-entries].
+
+    Covers RFC 5104 §4.2.1.1 [length-counts-entries], §4.2.1.2 [media-source-is-zero],
+    §4.2.2.1 [notice-length-counts-entries] and §4.3.1.1 [fir-length] [reserved-is-zero].
+    """
+    assert bytes(packet).hex(" ", -4) == octets
+    assert type(packet).parse(bytes.fromhex(octets)) == packet
+
+
+def test_a_nack_of_nothing_is_not_made():
+    """Covers RFC 4585 §6.1 [at-least-one], §6.2.1 [nack-has-entries]."""
+    with pytest.raises(LocalError):
+        rtcp.Nack.of(1, 2, [])
+
+
+def test_reserved_bits_of_a_command_are_ignored():
+    """Covers RFC 5104 §4.3.1.1 [reserved-is-zero]."""
+    octets = bytes.fromhex("84ce0004 00000001 00000000 00000002 03ffffff")
+    assert rtcp.Fir.parse(octets) == rtcp.Fir(1, ((2, 3),))
 
 
 def test_ntp_time():

@@ -1,5 +1,7 @@
 """What is protected can be opened once, by the key alone, and by no other packet's tag."""
 
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ SALT = bytes.fromhex("0EC675AD498AFEEBB6960B3AABE6")
 
 
 def test_keystream_of_the_appendix():
-    """Covers RFC 3711 §B.2 and §4.1.1."""
+    """Covers RFC 3711 §B.2 and §4.1.1 [keystream], §4.3.1 [secure-prf]."""
     start = int("F0F1F2F3F4F5F6F7F8F9FAFBFCFD0000", 16)
     stream = keystream(bytes.fromhex("2B7E151628AED2A6ABF7158809CF4F3C"), start, 1044512)
     assert stream[:48].hex().upper() == (
@@ -30,7 +32,10 @@ def test_keystream_of_the_appendix():
 
 
 def test_key_derivation_of_the_appendix():
-    """Covers RFC 3711 §B.3 and §4.3.1 [derivation-input], §4.3.3 [prf-is-aes-cm]."""
+    """Covers RFC 3711 §B.3 and §4.3.1 [derivation-input], §4.3.3 [prf-is-aes-cm].
+
+    Covers RFC 3711 §4.3.1 [as-defined] [secure-prf] and §9.2 [no-padded-keys].
+    """
     assert derive(KEY, SALT, 0, 16).hex().upper() == "C61E7A93744F39EE10734AFE3FF7A087"
     assert derive(KEY, SALT, 2, 14).hex().upper() == "30CBBC08863D8C85D49DB34A9AE1"
     assert derive(KEY, SALT, 1, 94).hex().upper() == (
@@ -46,6 +51,11 @@ def test_key_derivation_of_the_appendix():
 def test_a_packet_as_other_implementations_protect_it():
     """Covers RFC 3711 §4.1.1 [counter-block], §4.2 [roc-authenticated] and §4.2.1
     [leftmost-octets]: computed here from the derived keys, step by step.
+
+    Covers RFC 3711 §3.1 [tag-in-each] [encrypt-then-authenticate], §3.3 [protects], §3.3.1
+    [begins-at-zero], §4.1.1 [keystream], §4.2.1 [no-prefix] [hmac-of-the-message], §4.3.1
+    [keys-are-derived] [derived-at-first] [labels-differ] and §5.2 [sha1-by-default]
+    [authentication-key].  Covers RFC 4568 §6.4 [roc-is-zero-at-first].
     """
     import hmac
 
@@ -62,9 +72,42 @@ def test_a_packet_as_other_implementations_protect_it():
     assert tag[:10].hex() == "b78d6acc99ea179b8dbb"
 
 
+def test_a_report_as_other_implementations_protect_it():
+    """Covers RFC 3711 §3.4 [rtcp-as-rtp] [no-random-prefix] [rtcp-index-is-there]
+    [rtcp-tag-is-there], §4.1.1 [first-ssrc-of-a-compound] [rtcp-index-in-the-block] [rtcp-keys],
+    §4.3.2 [one-master-key] [labels-of-rtcp] and §5.2 [rtcp-tag-of-80].
+    """
+    packet = bytes.fromhex("81c8000bcafebabe") + bytes([0xAB] * 16)
+    sender = SrtpSender(KEY, SALT, 4)
+    sender.protect_rtcp(packet)  # libsrtp begins with the index 1
+    protected = sender.protect_rtcp(packet)
+    # The packet of libsrtp's own test (test/srtp_driver.c), made with this key.
+    assert protected.hex(" ", -4) == (
+        "81c8000b cafebabe 7128035b e487b9bd bef89041 f977a5a8 80000001 993e08cd 54d6c123 0798"
+    )
+    assert SrtpReceiver(KEY, SALT, 4).open_rtcp(protected) == packet
+
+
+def test_the_sender_counts_how_often_its_numbers_wrap():
+    """Covers RFC 3711 §3.3.1 [sender-counts-wraps]: by what the tag covers beside the packet."""
+    import hmac
+
+    sender, count = SrtpSender(KEY, SALT), 0
+    for sequence in (40000, 65535, 0, 30000, 60000, 10000):
+        count += sequence in (0, 10000)
+        data = sender.protect_rtp(bytes(RtpPacket(0, sequence, 0, 7, b"sound")))
+        authenticated = data[:-10] + count.to_bytes(4, "big")
+        assert hmac.digest(derive(KEY, SALT, 1, 20), authenticated, "sha1")[:10] == data[-10:]
+
+
 @given(rtp_packets().map(bytes), st.sampled_from([4, 10]))
 def test_opening_undoes_protecting(packet, tag_octets):
-    """Covers RFC 3711 §3.3 and §3.3.2 [replay-refused] [noted-when-authentic]."""
+    """Covers RFC 3711 §3.3 and §3.3.2 [replay-refused] [noted-when-authentic].
+
+    Covers RFC 3711 §3.1 [tag-in-each] [encrypt-then-authenticate], §3.3 [protects] [opens]
+    [replayed-is-dropped] [forged-is-dropped], §3.3.1 [begins-with-the-first-packet]
+    [counts-what-is-authentic], §3.3.2 [protocols-alike] and §4.2 [mismatch-is-told].
+    """
     protected = SrtpSender(KEY, SALT, tag_octets).protect_rtp(packet)
     assert len(protected) == len(packet) + tag_octets
     receiver = SrtpReceiver(KEY, SALT, tag_octets)
@@ -80,7 +123,10 @@ def test_opening_undoes_protecting(packet, tag_octets):
 
 @given(compounds().map(lambda packets: compound(*packets)))
 def test_opening_undoes_protecting_reports(packet):
-    """Covers RFC 3711 §3.4 [rtcp-index-counts] [rtcp-always-authenticated] [e-flag]."""
+    """Covers RFC 3711 §3.4 [rtcp-index-counts] [rtcp-always-authenticated] [e-flag].
+
+    Covers RFC 3711 §3.3.2 [protocols-alike], §3.4 [rtcp-tag-is-there], §5.2 [rtcp-tag-of-80].
+    """
     sender, receiver = SrtpSender(KEY, SALT, 4), SrtpReceiver(KEY, SALT, 4)
     first, second = sender.protect_rtcp(packet), sender.protect_rtcp(packet)
     assert len(first) == len(packet) + 4 + 10 and first[:8] == packet[:8]
@@ -93,7 +139,7 @@ def test_opening_undoes_protecting_reports(packet):
 
 
 def test_reports_in_clear_are_read_if_they_are_authentic():
-    """Covers RFC 3711 §3.4 [e-flag]."""
+    """Covers RFC 3711 §3.4 [e-flag] [clear-rtcp-is-left]."""
     sender = SrtpSender(KEY, SALT)
     data = bytes.fromhex("80c900010000cafe") + b"text" + bytes(4)
     protected = data + sender._rtcp.tag(data)
@@ -178,7 +224,18 @@ def test_one_key_has_so_many_sources():
 
 
 def test_a_key_protects_no_more_than_it_may(monkeypatch):
-    """Covers RFC 3711 §3.4 [rtcp-index-counts]."""
+    """Covers RFC 3711 §3.4 [rtcp-index-counts] [rtcp-is-counted] and §9.2 [ends-at-the-limit].
+
+    Covers RFC 3711 §3.3.1 [key-used-up] and §9.2 [packets-are-counted].
+    """
+    monkeypatch.setattr(srtp, "MAX_RTP_INDEX", 0x10000)
+    sender = SrtpSender(KEY, SALT)
+    for sequence in (0xFFFF, 0):
+        sender.protect_rtp(bytes(RtpPacket(0, sequence, 0, 7, b"")))
+    for source in (7, 8):  # whose limits are their own
+        packet = bytes(RtpPacket(0, 1, 0, source, b""))
+        with pytest.raises(LocalError) if source == 7 else nullcontext():
+            sender.protect_rtp(packet)
     monkeypatch.setattr(srtp, "MAX_RTCP_INDEX", 0)
     sender = SrtpSender(KEY, SALT)
     sender.protect_rtcp(bytes(8))

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from p2psip.rtp.feedback import Fir, Nack, Pli
+from p2psip.rtp.losses import PATIENCE
 from p2psip.rtp.reorder import HOLD_SECONDS
 from p2psip.rtp.reporter import Reporter
 from p2psip.rtp.rtcp import parse_compound
@@ -48,7 +49,7 @@ def number_of(packet):
 
 
 def test_a_gap_is_asked_for_and_what_comes_late_is_put_in_order():
-    """Covers RFC 4585 §6.2.1."""
+    """Covers RFC 4585 §4.2 [feedback-is-given] and §6.2.1."""
     bench = Bench()
     packets = bench.packets(5)
     heard = [bench.video.received(each, 0.0) for each in (packets[0], packets[3], packets[4])]
@@ -71,12 +72,30 @@ def test_a_packet_far_behind_is_still_in_time():
 
 
 def test_without_nack_a_gap_is_not_waited_for():
-    """Covers RFC 4585 §4.2."""
+    """Covers RFC 4585 §4.2 [nothing-unlisted]."""
     bench = Bench({"nack pli"})
     first, _, third = bench.packets(3)
     bench.video.received(first, 0.0)
     assert bench.video.received(third, 0.0) == [] and bench.video.deadline == HOLD_SECONDS
     assert len(bench.video.tick(HOLD_SECONDS)) == 1 and bench.asked(3.0) == []
+
+
+def test_packets_that_nobody_repeats_are_given_up():
+    """Covers RFC 4585 §4.2 [requests-may-be-in-vain]."""
+    bench = Bench({"nack"})
+    first, _, third = bench.packets(3)
+    bench.video.received(first, 0.0)
+    assert bench.video.received(third, 0.0) == []
+    assert bench.video.tick(PATIENCE - 0.01) == [] and len(bench.video.tick(PATIENCE)) == 1
+
+
+def test_a_key_frame_is_not_asked_for_where_that_was_not_agreed_on():
+    """Covers RFC 4585 §4.2 [nothing-unlisted]."""
+    for feedback, asked in (({"nack"}, []), ({"nack pli"}, [Pli(1, 2)])):
+        bench = Bench(feedback)
+        bench.video.received(*bench.packets(1), 0.0)
+        bench.video.damaged(0.0)
+        assert [request for _, request in bench.asked(REQUEST_SECONDS)] == asked
 
 
 def test_a_key_frame_is_asked_for_until_it_comes():

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from p2psip.rtp.feedback import Fir, Nack, Pli, RateLimit, Tmmb
+from p2psip.rtp.feedback import Fir, Nack, OtherFeedback, Pli, RateLimit, Tmmb
 from p2psip.rtp.rtcp import Bye
 from p2psip.rtp.video_sender import KEY_FRAME_SECONDS, MAX_COMMANDERS, VideoSender
 
@@ -20,15 +20,18 @@ def number_of(packet):
 
 
 def test_packets_are_sent_again_as_they_were():
-    """Covers RFC 4585 §6.2.1: of this stream alone."""
+    """Covers RFC 4585 §6.2.1: of this stream alone.
+
+    Covers RFC 4585 §4.2 [reacts-to-what-is-agreed] [other-feedback-discarded].
+    """
     sender, wanted = filming()
     packets = [sender.send(96, bytes([each]) * 50, each, True, 0.1) for each in range(4)]
     lost = [number_of(packets[1]), number_of(packets[3])]
     assert sender.heed(Nack.of(THEIRS, OURS, lost), 0.2) == [packets[1], packets[3]]
     assert sender.packets_sent == 4 and sender.resends.repeated == 2
     others = [Nack.of(THEIRS, 8, lost), Pli(THEIRS, 8), Fir(THEIRS, ((8, 1),)), Bye((THEIRS,))]
-    limit = Tmmb(THEIRS, (RateLimit.of(OURS, 64000),))
-    assert [sender.heed(each, 1.0) for each in (*others, limit)] == [[]] * 5 and not wanted
+    unknown = Tmmb(THEIRS, (RateLimit.of(OURS, 64000),)), OtherFeedback(206, 15, THEIRS, OURS)
+    assert [sender.heed(each, 1.0) for each in (*others, *unknown)] == [[]] * 6 and not wanted
 
 
 def test_a_new_source_sends_no_packet_of_the_old():
@@ -40,7 +43,10 @@ def test_a_new_source_sends_no_packet_of_the_old():
 
 
 def test_a_key_frame_is_wanted_at_once_and_then_not_too_often():
-    """Covers RFC 4585 §6.3.1 and RFC 5104 §4.3.1.2 [refresh-heeds-congestion]."""
+    """Covers RFC 4585 §4.2 [reacts-to-what-is-agreed], §6.3.1.
+
+    Covers RFC 5104 §4.3.1.2 [refresh-heeds-congestion].
+    """
     sender, wanted = filming()
     for _ in range(3):
         sender.heed(Pli(THEIRS, OURS), 1.0)

@@ -148,7 +148,7 @@ def test_how_good_a_codec_is_with_such_loss_and_delay(codec, packets, rtt, quali
 
 @given(st.text("01", min_size=1, max_size=60), st.none() | st.floats(0, 1000))
 def test_any_qualities_can_be_told(packets, rtt):
-    """Covers RFC 3611 §4.7.5 [invalid-never-sent]."""
+    """Covers RFC 3611 §4.7.5: no figure is out of its range."""
     assert len(bytes(metrics_of("1" + packets + "1", rtt=rtt, codec="pcma"))) == 36
 
 

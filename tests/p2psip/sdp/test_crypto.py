@@ -7,7 +7,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.codec import Codec
 from p2psip.sdp.crypto import CryptoAttribute, SrtpKey, answer, choose, cryptos
+from p2psip.sdp.offer_answer import LocalMedia, make_offer
 from p2psip.sdp.sdes_transport import SdesTransport
 from p2psip.sdp.session import (
     Attribute,
@@ -49,10 +51,18 @@ def test_any_text_is_read_or_refused(text):
         f"1 {SUITE} inline:{KEY[:-4]}", f"1 {SUITE} inline:{KEY}|2^49", f"1 {SUITE} inline:{KEY}|x",
         f"1 {SUITE} inline:{KEY}|1:4|1:4", f"1 {SUITE} inline:{KEY}|1:129",
         f"1 {SUITE} inline:{KEY}|1:4|2^20", f"1 {SUITE} inline:{KEY};",
+        f"1 {SUITE} inline:{KEY}|0", f"1 {SUITE} inline:{KEY}|020", f"1 {SUITE} inline:{KEY}|2^020",
+        f"1 {SUITE} inline:{KEY}|01:4", f"1 {SUITE} inline:{KEY}|1:04",
+        f"1 {SUITE} inline:{KEY}|1:", f"1 {SUITE} inline:{KEY}|{(1 << 48) + 1}",
+        f"1 {SUITE} inline:{KEY}|2^20|1",
     ],
 )  # fmt: skip
 def test_bad_attributes(value):
-    """Covers RFC 4568 §6.2.1 [key-of-30-octets] and §9.2."""
+    """Covers RFC 4568 §6.2.1 [key-of-30-octets] and §9.2.
+
+    Covers RFC 4568 §5.1.3 [answer-has-a-key] and §6.1 [length-of-the-suite] [no-leading-zeros]
+    [lifetime-of-the-suite] [bad-lifetime-is-no-key] [mki-has-a-length].
+    """
     assert CryptoAttribute.parse(f"1 {SUITE} inline:{KEY}").keys
     with pytest.raises(RemoteError):
         CryptoAttribute.parse(value)
@@ -66,6 +76,8 @@ def line(*values):
 def test_the_first_that_can_be_used_is_answered_with_our_key():
     """Covers RFC 4568 §5.1.2 [first-supported] [tag-and-suite-kept] and §6.3.7
     [mandatory-unless-dashed].
+
+    Covers RFC 4568 §4 [media-level-only], §5.1.2 [one-or-none] [key-in-each-direction].
     """
     offered = cryptos(
         line(
@@ -98,7 +110,10 @@ SESSION = SessionDescription(Origin.at("192.0.2.1", 1), connection=Connection.to
     ],
 )  # fmt: skip
 def test_an_answer_must_echo_what_was_offered(answered, usable):
-    """Covers RFC 4568 §5.1.3 [echo-verified] and §5.1.2 [refused-without-crypto]."""
+    """Covers RFC 4568 §5.1.3 [echo-verified] and §5.1.2 [refused-without-crypto].
+
+    Covers RFC 4568 §5.1.2 [one-or-none] and §5.1.3 [negotiation-fails].
+    """
     ours = SdesTransport.offering(5004, SrtpKey.parse(KEY))
     theirs = line(*(f"{each} inline:{KEY}" for each in answered))
     assert ours.accepts(theirs, SESSION) == usable
@@ -108,6 +123,31 @@ def test_an_answer_must_echo_what_was_offered(answered, usable):
         [each for each in answered if "x" not in each]
     )
     assert SdesTransport.answering(5004, SrtpKey.parse(KEY), replace(theirs, protocol="x")) is None
+
+
+@pytest.mark.parametrize(("more", "usable"), [("", True), (" -X=1", True), (" KDR=1", False)])
+def test_an_answer_must_say_nothing_that_is_not_understood(more, usable):
+    """Covers RFC 4568 §5.1.3 [answer-is-understood]."""
+    ours = SdesTransport.offering(5004, SrtpKey.parse(KEY))
+    assert ours.accepts(line(f"1 {SUITE} inline:{KEY}{more}"), SESSION) == usable
+
+
+def test_keys_stand_in_media_lines_alone():
+    """Covers RFC 4568 §4 [media-level-only] and §5.1.1 [offer-has-crypto] [tag-is-unique]
+    [strongest-first].
+
+    Covers RFC 3711 §5.2 [sha1-by-default] [tag-of-80] [short-tag-is-not-offered].
+    """
+    ours = LocalMedia(
+        "audio", (Codec("PCMU", 8000, 1, 0),), SdesTransport.offering(5004, SrtpKey.parse(KEY))
+    )
+    offer = make_offer([ours], Origin.at("192.0.2.1", 1), "192.0.2.1")
+    assert offer.attributes == ()
+    [crypto] = [each.value for each in offer.media[0].attributes if each.name == "crypto"]
+    assert crypto == f"1 {SUITE} inline:{KEY}"
+    misplaced = replace(SESSION, attributes=(Attribute("crypto", crypto),))
+    assert ours.transport.accepts(line(crypto), SESSION)
+    assert not ours.transport.accepts(line(), misplaced)
 
 
 def test_no_such_attribute():

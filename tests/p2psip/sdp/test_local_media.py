@@ -48,6 +48,7 @@ def named(description):
 def test_feedback_is_what_both_understand(protocol):
     """Covers RFC 4585 §4.2 [line-for-each-type] [unknown-feedback-removed] [only-what-is-answered].
 
+    Covers RFC 4585 §4.2 [feedback-is-named] [star-for-all-formats] [not-understood-not-heeded].
     With RTP/AVP as well: Field §"Feedback with RTP/AVP".
     """
     ours = audio(PCMU, feedback=("nack", "nack pli"), protocol=protocol)
@@ -61,9 +62,12 @@ def test_feedback_is_what_both_understand(protocol):
 
 
 def test_feedback_is_that_of_the_codec_in_use():
-    """Covers RFC 4585 §4.2 [no-feedback-added] [only-what-is-answered]."""
+    """Covers RFC 4585 §4.2 [no-feedback-added] [only-what-is-answered].
+
+    Covers RFC 4585 §4.2 [not-understood-not-heeded].
+    """
     line = make_offer([audio(PCMU, PCMA)], ALICE, A)
-    for text in ("0 nack", "8 nack pli", "8 ccm fir", "*  nack pli ", "8", "18 nack"):
+    for text in ("0 nack", "8 nack pli", "8 ccm fir", "*  nack pli ", "8", "18 nack", "8 nack 1"):
         line = with_attribute(line, Attribute("rtcp-fb", text))
     ours = {"feedback": ("nack", "nack pli", "ccm fir")}
     answer, (at_bob,) = answer_to(line, audio(PCMA, **ours))
@@ -72,6 +76,19 @@ def test_feedback_is_that_of_the_codec_in_use():
     assert apply_answer(line, answer)[0].feedback == at_bob.feedback
     _, (at_bob,) = answer_to(line, audio(PCMU, PCMA, **ours))
     assert at_bob.feedback == {"nack", "nack pli"}
+
+
+def test_feedback_stands_in_media_lines_alone():
+    """Covers RFC 4585 §4.2 [media-level-only]."""
+    ours = audio(PCMU, feedback=("nack",))
+    offer = make_offer([ours], ALICE, A)
+    assert named(answer_to(offer, ours)[0]) == ["* nack"]
+    assert all(each.name != "rtcp-fb" for each in offer.attributes)
+    misplaced = replace(
+        make_offer([audio(PCMU)], ALICE, A), attributes=(Attribute("rtcp-fb", "* nack"),)
+    )
+    answer, (at_bob,) = answer_to(misplaced, ours)
+    assert named(answer) == [] and not at_bob.feedback
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from p2psip.strategies import sdp
 def test_new_offers_keep_the_session():
     """Covers RFC 3264 §8 and RFC 6337 §5.2.5: o=, version, number of lines.
 
+    Covers RFC 3261 §14.1 [new-version].
     Covers RFC 3264 §8 [same-origin] [version-plus-one] [same-version-same-text] [each-old-line]
     [never-removed].
 

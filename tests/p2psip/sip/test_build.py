@@ -59,10 +59,11 @@ def test_extras_follow_and_reasons_can_be_said():
     ],
 )
 def test_the_route_is_recorded_where_a_dialog_begins(method, status, copied):
-    """Covers RFC 3261 §12.1.1."""
-    request = Request(method, Uri(host="a"), Headers([("Record-Route", "<sip:p;lr>")] * 2))
-    values = response_to(request, status).headers.values("Record-Route")
-    assert values == (("<sip:p;lr>",) * 2 if copied else ())
+    """Covers RFC 3261 §12.1.1 [copies-record-routes] [record-routes-in-order]."""
+    routes = ("<sip:p;lr;X=1>;odd=a", '"B" <sip:a;lr> , <sip:q>')
+    headers = Headers([("Record-Route", route) for route in routes])
+    values = response_to(Request(method, Uri(host="a"), headers), status).headers
+    assert values.values("Record-Route") == (routes if copied else ())
 
 
 @given(requests(), responses())
@@ -87,10 +88,14 @@ def test_a_2xx_is_for_the_dialog_to_acknowledge(request):
 
 @given(requests())
 def test_a_cancel_is_the_request_again_without_its_burden(request):
-    """Covers RFC 3261 §9.1."""
-    cancel = cancel_for(request.replace(headers=request.headers.append("Require", "100rel")))
+    """Covers RFC 3261 §9.1 [cancel-copies] [one-via] [cseq-says-cancel] [same-route]
+    [requires-nothing].
+    """
+    headers = request.headers.append("Require", "100rel").append("Proxy-Require", "x")
+    cancel = cancel_for(request.replace(headers=headers.append("Route", "<sip:p;lr>")))
     check_request(cancel)
     assert (cancel.method, cancel.uri, cancel.body) == ("CANCEL", request.uri, b"")
     assert cancel.vias == (request.via,) and cancel.cseq == (request.cseq.number, "CANCEL")
     assert (cancel.from_, cancel.to, cancel.call_id) == (request.from_, request.to, request.call_id)
-    assert cancel.routes == request.routes and "Require" not in cancel.headers
+    assert str(cancel.routes[-1]) == "<sip:p;lr>" and cancel.routes[:-1] == request.routes
+    assert "Require" not in cancel.headers and "Proxy-Require" not in cancel.headers

@@ -34,7 +34,9 @@ def test_the_ack_of_a_refusal_follows_its_invite():
 
 
 def test_our_cancel_waits_for_a_provisional_and_then_not_for_ever():
-    """Covers RFC 3261 §9.1, RFC 5393 §4.2.1 [follow-ups-have-its-branch].
+    """Covers RFC 3261 §9.1 [looks-for-a-response] [waits-for-a-provisional] [same-destination]
+    [over-after-64-t1] [forgets-the-invite] [cancel-copies] [one-via] [cseq-says-cancel]
+    [same-route] [requires-nothing], RFC 5393 §4.2.1 [follow-ups-have-its-branch].
 
     Covers RFC 3263 §4 [cancel-goes-there].
     """
@@ -57,7 +59,22 @@ def test_our_cancel_waits_for_a_provisional_and_then_not_for_ever():
     assert stack.transactions == 0
 
 
+def test_an_answered_invite_is_not_cancelled():
+    """Covers RFC 3261 §9.1 [none-after-the-answer]."""
+    stack, asker = lone_stack(), Asker()
+    handle = stack.request(request("INVITE"), asker, 0.0)
+    [(invite, _)] = sent(stack)
+    stack.receive(bytes(response_to(invite, 180, to_tag="t")), UDP, 0.1)
+    stack.receive(bytes(response_to(invite, 486, to_tag="t")), UDP, 0.2)
+    assert [message.method for message, _ in sent(stack)] == ["ACK"]
+    handle.cancel(0.3)
+    while stack.deadline is not None:
+        stack.tick(stack.deadline)
+    assert sent(stack) == [] and not handle.cancelled and asker.heard == [180, 486]
+
+
 def test_only_an_open_invite_can_be_cancelled():
+    """Covers RFC 3261 §9.1 [invite-only]."""
     stack, asker = lone_stack(), Asker()
     handle = stack.request(request("OPTIONS"), asker, 0.0)
     handle.cancel(0.1)

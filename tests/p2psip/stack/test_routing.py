@@ -36,17 +36,18 @@ def test_a_loose_and_a_strict_route_go_where_they_should():
     """Covers RFC 3261 §16.6 [looks-at-the-first-route] [route-or-target-is-the-hop].
 
     And §16.6 [strict-router-is-served] [target-goes-last] [first-route-is-the-target]
-    [strict-router-is-the-hop].
+    [strict-router-is-the-hop], §12.2.1.1 [strict-router-is-the-request-uri] [rest-of-the-routes]
+    [target-comes-last].
     """
     stack, asker = lone_stack(), Asker()
     loose = ("Route", "<sip:10.0.0.3;lr>, <sip:p2.com;lr>")
     stack.request(request("OPTIONS", "sip:bob@b.com", 1, loose), asker, 0.0)
-    strict = ("Route", "<sip:10.0.0.4;x=y>, <sip:p2.com;lr>")
+    strict = ("Route", "<sip:10.0.0.4;x=y;method=INVITE>, <sip:p2.com;lr;z>")
     stack.request(request("OPTIONS", "sip:bob@b.com", 2, strict), asker, 0.0)
     (a, way_a), (b, way_b) = sent(stack)
     assert way_a.remote[0] == "10.0.0.3" and str(a.uri) == "sip:bob@b.com" and len(a.routes) == 2
     assert way_b.remote[0] == "10.0.0.4" and str(b.uri) == "sip:10.0.0.4;x=y"
-    assert [str(route.uri) for route in b.routes] == ["sip:p2.com;lr", "sip:bob@b.com"]
+    assert [str(route.uri) for route in b.routes] == ["sip:p2.com;lr;z", "sip:bob@b.com"]
 
 
 def test_who_we_are():

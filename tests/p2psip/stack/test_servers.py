@@ -59,6 +59,7 @@ def test_old_clients_reach_their_transactions_by_other_means():
 
 
 def test_cancel_ends_an_open_invite_and_nothing_else():
+    """Covers RFC 3261 §9.2 [481-without-a-match] [same-to-tag]."""
     core = Server(180)
     stack = lone_stack(core)
     stack.receive(incoming("CANCEL"), UDP, 0.0)
@@ -78,6 +79,7 @@ def test_cancel_ends_an_open_invite_and_nothing_else():
 
 
 def test_a_cancelled_invite_that_nobody_took_is_answered_by_the_stack():
+    """Covers RFC 3261 §9.2 [487-for-the-invite]."""
     core = Server(180)
     stack = lone_stack(core)
     stack.receive(incoming(), UDP, 0.0)

@@ -302,7 +302,7 @@ def test_silence_and_no_route_come_as_responses():
 
 
 def test_a_call_signs_whatever_it_sends():
-    """The ACK of a 2xx has the credentials of its INVITE: RFC 3261 §13.2.2.4."""
+    """Covers RFC 3261 §13.2.2.4 [same-credentials] [ack-for-each]."""
     link = Link()
     alice, bob = Phone(link, A), Phone(link, B)
     guard = bob.stack.core = Guard(bob, uses=99, status=407)

@@ -1,5 +1,7 @@
 """Within a call: BYE, INFO, UPDATE, and what a peer may not ask."""
 
+from types import SimpleNamespace
+
 import pytest
 from support.rtmfp.link import Link
 from support.sip.elements import Phone, Script
@@ -64,6 +66,7 @@ def test_info_arrives_and_its_refusal_says_why():
 
 
 def test_a_request_to_a_call_long_gone_ends_it():
+    """Covers RFC 3261 §15.1.1 [gone-is-over]."""
     link, alice, bob, call, other = established()
     bob.agent.forget(other)
     call.info("text/plain", b"hello?", link.now)
@@ -75,7 +78,7 @@ def test_a_request_to_a_call_long_gone_ends_it():
 
 @pytest.mark.parametrize("method", ["INFO", "MESSAGE", "REFER"])
 def test_a_call_that_has_ended_tells_nothing_more(method):
-    """Covers RFC 3261 §15.1.1: what crosses our BYE comes too late."""
+    """Covers RFC 3261 §15.1.1 [over-with-our-bye]: what crosses our BYE comes too late."""
     link, script, bob, invite, response = called()
     bob.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER"))
     script.say(ack(invite, response), B)
@@ -115,7 +118,7 @@ def test_a_new_offer_proves_that_the_200_arrived():
     ],
 )
 def test_requests_within_a_call(method, changes, status, header):
-    """Covers RFC 3311 §5.2 [answers-in-the-2xx]."""
+    """Covers RFC 3311 §5.2 [answers-in-the-2xx], RFC 3261 §15.1.2 [bye-in-its-order]."""
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
     answer = script.say(within(invite, response, method, 2, **changes), B)
@@ -127,7 +130,7 @@ def test_requests_within_a_call(method, changes, status, header):
 
 
 def test_a_peer_that_moves_is_followed():
-    """RFC 3261 §12.2.2: the Contact of a re-INVITE or UPDATE."""
+    """Covers RFC 3261 §12.2.2 [contact-moves-the-target]: of a re-INVITE or UPDATE."""
     for method, body in (("INVITE", b"x"), ("UPDATE", b"")):
         link, script, bob, invite, response = called()
         moved = Script(link, C)
@@ -138,6 +141,21 @@ def test_a_peer_that_moves_is_followed():
         link.run(until=link.now + 0.1)
         assert [message.method for message in moved.heard] == ["BYE"]
         settle(link, bob)
+
+
+def test_a_dialog_lasts_as_long_as_any_use_of_it():
+    """Covers RFC 3261 §12.1.1 [kept-for-the-dialog], §12.1.2 [kept-for-the-dialog]."""
+    link, alice, bob, call, other = established()
+    other_use = SimpleNamespace(takes=lambda request: False, on_alive=lambda now: None)
+    call.leg.shared.attach(other_use)
+    link.run(until=600.0)
+    assert (alice.agent.dialogs, bob.agent.dialogs) == (1, 1)
+    other.bye(link.now)
+    link.run(until=link.now + 0.1)
+    assert call.state is CallState.ENDED and (alice.agent.dialogs, bob.agent.dialogs) == (1, 0)
+    call.leg.shared.detach(other_use)
+    assert alice.agent.dialogs == 0
+    settle(link, alice, bob)
 
 
 def test_a_call_that_ends_takes_no_new_offers():

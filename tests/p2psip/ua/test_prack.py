@@ -47,6 +47,8 @@ def pracks(script):
 def test_early_media_counts_and_the_answer_need_not_come_again(lost):
     """Covers RFC 3262 §3 [requires-100rel] [2xx-for-a-match] and §4 [prack-follows]
     [says-it-supports] and §5 [early-session].
+
+    Covers RFC 3261 §13.2.1 [answer-is-reliable] [no-offer-after-the-answer].
     """
     link, alice, bob = phones(early, weather=drop(*lost))
     call = alice.dial(B, 0.0)
@@ -89,6 +91,45 @@ def test_a_caller_that_cancels_while_the_200_waits_is_heard():
     link.run(until=1.0)
     assert "B 487 INVITE" in names(link) and bob.events() == ["cancelled"]
     settle(link, alice, bob)
+
+
+def waiting():
+    """A call that was accepted while its early media still waits for the PRACK."""
+    link, script, bob, invite, response = called(early, Supported="100rel")
+    bob.calls[0].accept(b"answer", link.now)
+    return link, script, bob, invite, response
+
+
+def answers(script):
+    """The final responses that a script has heard, by method; all but repetitions."""
+    heard = [each for each in script.heard if not isinstance(each, Request) and each.status >= 200]
+    return {each.cseq.method: each.status for each in heard}
+
+
+def test_a_caller_that_hangs_up_while_the_200_waits_is_answered():
+    """Covers RFC 3261 §15.1.2 [2xx-for-the-bye] [pending-are-answered] [487-for-pending]."""
+    link, script, bob, invite, response = waiting()
+    script.say(within(invite, response, "BYE", 2), B)
+    assert answers(script) == {"BYE": 200, "INVITE": 487} and bob.events() == ["cancelled"]
+    settle(link, bob)
+
+
+def test_a_callee_that_hangs_up_while_the_200_waits_refuses():
+    """Covers RFC 3261 §15 [no-bye-of-an-early-callee]."""
+    link, script, bob, *_ = waiting()
+    bob.calls[0].bye(link.now)
+    link.run(until=link.now + 0.1)
+    assert answers(script) == {"INVITE": 603} and bob.log == []
+    settle(link, bob)
+
+
+def test_a_second_invite_while_the_200_waits_is_put_off():
+    """Covers RFC 3261 §14.2 [500-for-a-second] [retry-after]."""
+    link, script, bob, invite, response = waiting()
+    again = script.say(within(invite, response, "INVITE", 2, b"x"), B)
+    assert again.status == 500 and 0 <= int(again.headers["Retry-After"]) <= 10
+    assert bob.calls[0].remote_sdp == b"offer" and bob.log == []
+    settle(link, bob)
 
 
 def test_without_a_prack_the_call_is_refused():

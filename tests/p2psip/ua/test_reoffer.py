@@ -9,6 +9,9 @@ from p2psip.ua.ua import CallState
 
 
 def test_hold_and_the_answer_to_it():
+    """Covers RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact], §14.2
+    [follows-the-change].
+    """
     link, alice, bob, call, other = established()
     call.reinvite(b"hold", link.now)
     link.run(until=2.0)
@@ -16,13 +19,16 @@ def test_hold_and_the_answer_to_it():
     assert bob.log == [("offer", other, b"hold")] and alice.log == [("answer", call, b"new answer")]
     assert call.local_sdp == other.remote_sdp == b"hold"
     assert call.remote_sdp == other.local_sdp == b"new answer"
-    assert [parse_message(data).cseq.number for *_, (_, data) in link.sent] == [2, 2, 2]
+    invite, _, ack = (parse_message(data) for *_, (_, data) in link.sent)
+    assert invite.cseq.number == ack.cseq.number == 2
+    assert [each.uri for each in invite.contacts] == [alice.contact]
     settle(link, alice, bob)
 
 
 def test_offers_that_cross_are_refused_and_made_again():
-    """RFC 3261 §14.1: 491 on both sides, then each in its turn.
+    """491 on both sides, then each in its turn.
 
+    Covers RFC 3261 §14.1 [491-waits] [491-tries-again], §14.2 [491-for-glare].
     Covers RFC 3311 §5.3 [491-waits] [491-tries-again].
     """
     link, alice, bob, call, other = established()
@@ -54,16 +60,20 @@ def test_a_new_offer_that_nobody_can_write_is_given_up():
 
 
 def test_an_offer_refused_changes_nothing():
+    """Covers RFC 3261 §14.1 [refusal-changes-nothing], §14.2 [warning-says-why]."""
     link, alice, bob, call, other = established()
     bob.reply_to_offer = RemoteError("Not Acceptable Here", 488)
     call.reinvite(b"video", link.now)
     link.run(until=2.0)
     assert alice.log == [("reoffer failed", call, 488)] and call.state is CallState.UP
     assert (call.local_sdp, other.remote_sdp) == (b"offer", b"offer")
+    [refusal] = [data for *_, (_, data) in link.sent if data.startswith(b"SIP/2.0 488")]
+    assert b"\r\nWarning: 399 p2psip " in refusal
     settle(link, alice, bob)
 
 
 def test_an_offer_waits_for_the_ack_of_the_call_and_for_the_one_before():
+    """Covers RFC 3261 §14.1 [one-invite-at-a-time] [waits-for-our-own] [waits-for-theirs]."""
     link, alice, bob = phones(weather=drop("ACK"))
     alice.dial(B, 0.0)
     link.run(until=0.1)
@@ -81,7 +91,7 @@ def test_an_offer_waits_for_the_ack_of_the_call_and_for_the_one_before():
 
 
 def test_an_offer_waits_for_the_ack_of_the_peers_offer():
-    """RFC 3261 §14.1: not before the server transaction is confirmed."""
+    """Covers RFC 3261 §14.1 [waits-for-theirs]: not before the server transaction is confirmed."""
     link, alice, bob, call, other = established()
     link.weather = drop("ACK")
     call.reinvite(b"hold", link.now)
@@ -95,6 +105,7 @@ def test_an_offer_waits_for_the_ack_of_the_peers_offer():
 
 
 def test_a_new_offer_that_gets_no_answer_loses_the_call():
+    """Covers RFC 3261 §12.2.1.2 [silence-ends-the-dialog] [gone-ends-the-dialog]."""
     link, alice, bob, call, _other = established()
     del link.nodes[B]
     call.reinvite(b"anybody?", link.now)

@@ -1,10 +1,11 @@
 """The session timer of a call: its terms, its refreshes, and a phone that is gone."""
 
 import pytest
-from support.sip.elements import Phone
+from support.sip.elements import Phone, Script
 from support.sip.flows import (
     A,
     B,
+    C,
     accept,
     ack,
     called,
@@ -72,6 +73,27 @@ def test_a_phone_that_is_gone_is_noticed_by_either_side(gone):
     why = [event[2] for event in left.log if event[0] == "ended"]
     assert why in (["session expired"], ["408 Not Reachable"], ["408 Request Timeout"]), why
     assert lost.calls[0].state is CallState.ENDED
+
+
+def test_a_refresh_moves_the_target():
+    """Covers RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact] and §12.2.1.2
+    [2xx-moves-the-target].
+    """
+    link, alice, script, call, invite = calling()
+    answer = accept(invite)
+    terms = [("Session-Expires", "100;refresher=uac"), ("Allow", "UPDATE"), ("Require", "timer")]
+    for field in terms:
+        answer = answer.replace(headers=answer.headers.append(*field))
+    script.say(answer, A)
+    moved = Script(link, C)
+    link.run(until=link.now + 51)
+    update = script.heard[-1]
+    assert update.method == "UPDATE" and [each.uri for each in update.contacts] == [alice.contact]
+    script.say(accept(update, contact=C, body=b""), A)
+    call.bye(link.now)
+    link.run(until=link.now + 0.1)
+    assert [each.method for each in moved.heard] == ["BYE"]
+    settle(link, alice)
 
 
 def test_a_peer_without_update_is_asked_by_a_new_invite():

@@ -142,6 +142,56 @@ def test_a_notify_may_come_before_the_answer_and_a_second_notifier_is_refused():
     assert alice.idle
 
 
+def test_a_watcher_follows_a_notifier_that_moves():
+    """Covers RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact], §12.2.1.2
+    [2xx-moves-the-target] and §12.2.2 [contact-moves-the-target].
+    """
+    link = Link()
+    alice, script, moved = Watcher(link, A), Script(link, B), Script(link, C)
+    watch = alice.subscribe(B, 0.0)
+    link.run(until=0.1)
+    [subscribe] = script.heard
+    script.say(response_to(subscribe, 200, to_tag="t", headers=[("Expires", 60)]), A)
+    script.say(notify(subscribe), A)
+    there = notify(subscribe, cseq=2).replace(body=b"")
+    script.say(there.replace(headers=there.headers.with_("Contact", f"<sip:{C}>")), A)
+    link.run(until=60.0)
+    refresh = moved.heard[0]
+    assert refresh.method == "SUBSCRIBE"
+    assert [each.uri for each in refresh.contacts] == [alice.contact]
+    answer = response_to(refresh, 200, headers=[("Expires", 60), ("Contact", f"<sip:{B}>")])
+    moved.say(answer, A)
+    script.heard.clear()
+    watch.end(link.now)
+    link.run(until=link.now + 0.1)
+    assert [each.method for each in script.heard if isinstance(each, Request)] == ["SUBSCRIBE"]
+    link.run()
+    assert alice.idle
+
+
+def test_a_notifier_follows_a_watcher_that_moves():
+    """Covers RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact], §12.2.1.2
+    [2xx-moves-the-target] and §12.2.2 [contact-moves-the-target].
+    """
+    link = Link()
+    bob, script, moved = Watcher(link, B), Script(link, A), Script(link, C)
+    fields = {"Event": "presence", "Expires": "60"}
+    script.say(first_request("SUBSCRIBE", b"", **fields), B)
+    asked = next(each for each in script.heard if isinstance(each, Request))
+    assert [each.uri for each in asked.contacts] == [bob.contact]
+    script.say(response_to(asked, 200, headers=[("Contact", f"<sip:{C}>")]), B)
+    bob.tell(link.now)
+    link.run(until=link.now + 0.1)
+    assert [each.method for each in moved.heard] == ["NOTIFY"]
+    fields |= {"To": asked.headers["From"], "CSeq": "2 SUBSCRIBE"}
+    script.heard.clear()
+    moved.say(response_to(moved.heard[0], 200), B)
+    script.say(first_request("SUBSCRIBE", b"", "2", **fields), B)
+    assert any(isinstance(each, Request) for each in script.heard)  # the NOTIFY comes back here
+    link.run()
+    assert bob.idle
+
+
 def test_a_refused_notify_ends_what_is_served():
     """Covers RFC 6665 §4.2.2 [removed-when-refused]."""
     link = Link()
@@ -167,6 +217,7 @@ def test_a_subscribe_is_answered_at_once_and_gets_no_more_than_it_asks_for():
     """Covers RFC 6665 §4.2.1.1 [waits-for-nobody] [no-longer-than-asked].
 
     And §4.2.1.4 [no-longer-than-asked].
+    Covers RFC 3261 §12.1.1 [adds-a-contact].
     """
     link = Link()
     bob, script = Watcher(link, B), Script(link, A)

@@ -1,15 +1,23 @@
 """Calls that we make: the sessions of RFC 3665 §3, CANCEL and its race, forks."""
 
+import pytest
 from support.rtmfp.link import Link
-from support.sip.elements import Phone, Script
+from support.sip.elements import Phone, Script, random_source
 from support.sip.flows import A, B, C, accept, back, calling, names, phones, ring, settle
+from support.sip.stacks import sent
 
+from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
-from p2psip.ua.ua import CallState
+from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Listener, Stack
+from p2psip.ua.ua import CallHandler, CallState, UserAgent
 
 
 def test_a_session_from_ring_to_bye():
-    """The flow of RFC 3665 §3.1."""
+    """The flow of RFC 3665 §3.1.
+
+    Covers RFC 3261 §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session] [2xx-for-the-bye].
+    """
     link, alice, bob = phones(ring)
     call = alice.dial(B, 0.0)
     link.run(until=1.0)
@@ -34,7 +42,10 @@ def test_a_session_from_ring_to_bye():
 
 
 def test_a_caller_who_loses_patience():
-    """The flow of RFC 3665 §3.8."""
+    """The flow of RFC 3665 §3.8.
+
+    Covers RFC 3261 §9.2 [487-for-the-invite] and §15 [only-in-a-dialog].
+    """
     link, alice, bob = phones(ring)
     call = alice.dial(B, 0.0)
     link.run(until=1.0)
@@ -53,6 +64,60 @@ def test_a_callee_who_is_busy():
     assert names(link) == ["A INVITE", "B 486 INVITE", "A ACK"]
     assert alice.log == [("rejected", call, 486)] and bob.log == []
     settle(link, alice, bob)
+
+
+def test_what_an_invite_says():
+    """Covers RFC 3261 §13.1 [calls-end-too], §13.2.1 [says-allow] [says-info] [says-supported]
+    [offer-comes-first], §12.1.2 [contact-in-the-request].
+    """
+    link, alice, _, call, invite = calling()
+    assert {"ACK", "CANCEL", "BYE", "INFO"} < set(invite.headers.all("Allow"))
+    assert "100rel" in invite.headers.all("Supported") and invite.body == b"offer"
+    assert [each.uri for each in invite.contacts] == [alice.contact]
+    assert alice.stack.is_ours(alice.contact) and alice.contact.scheme == "sip"
+    assert call.local_sdp == b"offer"
+    settle(link, alice)
+
+
+class Owner(CallHandler):
+    """The owner of a call, which does nothing."""
+
+
+@pytest.mark.parametrize(
+    ("to", "route", "secure"),
+    [
+        ("sip:bob@10.0.0.9", (), False),
+        ("sips:bob@10.0.0.9", (), True),
+        ("sip:bob@10.0.0.9", ("sips:10.0.0.8;lr",), True),
+        ("sip:bob@10.0.0.9", ("sip:10.0.0.8;lr", "sips:10.0.0.7;lr"), False),
+    ],
+)
+def test_a_secure_call_has_a_secure_contact(to, route, secure):
+    """Covers RFC 3261 §12.1.2 [sips-for-sips], §12.2.1.1 [sips-stays-sips]."""
+    stack = Stack(random=random_source(A), listeners=[Listener("TLS", A, 5061)])
+    agent = UserAgent(stack, random=random_source(A))
+    bob, owner = Address(Uri.parse(to)), Owner()
+    ways = [Uri.parse(each) for each in route]
+    call = agent.invite(bob, bob, stack.contact("a"), b"x", owner, 0.0, route=ways)
+    [contact] = call.invite.contacts
+    assert contact.uri.scheme == ("sips" if secure else "sip") and stack.is_ours(contact.uri)
+    [(invite, flow)] = sent(stack)
+    answer = accept(invite, contact="10.0.0.9;transport=tls")
+    stack.receive(bytes(answer), flow, 0.1)
+    call.reinvite(b"hold", 0.2)
+    [again] = [message for message, _ in sent(stack) if message.method == "INVITE"]
+    assert [each.uri for each in again.contacts] == [contact.uri]
+
+
+def test_after_a_refusal_no_other_answer_counts():
+    """Covers RFC 3261 §13.2.2.3 [later-finals-ignored]."""
+    link, alice, script, call, invite = calling()
+    for answer in (response_to(invite, 486, to_tag="t"), response_to(invite, 603, to_tag="t")):
+        script.say(answer, A)
+    script.say(accept(invite, "u"), A)
+    assert alice.log == [("rejected", call, 486)] and call.state is CallState.ENDED
+    assert [each.method for each in script.heard] == ["INVITE", "ACK", "ACK"]
+    settle(link, alice)
 
 
 def test_a_callee_who_is_not_there():
@@ -76,6 +141,7 @@ def test_nobody_answers_in_time():
 
 
 def test_a_cancel_that_crosses_the_200_becomes_a_bye():
+    """Covers RFC 3261 §13.2.2.4 [bye-if-unwanted]."""
     link, alice, bob = phones(ring)
     call = alice.dial(B, 0.0)
     link.run(until=1.0)
@@ -94,6 +160,9 @@ def test_a_cancel_that_crosses_the_200_becomes_a_bye():
 
 
 def test_the_second_phone_that_is_picked_up_is_hung_up():
+    """Covers RFC 3261 §13.2.2.4 [new-dialog-of-a-2xx] [ack-for-each] [ack-again]
+    [bye-if-unwanted].
+    """
     link, alice, script, call, invite = calling()
     other = Script(link, C)
     script.say(accept(invite, "one", 180, b""), A)

@@ -2,7 +2,7 @@
 
 import pytest
 from support.rtmfp.link import Link
-from support.sip.elements import Phone, Script
+from support.sip.elements import Phone, Script, random_source
 from support.sip.flows import (
     A,
     B,
@@ -18,24 +18,30 @@ from support.sip.flows import (
     within,
 )
 
+from p2psip.dialog.dialog import DialogId
 from p2psip.errors import LocalError
 from p2psip.sip.address import Address
+from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
-from p2psip.ua.ua import CallState
+from p2psip.stack.stack import Flow, Listener, Stack
+from p2psip.ua.ua import CallHandler, CallState, UserAgent
 
 
 def test_nobody_picks_up_in_time():
+    """Covers RFC 3261 §13.3.1.1 [every-minute] [one-dialog]."""
     link, alice, bob = phones(ring, answer_timeout=100.0)
     bob.agent.answer_timeout = 90.0
     call = alice.dial(B, 0.0)
     link.run(until=95.0)
     assert names(link)[:3] == ["A INVITE", "B 180 INVITE", "B 180 INVITE"]  # again every minute
     assert bob.log == [("rejected", bob.calls[0], 480)] and alice.log[-1] == ("rejected", call, 480)
+    answers = [parse_message(data) for _, source, _, (_, data) in link.sent if source == B]
+    assert len({DialogId.at_client(each) for each in answers if each.status < 200}) == 1
     settle(link, alice, bob)
 
 
 def test_the_callers_own_limit_is_kept():
-    """Covers RFC 3261 §13.3.1."""
+    """Covers RFC 3261 §13.3.1 [487-when-expired]."""
     link, alice, bob = phones(ring)
     call = alice.dial(B, 0.0, headers=[("Expires", "5")])
     link.run(until=6.0)
@@ -58,6 +64,7 @@ def test_a_lost_200_and_a_lost_ack_are_made_good():
 
 
 def test_without_any_ack_the_callee_hangs_up():
+    """Covers RFC 3261 §13.3.1.4 [ends-without-an-ack], §14.2 [bye-without-an-ack]."""
     link, alice, bob = phones(weather=drop(*["ACK"] * 99))
     call = alice.dial(B, 0.0)
     link.run(until=40.0)
@@ -68,6 +75,7 @@ def test_without_any_ack_the_callee_hangs_up():
 
 
 def test_a_callee_who_hangs_up_before_the_ack_waits_for_it():
+    """Covers RFC 3261 §15 [bye-waits-for-the-ack]."""
     link, alice, bob = phones(weather=drop("ACK"))
     alice.dial(B, 0.0)
     link.run(until=0.1)
@@ -81,7 +89,10 @@ def test_a_callee_who_hangs_up_before_the_ack_waits_for_it():
 
 
 def test_a_bye_before_the_answer_cancels():
-    """A caller may end an early dialog by BYE (RFC 3261 §15)."""
+    """A caller may end an early dialog by BYE (RFC 3261 §15).
+
+    Covers RFC 3261 §15.1.2 [2xx-for-the-bye] [pending-are-answered] [487-for-pending].
+    """
     link, script, bob, invite, ringing = called(ring)
     answer = script.say(within(invite, ringing, "BYE", 2), B)
     statuses = {message.cseq.method: message.status for message in script.heard[1:]}
@@ -90,7 +101,31 @@ def test_a_bye_before_the_answer_cancels():
     settle(link, bob)
 
 
+def test_a_refused_offer_is_explained():
+    """Covers RFC 3261 §13.3.1.3 [warning-says-why]."""
+    link, _, bob, _, response = called(lambda call, now: call.reject(488, "Not Acceptable", now))
+    assert (response.status, response.reason) == (488, "Not Acceptable")
+    assert response.headers["Warning"].startswith('399 p2psip "')
+    settle(link, bob)
+
+
+def test_a_callee_who_has_not_answered_refuses_and_sends_no_bye():
+    """Covers RFC 3261 §15 [no-bye-of-an-early-callee]."""
+    link, alice, bob = phones(ring)
+    call = alice.dial(B, 0.0)
+    link.run(until=1.0)
+    bob.calls[0].bye(link.now)
+    link.run(until=2.0)
+    assert names(link) == ["A INVITE", "B 180 INVITE", "B 603 INVITE", "A ACK"]
+    assert alice.log[-1] == ("rejected", call, 603) and bob.log == []
+    settle(link, alice, bob)
+
+
 def test_an_offer_of_the_callee_is_answered_in_the_ack():
+    """Covers RFC 3261 §13.2.1 [offer-comes-first] [takes-both-exchanges].
+
+    Covers RFC 3261 §13.3.1 [offers-if-asked] and §13.3.1.4 [offer-in-the-2xx].
+    """
     link, script, bob, invite, response = called(body=b"")
     assert response.body == b"answer" and bob.log == []  # here it is the offer
     assert script.say(within(invite, response, "INVITE", 2, b"x"), B).status == 491
@@ -108,13 +143,53 @@ def test_an_offer_of_the_callee_is_answered_in_the_ack():
 
 
 def test_a_second_invite_while_the_first_is_open():
-    """RFC 3261 §14.2: 500 with Retry-After."""
+    """Covers RFC 3261 §14.2 [500-for-a-second] [retry-after]."""
     link, script, bob, invite, response = called(ring)
     again = script.say(within(invite, response, "INVITE", 2, b"x"), B)
     assert again.status == 500 and 0 <= int(again.headers["Retry-After"]) <= 10
     update = script.say(within(invite, response, "UPDATE", 3, b"x"), B)
     assert update.status == 500 and "Retry-After" in update.headers
     settle(link, bob)
+
+
+def test_what_a_200_says():
+    """Covers RFC 3261 §12.1.1 [adds-a-contact] [contact-serves-outside], §13.3.1.4
+    [2xx-says-what-we-can] [answer-in-the-2xx], §13.2.1 [answer-is-reliable] [takes-both-exchanges].
+    """
+    link, script, bob, invite, response = called()
+    assert response.body == b"answer" and bob.calls[0].remote_sdp == b"offer"
+    assert "INVITE" in response.headers.all("Allow") and "100rel" in response.headers["Supported"]
+    [contact] = response.contacts
+    script.say(ack(invite, response), B)
+    other = first_request("OPTIONS", b"", "9", Call_ID="other").replace(uri=contact.uri)
+    assert bob.stack.is_ours(contact.uri) and script.say(other, B).status == 481  # there, as asked
+    settle(link, bob)
+
+
+class Owner(CallHandler):
+    """The owner of a call, which does nothing."""
+
+
+@pytest.mark.parametrize(
+    ("uri", "route", "contact", "secure"),
+    [
+        ("sip:bob@x", "", "<sip:a@h>", False),
+        ("sips:bob@x", "", "<sip:a@h>", True),
+        ("sip:bob@x", "<sips:p;lr>, <sip:q;lr>", "<sip:a@h>", True),
+        ("sip:bob@x", "<sip:q;lr>, <sips:p;lr>", "<sips:a@h>", False),
+        ("sip:bob@x", "", "<sips:a@h>", True),
+    ],
+)
+def test_a_secure_call_has_a_secure_contact(uri, route, contact, secure):
+    """Covers RFC 3261 §12.1.1 [sips-for-sips]."""
+    stack = Stack(random=random_source(B), listeners=[Listener("TLS", B, 5061)])
+    agent = UserAgent(stack, random=random_source(B))
+    invite = first_request(Contact=contact, Record_Route=route or None)
+    invite = invite.replace(uri=Uri.parse(uri))
+    flow = Flow("TLS", (A, 5061))
+    server = stack._servers.open(invite, flow, 1000)
+    call = agent.incoming(server, stack.contact("bob"), Owner(), 0.0)
+    assert call.contact.scheme == ("sips" if secure else "sip") and stack.is_ours(call.contact)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +229,7 @@ def test_an_invite_that_comes_twice_on_two_paths():
 
 
 def test_a_bye_and_an_ack_for_nobody():
+    """Covers RFC 3261 §15.1.2 [481-without-a-dialog], §12.2.2 [481-for-unknown]."""
     link = Link()
     script, bob = Script(link, A), Phone(link, B)
     stray = first_request("BYE", b"", To="<sip:bob@b.com>;tag=x")

@@ -34,7 +34,7 @@ def agreed(call, other, local, remote):
 
 @pytest.mark.parametrize("is_caller", [True, False])
 def test_a_session_of_early_media_is_changed_by_update(is_caller):
-    """Covers RFC 3311 §5.1 [settled-before-update] and §5.3 [failure-changes-nothing]."""
+    """Covers RFC 3311 §5.1 [settled-before-update]."""
     link, alice, bob, call, other = in_early_dialog()
     agreed(call, other, b"offer", b"answer")
     who, peer = (call, other) if is_caller else (other, call)
@@ -99,7 +99,7 @@ def test_the_call_is_answered_while_the_callers_update_is_on_its_way():
 
 @pytest.mark.parametrize("is_caller", [True, False])
 def test_a_peer_that_is_gone_ends_the_call(is_caller):
-    """Covers RFC 3261 §12.2.1.2: also before the answer."""
+    """Covers RFC 3261 §12.2.1.2 [silence-ends-the-dialog]: also before the answer."""
     link, alice, bob, call, other = in_early_dialog()
     who = call if is_caller else other
     link.weather = lambda parcel, source, destination: ()

@@ -231,7 +231,7 @@ def test_codecs_that_cannot_be_offered(world, desk, alice, names, status):
 
 
 def test_one_call_at_a_time(world, desk, alice):
-    """Covers RFC 3261 §21.4.24."""
+    """Covers RFC 3261 §21.4.24 and §13.3.1.3 [486-when-busy]."""
     alice.call("invite", BOB, "pcmu")
     world.wait()
     alice.call("invite", BOB)

@@ -25,7 +25,10 @@ def description(address="192.0.2.9", media="m=audio 5004 RTP/AVP 0\r\n", more=""
     "address", ["2001:db8::9", "fe80::9%eth0", "phone.invalid", "224.2.36.42/127"]
 )
 def test_media_that_cannot_reach_us_is_not_acceptable(address):
-    """Covers RFC 3264 §6: another family, a name to look up, a group."""
+    """Covers RFC 3264 §6: another family, a name to look up, a group.
+
+    Covers RFC 3261 §13.3.1.3 [488-for-the-offer].
+    """
     theirs = description(address)
     assert not sdp_map.is_acceptable(theirs, host=OURS.host)
     with pytest.raises(RemoteError) as refused:
@@ -140,6 +143,22 @@ def test_rtcp_shares_a_port_where_the_phone_offers_it_and_goes_on_to():
     ours, plan = sdp_map.answer(description(), ["pcmu"], OURS)
     assert not has_mux(ours) and not plan.audio.media.rtcp_mux
     assert not has_mux(sdp_map.offer_again(["pcmu"], OURS, ours, description()))
+
+
+def test_an_offer_within_a_call_is_what_a_new_call_would_offer():
+    """Covers RFC 3261 §14.2 [offers-as-if-new] [offers-all-formats] [overlaps-with-the-last]."""
+    names, theirs = ["wideband", "pcma", "pcmu"], description(media="m=audio 5004 RTP/AVP 8\r\n")
+    ours, _ = sdp_map.answer(theirs, names, OURS)
+    assert ours.media[0].formats == ("8",)
+    again = sdp_map.offer_again(names, OURS, ours, theirs)
+    assert set(again.media[0].formats) == set(sdp_map.offer(names, OURS).media[0].formats)
+    assert len(again.media[0].formats) == 3 and "8" in again.media[0].formats
+    assert (again.media[0].kind, again.media[0].port) == ("audio", ours.media[0].port)
+    assert again.media[0].protocol == ours.media[0].protocol and len(again.media) == 1
+    with_pictures = description(more="m=video 6000 RTP/AVP 31\r\n")
+    ours, _ = sdp_map.answer(with_pictures, names, OURS)
+    again = sdp_map.offer_again(names, OURS, ours, with_pictures)
+    assert [(each.kind, each.port) for each in again.media] == [("audio", 4000), ("video", 0)]
 
 
 def test_a_leg_has_reports_share_the_port_where_the_answer_says_so():
