@@ -112,6 +112,14 @@ def test_our_route_is_taken_away(uri, routes):
     assert [m.routes for m, to, _ in sent if to == BOB] == [()]
 
 
+def test_the_target_that_a_strict_router_put_last_is_a_route_no_longer():
+    """Covers RFC 3261 §16.4 [strict-router-undone] [looks-at-the-target]."""
+    route = ("Route", "<sip:x@far>")
+    sent = Home().hear(request("INVITE", f"sip:{HOME};lr", route), source="127.0.0.1")
+    assert forwarded(sent) == [("sip:x@far", FAR, "UDP")]
+    assert [m.routes for m, to, _ in sent if to == FAR] == [()]
+
+
 @pytest.mark.parametrize(
     ("uri", "goes"),
     [
