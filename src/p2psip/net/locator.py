@@ -64,6 +64,7 @@ def server_uri(text: str) -> Uri:
     Raises LocalError for anything else.
     """
     try:
+        # RFC 3261 §10.2 [aor-is-sip]
         uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
     except RemoteError as error:
         raise LocalError(f"{text!r} is no SIP server: {error.reason}") from None

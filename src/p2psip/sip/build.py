@@ -147,7 +147,7 @@ def _copied(method: str, status: int) -> frozenset[str]:
     names = {"Via", "From", "To", "Call-ID", "CSeq"}
     if status == 100:
         names.add("Timestamp")
-    elif status < 300 and method in _FORM_DIALOGS:
+    elif status < 300 and method in _FORM_DIALOGS:  # not REGISTER: §10.3 [no-record-route]
         names.add("Record-Route")
     return frozenset(names)
 

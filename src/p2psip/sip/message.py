@@ -206,7 +206,7 @@ def salvage(data: bytes | memoryview) -> Request | None:
         start, *lines = unfold(head)
         method, _, rest = start.partition(" ")
         if not (is_token(method) and rest) or method == "ACK":
-            return None
+            return None  # §18.3 [short-response-dropped]
         kept = [line for line in lines if _is_for_a_reply(line)]
         request = Request(method, _uri_or_stand_in(rest), Headers.parse_lines(kept))
     except RemoteError:
@@ -264,13 +264,14 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
     if length is None:
         return headers, rest
     if length > len(rest):
-        raise RemoteError("Body Shorter Than Content-Length")
-    return headers.without("Content-Length"), rest[:length]
+        raise RemoteError("Body Shorter Than Content-Length")  # §18.3 [short-request-400]
+    return headers.without("Content-Length"), rest[:length]  # §18.3 [rest-is-dropped]
 
 
 def _write(start: str, headers: Headers, body: bytes) -> bytes:
     """Join a message; a line break inside of anything would forge a header: §7.3.1."""
     lines = [f"{name}: {value}\r\n" for name, value in headers if name != "Content-Length"]
+    # §18.3 [length-on-streams]
     head = f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
     if not head.count("\r") == head.count("\n") == len(lines) + 3:
         raise LocalError("a line break inside of a header")

@@ -155,4 +155,4 @@ def seconds(text: str) -> int:
     try:
         return number(text, MAX_EXPIRES)
     except RemoteError:
-        return DEFAULT_EXPIRES
+        return DEFAULT_EXPIRES  # §10.2 [malformed-is-an-hour]

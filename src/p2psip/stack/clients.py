@@ -10,6 +10,9 @@ of a request go to an address that has never shown that it hears us (see `addres
 the address is from a Contact, which a stranger may have forged.  Outside of dialogs the same holds
 for all requests to it while more than three have had no answer: who registers without a password
 may have forged the source of the REGISTER.
+
+Departs from RFC 3261 §18.1.1: the ACK of a 2xx stays with UDP, however large it is: no transaction
+would learn that nobody listens by TCP, and send it again.
 """
 
 from collections import Counter
@@ -56,7 +59,8 @@ class ClientHandle:
 
     `request` is as last sent, with its Via; `flow` is where it was last sent, None while its
     server is being located (RFC 3263 §4); `done` once the user has had the final word; `cause`
-    is the reason phrase of a 503 that no response told, None before.
+    is the reason phrase of a 503 that no response told, None before; `preferred` is tried first, if
+    the servers that are located have it.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class ClientHandle:
         self.cancelled = False
         self.cause: str | None = None
         self.flow: Flow | None = None
+        self.preferred: Flow | None = None
         self._clients = clients
         self._bare = request  # as the user gave it, and so without a Via of ours
         self._flows: list[Flow] = []
@@ -186,7 +191,7 @@ class Clients:
         """Take the servers that `Locate` asked for, best first (RFC 3263 §4)."""
         handle = self._locating.pop(token, None)
         if handle is not None and not handle.cancelled:
-            handle._flows = list(flows)
+            handle._flows = sorted(flows, key=lambda flow: flow != handle.preferred)
             if handle._once:
                 handle._flows = [flow for flow in flows if flow.transport == "UDP"][:1]
             if not self._try_next(handle, now):
@@ -200,6 +205,7 @@ class Clients:
         """
         # RFC 6026 §6 [response-is-looked-up], §7.3 [response-is-looked-up]
         attempt = self._table.get(client_key(response))
+        # §18.1.2 [foreign-sent-by-dropped]
         if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
             return False
         self._heard(attempt)
@@ -255,10 +261,10 @@ class Clients:
         request, wire = self._addressed(handle._bare, flow)
         if flow.transport == "UDP" and len(wire) > MAX_DATAGRAM and not handle._outgrown:
             handle._outgrown = True
-            if "TCP" in self._hops.transports:  # §18.1.1; back to UDP if nobody listens there
-                handle._flows.insert(0, flow)
-                flow = Flow("TCP", flow.remote, flow.local)
-                request, wire = self._addressed(handle._bare, flow)
+            if "TCP" in self._hops.transports:
+                handle._flows.insert(0, flow)  # §18.1.1 [back-to-udp]
+                flow = Flow("TCP", flow.remote, flow.local)  # §18.1.1 [large-by-tcp]
+                request, wire = self._addressed(handle._bare, flow)  # §18.1.1 [via-follows]
         self._start(handle, request, wire, flow, now)
         return True
 

@@ -100,7 +100,7 @@ class Hops:
     def _contact(self, user: str | None, listener: Listener, peer: str | None = None) -> Uri:
         name = "ws" if listener.transport in WEB else listener.transport.lower()  # RFC 7118 §5.2
         params = () if name == "udp" else (("transport", name),)
-        host, port = self._place(listener, peer)
+        host, port = self._place(listener, peer)  # §18.2.1 [contact-is-heard]
         return Uri("sip", user, None, host, port, params)
 
     def contact_by(self, contact: Uri, transport: str | None, *, secure: bool) -> Uri:
@@ -132,7 +132,7 @@ class Hops:
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
         params = (("branch", branch), ("rport", None))  # RFC 3581 §3 [rport-without-value]
-        # RFC 3581 §3 [answers-at-sent-by]
+        # RFC 3581 §3 [answers-at-sent-by], RFC 3261 §18.1.1 [writes-sent-by]
         return Via(listener.transport, host, port, params)
 
     def direct(self, uri: Uri, by: Sequence[Flow] = ()) -> list[Flow] | None:
@@ -251,9 +251,10 @@ def received_over(request: Request, flow: Flow) -> Request:
     host, port = flow.remote
     if flow.transport == LOCAL:
         return request
-    # RFC 3581 §4 [received-even-if-same]
+    # RFC 3581 §4 [received-even-if-same], RFC 3261 §18.2.1 [source-is-noted]
     if via.host != host or via.has_rport or via.received not in (None, host):
-        via = via.with_param("received", host)  # over any value that the client has put there
+        # over any value that the client has put there: §18.2.1 [received-is-the-source]
+        via = via.with_param("received", host)
     if via.has_rport:
         via = via.with_param("rport", str(port))  # RFC 3581 §4 [rport-is-filled]
     if via == request.via:
@@ -265,11 +266,15 @@ def received_over(request: Request, flow: Flow) -> Request:
 def way_back(request: Request, flow: Flow) -> Flow:
     """The flow for the responses to a request that came over `flow` (§18.2.2, RFC 3581 §4).
 
-    Own design: `maddr` in a Via is not followed, since nothing here sends to a group.
+    Departs from RFC 3261 §18.2.2 [maddr-is-followed]: a stranger could have our answers sent to
+    any third party so, and no group of servers is behind a phone.
+    Not done: RFC 3261 §18.2.2 [dns-after-icmp]: ICMP is not heard, see `net.udp`.
     """
     via = request.via
-    if flow.reliable or via.has_rport:  # RFC 3581 §4 [answers-to-rport]
+    # RFC 3581 §4 [answers-to-rport], RFC 3261 §18.2.2 [same-connection]
+    if flow.reliable or via.has_rport:
         return flow
+    # §18.2.2 [to-the-source] [to-sent-by]
     return Flow(flow.transport, (flow.remote[0], via.port or 5060), flow.local)
 
 
@@ -278,14 +283,15 @@ def way_around(request: Request, flow: Flow) -> Flow | None:
 
     A new connection to the port where the client says it listens, at the address it really came
     from.  None for datagrams, which have no connection to lose.
-    Not done: RFC 3261 §18.2.2: the host that sent-by names is not looked up when that fails, or
-    a stranger's Via would make us connect to machines it cannot reach by itself.
+    Not done: RFC 3261 §18.2.2 [then-by-dns]: the host that sent-by names is not looked up when that
+    fails, or a stranger's Via would make us connect to machines it cannot reach by itself.
     """
     if flow.transport in (LOCAL, *WEB) or not flow.reliable:
         return None
     port = request.via.port or default_port(flow.transport)
     domain = request.via.host if flow.transport == "TLS" else ""
-    return Flow(flow.transport, (flow.remote[0], port), domain=domain)  # RFC 3263 §5 [tls-by-tls]
+    # RFC 3263 §5 [tls-by-tls], RFC 3261 §18.2.2 [another-connection]
+    return Flow(flow.transport, (flow.remote[0], port), domain=domain)
 
 
 def _transport(uri: Uri) -> str | None:

@@ -200,13 +200,14 @@ class Servers:
 
     def cancel(self, request: Request, flow: Flow, size: int, now: float) -> None:
         """Answer a CANCEL, and tell the user of its INVITE if that is still open (§9.2)."""
+        # §22.1 [cancel-of-its-hop]
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)
         if target is None:
             handle.reply(481, now)
             return
         handle.to_tag = target.to_tag
-        handle.reply(200, now)
+        handle.reply(200, now)  # §22.1 [cancel-not-challenged]
         if target.final:
             return
         if target.user is None or not self._guard(target.user.on_cancel, target, now):

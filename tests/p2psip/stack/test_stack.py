@@ -327,6 +327,7 @@ def test_what_a_core_cannot_read_it_need_not_answer():
 
 
 def test_broken_requests_are_answered_if_anybody_can_be():
+    """Covers RFC 3261 §18.3 [short-request-400] [short-response-dropped]."""
     stack = lone_stack()
     good = incoming("OPTIONS")
     for broken in (
@@ -340,10 +341,13 @@ def test_broken_requests_are_answered_if_anybody_can_be():
         (first, way), second = sent(stack)
         assert first.status in (400, 416, 505) and way == UDP
         assert second == (first, way)  # the same tag each time: there is no transaction
+    assert first.status == 400  # its body is too short
+    short = bytes(response_to(parse_message(good), 200)).replace(b"Length: 0", b"Length: 9")
     for silent in (
         b"",
         b"\r\n\r\n",
         b"garbage",
+        short,
         good.replace(b"Via", b"Vie"),
         incoming("ACK").replace(b"Call-ID", b"Call"),
     ):
