@@ -154,6 +154,8 @@ def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
     malformed, for URI headers in the Request-URI (§19.1.1) and for a CSeq of another
     method; 501 if that method is unknown as well; 416 for a scheme not in `schemes`
     (§8.2.2.1).  Max-Forwards and tags may be missing: RFC 4475 §3.4.1.
+    Departs from RFC 3261 §19.1.1 [disallowed-ignored]: headers in a Request-URI are not ignored but
+    refused: no element that formed the request as it should has left them there.
     """
     _touch(request)
     _ = request.max_forwards, request.routes

@@ -119,6 +119,7 @@ class Hops:
             return contact
         mine = self._contact(contact.user, self._listener(name, contact.host))  # of its family
         if secure:
+            # §19.1.1 [sips-is-reliable]
             mine = mine.replace(scheme="sips").without_params("transport")
         return mine.replace(params=(*mine.params, *drop(contact.params, "transport")))
 
@@ -147,7 +148,7 @@ class Hops:
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
         known = [flow for flow in by if flow not in self._gone]
         if transport is not None and (transport in WEB or transport not in self._listeners):
-            return known
+            return known  # §19.1.5 [other-transports-refused]
         if not is_numeric(host):
             return known or None
         if transport is None:
@@ -219,6 +220,8 @@ def needs_tls(request: Request) -> bool:
     """Whether a request must not leave in the clear (RFC 3261 §26.2.2, §16.6 step 6).
 
     A SIPS URI says so as its target, and as any proxy of the route.
+    Not done: RFC 3261 §26.4.4 [to-is-inspected]: a call that was forwarded has a To of another
+    scheme, too, and is not refused.
     """
     return any(uri.scheme == "sips" for uri in (request.uri, *(r.uri for r in request.routes)))
 
@@ -298,5 +301,6 @@ def _transport(uri: Uri) -> str | None:
     """The transport that the URI itself names (§19.1.1; for sips RFC 3263 §4.1)."""
     named = uri.param("transport")
     if uri.scheme == "sips":
+        # §26.3.1 [sips-by-tls]
         return "TLS" if named in (None, "", "tcp", "tls") else "WSS"
     return named.upper() if named else None

@@ -222,7 +222,7 @@ class Servers:
                 handle._is_new = False
                 self._finish(handle, response, now)
                 handle._wire = bytes(response)
-                self._post(handle)
+                self._post(handle)  # §26.3.2.4 [refuses-once]
                 return
             self.keep(handle, now)
         machine = self._machines.get(handle)

@@ -93,7 +93,10 @@ CONTACTS = [
 
 @pytest.mark.parametrize(("transport", "secure", "expected"), CONTACTS)
 def test_the_contact_is_one_that_the_peer_can_use(transport, secure, expected):
-    """Covers RFC 3261 §8.1.1.8 and §12.1.1: by its own transport, and SIPS where the call is."""
+    """Covers RFC 3261 §8.1.1.8 and §12.1.1: by its own transport, and SIPS where the call is.
+
+    Covers RFC 3261 §19.1.1 [sips-is-reliable].
+    """
     stack = home(TLS, WS).stack
     contact = Uri.parse(f"sip:x@{HOME}:5060;line=1")
     assert str(stack.contact_by(contact, transport, secure=secure)) == expected

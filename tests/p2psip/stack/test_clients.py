@@ -139,6 +139,7 @@ def test_a_lost_acknowledgement_is_no_news():
 
 
 def test_no_server_is_a_503_and_so_is_no_transport():
+    """Covers RFC 3261 §19.1.5 [other-transports-refused]."""
     stack, asker = lone_stack(), Asker()
     stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
     stack.located(1, [], 1.0)

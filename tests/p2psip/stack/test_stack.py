@@ -170,7 +170,7 @@ def test_a_flood_is_not_told_each_time_that_it_is_one():
 
 
 def test_a_refusal_at_once_leaves_nothing():
-    """Covers RFC 3261 §26.3.2.4 and §8.2.7: one answer each time, the same one; its ACK is no news.
+    """Covers RFC 3261 §26.3.2.4 [refuses-once], §8.2.7: the same each time; its ACK is no news.
 
     What the core has kept longer is repeated until its ACK comes, as §17.2.1 says.
     """
