@@ -276,7 +276,7 @@ def test_options_tell_what_a_phone_can_do(alice, bob):
 
 
 def test_who_is_no_registrar_refuses_to_register(make, bob):
-    """Covers RFC 3261 §8.2.1."""
+    """Covers RFC 3261 §8.2.1, §10.2.6 [domain-is-the-registrar]."""
     host, port = bob.address
     bobs = make("bob", domain=f"{host}:{port}")
     with pytest.raises(RemoteError) as refused:

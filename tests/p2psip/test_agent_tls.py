@@ -9,12 +9,15 @@ from support.sip.phones import answering, wait_for
 from p2psip.__main__ import _is_secure, _uri
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.locator import server_uri
+from p2psip.net.locator import destination, server_uri
 from p2psip.net.tls import TlsContexts, client_context, server_context
 
 
 def test_a_call_by_tls_and_one_that_nobody_vouches_for(tmp_path):
-    """Covers RFC 3261 §26.2.2: with its re-use of the connection for what the callee asks."""
+    """Covers RFC 3261 §26.2.2: with its re-use of the connection for what the callee asks.
+
+    Covers RFC 3261 §26.3.1 [opens-tls].
+    """
     made = certificate(tmp_path / "made")
     serving = server_context(made.file, made.key)
     trusting, strange = (client_context(ca) for ca in (made.file, None))
@@ -91,9 +94,17 @@ def test_the_command_line_takes_sips_for_tls():
 
 @pytest.mark.parametrize("text", ["sip:bob@example.com", "http://example.com", "sips:"])
 def test_what_is_no_server(text):
-    """Covers RFC 3261 §19.1.1."""
+    """Covers RFC 3261 §10.2 [aor-is-sip]."""
+    assert [str(server_uri(each)) for each in ("home", "SIPS:home")] == ["sip:home", "sips:home"]
     with pytest.raises(LocalError, match="is no SIP server"):
         server_uri(text)
+
+
+@pytest.mark.parametrize("text", ["tel:+1555", "http://b.com", "sip:@home", "sip:", "<sip:bob@b"])
+def test_what_cannot_be_called(text):
+    """Covers RFC 3261 §19.1.5 [invalid-is-not-sent]."""
+    with pytest.raises(LocalError, match=r"is no (SIP URI|address)"):
+        destination(text, server_uri("home"))
 
 
 def test_the_port_for_tls_may_be_chosen():

@@ -52,6 +52,7 @@ class SipPorts:
         try:
             for address in ((host, port), *also):
                 udp, tcp = _bind_both(*address, alone=bool(also))
+                # RFC 3261 §18 [udp-and-tcp], §18.2.1 [tcp-beside-udp]
                 self.bound += [("UDP", udp), ("TCP", tcp)]
             for transport, addresses in (("TLS", sips), ("WS", ws)):
                 for address in addresses:

@@ -67,6 +67,7 @@ def server_uri(text: str) -> Uri:
     Raises LocalError for anything else.
     """
     try:
+        # RFC 3261 §10.2 [aor-is-sip]
         uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
     except RemoteError as error:
         raise LocalError(f"{text!r} is no SIP server: {error.reason}") from None
@@ -91,5 +92,5 @@ def destination(text: str, home: Uri) -> Address:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
     is_sip = address.uri.scheme in ("sip", "sips")
     if not is_sip or not address.uri.host or address.uri.user == "":
-        raise LocalError(f"{text!r} is no SIP URI")
+        raise LocalError(f"{text!r} is no SIP URI")  # RFC 3261 §19.1.5 [invalid-is-not-sent]
     return Address(address.uri, address.display)

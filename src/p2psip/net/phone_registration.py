@@ -64,6 +64,7 @@ class PhoneRegistration:
         """
         self.forget()
         granted = self._granted = AsyncResult()
+        # §10.2.6 [domain-is-the-registrar]
         registration = Registration(
             self._driver.stack,
             self._aor,

@@ -60,6 +60,7 @@ class TcpListener:
 
     RFC 3261 §18.2.1.  `on_message(data, flow)`, `on_malformed(data, flow, error)` and
     `on_failure(flow)` are called in the hub and must not wait.  `transport` is TCP, TLS or WS.
+    Departs from RFC 3261 §18.1.1: by TLS nothing is accepted without a certificate.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class TcpListener:
         self._watcher = loop.io(bound.fileno(), READ)
         self._accepts = transport != "TLS" or (tls is not None and tls.server is not None)
         if self._accepts:
-            bound.listen(256)
+            bound.listen(256)  # RFC 3261 §18.1.1 [accepts-at-sent-by]
             self._watcher.start(self._accept)
         self._sweeper = loop.timer(SWEEP_SECONDS, SWEEP_SECONDS, ref=False)
         self._sweeper.start(self._sweep)
@@ -107,6 +108,7 @@ class TcpListener:
         called from takes no calls.  False when there is no way; a failure of the connection, now
         or later on, is told by `on_failure`.
         """
+        # RFC 3261 §18.1.1 [connection-used-again]
         connection = self.connections.get((flow.remote, flow.domain))
         if connection is None and flow.local is None:
             connection = self._open(flow)
@@ -255,7 +257,7 @@ class TcpConnection:
         if not self._connected or (self.flow.domain and not self._is_ready):
             return CONNECT_SECONDS
         if self._has_greeted:
-            return IDLE_SECONDS
+            return IDLE_SECONDS  # RFC 3261 §18 [kept-open] [outlives-transactions]
         return ANSWER_SECONDS if self.flow.local is None else GREETING_SECONDS
 
     def send(self, data: bytes) -> None:
@@ -287,7 +289,7 @@ class TcpConnection:
         if not self._closed:
             self.close()
             if self._is_in_use:
-                self._owner.on_failure(self.flow)
+                self._owner.on_failure(self.flow)  # RFC 3261 §18.4 [failed-connection-told]
 
     def close(self) -> None:
         """Forget the connection.  Own design."""
@@ -319,6 +321,7 @@ class TcpConnection:
                 self.fail()
                 return
             self._connected, self.heard = True, monotonic()
+            # RFC 3261 §18.1.1 [hears-on-its-connection]
             self._reader.start(self._owner.is_ready, self)
         if self._tls is not None:
             self._queued += self._tls.take_output()

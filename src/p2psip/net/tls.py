@@ -3,6 +3,11 @@
 Implements RFC 3261 §26.2.2 for both sides: a server shows its certificate, a client checks that it
 is good for the host of the next hop.
 
+Departs from RFC 3261 §26.2.1 [rsa-aes-cbc-sha]: OpenSSL no longer offers that suite, with which a
+stolen key opens all that was recorded before.
+Departs from RFC 3261 §26.3.1 [mutual-authentication]: no client is asked for a certificate: phones
+have none, and prove a password.
+
 Own design: OpenSSL is fed and emptied through memory, so that one connection machine serves TCP
 and TLS alike.  Contexts are read when a connection begins, so that a renewed certificate is used
 for the next one.
@@ -36,6 +41,7 @@ class TlsContexts:
 
     def begin(self, domain: str = "") -> "Tls":
         """The TLS of a new connection: as a client if it is to `domain`."""
+        # §26.3.1 [servers-have-tls] [opens-tls]
         context = self.client if domain else self.server
         assert context is not None
         return Tls(context, domain)
@@ -146,7 +152,7 @@ def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSL
     it.
     """
     try:
-        context = ssl.create_default_context(cafile=ca)
+        context = ssl.create_default_context(cafile=ca)  # §26.3.1 [validates-with-roots]
     except (OSError, ValueError) as error:
         raise LocalError(f"{ca}: no usable certificates: {error}") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -42,14 +42,19 @@ class UdpListener:
         self._watcher.start(self._receive)
 
     def send(self, data: bytes, flow: Flow) -> bool:
-        """Send one datagram; False when the system refuses it: RFC 3261 §18.4."""
+        """Send one datagram; False when the system refuses it: RFC 3261 §18.4.
+
+        Departs from RFC 3261 §18.4: what ICMP says later is not heard, since anybody can forge it
+        and end a call so; a request that nobody answers ends by its own timer.
+        """
         try:
             # RFC 3581 §3 [answers-where-it-sent] and §4 [answers-from-there]
+            # RFC 3261 §18.1.1 [hears-by-udp]
             self._socket.sendto(data, flow.remote)
         except BlockingIOError:
             return True  # lost on the way, as UDP may; the transaction repeats it
         except (OSError, OverflowError):  # no route, no such port
-            return False
+            return False  # RFC 3261 §18.4 [unreachable-is-told]
         return True
 
     def close(self) -> None:
@@ -62,6 +67,7 @@ class UdpListener:
         end = monotonic() + SLICE
         for _ in range(BURST):
             try:
+                # RFC 3261 §18.1.1 [whole-datagrams]
                 data, source = self._socket.recvfrom(MAX_DATAGRAM)
             except BlockingIOError:
                 return

@@ -80,8 +80,9 @@ class DigestServer:
             elif _suits(credentials, request, domains):  # RFC 8760 §2.6 [uri-is-checked]
                 if not self._is_fresh(credentials, host, now):
                     stale = True  # RFC 7616 §3.3 [stale-for-the-nonce]
+                # RFC 3261 §10.3 [authorizes], §22 [authorizes]
                 elif credentials.username != aor[0]:
-                    raise RemoteError("Forbidden", 403)
+                    raise RemoteError("Forbidden", 403)  # RFC 3261 §10.3 [403-for-anothers]
                 else:
                     self.guesses.succeeded(host, user, now)
                     return ()
@@ -89,10 +90,12 @@ class DigestServer:
         if "MD5" in algorithms and _chokes_on_choice(request):
             algorithms = ("MD5",)
         # RFC 7616 §3.8 [proxy-asks-by-407]
+        # RFC 3261 §22.2 [401-has-challenge], §22.3 [407-has-challenge]
         name = "Proxy-Authenticate" if proxy else "WWW-Authenticate"
         nonce = self._nonce(host, now)
         return [
             # RFC 8760 §2.6 [never-basic]
+            # RFC 3261 §22 [no-basic-asked], §22.3 [digest-has-realm]
             (name, Challenge.digest(realm, nonce=nonce, algorithm=algorithm, stale=stale))
             for algorithm in algorithms
         ]
@@ -124,6 +127,7 @@ class DigestServer:
         if not hmac.compare_digest(proof.encode(errors="replace"), self._proof(at, salt, host)):
             return False
         age = now - int(at, 16) / 1000  # our own proof vouches for the digits
+        # RFC 3261 §22.4 [2069-is-served]
         count = (credentials.nc or 0) if credentials.qop else 1
         if age > NONCE_SECONDS or count <= self._counts.get(nonce, 0):
             return False
@@ -153,6 +157,7 @@ def without_credentials(request: Request, *realms: str) -> Request:
     for name in ("Proxy-Authorization", "Authorization"):
         if name in headers:
             texts = headers.values(name)
+            # RFC 3261 §22.3 [adds-none] [others-stay]
             headers = headers.with_(name, *(text for text in texts if not _is_of(text, realms)))
     return request.replace(headers=headers)
 
@@ -171,6 +176,7 @@ def _credentials(request: Request, realm: str, *, proxy: bool) -> list[Credentia
             credentials = Credentials.parse(text)
         except RemoteError:
             continue
+        # RFC 3261 §22 [no-basic-taken], §22.3 [others-stay]
         if credentials.is_digest and credentials.realm == realm:
             found.append(credentials)
     return found

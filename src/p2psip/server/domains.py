@@ -50,4 +50,5 @@ class Domains:
         """(user, domain) of a URI of ours, its parameters dropped: RFC 3261 §10.3 step 5."""
         domain = self.of(uri)
         # RFC 3261 §16.5 [looked-up-in-canonical-form]
+        # RFC 3261 §10.3 [canonical]
         return None if domain is None else (uri.user or "", domain)

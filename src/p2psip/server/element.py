@@ -120,7 +120,7 @@ class SipElement:
                 self._agents.on_ack(request, flow, now)
         elif passage and self._is_at_its_place(bare, place, passage.sender.peer):
             with suppress(RemoteError):  # a device that is not there
-                device, by = self.ways.side(passage.receiver, now)
+                device, by = self.ways.side(passage.receiver, now)  # §22.1 [ack-is-believed]
                 self.proxy.forward_ack(self._without_secrets(bare), passage, by, now, device)
         elif passage is None and self.ways.is_gruu(bare.uri):
             self._ack_device(bare, now)
@@ -217,7 +217,7 @@ class SipElement:
         if domain is None or request.routes:
             self._relay(server, request, now)
         elif request.method == "REGISTER":
-            self.registrar.on_register(server, request, now)
+            self.registrar.on_register(server, request, now)  # §10.3 [in-order]
         elif request.method == "OPTIONS" and not request.uri.user:
             abilities = self._agents.extensions.abilities(request, ALLOWED)  # §11 [takes-options]
             server.reply(200, now, headers=abilities)
@@ -261,7 +261,7 @@ class SipElement:
             return
         if acceptor is None:
             self.proxy.check(request)  # before the search for targets: §16.3 [checks-come-first]
-        bound = self.registrar.bindings(request.uri, now)
+        bound = self.registrar.bindings(request.uri, now)  # §10.1 [one-location-service]
         chosen = self._callable(server, request.uri, bound, now)
         if targets := self.ways.targets(chosen):
             self.forward(server, targets, now)
@@ -371,7 +371,7 @@ class SipElement:
         challenges = self._verifier.demand(
             request, aor, self._domains, now, proxy=proxy, source=server.flow
         )
-        if challenges:
+        if challenges:  # §22.1 [proxy-asks-by-407]
             server.reply(407 if proxy else 401, now, headers=challenges)
         return not challenges
 

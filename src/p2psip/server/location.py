@@ -126,6 +126,9 @@ def flow_of(text: str) -> Flow:
 class LocationStore(Protocol):
     """Keeps the bindings of all users beyond the end of the process.
 
+    Departs from RFC 3261 §10.3 [500-if-not-stored]: a disk that is full, or a Redis that is down,
+    must not take every phone off the line.
+
     Own design: RFC 3261 §10.3 leaves storage to the implementation.  Neither method ever raises: a
     store that fails reports it once, and the registrar continues from memory.
 

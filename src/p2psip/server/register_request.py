@@ -1,6 +1,11 @@
 """What a REGISTER asks for: contacts to bind or to remove, each with its lifetime.
 
 Implements RFC 3261 §10.3.
+
+Departs from RFC 3261 §10.3 [foreign-is-forwarded]: a REGISTER for another domain is refused with
+403, or strangers could try passwords there in our name.
+Departs from RFC 3261 §10.3: any of our domains may be in the Request-URI, since phones have one
+setting for the server and another one for the user's domain.
 """
 
 from collections.abc import Iterator
@@ -25,16 +30,18 @@ def wishes(request: Request) -> Iterator[tuple[Address, int]]:
         return
     for contact in request.contacts:
         if contact.is_star or len(str(contact)) > MAX_CONTACT:
-            raise RemoteError("Bad Contact")
+            raise RemoteError("Bad Contact")  # §10.3 [star-alone]
         if contact.uri.scheme not in ("sip", "sips"):
             # RFC 5627 §5.1 [403-for-other-schemes]
             is_device = contact.instance is not None
             raise RemoteError("Unsupported URI Scheme", 403 if is_device else 416)
         text = contact.param("expires")
+        # §10.3 [contact-expires] [header-expires]
         expires = request.expires if text is None else seconds(text)
         if expires is None:
-            expires = DEFAULT_EXPIRES
+            expires = DEFAULT_EXPIRES  # §10.3 [default-expires]
         if 0 < expires < MIN_EXPIRES:
+            # §10.3 [min-expires]
             raise RefusalError(423, "Interval Too Brief", [("Min-Expires", MIN_EXPIRES)])
         yield contact, min(expires, MAX_EXPIRES)
 
@@ -47,5 +54,7 @@ def is_clear_all(request: Request) -> bool:
 
 def check_order(binding: Binding, request: Request) -> None:
     """Refuse a REGISTER that a later one of the same phone has overtaken: §10.3 step 7."""
+    # §10.3 [another-call-id] [higher-cseq]
     if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
+        # §10.3 [star-refused] [lower-refused]
         raise RemoteError("CSeq Out Of Order")

@@ -9,7 +9,7 @@ than its REGISTER came from must answer one OPTIONS first (`p2psip.server.contac
 A device has one binding, or one for each of its flows (`p2psip.server.outbound`): the last contact
 of an instance replaces the one before, as suits a phone that has lost its connection or address.
 
-Not done: RFC 3261 §10.3: no Date in the 200, since no machine here knows the time of day.
+Not done: RFC 3261 §10.3 [has-date]: no machine here knows the time of day.
 """
 
 from collections.abc import Callable, Sequence
@@ -126,14 +126,14 @@ class Registrar:
         """Answer a REGISTER: §10.3, step by step.  Raises RemoteError to refuse it."""
         has_passwords = self._verifier is not None
         options = ("outbound", "gruu", "path") if has_passwords else ("outbound", "gruu")
-        refuse_extensions(request, options)
+        refuse_extensions(request, options)  # §10.3 [extensions-are-checked]
         if request.to.uri.scheme not in ("sip", "sips"):
             raise RemoteError("To Is Not A SIP URI")  # RFC 4475 §3.3.4 [registrar-wants-sip]
         aor = self._domains.address_of_record(request.to.uri)
         if aor is None or not aor[0]:
-            raise RemoteError("Not Found", 404)
+            raise RemoteError("Not Found", 404)  # §10.3 [404-for-strangers]
         if self._verifier is not None:
-            challenges = self._verifier.demand(
+            challenges = self._verifier.demand(  # §10.3 [authenticates]
                 request, aor, self._domains, now, proxy=False, source=server.flow
             )
             if challenges:
@@ -275,8 +275,8 @@ class Registrar:
         old = self._alive(aor, now)
         if is_clear_all(request):
             for binding in old:
-                check_order(binding, request)
-            self._store(aor, [], now)
+                check_order(binding, request)  # §10.3 [star-in-order]
+            self._store(aor, [], now)  # §10.3 [star-removes]
             return
         kept, fresh = list(old), list[Binding]()
         for contact, expires in wishes(request):
@@ -304,7 +304,8 @@ class Registrar:
             self._sweep(now)
             if len(self._bindings) >= self._max_users:
                 raise RemoteError("Too Many Users", 503)
-        self._store(aor, [*kept, *fresh][-self._max_bindings :], now)  # §8.2 [all] [or-none]
+        # §8.2 [all] [or-none]; §10.3 [all-or-nothing]
+        self._store(aor, [*kept, *fresh][-self._max_bindings :], now)
 
     def _refuse_claim(self, aor: Aor, uri: Uri, server: ServerHandle) -> None:
         """Refuse a contact at our own listeners or domains, except from this process: §10.3 step 4.
@@ -345,11 +346,11 @@ class Registrar:
         Departs from RFC 3261 §10.3: a datagram's answer leaves out the oldest of those that would
         make it more than `MAX_FACTOR` times as long as the question, whose source may be forged.
         """
-        bindings = self._alive(aor, now)[::-1]
+        bindings = self._alive(aor, now)[::-1]  # §10.3 [all-bindings-told]
         told = [binding.contact for binding in bindings]
         if supports(server.request, "gruu"):
             told = self.gruus.told(bindings, server.request.to.uri)
-        contacts = [
+        contacts = [  # §10.3 [expires-told]
             ("Contact", contact.with_param("expires", str(_left(binding, now))))
             for contact, binding in zip(told, bindings, strict=True)
         ]

@@ -362,7 +362,7 @@ def best_response(finals: Sequence[Response]) -> Response:
         key=lambda final: _PREFERENCE.get(final.status, 9),
     )
     if best.status in (401, 407):
-        return _with_challenges(best, finals)
+        return _with_challenges(best, finals)  # §22.3 [407-goes-back]
     if best.status == 503:  # §16.7 [503-stays]; §21.5.4 [503-as-500]
         reason = REASONS[500] if best.reason == REASONS[503] else best.reason
         return best.replace(status=500, reason=reason)  # §16.7 [503-becomes-500]
@@ -387,5 +387,6 @@ def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
                 for value in final.headers.values(name):
                     # RFC 8760 §2.5 [all-are-passed-on] [order-is-kept]
                     # RFC 3261 §16.7 [challenges-together]
+                    # RFC 3261 §22.3 [challenges-together]
                     headers = headers.append(name, value)
     return best.replace(headers=headers)

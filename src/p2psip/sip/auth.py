@@ -251,6 +251,8 @@ def answer(
     `password` is what `ha1` gave if `hashed`; `cnonce` must be unpredictable; `nc` counts
     the uses of this nonce from 1.  "auth" is preferred where it is offered.  Raises
     LocalError unless `challenge.is_supported`.
+    Departs from RFC 3261 §22.4: with a session algorithm there is a cnonce without a qop, too,
+    since the proof is made of it.
     """
     if not challenge.is_supported:
         raise LocalError(f"cannot answer {challenge}")
@@ -275,6 +277,7 @@ def answer(
     params += [("nonce", quote(challenge.nonce)), ("uri", quote(target))]
     # RFC 7616 §3.4 [bare-in-answer]
     params += [("response", quote(response)), ("algorithm", algorithm)]
+    # RFC 3261 §22.4 [no-cnonce-alone]
     if qop is not None or algorithm.endswith("-sess"):
         params.append(("cnonce", quote(cnonce)))  # RFC 7616 §3.4 [cnonce-in-answer]
     if challenge.opaque is not None:
@@ -294,6 +297,7 @@ def verify(credentials: Credentials, method: str, secret: str, body: bytes = b""
     known = _hash_of(credentials.algorithm) is not None
     if not (credentials.is_digest and known and credentials.qop in (None, "auth", "auth-int")):
         return False
+    # RFC 3261 §22.4 [qop-tells]
     expected = digest_response(  # RFC 8760 §2.6 [server-reads-qop], RFC 7616 §3.6 [same-digest]
         secret,
         nonce=credentials.nonce,

@@ -121,6 +121,7 @@ class StreamFramer:
         lines = unfold(head)[1:]
         length = content_length(Headers(_sizes(lines)))
         if length is None:
+            # RFC 3261 §18.3 [length-on-streams]
             raise RemoteError("Missing Content-Length")
         if (size := end + 4 + length) > self._limit:
             raise RemoteError("Message Too Large", 513)

@@ -157,6 +157,8 @@ def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
     malformed, for URI headers in the Request-URI (§19.1.1) and for a CSeq of another
     method; 501 if that method is unknown as well; 416 for a scheme not in `schemes`
     (§8.2.2.1).  Max-Forwards and tags may be missing: RFC 4475 §3.4.1.
+    Departs from RFC 3261 §19.1.1 [disallowed-ignored]: headers in a Request-URI are not ignored but
+    refused: no element that formed the request as it should has left them there.
     """
     _touch(request)
     _ = request.max_forwards, request.routes
@@ -210,7 +212,7 @@ def salvage(data: bytes | memoryview) -> Request | None:
         start, *lines = unfold(head)
         method, _, rest = start.partition(" ")
         if not (is_token(method) and rest) or method == "ACK":
-            return None
+            return None  # §18.3 [short-response-dropped]
         kept = [line for line in lines if _is_for_a_reply(line)]
         request = Request(method, _uri_or_stand_in(rest), Headers.parse_lines(kept))
     except RemoteError:
@@ -268,8 +270,8 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
     if length is None:
         return headers, rest
     if length > len(rest):
-        raise RemoteError("Body Shorter Than Content-Length")
-    return headers.without("Content-Length"), rest[:length]
+        raise RemoteError("Body Shorter Than Content-Length")  # §18.3 [short-request-400]
+    return headers.without("Content-Length"), rest[:length]  # §18.3 [rest-is-dropped]
 
 
 def _write(start: str, headers: Headers, body: bytes) -> bytes:
@@ -278,6 +280,7 @@ def _write(start: str, headers: Headers, body: bytes) -> bytes:
     lines = [f"{name}: {value}\r\n" for name, value in headers if name != "Content-Length"]
     # RFC 3261 §16.6 [stream-needs-a-length]
     # §7 [empty-line]
+    # §18.3 [length-on-streams]
     head = f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
     if not head.count("\r") == head.count("\n") == len(lines) + 3:
         raise LocalError("a line break inside of a header")

@@ -43,7 +43,7 @@ def called_number(uri: Uri, knows: Callable[[str], bool] = lambda context: False
 
 def number_at(number: str, server: Uri) -> Uri:
     """The SIP URI of a number at a server that has a way to telephones: RFC 3261 §19.1.1."""
-    return server.replace(user=number).with_params(user="phone")
+    return server.replace(user=number).with_params(user="phone")  # RFC 3261 §19.1.1 [says-phone]
 
 
 def _of_tel(uri: Uri, knows: Callable[[str], bool]) -> str:

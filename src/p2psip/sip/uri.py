@@ -44,6 +44,9 @@ class Uri:
 
     `host` is in lower case and without brackets; `port` is None unless written.  For tel
     the number is in `opaque` and in `user`; any other scheme is all `opaque`, and as written.
+
+    Departs from RFC 3261 §19.1.1 [user-not-empty]: an empty user is read, and written as it came,
+    since phones without a number write it.
     """
 
     scheme: str = "sip"
@@ -65,7 +68,7 @@ class Uri:
         scheme, colon, rest = text.partition(":")
         # §7.1 [no-spaces-in-the-uri] [no-brackets-around-the-uri]
         if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):
-            raise RemoteError("Bad URI")
+            raise RemoteError("Bad URI")  # §19.1.2 [no-space]
         written, scheme = scheme, scheme.lower()
         if scheme in ("sip", "sips"):  # §8.1.1.2 [sip-uris] [sips-uris]
             return cls._parse_sip(scheme, rest)
@@ -84,7 +87,7 @@ class Uri:
         user, colon, password = userinfo.partition(":") if at else ("", "", "")
         tail, question, headers = (tail if at else rest).partition("?")
         hostport, *params = tail.split(";")
-        host, port = host_port(hostport)
+        host, port = host_port(hostport)  # §19.1.2 [host-as-it-is]
         return cls(
             scheme,
             _unescape(user) if at else None,
@@ -107,12 +110,13 @@ class Uri:
             return f"{self.scheme}:{self.opaque}" if self.scheme else self.opaque
         user = ""
         if self.user is not None:
+            # §19.1.2 [rest-is-escaped] [escaped-in-numbers]
             user = _escape(self.user, _USER_SAFE)  # §25.1 [numbers-are-escaped]
             if self.password is not None:
                 user += ":" + _escape(self.password, _PASSWORD_SAFE)
             user += "@"
         port = "" if self.port is None else f":{self.port}"
-        headers = "&".join(
+        headers = "&".join(  # §19.1.2 [escaped-in-headers]
             f"{_escape(name, _HEADER_SAFE)}={_escape(value, _HEADER_SAFE)}"
             for name, value in self.headers
         )
@@ -133,7 +137,7 @@ class Uri:
 
     def with_params(self, **values: str | None) -> Self:
         """Return a copy with these parameters set; None sets one without a value (§19.1.1)."""
-        kept = drop(self.params, *values)
+        kept = drop(self.params, *values)  # §19.1.1 [no-param-twice]
         return self.replace(params=kept + tuple(values.items()))
 
     def without_params(self, *names: str) -> Self:
@@ -161,7 +165,7 @@ def equivalent(a: Uri, b: Uri) -> bool:
         return False
     if any((name in mine) != (name in yours) for name in _TELLING):
         return False
-    return _header_set(a) == _header_set(b)
+    return _header_set(a) == _header_set(b)  # §19.1.4 [same-headers]
 
 
 def _same_host(a: str, b: str) -> bool:
@@ -195,6 +199,7 @@ def _parse_params(pieces: list[str]) -> Params:
         name, equals, value = piece.partition("=")
         if not name:
             raise RemoteError("Bad URI Parameter")
+        # §19.1.1 [unknown-ignored]
         params.append((_unescape(name), _unescape(value) if equals else None))
     return tuple(params)
 

@@ -156,4 +156,4 @@ def seconds(text: str) -> int:
     try:
         return number(text, MAX_EXPIRES)
     except RemoteError:
-        return DEFAULT_EXPIRES  # §8.2.2 [odd-values-pass]
+        return DEFAULT_EXPIRES  # §8.2.2 [odd-values-pass]; §10.2 [malformed-is-an-hour]

@@ -58,7 +58,7 @@ class AddressValidator:
         The same `about` gives the same tag, so that an answer without a transaction can be given
         again.
         """
-        unique = self._hash(b"tag", about, call_id)
+        unique = self._hash(b"tag", about, call_id)  # RFC 3261 §19.3 [tags-are-random]
         return f"{unique}.{self._proof(unique, call_id, way)}"
 
     def shown(self, tag: str, call_id: str, way: Flow) -> bool:

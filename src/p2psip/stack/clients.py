@@ -13,6 +13,9 @@ may have forged the source of the REGISTER.
 
 Not done: RFC 3261 §21.5.4 [503-is-left-alone]: trunks answer 503 to a call that finds no line to
 one destination, and would then be without any call for as long as they say.
+
+Departs from RFC 3261 §18.1.1: the ACK of a 2xx stays with UDP, however large it is: no transaction
+would learn that nobody listens by TCP, and send it again.
 """
 
 from collections import Counter
@@ -59,7 +62,8 @@ class ClientHandle:
 
     `request` is as last sent, with its Via; `flow` is where it was last sent, None while its
     server is being located (RFC 3263 §4); `done` once the user has had the final word; `cause`
-    is the reason phrase of a 503 that no response told, None before.
+    is the reason phrase of a 503 that no response told, None before; `preferred` is tried first, if
+    the servers that are located have it.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class ClientHandle:
         self.cancelled = False
         self.cause: str | None = None
         self.flow: Flow | None = None
+        self.preferred: Flow | None = None
         self._clients = clients
         self._bare = request  # as the user gave it, and so without a Via of ours
         self._flows: list[Flow] = []
@@ -190,7 +195,7 @@ class Clients:
         """Take the servers that `Locate` asked for, best first (RFC 3263 §4)."""
         handle = self._locating.pop(token, None)
         if handle is not None and not handle.cancelled:
-            handle._flows = list(flows)
+            handle._flows = sorted(flows, key=lambda flow: flow != handle.preferred)
             if handle._once:
                 handle._flows = [flow for flow in flows if flow.transport == "UDP"][:1]
             if not self._try_next(handle, now):
@@ -204,6 +209,7 @@ class Clients:
         """
         # RFC 6026 §6 [response-is-looked-up], §7.3 [response-is-looked-up]
         attempt = self._table.get(client_key(response))
+        # §18.1.2 [foreign-sent-by-dropped]
         if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
             return False
         # RFC 3261 §8.1.3.3 [one-via-comes-back]
@@ -265,9 +271,9 @@ class Clients:
         if flow.transport == "UDP" and len(wire) > MAX_DATAGRAM and not handle._outgrown:
             handle._outgrown = True
             if "TCP" in self._hops.transports:  # §18.1.1; back to UDP if nobody listens there
-                handle._flows.insert(0, flow)
-                flow = Flow("TCP", flow.remote, flow.local)
-                request, wire = self._addressed(handle._bare, flow)
+                handle._flows.insert(0, flow)  # §18.1.1 [back-to-udp]
+                flow = Flow("TCP", flow.remote, flow.local)  # §18.1.1 [large-by-tcp]
+                request, wire = self._addressed(handle._bare, flow)  # §18.1.1 [via-follows]
         # RFC 3261 §16.6 [transaction-per-server]
         self._start(handle, request, wire, flow, now)
         return True

@@ -194,7 +194,11 @@ def _named(uri: Uri) -> str | None:
 
 
 def _default(usable: Sequence[str]) -> str:
-    """Choose UDP for SIP, if we have it; SIPS leaves no choice: §4.1."""
+    """Choose UDP for SIP, if we have it; SIPS leaves no choice: §4.1.
+
+    Departs from RFC 3261 §26.3.1 [tls-first]: TLS is used where the URI or DNS says so, since most
+    servers of phones have no certificate that could be checked.
+    """
     # §4.1 [number-by-udp] [port-by-udp] [udp-without-srv]
     return "UDP" if "UDP" in usable else usable[0]
 

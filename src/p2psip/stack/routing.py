@@ -100,7 +100,8 @@ class Hops:
     def _contact(self, user: str | None, listener: Listener, peer: str | None = None) -> Uri:
         name = "ws" if listener.transport in WEB else listener.transport.lower()  # RFC 7118 §5.2
         params = () if name == "udp" else (("transport", name),)
-        host, port = self._place(listener, peer)  # RFC 3261 §12.1.1 [contact-serves-outside]
+        # RFC 3261 §12.1.1 [contact-serves-outside]; §18.2.1 [contact-is-heard]
+        host, port = self._place(listener, peer)
         # RFC 3261 §12.1.1 [contact-is-sip]; §8.1.1.8 [contact-is-a-listener]
         return Uri("sip", user, None, host, port, params)
 
@@ -121,6 +122,7 @@ class Hops:
         mine = self._contact(contact.user, self._listener(name, contact.host))  # of its family
         if secure:
             # RFC 3261 §12.1.1 [sips-for-sips], §12.1.2 [sips-for-sips]
+            # §19.1.1 [sips-is-reliable]
             mine = mine.replace(scheme="sips").without_params("transport")
         return mine.replace(params=(*mine.params, *drop(contact.params, "transport")))
 
@@ -134,8 +136,8 @@ class Hops:
         if host in WILDCARDS and flow.local is not None:
             host = flow.local[0]
         # RFC 3261 §8.1.1.7 [has-a-branch], RFC 3581 §3 [rport-without-value]
-        params = (("branch", branch), ("rport", None))
-        # RFC 3581 §3 [answers-at-sent-by]
+        params = (("branch", branch), ("rport", None))  # RFC 3581 §3 [rport-without-value]
+        # RFC 3581 §3 [answers-at-sent-by], RFC 3261 §18.1.1 [writes-sent-by]
         return Via(listener.transport, host, port, params)
 
     def direct(self, uri: Uri, by: Sequence[Flow] = ()) -> list[Flow] | None:
@@ -150,7 +152,7 @@ class Hops:
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
         known = [flow for flow in by if flow not in self._gone]
         if transport is not None and (transport in WEB or transport not in self._listeners):
-            return known
+            return known  # §19.1.5 [other-transports-refused]
         if not is_numeric(host):
             return known or None
         if transport is None:
@@ -222,6 +224,8 @@ def needs_tls(request: Request) -> bool:
     """Whether a request must not leave in the clear (RFC 3261 §26.2.2, §16.6 step 6).
 
     A SIPS URI says so as its target, and as any proxy of the route.
+    Not done: RFC 3261 §26.4.4 [to-is-inspected]: a call that was forwarded has a To of another
+    scheme, too, and is not refused.
     """
     return any(uri.scheme == "sips" for uri in (request.uri, *(r.uri for r in request.routes)))
 
@@ -262,9 +266,10 @@ def received_over(request: Request, flow: Flow) -> Request:
     host, port = flow.remote
     if flow.transport == LOCAL:
         return request
-    # RFC 3581 §4 [received-even-if-same]
+    # RFC 3581 §4 [received-even-if-same], RFC 3261 §18.2.1 [source-is-noted]
     if via.host != host or via.has_rport or via.received not in (None, host):
-        via = via.with_param("received", host)  # over any value that the client has put there
+        # over any value that the client has put there: §18.2.1 [received-is-the-source]
+        via = via.with_param("received", host)
     if via.has_rport:
         via = via.with_param("rport", str(port))  # RFC 3581 §4 [rport-is-filled]
     if via == request.via:
@@ -276,11 +281,15 @@ def received_over(request: Request, flow: Flow) -> Request:
 def way_back(request: Request, flow: Flow) -> Flow:
     """The flow for the responses to a request that came over `flow` (§18.2.2, RFC 3581 §4).
 
-    Own design: `maddr` in a Via is not followed, since nothing here sends to a group.
+    Departs from RFC 3261 §18.2.2 [maddr-is-followed]: a stranger could have our answers sent to
+    any third party so, and no group of servers is behind a phone.
+    Not done: RFC 3261 §18.2.2 [dns-after-icmp]: ICMP is not heard, see `net.udp`.
     """
     via = request.via
-    if flow.reliable or via.has_rport:  # RFC 3581 §4 [answers-to-rport]
+    # RFC 3581 §4 [answers-to-rport], RFC 3261 §18.2.2 [same-connection]
+    if flow.reliable or via.has_rport:
         return flow
+    # §18.2.2 [to-the-source] [to-sent-by]
     return Flow(flow.transport, (flow.remote[0], via.port or 5060), flow.local)
 
 
@@ -289,19 +298,21 @@ def way_around(request: Request, flow: Flow) -> Flow | None:
 
     A new connection to the port where the client says it listens, at the address it really came
     from.  None for datagrams, which have no connection to lose.
-    Not done: RFC 3261 §18.2.2: the host that sent-by names is not looked up when that fails, or
-    a stranger's Via would make us connect to machines it cannot reach by itself.
+    Not done: RFC 3261 §18.2.2 [then-by-dns]: the host that sent-by names is not looked up when that
+    fails, or a stranger's Via would make us connect to machines it cannot reach by itself.
     """
     if flow.transport in (LOCAL, *WEB) or not flow.reliable:
         return None
     port = request.via.port or default_port(flow.transport)
     domain = request.via.host if flow.transport == "TLS" else ""
-    return Flow(flow.transport, (flow.remote[0], port), domain=domain)  # RFC 3263 §5 [tls-by-tls]
+    # RFC 3263 §5 [tls-by-tls], RFC 3261 §18.2.2 [another-connection]
+    return Flow(flow.transport, (flow.remote[0], port), domain=domain)
 
 
 def _transport(uri: Uri) -> str | None:
     """The transport that the URI itself names (§19.1.1; for sips RFC 3263 §4.1)."""
     named = uri.param("transport")
     if uri.scheme == "sips":
+        # §26.3.1 [sips-by-tls]
         return "TLS" if named in (None, "", "tcp", "tls") else "WSS"
     return named.upper() if named else None

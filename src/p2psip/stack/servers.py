@@ -210,13 +210,14 @@ class Servers:
         Departs from RFC 3261 §8.2.7 [cancel-without-memory]: it is answered with 481, as §9.2 wants
         it of an element that has other transactions; nothing else comes of it.
         """
+        # §22.1 [cancel-of-its-hop]
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)
         if target is None:
             handle.reply(481, now)  # §9.2 [481-without-a-match]
             return
         handle.to_tag = target.to_tag  # §9.2 [same-to-tag]
-        handle.reply(200, now)  # §16.10 [cancel-is-200]
+        handle.reply(200, now)  # §16.10 [cancel-is-200]; §22.1 [cancel-not-challenged]
         if target.final:
             return
         if target.user is None or not self._guard(target.user.on_cancel, target, now):
@@ -232,7 +233,7 @@ class Servers:
                 handle._is_new = False
                 self._finish(handle, response, now)
                 handle._wire = bytes(response)
-                self._post(handle)  # §8.2.7 [no-repeats-without-memory]
+                self._post(handle)  # §8.2.7 [no-repeats-without-memory]; §26.3.2.4 [refuses-once]
                 return
             self.keep(handle, now)
         machine = self._machines.get(handle)

@@ -313,7 +313,7 @@ class Stack:
             self.counters.repeated += request.method != "ACK"
         elif request.method == "ACK":
             if not self._servers.is_forgotten(request, flow):
-                self._ack_up(request, flow, now)
+                self._ack_up(request, flow, now)  # §22.1 [ack-not-challenged]
         elif request.method == "CANCEL":
             self._servers.cancel(request, flow, size, now)  # §8.2.2.3 [ignored-in-what-follows]
         else:

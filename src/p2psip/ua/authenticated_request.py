@@ -32,7 +32,8 @@ class AuthenticatedRequest:
     """A request with its answer, after the challenges on the way (§8.1.3.5).
 
     `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` is True
-    once there is a final answer.  `by` are the connections that the other side has opened.
+    once there is a final answer.  `by` are the connections that the other side has opened.  Of the
+    servers that a look-up finds `preferred` is tried first: the one that knows us.
 
     Not done: RFC 3261 §8.1.3.5 [smaller-body] [another-type]: the bodies are session descriptions
     and texts for people, and nothing shorter or of another type says the same.
@@ -47,6 +48,7 @@ class AuthenticatedRequest:
         by: Sequence[Flow] = (),
     ) -> None:
         self.done = False
+        self.preferred: Flow | None = None
         self.request: Request
         self._stack, self._user, self._next_cseq = stack, user, next_cseq
         self._keyring, self._by = keyring, by
@@ -57,12 +59,14 @@ class AuthenticatedRequest:
 
     def send(self, request: Request, now: float) -> None:
         """Send the request (§8.1.2); the user is never called before this returns."""
+        # §22.2 [credentials-kept], §22.3 [same-call-signs]
         self._send(request if self._keyring is None else self._keyring.sign(request), now)
 
     def _send(self, request: Request, now: float) -> None:
         self.request = request
         flows = self._stack.ways(request, self._by)
         self._handle = self._stack.request(request, self, now, flows=flows)
+        self._handle.preferred = self.preferred
 
     @property
     def sent_to(self) -> Flow | None:
@@ -102,12 +106,15 @@ class AuthenticatedRequest:
         realms = {realm for _, realm in asked}
         if not realms or realms & self._answered:
             # RFC 8760 §2.4 [gives-up], RFC 7616 §3.3 [refused-is-final]
+            # RFC 3261 §22.1 [refused-is-final]
             return False  # the proof was refused, or a server behind asks too
         self._rounds += 1
+        self.preferred = self.sent_to  # its challenge may mean nothing to another server
         self._answered |= realms
         self._keyring.learn(asked)
-        cseq = f"{self._next_cseq()} {self.request.method}"
+        cseq = f"{self._next_cseq()} {self.request.method}"  # §22.2 [next-cseq]
         # §8.1.3.5 [again-within-the-call]
         request = self.request.replace(headers=self.request.headers.with_("CSeq", cseq))
+        # §22.2 [answers-401], §22.3 [answers-407]
         self._send(self._keyring.sign(request, is_asked=True), now)
         return True

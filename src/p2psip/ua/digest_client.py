@@ -105,7 +105,8 @@ class DigestClient:
             if key in self._known and self._known[key].nonce == challenge.nonce:
                 continue  # the count of a nonce never starts again
             if key in self._known or len(self._known) < MAX_REALMS:
-                self._known[key], self._uses[key] = challenge, 0  # RFC 7616 §3.6 [remembers]
+                # RFC 7616 §3.6 [remembers], RFC 3261 §22.3 [credentials-kept]
+                self._known[key], self._uses[key] = challenge, 0
 
     def informed(self, response: Response) -> None:
         """Take the next nonce that a server names with its 2xx: RFC 7616 §3.5."""
@@ -131,6 +132,7 @@ class DigestClient:
             return request.replace(headers=headers)
         for key, challenge in self._known.items():
             self._uses[key] += 1
+            # RFC 3261 §22.3 [same-credentials]
             credentials = answer(
                 challenge,
                 request.method,
@@ -141,7 +143,8 @@ class DigestClient:
                 nc=self._uses[key],
                 body=request.body,
             )
-            headers = headers.append(key[0], credentials)  # RFC 7616 §3.8 [answers-the-proxy]
+            # RFC 7616 §3.8 [answers-the-proxy], RFC 3261 §22.3 [by-realm]
+            headers = headers.append(key[0], credentials)
         return request.replace(headers=headers)
 
 

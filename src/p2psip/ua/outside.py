@@ -27,22 +27,26 @@ def outside_request(
     """Make a request to `to` with a new Call-ID and From tag (§8.1.1).
 
     `route` are the proxies to pass; `random(n)` gives n random bytes.
+    Departs from RFC 3261 §19.1.5 [method-is-used] [headers-are-honoured]: URIs come from web pages
+    and from strangers, and the program alone decides what is sent to them, and says of itself.
     """
+    # A URI in a header may carry parts that a Request-URI and a To must not (§19.1.1).
+    # §19.1.5 [params-are-kept] [unknown-are-kept] [method-is-dropped]
+    # §19.1.5 [no-dangerous-headers] [no-route] [no-false-claims]
+    # §8.1.1.1 [target-is-the-to]
+    target = to.uri.replace(headers=()).without_params("method")
     # RFC 3428 §4 [no-contact]
     # RFC 3261 §8.1.1.1 [proxy-as-a-route] [given-route], §8.1.2 [route-for-a-proxy]
     fields: list[tuple[str, object]] = [("Route", Address(uri)) for uri in route]
-    # RFC 3261 §8.1.1 [six-fields], §7.3.1 [proxy-fields-on-top]
+    # RFC 3261 §8.1.1 [six-fields], §7.3.1 [proxy-fields-on-top], §19.3 [tags-are-random]
     fields += [
         ("Max-Forwards", MAX_FORWARDS),  # §8.1.1.6 [says-how-far] [seventy-hops]
         ("From", from_.with_tag(random(6).hex())),  # §8.1.1.3 [new-tag]
-        ("To", to.replace(params=())),  # §8.1.1.2 [no-tag-in-the-first-to]
+        ("To", to.replace(uri=target, params=())),  # §8.1.1.2 [no-tag-in-the-first-to]
         ("Call-ID", call_id or random(12).hex()),  # §8.1.1.4 [unique-name] [random-name]
         ("CSeq", f"1 {method}"),  # §8.1.1.5 [method-in-cseq] [small-numbers]
         *headers,
     ]
     if body:  # RFC 3428 §4 [plain-text]
         fields.append(("Content-Type", content_type))
-    # A URI in a header may carry parts that a Request-URI must not (§19.1.1).
-    # §8.1.1.1 [target-is-the-to]
-    target = to.uri.replace(headers=()).without_params("method")
     return Request(method, target, Headers(fields), body)

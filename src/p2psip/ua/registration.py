@@ -66,7 +66,9 @@ class Registration:
 
     `expires` in seconds; `random(n)` gives n octets; without a `login` a challenge fails.  `route`
     are the servers to pass on the way (§8.1.2), and the password is then for the first of them.
-    With `persistent` the first REGISTER is repeated, too, until it is accepted.
+    With `persistent` the first REGISTER is repeated, too, until it is accepted.  Departs from RFC
+    3261 §22.1: a password that was refused is shown again later, since a provider may refuse it by
+    mistake, and nobody is there to start a trunk again.
     `instance` is the URN of the device, a new UUID if empty (RFC 5626 §4.1).
     `on_deadline(self, at)` is told whenever `deadline` changes.  `ping(flow, data)` sends a
     keep-alive, `lose(flow)` closes a connection that does not answer it; without a `ping` none is
@@ -95,15 +97,21 @@ class Registration:
         self.lose: Callable[[Flow], None] = lambda flow: None
         self.deadline: float | None = None
         self.on_deadline: Callable[[Registration, float | None], None] | None = None
-        self._stack, self._aor, self._contact, self._registrar = stack, aor, contact, registrar
+        if aor.uri.scheme == "sips":
+            contact = stack.contact_by(contact, "TLS", secure=True)  # §10.2.1 [sips-contact]
+        self._stack, self._aor, self._contact = stack, aor, contact
+        # §10.2 [no-user-in-request-uri]
+        self._registrar = registrar.replace(user=None, password=None)
         self._owner, self._expires = owner, expires
         self._route = tuple(Address(uri) for uri in route)
         login = replace(login, server=route[0] if route else registrar) if login else None
         self._login, self._keyring = login, DigestClient(login, random) if login else None
         self._places: frozenset[HostPort] = frozenset()
+        # §10.2 [same-call-id], §10.2.4 [same-call-id]
         self._call_id, self._tag = random(12).hex(), random(6).hex()
         self._cseq = 0
         self._exchange: AuthenticatedRequest | None = None
+        self._server: Flow | None = None  # that has granted
         self._was_registered = self._is_withdrawing = False
         self._told = contact  # the Contact of the last REGISTER
         self._bound: Uri | None = None  # the one that the registrar has
@@ -184,7 +192,6 @@ class Registration:
             elif data is not None and self.ping is not None:
                 self.ping(kept.flow, data)
         if self._act_at is not None and self._act_at <= now:
-            self._wake_at(None)
             self._register(self._expires, now)
 
     def on_flow_lost(self, flow: Flow, now: float) -> None:
@@ -239,6 +246,7 @@ class Registration:
 
     def _granted(self, response: Response, now: float) -> None:
         granted, self._bound = self._lifetime(response), self._told
+        self._server = self._exchange.sent_to if self._exchange is not None else None
         self._was_registered, self._retry, self._failures = True, RETRY_MIN, 0
         # RFC 3608 §6.1 [route-is-replaced] [order-is-kept]
         self.service_route = _service_route(response)
@@ -274,7 +282,7 @@ class Registration:
             asked = min(seconds(response.headers.get("Retry-After", "0")), MAX_EXPIRES)
             self._wake_at(now + max(asked, retry_delay(self._failures, self._random)))
         elif self._was_registered or self._persistent:
-            self._wake_at(now + self._retry)
+            self._wake_at(now + self._retry)  # §10.2.7 [not-at-once]
             self._retry = min(self._retry * 2, RETRY_MAX)
         if self.state is not State.FAILED:
             self.state = State.FAILED
@@ -294,20 +302,22 @@ class Registration:
         wanted = seconds(response.headers.get("Min-Expires", "0"))
         if not self._expires < wanted <= MAX_EXPIRES:
             return False
-        self._expires = wanted
+        self._expires = wanted  # §10.2.8 [asks-longer]
         return True
 
     def _register(self, expires: int, now: float) -> None:
-        contacts = [self._contact_field()]
+        self._wake_at(None)  # no refresh beside it: §10.2 [one-at-a-time]
+        contacts = [self._contact_field()]  # §10.2.4 [own-binding-alone]
         if self._bound is not None and self._bound != self._contact:
             contacts.append(Address(self._bound).with_param("expires", "0"))
         self._told = self._contact
+        # §10.2 [mandatory-fields]
         request = Request(
             "REGISTER",
             self._registrar,
             Headers(
                 [
-                    *(("Route", each) for each in self._route),
+                    *(("Route", each) for each in self._route),  # §10.2 [no-route-set]
                     ("Max-Forwards", MAX_FORWARDS),
                     ("From", self._aor.with_tag(self._tag)),
                     ("To", self._aor),
@@ -325,12 +335,13 @@ class Registration:
         )
         self._asked_at = now
         self._exchange = AuthenticatedRequest(self._stack, self, self._next_cseq, self._keyring)
+        self._exchange.preferred = self._server  # §10.2.4 [same-server]
         self._exchange.send(request, now)
 
     def _contact_field(self) -> Address:
         """Our Contact with instance and reg-id, the same each time: RFC 5626 §4.2.1."""
         # RFC 5626 §4.2.1 [has-instance] [has-reg-id] [same-reg-ids], §4.5 [same-reg-id]
-        # RFC 5627 §4.1 [names-its-instance] [suggests-no-gruu]
+        # RFC 5627 §4.1 [names-its-instance] [suggests-no-gruu], RFC 3261 §10.2 [no-action]
         contact = Address(self._contact).with_param("+sip.instance", f"<{self._instance}>")
         return contact.with_param("reg-id", REG_ID) if self._wants_flow else contact
 
@@ -341,7 +352,7 @@ class Registration:
 
     def _withdraw(self, now: float) -> None:
         self._is_withdrawing = True
-        self._register(0, now)
+        self._register(0, now)  # §10.2.2 [removes-in-time]
 
     def _wake_at(self, at: float | None) -> None:
         """Set when to act next; keep-alives have a time of their own."""
@@ -352,7 +363,7 @@ class Registration:
             self.on_deadline(self, self.deadline)
 
     def _next_cseq(self) -> int:
-        self._cseq += 1
+        self._cseq += 1  # §10.2 [cseq-by-one]
         return self._cseq
 
 

@@ -147,6 +147,7 @@ class UserAgent:
             call_id=call_id,
         )
         request = self.signed(request)
+        # §22.3 [not-across-dialogs]
         keyring = DigestClient(credentials, self.random) if credentials else None
         call = OutgoingCall(self, owner, contact, request, keyring, now)
         self._calls[call] = None

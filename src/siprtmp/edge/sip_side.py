@@ -172,9 +172,8 @@ class SipSide:
         self, aor: Address, contact: Uri, credentials: Login, owner: Line, now: float
     ) -> Registration:
         """Register at the domain of `aor`: RFC 3261 §10.2."""
-        registrar = aor.uri.replace(user=None)
         registration = Registration(
-            self.stack, aor, contact, registrar, owner, os.urandom, login=credentials
+            self.stack, aor, contact, aor.uri, owner, os.urandom, login=credentials
         )
         self._registrations.add(registration)
         self._whence.registers(registration.call_id, owner.connection.peer_address[0])

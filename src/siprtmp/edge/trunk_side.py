@@ -62,7 +62,7 @@ class TrunkSide:
                 self._stack,
                 Address(settings.address),
                 trunk.contact(),
-                settings.address.replace(user=None),
+                settings.address,
                 trunk,
                 os.urandom,
                 login=Login(settings.login or settings.address.user or "", settings.password),

@@ -71,7 +71,7 @@ def uri(echo, more=""):
 
 
 def test_one_port_for_both_transports():
-    """Covers RFC 3261 §18.2.1."""
+    """Covers RFC 3261 §18 [udp-and-tcp], §18.2.1 [tcp-beside-udp]."""
     ports = SipPorts(LOOPBACK, 0)
     assert ports.udp.getsockname() == ports.tcp.getsockname()
     assert [(each.transport, each.port) for each in ports.listeners] == [
@@ -132,6 +132,7 @@ def test_an_address_that_is_not_here():
 
 @pytest.mark.parametrize("more", ["", ";transport=tcp"])
 def test_a_question_is_answered(make, more):
+    """Covers RFC 3261 §18.1.1 [hears-on-its-connection] [accepts-at-sent-by]."""
     one, two = make(), make()
     heard = ask(one, uri(two, more))
     assert until(lambda: heard.statuses == [200])

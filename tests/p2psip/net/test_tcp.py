@@ -162,7 +162,7 @@ def teardown_module():
 
 
 def test_a_connection_is_opened_and_used_again(echo):
-    """Covers RFC 3261 §18.1.1."""
+    """Covers RFC 3261 §18.1.1 [connection-used-again]."""
     listening = server()
     flow = Flow("TCP", listening.getsockname())
     for text in (b"one ", b"two "):
@@ -176,7 +176,7 @@ def test_a_connection_is_opened_and_used_again(echo):
 
 
 def test_a_refused_connection_is_told(echo):
-    """Covers RFC 3261 §18.4."""
+    """Covers RFC 3261 §18.4 [failed-connection-told]."""
     lost = []
     echo.driver._listening[1].on_failure = lost.append
     closing = server()

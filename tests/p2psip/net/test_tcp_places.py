@@ -12,7 +12,9 @@ from support.sockets import LOOPBACK, Echo, TcpClient, until
 
 from p2psip.net import connect, descriptors, tcp
 from p2psip.net.clock import monotonic
+from p2psip.server.response_context import TIMER_C
 from p2psip.stack.stack import Flow
+from p2psip.transaction.invite_client import T1
 
 
 @pytest.fixture
@@ -123,7 +125,11 @@ def test_who_says_nothing_loses_the_place(make, monkeypatch):
 
 
 def test_who_has_been_quiet_for_long_is_closed_and_a_ping_is_a_word(make, monkeypatch):
-    """Covers RFC 5626 §4.4.1: keep-alives keep a connection alive."""
+    """Covers RFC 5626 §4.4.1: keep-alives keep a connection alive.
+
+    Covers RFC 3261 §18 [kept-open] [outlives-transactions]: any is kept for a while without them.
+    """
+    assert tcp.IDLE_SECONDS > 64 * T1 and tcp.IDLE_SECONDS > TIMER_C
     now = clock(monkeypatch)
     echo = make()
     quiet, pinging = (TcpClient(echo.address) for _ in range(2))

@@ -178,7 +178,7 @@ def test_files_that_are_no_certificates(tmp_path, made):
 
 
 def test_a_sips_uri_goes_by_tls(make):
-    """Covers RFC 3261 §26.2.2."""
+    """Covers RFC 3261 §26.2.2, §26.3.1 [servers-have-tls] [sips-by-tls]."""
     one, two = make(), make()
     assert ask(one, uri(two)) == [200] == ask(one, uri(two))
     assert {flow.transport for flow in two.flows} == {"TLS"}
@@ -187,7 +187,7 @@ def test_a_sips_uri_goes_by_tls(make):
 
 @pytest.mark.parametrize("wrong", ["name", "authority", "time"])
 def test_who_proves_nothing_is_not_told_anything(make, tmp_path, contexts, caplog, wrong):
-    """Covers RFC 3261 §26.2.2 [certificate-is-validated]."""
+    """Covers RFC 3261 §26.2.2 [certificate-is-validated], §26.3.1 [validates-with-roots]."""
     names = "DNS:example.com" if wrong == "name" else "IP:127.0.0.1"
     other = certificate(tmp_path / "other", names, expired=wrong == "time")
     trust = client_context(None if wrong == "authority" else other.file)

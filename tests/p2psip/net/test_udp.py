@@ -128,7 +128,7 @@ def teardown_module():
     ],
 )
 def test_what_cannot_be_sent_is_told(echo, remote):
-    """Covers RFC 3261 §18.4."""
+    """Covers RFC 3261 §18.4 [unreachable-is-told]."""
     assert echo.driver.udp.send(b"x", Flow("UDP", remote)) is False
     assert works(echo)
 
@@ -141,6 +141,21 @@ def test_a_full_socket_loses_datagrams_as_udp_may():
     listener = UdpListener.__new__(UdpListener)
     listener._socket = Full()
     assert listener.send(b"x", Flow("UDP", (LOOPBACK, 5060))) is True
+
+
+def test_a_datagram_is_read_however_large_it_is():
+    """Covers RFC 3261 §18.1.1 [whole-datagrams]."""
+    bound = udp.plain_socket(plain.AF_INET, plain.SOCK_DGRAM)
+    bound.bind((LOOPBACK, 0))
+    bound.setblocking(False)
+    heard = []
+    listener = UdpListener(bound, lambda data, flow: heard.append(len(data)))
+    client = UdpClient(listener.address)
+    try:
+        client.socket.send(b"x" * 65_507)  # 65,535 with the headers of IP and UDP
+        assert until(lambda: heard == [65_507])
+    finally:
+        listener.close()
 
 
 def test_laborious_datagrams_leave_time_for_others(monkeypatch):
@@ -161,7 +176,10 @@ def test_laborious_datagrams_leave_time_for_others(monkeypatch):
 
 
 def test_a_request_leaves_from_where_its_answer_is_heard():
-    """Covers RFC 3581 §3 [answers-where-it-sent] and §4 [answers-from-there]."""
+    """Covers RFC 3581 §3 [answers-where-it-sent] and §4 [answers-from-there].
+
+    Covers RFC 3261 §18.1.1 [hears-by-udp].
+    """
     bound = udp.plain_socket(plain.AF_INET, plain.SOCK_DGRAM)
     bound.bind((LOOPBACK, 0))
     bound.setblocking(False)

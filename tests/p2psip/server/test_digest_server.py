@@ -44,6 +44,8 @@ def test_a_stranger_is_asked_for_the_better_hash_first(proxy):
 
     Covers RFC 8760 §2.6 [never-basic] [server-sends-qop].
     Covers RFC 7616 §3.3 [qop-in-challenge] and RFC 7616 §3.8 [proxy-asks-by-407].
+    Covers RFC 3261 §22 [no-basic-asked] [no-basic-taken], §22.2 [401-has-challenge], §22.3
+    [407-has-challenge] [digest-has-realm].
     """
     asked = demand(verifier(), register(), proxy=proxy)
     assert {name for name, _ in asked} == {f"{'Proxy' if proxy else 'WWW'}-Authenticate"}
@@ -115,7 +117,7 @@ def test_a_nonce_is_good_for_the_host_that_was_challenged():
 
 
 def test_a_client_that_does_not_count_uses_a_nonce_once():
-    """Covers RFC 3261 §22.4: RFC 2069 clients are served."""
+    """Covers RFC 3261 §22.4 [2069-is-served] [qop-tells]."""
     judge = verifier(algorithms=["MD5"])
     nonce = demand(judge, register())[0][1].nonce
     old = Challenge.digest("home", nonce=nonce, qop=None)
@@ -190,7 +192,7 @@ def test_counts_are_kept_for_a_bounded_number_of_nonces(monkeypatch):
 
 
 def test_credentials_go_no_further_than_they_were_meant():
-    """Covers RFC 3261 §22.3: only a proxy of another realm needs the others."""
+    """Covers RFC 3261 §22.3 [others-stay] [adds-none]: another proxy needs the others."""
     judge = verifier()
     told = signed(request(user="bob"), challenged(judge, request(user="bob"), proxy=True))
     other = 'Digest username="b", realm="away", nonce="n", uri="sip:x", response="r"'
@@ -198,6 +200,7 @@ def test_credentials_go_no_further_than_they_were_meant():
         told = told.replace(headers=told.headers.append("Proxy-Authorization", value))
     left = without_credentials(told, "home").headers.values("Proxy-Authorization")
     assert left == (other, "Digest nonsense", "Basic b64")
+    assert demand(judge, told, proxy=True) == ()  # by the one of ours
     assert without_credentials(request(), "home") == request()
 
 

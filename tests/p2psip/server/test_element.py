@@ -68,7 +68,7 @@ def test_a_dialog_nobody_knows_is_gone():
 
 @pytest.mark.parametrize("uri", ["sip:bob@home", f"sip:bob@{HOME}", f"sip:bob@{HOME}:5060;x=y"])
 def test_a_user_is_called_where_registered(uri):
-    """Covers RFC 3261 §16.5 [looked-up-in-canonical-form]."""
+    """Covers RFC 3261 §16.5 [looked-up-in-canonical-form], §10.1 [one-location-service]."""
     home = Home()
     home.hear(register(contact=f"<sip:bob@{BOB}>"), source=BOB)
     assert forwarded(home.hear(request("INVITE", uri, OUTSIDER))) == [
@@ -288,7 +288,10 @@ def test_what_came_back_to_us_by_dns_is_not_from_this_process():
 @pytest.mark.parametrize("transports", [("UDP", "UDP"), ("TCP", "UDP"), ("UDP", "TCP")])
 @pytest.mark.parametrize("caller_ends", [True, False])
 def test_two_phones_call_each_other(transports, caller_ends):
-    """Covers RFC 3261 §16: registration, call, re-INVITE and end, all with passwords."""
+    """Covers RFC 3261 §16, §22.1 [ack-is-believed].
+
+    Registration, call, re-INVITE and end, all with passwords.
+    """
     link = Link()
     home = Home(link, users=store("alice", "bob"))
     alice = Member(link, ALICE, "alice", transport=transports[0])

@@ -20,7 +20,10 @@ from p2psip.sip.message import Request
 
 
 def test_who_claims_to_be_of_ours_must_prove_it():
-    """Covers RFC 3261 §16.3 [checks-passwords], §22.3: a From of ours has to be proved."""
+    """Covers RFC 3261 §16.3 [checks-passwords], §22 [authorizes], §22.1 [proxy-asks-by-407].
+
+    A From of ours has to be proved, since it may be forged.
+    """
     home = Home(users=store("alice", "bob"))
     home.hear(register(contact=f"<sip:bob@{BOB}>"))
     first = register(cseq=5, call="r2")

@@ -115,7 +115,7 @@ def via(name):
 
 @pytest.mark.parametrize("brings", [b"", b"answer"])
 def test_an_ack_from_elsewhere_brings_no_answer(brings):
-    """Covers RFC 3261 §22.1: an ACK cannot be challenged."""
+    """Covers RFC 3261 §22.1 [ack-not-challenged]."""
     home = home_of_ann()
     tag = called(home)
     ack = to_ann("ACK", tag, ("Content-Type", "application/sdp"), cseq=1).replace(body=brings)

@@ -99,6 +99,7 @@ def test_the_contact_is_one_that_the_peer_can_use(transport, secure, expected):
     """Covers RFC 3261 §8.1.1.8: by its own transport, and SIPS where the call is.
 
     Covers RFC 3261 §12.1.1 [contact-is-sip] [sips-for-sips] and §12.1.2 [sips-for-sips].
+    Covers RFC 3261 §19.1.1 [sips-is-reliable].
     """
     stack = home(TLS, WS).stack
     contact = Uri.parse(f"sip:x@{HOME}:5060;line=1")

@@ -35,7 +35,7 @@ def bound(home, now=0.0):
 
 
 def test_a_binding_lives_as_long_as_it_was_granted():
-    """Covers RFC 3261 §10.3 steps 7 and 8."""
+    """Covers RFC 3261 §10.3 [in-order] [all-bindings-told] [expires-told]."""
     home = Home()
     response = answer(home, register(expires=100))
     assert response.status == 200 and contacts(response) == {f"sip:bob@{BOB}": 100}
@@ -58,13 +58,16 @@ def test_a_binding_lives_as_long_as_it_was_granted():
     ],
 )
 def test_the_lifetime_is_the_contacts_own_or_the_headers_or_an_hour(contact, expires, granted):
-    """Covers RFC 3261 §10.3 step 7, and §10.2 for what is malformed."""
+    """Covers RFC 3261 §10.3 [contact-expires] [header-expires] [default-expires].
+
+    Covers RFC 3261 §10.2 [malformed-is-an-hour].
+    """
     response = answer(Home(), register(contact=contact, expires=expires))
     assert list(contacts(response).values()) == [granted]
 
 
 def test_a_contact_is_removed_by_zero_and_all_by_a_star():
-    """Covers RFC 3261 §8.2 [all] and §10.3 steps 6 and 7."""
+    """Covers RFC 3261 §8.2 [all] and §10.3 [star-in-order] [higher-cseq], steps 6 and 7."""
     home = Home()
     answer(home, register(contact="<sip:b@x>, <sip:b@y>, <sip:b@z>"))
     assert len(contacts(answer(home, register(contact="<sip:b@y>;expires=0", cseq=2)))) == 2
@@ -88,7 +91,10 @@ def test_a_contact_is_removed_by_zero_and_all_by_a_star():
     ],
 )
 def test_a_refused_register_changes_nothing(change, status):
-    """Covers RFC 3261 §8.2 [or-none] and §10.3: all of the changes are made, or none."""
+    """Covers RFC 3261 §8.2 [or-none] and §10.3 [all-or-nothing] [lower-refused] [star-refused].
+
+    Covers RFC 3261 §10.3 [star-alone] [min-expires].
+    """
     home = Home()
     answer(home, register(contact="<sip:b@x>", cseq=1))
     options = {"cseq": 2, **change}
@@ -102,11 +108,21 @@ def test_a_refused_register_changes_nothing(change, status):
 
 
 def test_a_register_of_another_boot_wins():
-    """Covers RFC 3261 §10.3 step 7: CSeq counts within one Call-ID."""
+    """Covers RFC 3261 §10.3 [another-call-id] [star-removes]: CSeq counts within one Call-ID."""
     home = Home()
     answer(home, register(contact="<sip:b@x>", cseq=100))
     assert answer(home, register(contact="<sip:b@x>;expires=0", cseq=1, call="new")).status == 200
     assert bound(home) == []
+    answer(home, register(contact="<sip:b@x>", cseq=100))
+    assert answer(home, register(contact="*", expires=0, cseq=2, call="new")).status == 200
+    assert bound(home) == []
+
+
+def test_a_route_that_was_recorded_has_no_meaning():
+    """Covers RFC 3261 §10.3 [no-record-route]."""
+    message = register("bob", f"<sip:bob@{BOB}>", ("Record-Route", "<sip:away;lr>"))
+    response = answer(Home(), message)
+    assert response.status == 200 and "Record-Route" not in response.headers
 
 
 def test_the_same_contact_twice_in_a_message_counts_once():
@@ -115,7 +131,7 @@ def test_the_same_contact_twice_in_a_message_counts_once():
 
 
 def test_what_needs_an_extension_is_refused():
-    """Covers RFC 3261 §10.3 step 2."""
+    """Covers RFC 3261 §10.3 [extensions-are-checked]."""
     home = Home()
     response = answer(home, register("bob", f"<sip:bob@{BOB}>", ("Require", "path, x")))
     assert response.status == 420 and response.headers.get("Unsupported") == "path, x"
@@ -124,12 +140,15 @@ def test_what_needs_an_extension_is_refused():
 
 @pytest.mark.parametrize("to", ["<sip:home>", "<sip:bob@away>", "<tel:+1555>"])
 def test_who_is_nobody_of_ours_is_not_found(to):
-    """Covers RFC 3261 §10.3 step 5."""
-    assert answer(Home(), register("bob", "<sip:b@x>", ("To", to))).status in (400, 404)
+    """Covers RFC 3261 §10.3 [404-for-strangers]; a telephone number is no user of SIP."""
+    message = register("bob", "<sip:b@x>")
+    message = message.replace(headers=message.headers.with_("To", to))
+    response = answer(Home(), message)
+    assert response.status == (400 if to.startswith("<tel") else 404)
 
 
 def test_a_user_proves_to_be_that_user():
-    """Covers RFC 3261 §10.3 steps 3 and 4."""
+    """Covers RFC 3261 §10.3 [authenticates] [authorizes] [403-for-anothers]."""
     home = Home(users=store("bob", "eve"))
     first = answer(home, register())
     assert first.status == 401 and bound(home) == []

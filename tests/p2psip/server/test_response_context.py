@@ -198,6 +198,7 @@ def test_all_challenges_are_put_together():
     """Covers RFC 8760 §2.5 and RFC 3261 §16.7 [challenges-together].
 
     Covers RFC 8760 §2.5 [all-are-passed-on] [order-is-kept].
+    Covers RFC 3261 §22.3 [407-goes-back] [challenges-together].
     """
     first, second, third = finals(407, 401, 486)
     first = first.replace(

@@ -78,7 +78,7 @@ def test_the_published_example_is_found_in_the_spec(specs):
 
 
 def test_the_older_form_without_quality():
-    """Covers RFC 3261 §22.4."""
+    """Covers RFC 3261 §22.4 [no-cnonce-alone]."""
     challenge = Challenge.parse('Digest realm="biloxi.com", nonce="dcd98b", opaque=""')
     told = answer(challenge, "INVITE", "sip:bob@biloxi.com", "bob", "zanzibar", cnonce="unused")
     assert told.qop is None and told.param("cnonce") is None and told.opaque == ""

@@ -28,7 +28,7 @@ def told(items):
 
 @given(st.lists(messages(), max_size=4))
 def test_messages_come_out_as_they_went_in(sent):
-    """Covers RFC 3261 §18.3."""
+    """Covers RFC 3261 §18.3 [length-on-streams]."""
     assert StreamFramer().feed(b"".join(map(bytes, sent))) == sent
 
 
@@ -79,7 +79,7 @@ def test_a_malformed_message_does_not_end_the_stream():
     ],
 )
 def test_where_no_length_can_be_trusted_the_stream_ends(stream, status):
-    """Covers RFC 3261 §18.3 and RFC 4475 §3.1.2.3, §3.3.9."""
+    """Covers RFC 3261 §18.3 [length-on-streams] and RFC 4475 §3.1.2.3, §3.3.9."""
     framer = StreamFramer(limit=400)
     first, error = framer.feed(REQUEST + stream + REQUEST)
     assert first == parse_message(REQUEST)

@@ -12,13 +12,14 @@ from p2psip.strategies.sip import uris
 
 @given(st.from_regex(r"\+?[0-9]{1,20}", fullmatch=True), st.data())
 def test_separators_change_nothing(number, data):
-    """Covers RFC 3966 §5.1.1 [separators-are-not-dialled]."""
+    """Covers RFC 3966 §5.1.1 [separators-are-not-dialled], RFC 3261 §19.1.1 [says-phone]."""
     seen = "".join(
         letter + data.draw(st.sampled_from(["", "-", ".", "(", ")"])) for letter in number
     )
     assert called_number(Uri.parse(f"tel:{seen}")) == number
     assert called_number(Uri.parse(f"sip:{seen}@home")) == number
-    assert called_number(number_at(number, Uri.parse("sip:a.example:5070"))) == number
+    made = number_at(number, Uri.parse("sip:a.example:5070"))
+    assert called_number(made) == number and made.param("user") == "phone"
 
 
 @given(uris())

@@ -1,5 +1,7 @@
 """URIs survive being written and read, and compare as the RFC's own examples do."""
 
+import re
+
 import pytest
 from hypothesis import event, given
 from support.mutations import mutations
@@ -32,8 +34,24 @@ def test_every_part_is_found():
     assert (uri.param("transport"), uri.param("LR"), uri.param("ttl")) == ("TCP", "", None)
 
 
+def test_what_does_not_stand_for_itself_is_escaped():
+    """Covers RFC 3261 §19.1.2 [rest-is-escaped] [escaped-in-headers] [escaped-in-numbers]."""
+    every = "".join(map(chr, range(128)))
+    number = Uri("sip", '+1;ext="2"', host="b")
+    assert str(number) == "sip:+1;ext=%222%22@b"
+    uri = Uri("sip", every, every, "b", None, (("p", every),), (("h", every),))
+    user, password, rest = re.fullmatch(r"sip:([^:@]*):([^@]*)@b;p=(.*)", str(uri)).groups()
+    param, _, header = rest.partition("?h=")
+    plain = r"\-A-Za-z0-9_.!~*'()%"  # Source: RFC 3261 §25.1, unreserved and escaped
+    assert re.fullmatch(rf"[{plain}&=+$,;?/]+", user)
+    assert re.fullmatch(rf"[{plain}&=+$,]+", password)
+    assert re.fullmatch(rf"[{plain}\[\]/:&+$]+", param)
+    assert re.fullmatch(rf"[{plain}\[\]/?:+$]+", header)
+    assert Uri.parse(str(uri)) == uri
+
+
 def test_parameters_come_and_go():
-    """Covers RFC 3261 §19.1.1."""
+    """Covers RFC 3261 §19.1.1 [no-param-twice] [unknown-ignored]."""
     uri = Uri.parse("sip:a@b;lr;x=1").with_params(x="2", ob=None)
     assert str(uri) == "sip:a@b;lr;x=2;ob"
     assert str(uri.without_params("LR", "x")) == "sip:a@b;ob"
@@ -61,6 +79,7 @@ BAD = [
     "", "sip", "sip:", "1:a", ":a", "sip:a@", "sip:a@b:x", "sip:a@b@c", "sip:a b@c",
     "<sip:a@b>", "sip:a%4@b", "sip:a%zz@b", "sip:a@b;;", "sip:a@b;=1", "sip:a@b?", "sip:a@b?x",
     "sip:a@b\r\nX: y", "sip:a@2001:db8::1", "tel:", 'sip:"a"@b', "sip:a@b?=x", "sip:a@b;p" * 50,
+    "sip:a@%62.com", "sip:a\x01@b", "tel:+1 2",
 ]  # fmt: skip
 
 
@@ -69,6 +88,7 @@ def test_bad_uris_are_refused(text):
     """Covers RFC 3261 §7.1 [no-spaces-in-the-uri] [no-brackets-around-the-uri].
 
     And RFC 4475 §3.1.2.7, §3.1.2.8, §3.1.2.14 and RFC 5118 §4.2.
+    Covers RFC 3261 §19.1.2 [no-space] [host-as-it-is].
     """
     with pytest.raises(RemoteError):
         Uri.parse(text)
@@ -116,7 +136,7 @@ DIFFERENT = [
     ("a", "b", "same"), [(*p, True) for p in SAME] + [(*p, False) for p in DIFFERENT]
 )
 def test_equivalence_is_that_of_the_examples(a, b, same):
-    """Covers RFC 3261 §19.1.4."""
+    """Covers RFC 3261 §19.1.4 [same-headers]."""
     assert equivalent(Uri.parse(a), Uri.parse(b)) is same
     assert equivalent(Uri.parse(b), Uri.parse(a)) is same
 

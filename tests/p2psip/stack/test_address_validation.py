@@ -96,7 +96,7 @@ def test_who_knows_our_tag_hears_us():
 
 
 def test_a_tag_speaks_for_one_address_and_call_alone():
-    """Own design: who hears us at one place cannot speak for another."""
+    """Covers RFC 3261 §19.3 [tags-are-random]: who hears us here cannot speak for another."""
     reach, other = AddressValidator(b"secret"), Flow("UDP", ("192.0.2.9", PORT))
     tag = reach.tag("x", "call", UDP)
     for wrong in (tag.swapcase() + "x", "", ".", tag.partition(".")[0], "\ud800é"):

@@ -102,7 +102,7 @@ def test_an_accepted_invite_hears_every_2xx_until_timer_m_and_is_forgotten_then(
 
 
 def test_a_response_whose_via_is_not_ours_is_a_stray():
-    """Covers RFC 6026 §8.9 [strays-dropped]."""
+    """Covers RFC 6026 §8.9 [strays-dropped], RFC 3261 §18.1.2 [foreign-sent-by-dropped]."""
     stack, asker = lone_stack(), Asker()
     stack.request(request(), asker, 0.0)
     [(options, _)] = sent(stack)
@@ -184,6 +184,7 @@ def test_a_lost_acknowledgement_is_no_news():
 
 
 def test_no_server_is_a_503_and_so_is_no_transport():
+    """Covers RFC 3261 §19.1.5 [other-transports-refused]."""
     stack, asker = lone_stack(), Asker()
     stack.request(request(uri="sip:bob@b.com"), asker, 0.0)
     stack.located(1, [], 1.0)
@@ -208,6 +209,7 @@ def test_what_is_cancelled_while_being_located_is_never_sent():
 
 
 def test_a_large_request_goes_by_tcp_and_by_udp_where_nobody_listens():
+    """Covers RFC 3261 §18.1.1 [large-by-tcp] [via-follows] [back-to-udp]."""
     stack, asker = lone_stack(), Asker()
     stack.request(request(body=b"x" * 1300), asker, 0.0)
     [(large, way)] = sent(stack)

@@ -12,7 +12,11 @@ from rtmplite.net.server import access
 
 
 def test_the_top_via_learns_where_a_request_really_came_from():
-    """Covers RFC 3581 §4 [rport-is-filled] [received-even-if-same] [answers-to-rport]."""
+    """Covers RFC 3581 §4 [rport-is-filled] [received-even-if-same] [answers-to-rport].
+
+    Covers RFC 3261 §18.2.1 [source-is-noted] [received-is-the-source], and §18.2.2 [to-the-source]
+    [to-sent-by].
+    """
     core = Server()
     stack = lone_stack(core)
     vias = [
@@ -20,6 +24,7 @@ def test_the_top_via_learns_where_a_request_really_came_from():
         "SIP/2.0/UDP b.com;branch=z9hG4bK2",
         f"SIP/2.0/UDP {THEM};branch=z9hG4bK3;rport",
         "SIP/2.0/UDP 192.168.0.1:5070;branch=z9hG4bK4",
+        f"SIP/2.0/UDP {THEM}:5080;branch=z9hG4bK5;received=192.0.2.66",
     ]
     for via in vias:
         stack.receive(incoming("OPTIONS", via=via), Flow("UDP", (THEM, 7777)), 0.0)
@@ -28,8 +33,9 @@ def test_the_top_via_learns_where_a_request_really_came_from():
         f"{vias[1]};received={THEM}",
         f"SIP/2.0/UDP {THEM};branch=z9hG4bK3;rport=7777;received={THEM}",
         f"{vias[3]};received={THEM}",
+        vias[4].replace("192.0.2.66", THEM),
     ]
-    assert [flow.remote[1] for _, flow in sent(stack)] == [PORT, PORT, 7777, 5070]
+    assert [flow.remote[1] for _, flow in sent(stack)] == [PORT, PORT, 7777, 5070, 5080]
 
 
 def test_a_loose_and_a_strict_route_go_where_they_should():
@@ -66,7 +72,7 @@ def test_a_sips_target_is_reached_by_tls_through_any_proxy(router):
 
 
 def test_who_we_are():
-    """Covers RFC 3261 §8.1.1.8 [contact-is-a-listener]."""
+    """Covers RFC 3261 §8.1.1.8 [contact-is-a-listener], §18.2.1 [contact-is-heard]."""
     stack = Stack(
         random=random_source("x"),
         listeners=[Listener("UDP", "0.0.0.0", 5070), Listener("TCP", "0.0.0.0", 5070)],
@@ -99,6 +105,7 @@ def test_our_via_asks_for_rport_and_names_our_port():
     """Covers RFC 3581 §3 [rport-without-value] [answers-at-sent-by].
 
     And RFC 3261 §8.1.1.7 [via-on-top] [via-of-2-0] [has-a-branch] [begins-with-the-cookie].
+    Covers RFC 3261 §18.1.1 [writes-sent-by].
     """
     stack = Stack(random=random_source("x"), listeners=[Listener("UDP", "10.0.0.1", 5070)])
     stack.request(request(), Asker(), 0.0)
@@ -111,7 +118,10 @@ def test_our_via_asks_for_rport_and_names_our_port():
 
 @pytest.mark.parametrize("transport", ["TLS", "TCP"])
 def test_a_response_leaves_by_the_transport_of_its_request(transport):
-    """Covers RFC 3263 §5 [tls-by-tls], where the connection is lost as where it is not."""
+    """Covers RFC 3263 §5 [tls-by-tls], where the connection is lost as where it is not.
+
+    Covers RFC 3261 §18.2.2 [same-connection] [another-connection].
+    """
     asked = parse_message(
         incoming("OPTIONS", via=f"SIP/2.0/{transport} b.com:5090;branch=z9hG4bK1")
     )

@@ -90,7 +90,10 @@ def test_old_clients_reach_their_transactions_by_other_means():
 
 
 def test_cancel_ends_an_open_invite_and_nothing_else():
-    """Covers RFC 3261 §9.2 [481-without-a-match] [same-to-tag]."""
+    """Covers RFC 3261 §9.2 [481-without-a-match] [same-to-tag].
+
+    And §22.1 [cancel-not-challenged] [cancel-of-its-hop].
+    """
     core = Server(180)
     stack = lone_stack(core)
     stack.receive(incoming("CANCEL"), UDP, 0.0)

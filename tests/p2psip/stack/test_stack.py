@@ -170,7 +170,9 @@ def test_a_flood_is_not_told_each_time_that_it_is_one():
 
 
 def test_a_refusal_at_once_leaves_nothing():
-    """Covers RFC 3261 §26.3.2.4, §8.2.7 [no-repeats-without-memory] [ack-without-memory].
+    """Covers RFC 3261 §8.2.7 [no-repeats-without-memory] [ack-without-memory].
+
+    Covers RFC 3261 §26.3.2.4 [refuses-once]: the same each time; its ACK is no news.
 
     And RFC 3261 §8.2.7 [tag-without-memory]: one answer each time, the same; its ACK is no news.
     What the core has kept longer is repeated until its ACK comes, as §17.2.1 says.
@@ -328,7 +330,10 @@ def test_what_a_core_cannot_read_it_need_not_answer():
 
 
 def test_broken_requests_are_answered_if_anybody_can_be():
-    """Covers RFC 3261 §8.2.7 [tag-without-memory]."""
+    """Covers RFC 3261 §8.2.7 [tag-without-memory], §18.3 [short-request-400].
+
+    Covers RFC 3261 §18.3 [short-response-dropped].
+    """
     stack = lone_stack()
     good = incoming("OPTIONS")
     for broken in (
@@ -342,10 +347,13 @@ def test_broken_requests_are_answered_if_anybody_can_be():
         (first, way), second = sent(stack)
         assert first.status in (400, 416, 505) and way == UDP
         assert second == (first, way)  # the same tag each time: there is no transaction
+    assert first.status == 400  # its body is too short
+    short = bytes(response_to(parse_message(good), 200)).replace(b"Length: 0", b"Length: 9")
     for silent in (
         b"",
         b"\r\n\r\n",
         b"garbage",
+        short,
         good.replace(b"Via", b"Vie"),
         incoming("ACK").replace(b"Call-ID", b"Call"),
     ):

@@ -114,9 +114,13 @@ def keyring(password="secret"):
     return DigestClient(login(password), random_source("keys"))
 
 
-def test_a_challenge_is_answered_once_with_the_next_number():
-    """Covers RFC 3261 §8.1.3.5 [answers-challenges] [again-within-the-call]."""
-    guard = Guard()
+@pytest.mark.parametrize("status", [401, 407])
+def test_a_challenge_is_answered_once_with_the_next_number(status):
+    """Covers RFC 3261 §8.1.3.5 [answers-challenges] [again-within-the-call].
+
+    And §22.2 [answers-401] [next-cseq], §22.3 [answers-407].
+    """
+    guard = Guard(status=status)
     assert ask(guard, keyring()) == [200]
     first, second = guard.requests
     assert (first.cseq.number, second.cseq.number) == (1, 2) and first.call_id == second.call_id
@@ -217,14 +221,17 @@ def test_who_says_stale_at_once_is_told_no_more():
 
 
 def test_a_wrong_password_is_tried_once():
-    """Covers RFC 8760 §2.4 [gives-up] and RFC 7616 §3.3 [refused-is-final]."""
+    """Covers RFC 8760 §2.4 [gives-up] and RFC 7616 §3.3 [refused-is-final].
+
+    Covers RFC 3261 §22.1 [refused-is-final].
+    """
     guard = Guard()
     assert ask(guard, keyring("wrong")) == [401] and len(guard.requests) == 2
 
 
 @pytest.mark.parametrize("status", [401, 407])
 def test_every_realm_on_the_way_is_answered(status):
-    """Covers RFC 7616 §3.8 [answers-the-proxy]."""
+    """Covers RFC 7616 §3.8 [answers-the-proxy], RFC 3261 §22.3 [by-realm] [same-credentials]."""
     guard = Guard(realms=("a.com", "b.com", "c.com"), uses=9, status=status)
     assert ask(guard, keyring()) == [200] and len(guard.requests) == 4
 
@@ -234,9 +241,13 @@ def test_a_path_of_too_many_realms_is_given_up():
     assert ask(guard, keyring()) == [401] and len(guard.requests) == MAX_ROUNDS + 1
 
 
-def test_a_nonce_is_used_again_and_counted():
-    """Covers RFC 7616 §3.6 [remembers]."""
-    guard = Guard(uses=9)
+@pytest.mark.parametrize("status", [401, 407])
+def test_a_nonce_is_used_again_and_counted(status):
+    """Covers RFC 7616 §3.6 [remembers].
+
+    Covers RFC 3261 §22.2 [credentials-kept], §22.3 [credentials-kept].
+    """
+    guard = Guard(uses=9, status=status)
     keys = keyring()
     assert ask(guard, keys, times=3) == [200] * 3 and len(guard.requests) == 4
 
@@ -310,7 +321,7 @@ def test_silence_and_no_route_come_as_responses():
 
 
 def test_a_call_signs_whatever_it_sends():
-    """Covers RFC 3261 §13.2.2.4 [same-credentials] [ack-for-each]."""
+    """Covers RFC 3261 §13.2.2.4 [same-credentials] [ack-for-each], §22.3 [same-call-signs]."""
     link = Link()
     alice, bob = Phone(link, A), Phone(link, B)
     guard = bob.stack.core = Guard(bob, uses=99, status=407)
@@ -328,6 +339,21 @@ def test_a_call_signs_whatever_it_sends():
         name = "Proxy-Authorization"
         assert ack.headers.values(name) == accepted.headers.values(name) != ()
     assert alice.idle and bob.idle
+
+
+def test_a_new_call_shows_no_proof_of_the_one_before():
+    """Covers RFC 3261 §22.3 [not-across-dialogs]."""
+    link, credentials = Link(), login()
+    alice, bob = Phone(link, A), Phone(link, B)
+    guard = bob.stack.core = Guard(bob, uses=99, status=407)
+    for _ in range(2):
+        call = alice.dial(B, link.now, credentials=credentials)
+        link.run(until=link.now + 1.0)
+        call.bye(link.now)
+        link.run(until=link.now + 1.0)
+    shown = ["Proxy-Authorization" in each.headers for each in guard.requests]
+    assert [each.method for each in guard.requests] == ["INVITE", "INVITE", "BYE"] * 2
+    assert shown == [False, True, True] * 2
 
 
 def test_a_cancelled_call_does_not_try_again():
