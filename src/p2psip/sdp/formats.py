@@ -60,8 +60,14 @@ def event_list(codes: Iterable[int]) -> str:
 
 
 def negotiate_aac(ours: str, theirs: str) -> Negotiated | None:
-    """Compute the parameters of mpeg4-generic, whose fields must stand alike: RFC 3640 §4.1."""
+    """Compute the parameters of mpeg4-generic, whose fields must stand alike: RFC 3640 §4.1.
+
+    None for one who interleaves too, whose packets `AacUnpacker` does not read.
+    """
     mine, other = parameters(ours), parameters(theirs)
+    if other.get("maxdisplacement", "0") != "0":  # RFC 3640 §4.1 [interleaved-is-declined]
+        return None
+    # RFC 3640 §4.1 [more-parameters-are-no-harm]
     for name, default in _AAC_LAYOUT:
         if mine.get(name, default).lower() != other.get(name, default).lower():
             return None
