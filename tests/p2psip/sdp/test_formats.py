@@ -286,6 +286,15 @@ def test_aac_fields_stand_alike_or_not_at_all():
     assert aac.negotiate(interleaved) is None
 
 
+def test_no_packet_is_longer_than_the_peer_says():
+    """Covers RFC 7587 §7.1 [maxptime-of-the-peer]."""
+    opus = Codec("opus", 48000, 2, 111)
+    theirs = LocalMedia("audio", (opus,), LocalTransport(5004), ptime=60, maxptime=50)
+    offer = make_offer([theirs], Origin.at(A, 1), A)
+    ours = LocalMedia("audio", (opus,), LocalTransport(5006))
+    assert make_answer(offer, [ours], Origin.at(B, 1), B)[1][0].ptime == 40
+
+
 @given(
     st.sampled_from(["opus", "speex", "GSM", "G723", "g729", "PCMU"]),
     st.integers(1, 300),

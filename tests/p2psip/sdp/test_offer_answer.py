@@ -396,5 +396,4 @@ def test_a_packet_time_is_of_whole_frames():
     """Covers RFC 5574 §4.1.1 [ptime-multiple] and RFC 8866 §6.5 [whole-frames]."""
     for wanted, longest, time in ((30, None, 40), (60, 50, 40), (None, None, 20)):
         offer = make_offer([audio(WIDE, ptime=wanted, maxptime=longest)], ALICE, A)
-        # Covers RFC 7587 §7.1 [maxptime-of-the-peer]
         assert answer_to(offer, audio(WIDE))[1][0].ptime == time
