@@ -295,6 +295,12 @@ def test_no_packet_is_longer_than_the_peer_says():
     assert make_answer(offer, [ours], Origin.at(B, 1), B)[1][0].ptime == 40
 
 
+def test_vp8_is_agreed_on_whatever_its_parameters():
+    """Covers RFC 7741 §6.2 [unknown-parameters-ignored]."""
+    ours, theirs = Codec("VP8", 90000, fmtp="max-fs=3600"), Codec("vp8", 90000, fmtp="x=1;max-fs=9")
+    assert ours.negotiate(theirs) == (ours, theirs)
+
+
 @given(
     st.sampled_from(["opus", "speex", "GSM", "G723", "g729", "PCMU"]),
     st.integers(1, 300),

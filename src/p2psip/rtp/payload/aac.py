@@ -3,6 +3,7 @@
 Implements RFC 3640 §3.3.6, mode AAC-hbr without interleaving.
 Not done: RFC 3640 §3.3.6 [de-interleaving]: a sender that interleaves has to say so (§4.1), and
 then the format is not agreed on.
+Not done: RFC 3640 §3.2.3.2 [interleaved-is-read]: for the same reason.
 
     >>> [(payload, marker)] = pack_aac([b"one", b"three"], 1400)
     >>> payload.hex(" ", 2), marker
@@ -20,7 +21,7 @@ from p2psip.errors import LocalError, RemoteError
 
 MAX_FRAME_OCTETS: Final = 8191  # Source: §3.3.6, what 13 bits hold
 FRAME_TICKS: Final = 1024  # Own design: samples of a frame of AAC-LC; `constantDuration` says so
-# Source: §3.3.6 [lengths-in-fmtp], and §4.1 [one-way-to-tell-sizes]
+# Source: §3.3.6 [lengths-in-fmtp], §3.3.1 [mode-is-told] and §4.1 [one-way-to-tell-sizes]
 FMTP: Final = "streamtype=5;mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3"
 MAX_FRAMES: Final = 64  # of one packet, Own design: more than fit a datagram in use
 _LENGTH: Final = Struct("!H")
@@ -38,6 +39,7 @@ def read_aac(payload: bytes | memoryview) -> tuple[tuple[int, bytes], ...]:
     (bits,) = _LENGTH.unpack_from(data)
     count, over = divmod(bits, 16)  # §3.2.1 [length-in-bits], §3.3.6 [length-precedes]
     start = at = _LENGTH.size + 2 * count
+    # §2.11 [some-data]
     if over or not 0 < count <= MAX_FRAMES or at >= len(data):
         raise RemoteError(f"AAC headers of {bits} bits, in {len(data)} octets")
     headers = [_LENGTH.unpack_from(data, 2 + 2 * each)[0] for each in range(count)]
@@ -161,6 +163,7 @@ class AacUnpacker:
                 out.append(AacDamage(timestamp, 0))
                 self._part = b""
             for at, (_, frame) in enumerate(frames):
+                # §3.2.3.2 [index-by-time] [duration-is-constant]
                 out.append(AacFrame(frame, timestamp + at * self._frame_ticks & 0xFFFFFFFF))
             return out
         self._fragment(size, data, timestamp, bool(lost), marker, out)

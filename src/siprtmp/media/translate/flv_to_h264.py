@@ -42,6 +42,8 @@ class FlvToH264:
     pictures do not wait while a path is tried.
     Not done: RFC 6184 §8.1 [no-redundant-slices]: a publisher's redundant slices pass, for no
     encoder in use makes them, and only a look into each slice could tell.
+    Not done: RFC 6184 §10 [congestion-control] [loss-is-watched]: pictures leave as the publisher
+    makes them; lost ones are sent again, but nothing here could make them smaller.
     """
 
     def __init__(self, mode: int, max_octets: int = MAX_OCTETS) -> None:

@@ -68,7 +68,7 @@ class H264ToFlv:
         FLV 10.1 §E.4.3.2.
         """
         sets, units = self._sets, picture.units
-        # RFC 6184 §5.1 [timing-sei-ignored]
+        # RFC 6184 §5.1 [timing-sei-ignored], §9 [no-user-data]
         slices = [unit for unit in units if unit[0] & 0x1F in SLICES]
         if len(slices) < len(units):
             sets.learn(units)

@@ -161,7 +161,8 @@ def test_any_packets_make_frames_of_what_came(packets):
 def test_unpacking_aac_undoes_packing(sounds, size):
     """Covers RFC 3640 §3.2.1.1 [size-is-of-the-whole] [size-before-index], §3.2.3 [decoding-order]
     [fits-the-path] [sizes-are-told] [size-in-the-header], §3.2.3.1 [whole-or-one-fragment], §3.2.1
-    [length-in-bits] and §3.3.6 [header-for-each] [length-precedes] [no-auxiliary-section].
+    [length-in-bits], §3.3.6 [header-for-each] [length-precedes] [no-auxiliary-section] and
+    §3.2.3.2 [index-by-time] [duration-is-constant].
     """
     packets, timestamp = [], 0
     for sequence, (payload, marker) in enumerate(pack_aac(sounds, size)):
@@ -185,10 +186,12 @@ def test_frames_behind_their_headers():
 
 
 def test_the_format_tells_its_layout():
-    """Covers RFC 3640 §3.3.6 [lengths-in-fmtp] and §4.1 [one-way-to-tell-sizes]."""
+    """Covers RFC 3640 §3.3.6 [lengths-in-fmtp], §3.3.1 [mode-is-told] and §4.1
+    [one-way-to-tell-sizes].
+    """
     said = parameters(FMTP)
     layout = [said[f"{name}length"] for name in ("size", "index", "indexdelta")]
-    assert layout == ["13", "3", "3"] and "constantsize" not in said
+    assert layout == ["13", "3", "3"] and "constantsize" not in said and said["mode"] == "AAC-hbr"
     assert read_aac(pack_aac([bytes(8191)], 9000)[0][0]) == ((8191, bytes(8191)),)
 
 
@@ -198,7 +201,9 @@ def test_the_format_tells_its_layout():
      "00200018001861616262", "0010000861626364", "00200000001861616161", "ffff"],
 )  # fmt: skip
 def test_malformed_aac(payload):
-    """Covers RFC 3640 §3.2.1 [length-in-bits] and §3.3.6 [no-auxiliary-section]."""
+    """Covers RFC 3640 §3.2.1 [length-in-bits], §2.11 [some-data] and §3.3.6
+    [no-auxiliary-section].
+    """
     with pytest.raises(RemoteError):
         read_aac(bytes.fromhex(payload))
     assert AacUnpacker().push(1, 7, True, bytes.fromhex(payload)) == [AacDamage(7, 0)]

@@ -26,7 +26,8 @@ from siprtmp.media.translate.h264_to_flv import H264ToFlv
 
 def test_the_sets_come_first_and_all_slices_of_a_picture_are_in_one_tag():
     """Covers FLV 10.1 §E.4.3.2 [full-frames] and RFC 6184 §5.1 [clock-of-90-khz]
-    [timing-sei-ignored] [shown-by-rtp-time]: and nothing that a player does not need.
+    [timing-sei-ignored] [shown-by-rtp-time], §9 [no-user-data]: and nothing that a player does not
+    need.
     """
     slices = tuple(slice_of(5, n, first=n) for n in range(4))
     machine = H264ToFlv()
