@@ -268,6 +268,7 @@ class AudioStream:
         older: tuple[RedundantBlock, ...] = ()
         offset = position - before[0] if before is not None else 0
         if before is not None and 0 < offset <= MAX_OFFSET and len(before[1]) <= MAX_LENGTH:
+            # RFC 2198 §3 [same-clock] [copy-of-the-primary] [no-more-bandwidth]
             older = (RedundantBlock(kind, offset, before[1]),)
         red = media.send_payload_types[names.index(RED)]
         return red, bytes(RedundantPayload(kind, payload, older))

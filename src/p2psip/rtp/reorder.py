@@ -65,6 +65,7 @@ class ReorderBuffer(Generic[Item]):
             return [item]
         if self.next is None or sequence - self.next >= MAX_DROPOUT:
             return self._begin(sequence, item)
+        # RFC 7587 §4.1 [duplicates-may-come] [duplicates-are-dropped]
         if sequence < self.next or sequence in self.early:
             self.late += 1
             if self._meter is not None:

@@ -93,7 +93,7 @@ STATIC: Final[Mapping[int, RtpMap]] = {
         RtpMap(10, "L16", 44100, 2),
         RtpMap(11, "L16", 44100),
         RtpMap(12, "QCELP", 8000),
-        RtpMap(13, "CN", 8000),
+        RtpMap(13, "CN", 8000),  # RFC 3389 §4 [type-13-at-8000]
         RtpMap(14, "MPA", 90000),
         RtpMap(15, "G728", 8000),
         RtpMap(16, "DVI4", 11025),

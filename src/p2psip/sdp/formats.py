@@ -60,8 +60,14 @@ def event_list(codes: Iterable[int]) -> str:
 
 
 def negotiate_aac(ours: str, theirs: str) -> Negotiated | None:
-    """Compute the parameters of mpeg4-generic, whose fields must stand alike: RFC 3640 §4.1."""
+    """Compute the parameters of mpeg4-generic, whose fields must stand alike: RFC 3640 §4.1.
+
+    None for one who interleaves too, whose packets `AacUnpacker` does not read.
+    """
     mine, other = parameters(ours), parameters(theirs)
+    if other.get("maxdisplacement", "0") != "0":  # RFC 3640 §4.1 [interleaved-is-declined]
+        return None
+    # RFC 3640 §4.1 [more-parameters-are-no-harm]
     for name, default in _AAC_LAYOUT:
         if mine.get(name, default).lower() != other.get(name, default).lower():
             return None
@@ -79,6 +85,7 @@ _NEGOTIATORS: Final[Mapping[str, Callable[[str, str], Negotiated | None]]] = {
 def negotiate(encoding: str, ours: str, theirs: str) -> Negotiated | None:
     """Compute what two `a=fmtp` of one encoding agree on, or None: RFC 3264 §6.1."""
     rule = _NEGOTIATORS.get(encoding.lower())
+    # RFC 7741 §6.2 [unknown-parameters-ignored]
     return rule(ours, theirs) if rule else (ours, theirs)
 
 

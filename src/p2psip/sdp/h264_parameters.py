@@ -48,7 +48,8 @@ _SUB_PROFILES: Final = (
 _OF_THE_LEVEL: Final = frozenset(
     f"max-{what}" for what in ("recv-level", "br", "cpb", "dpb", "fs", "mbps", "smbps")
 )
-_PARAMETER_SETS: Final = frozenset({"sprop-parameter-sets", "sprop-level-parameter-sets"})
+_LEVEL_SETS: Final = "sprop-level-parameter-sets"
+_PARAMETER_SETS: Final = frozenset({"sprop-parameter-sets", _LEVEL_SETS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ class H264Parameters:
     """The value of an `a=fmtp` of H.264: §8.1.
 
     `others` holds the parameters that have no field here, as written.
+    Not done: RFC 6184 §8.2.2 [all-understood]: the others are hints for encoders and terms of the
+    interleaved mode, which nothing here has.
     """
 
     profile_level: ProfileLevel = ProfileLevel()
@@ -136,8 +139,8 @@ class H264Parameters:
         return cls(
             given,
             int(mode),
-            found.pop("level-asymmetry-allowed", "0") == "1",
-            tuple(found.items()),
+            found.pop("level-asymmetry-allowed", "0") == "1",  # §8.1 [asymmetry-default]
+            tuple(found.items()),  # §8.2 [unknown-parameters-ignored], §8.2.2 [unusable-ignored]
         )
 
     def __str__(self) -> str:
@@ -147,6 +150,7 @@ class H264Parameters:
             named.append(("level-asymmetry-allowed", "1"))
         if self.packetization_mode:
             named.append(("packetization-mode", str(self.packetization_mode)))
+        # §8.2.1 [parameters-in-fmtp]
         return ";".join(f"{name}={value}" for name, value in (*named, *self.others))
 
     @property
@@ -166,21 +170,25 @@ class H264Parameters:
 
         None if it is another configuration.  The first is also what arrives; `others` of the
         second are the peer's.
+        Not done: §8.2.2 [meaning-by-direction]: the direction is not known here, so a line that
+        only sends is answered with the lower level as well, and sends what it has announced.
         """
         if (
             self.packetization_mode != theirs.packetization_mode
             or self.profile_level.sub_profile != theirs.profile_level.sub_profile
         ):
-            return None  # §8.2.2 [configuration-symmetric]
+            return None  # §8.2.2 [configuration-symmetric] [number-means-the-same]
         ours = self.profile_level.level
         if self.level_asymmetry and theirs.level_asymmetry:
             receives, sends = ours, theirs.receives_level  # §8.2.2 [asymmetric-levels]
         else:
-            # §8.2.2 [common-level-is-lower]
+            # §8.2.2 [common-level-is-lower] [no-upgrade]
             receives = sends = min(ours, theirs.profile_level.level)
         # Written with the peer's own octets for the profile: it may compare them.
         profile = theirs.profile_level
-        left_out = _OF_THE_LEVEL if receives < ours else frozenset[str]()
+        left_out = frozenset({_LEVEL_SETS})  # §8.2.2 [one-kind-of-sets]
+        if receives < ours:
+            left_out |= _OF_THE_LEVEL
         if sends != ours or ("in-band-parameter-sets", "1") in theirs.others:
             left_out |= _PARAMETER_SETS  # §8.2.2 [answer-in-band]
         others = tuple((name, value) for name, value in self.others if name not in left_out)

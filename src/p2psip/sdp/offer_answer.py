@@ -184,7 +184,7 @@ def _accept(
     we_send, we_receive = FLOWS[ours.direction]
     # §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive], §8.4 [no-hold-in-return]
     word = WORDS[we_send and receives, we_receive and sends]
-    # §6.1 [numbers-of-the-offer]
+    # §6.1 [numbers-of-the-offer], RFC 6184 §8.2.2 [number-of-the-offer]
     answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
     line = _line(ours, answered, word, theirs)
     both = [(other, mine.payload_type) for (other, _), mine in zip(pairs, answered, strict=True)]
@@ -248,6 +248,7 @@ def _agreed(
         held=black_hole or not FLOWS[direction(theirs, session)][1],
         # §6.1 [ptime-of-the-offer], §7 [ptime-of-the-answer]
         # RFC 5574 §4.1.1 [ptime-multiple], RFC 8866 §6.5 [whole-frames]
+        # RFC 7587 §7.1 [maxptime-of-the-peer]
         ptime=packet_time(ptime(theirs), maxptime(theirs), first),
         mid=mid(ours),
         rtcp_mux=is_muxed,

@@ -46,7 +46,7 @@ class OpusParameters:
     @classmethod
     def parse(cls, fmtp: str) -> Self:
         """Read the value of an `a=fmtp` attribute; what makes no sense is passed over: §6.1."""
-        found = parameters(fmtp)
+        found = parameters(fmtp)  # §7 [fmtp-counts]
         bitrate = _number(found, "maxaveragebitrate", 0)
         return cls(
             maxplaybackrate=_rate(found, "maxplaybackrate"),
@@ -76,6 +76,7 @@ class OpusParameters:
         named = [f"{name}={rate}" for name, rate in rates.items() if rate != FULL_RATE]
         if self.maxaveragebitrate is not None:
             named.append(f"maxaveragebitrate={self.maxaveragebitrate}")
+        # §7 [parameters-in-fmtp]
         return ";".join([*named, *(f"{name}=1" for name, flag in flags.items() if flag)])
 
     @property

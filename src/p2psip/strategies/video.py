@@ -51,7 +51,7 @@ def vp8_descriptors(draw: DrawFn) -> Vp8Descriptor:
         partition=draw(st.integers(0, 7)),
         non_reference=draw(st.booleans()),
         picture_id=picture_id,
-        temporal_base=draw(st.none() | st.integers(0, 255)),
+        temporal_base=None if layer is None else draw(st.none() | st.integers(0, 255)),
         temporal_layer=layer,
         layer_sync=(layer is not None or key_index is not None) and draw(st.booleans()),
         key_index=key_index,

@@ -51,15 +51,23 @@ class VideoPlan:
 
         The phone's favourite if it does not have the profile: most decoders have more profiles
         than they name.  Of two ways of packing, the one in which any picture fits.
+
+        Departs from RFC 6184 §8.2.2: the level is that of the publisher, whatever was agreed on,
+        for no encoder is here that could lower it, and a phone may show it all the same.
         """
         exact = [each for each in self.sending if each[0].profile_level.sub_profile == profile]
         return max(exact or self.sending, key=lambda each: each[0].packetization_mode)
 
     @property
     def parameter_sets(self) -> tuple[bytes, ...]:
-        """The parameter sets that the phone's description has: RFC 6184 §8.1."""
+        """The parameter sets that the phone's description has: RFC 6184 §8.1.
+
+        Departs from RFC 6184 §8.2.2 [sets-of-another-level]: sets of an answer count whatever its
+        level is: those among the pictures replace them, and may never come.
+        """
         sets: list[bytes] = []
         for parameters, _ in self.sending:
+            # RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer] [level-sets-ignored]
             for text in dict(parameters.others).get("sprop-parameter-sets", "").split(","):
                 try:
                     sets.append(b64decode(text, validate=True))
@@ -70,6 +78,7 @@ class VideoPlan:
 
 def line(transport: LocalTransport) -> LocalMedia:
     """The line of an offer: RFC 3264 §5.1."""
+    # RFC 6184 §8.2.1 [media-is-video] [name-is-h264] [clock-is-90000], §6.3 [mode-1-is-read]
     return LocalMedia("video", FORMATS, transport, feedback=FEEDBACK)
 
 
@@ -89,6 +98,7 @@ def lines_for(
     if not formats:
         return []
     feedback = (*FEEDBACK, "ccm fir")  # RFC 5104 §4.3.1; an offer has no octets to spare
+    # RFC 6184 §8.2.1 [media-is-video]
     return [LocalMedia("video", formats, transport, direction, feedback=feedback)]
 
 
@@ -145,6 +155,7 @@ def plan(media: AgreedMedia) -> VideoPlan | None:
 
 
 def _read(codec: Codec) -> H264Parameters | None:
+    # RFC 6184 §8.2.1 [name-is-h264] [clock-is-90000]
     if codec.name.upper() != H264 or codec.clock_rate != CLOCK_RATE:
         return None
     try:

@@ -23,6 +23,9 @@ def again(pictures: Iterable[Message], mode: int, octets: int, ticks: range) -> 
     `mode` and `octets` are as `FlvToH264` has them.  Nothing comes out if the pictures are too many
     or too large, or if they are shown in another order than they are decoded (B-frames), which no
     other times could keep.
+
+    Departs from RFC 6184 §6.1 [no-duplicates]: whole pictures go out twice, each time as pictures
+    of another time, for without them the phone would show a broken one until the next key frame.
     """
     convert = FlvToH264(mode, octets).convert
     out: list[Packet] = []

@@ -8,6 +8,7 @@ from p2psip.net.audio_codecs import audio_codec
 from p2psip.net.port_pool import PortPool
 from p2psip.rtp import fast
 from p2psip.rtp.payload.comfort_noise import ComfortNoise
+from p2psip.rtp.payload.red import RedundantPayload
 from p2psip.sdp.session import SessionDescription
 
 LOOPBACK = "127.0.0.1"
@@ -47,13 +48,19 @@ def ends():
 
 
 def test_a_lost_packet_is_heard_by_the_next_one(ends):
-    """Covers RFC 2198 §3: each packet has the sound before it as well, with its time."""
+    """Covers RFC 2198 §3 [same-clock] [copy-of-the-primary] [no-more-bandwidth]: each packet has
+    the sound before it as well, with its time.
+    """
     alice, bob = ends("PCMU", "red")
     frames = [bytes([number]) * 160 for number in range(6)]
     for frame in frames:
         assert alice.stream.send(frame)
     kinds = [fast.unpack(datagram)[0] for datagram in alice.sent]
     assert set(kinds) == {kinds[0]} and kinds[0] >= 96
+    *_, start, end = fast.unpack(alice.sent[-1])
+    whole = RedundantPayload.parse(alice.sent[-1][start:end])
+    assert [(each.payload_type, each.data) for each in whole.older] == [(0, frames[-2])]
+    assert whole.payload_type == 0
     now = 1.0
     for number, datagram in enumerate(alice.sent):
         if number not in (2, 4):

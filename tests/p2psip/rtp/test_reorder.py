@@ -32,7 +32,9 @@ def test_small_disorder_is_undone_without_loss(delays):
     st.sampled_from([0.0, 0.05, 0.5]),
 )
 def test_any_arrival_keeps_the_promises(arrivals, depth, hold):
-    """Covers RFC 3550 §5.1: in order, each once, few waiting, none longer than `hold`."""
+    """Covers RFC 3550 §5.1 and RFC 7587 §4.1 [duplicates-may-come] [duplicates-are-dropped]: in
+    order, each once, few waiting, none longer than `hold`.
+    """
     buffer, now, out, put_at = ReorderBuffer(depth, hold), 0.0, [], {}
     for number, gap in arrivals:
         while buffer.deadline is not None and buffer.deadline <= now + gap:

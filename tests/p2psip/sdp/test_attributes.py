@@ -44,6 +44,13 @@ def session(*media, host="192.0.2.1", attributes=()):
     )
 
 
+def test_noise_has_a_number_of_its_own_at_8000_hz():
+    """Covers RFC 3389 §4 [type-13-at-8000]: at other rates it takes one that is free."""
+    assert rtpmaps(line(formats=("13",))) == (RtpMap(13, "CN", 8000),)
+    codecs = numbered([Codec("CN", 8000), Codec("CN", 16000)])
+    assert [each.payload_type for each in codecs] == [13, 96]
+
+
 @given(sdp.rtpmaps())
 def test_rtpmap_both_ways(value):
     """Covers RFC 8866 §6.6."""

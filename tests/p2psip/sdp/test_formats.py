@@ -36,7 +36,7 @@ def agree(ours, theirs):
 
 @given(h264_fmtps())
 def test_reading_undoes_writing(fmtp):
-    """Covers RFC 6184 §8.1."""
+    """Covers RFC 6184 §8.2.1 [parameters-in-fmtp]."""
     read = H264Parameters.parse(fmtp)
     assert H264Parameters.parse(str(read)) == read
 
@@ -99,7 +99,9 @@ def test_table_5(same, name):
 
 
 def test_constrained_high_is_no_plain_high():
-    """Covers RFC 6184 §8.1: a combination outside of the table is itself alone."""
+    """Covers RFC 6184 §8.2.2 [number-means-the-same]: a combination outside of the table is itself
+    alone.
+    """
     assert ProfileLevel.parse("640c1f").sub_profile == "640c"
     assert agree("profile-level-id=640c1f", "profile-level-id=64001f") is None
     assert agree("profile-level-id=640c1f", "profile-level-id=640c28") is not None
@@ -143,7 +145,7 @@ def test_level_1b_lies_between_1_and_1_1(text, level):
 
 
 def test_the_lower_level_is_answered_and_leaves_nothing_of_the_higher():
-    """Covers RFC 6184 §8.2.2 [common-level-is-lower], in the octets of the peer."""
+    """Covers RFC 6184 §8.2.2 [common-level-is-lower] [no-upgrade], in the octets of the peer."""
     ours = "profile-level-id=42e01f;packetization-mode=1;max-fs=3600;sprop-parameter-sets=Z0I=,aM4="
     assert agree(ours, "profile-level-id=42c00d;packetization-mode=1;max-fs=99") == (
         "profile-level-id=42c00d;packetization-mode=1",
@@ -156,7 +158,7 @@ def test_the_lower_level_is_answered_and_leaves_nothing_of_the_higher():
 
 
 def test_each_end_sends_at_the_level_of_the_other_if_both_allow_it():
-    """Covers RFC 6184 §8.2.2 [asymmetric-levels] [max-recv-level]."""
+    """Covers RFC 6184 §8.2.2 [asymmetric-levels] [max-recv-level], §8.1 [asymmetry-default]."""
     more = "level-asymmetry-allowed=1"
     assert agree(
         f"profile-level-id=42e014;{more}", f"profile-level-id=42e01e;{more};max-recv-level=e01f"
@@ -179,8 +181,21 @@ def test_parameter_sets_go_in_band_where_the_offerer_wants_it():
     assert answer == "profile-level-id=42e01f"
 
 
+def test_an_answer_has_the_sets_of_its_own_level_alone():
+    """Covers RFC 6184 §8.2.2 [one-kind-of-sets]."""
+    sets = "profile-level-id=42e01f;sprop-parameter-sets=Z0I="
+    answer, _ = agree(f"{sets};sprop-level-parameter-sets=42e01e,Z0I=", "profile-level-id=42e01f")
+    assert answer == sets
+
+
+def test_parameters_that_have_no_use_here_change_nothing():
+    """Covers RFC 6184 §8.2 [unknown-parameters-ignored] and §8.2.2 [unusable-ignored]."""
+    theirs = "profile-level-id=42e00d;x=1;deint-buf-cap=a;sprop-interleaving-depth=4"
+    assert agree("profile-level-id=42e01f", theirs) == ("profile-level-id=42e00d", theirs)
+
+
 def test_two_profiles_of_one_encoding_keep_their_numbers_and_their_partners():
-    """Covers RFC 3264 §8.3.2 and RFC 6184 §8.2.2, as browsers offer H.264."""
+    """Covers RFC 3264 §8.3.2 and RFC 6184 §8.2.2 [number-of-the-offer], as browsers offer H.264."""
     mode = ";packetization-mode=1"
     alice = [h264(f"profile-level-id={each}{mode}", -1) for each in ("64001f", "42e01f")]
     bob = [h264(f"profile-level-id={each}{mode}", -1) for each in ("42e028", "640028")]
@@ -204,13 +219,15 @@ def test_two_profiles_of_one_encoding_keep_their_numbers_and_their_partners():
 
 @given(opus_fmtps())
 def test_reading_opus_undoes_writing(fmtp):
-    """Covers RFC 7587 §6.1 and §7."""
+    """Covers RFC 7587 §7 [parameters-in-fmtp] [fmtp-counts]."""
     read = OpusParameters.parse(fmtp)
     assert OpusParameters.parse(str(read)) == read
 
 
 def test_opus_answers_its_own_and_heeds_what_it_knows():
-    """Covers RFC 7587 §7.1 [unknown-parameters-removed] and §6.1 [odd-bitrate-ignored]."""
+    """Covers RFC 7587 §7.1 [unknown-parameters-removed], §6.1 [odd-bitrate-ignored] and §7
+    [parameters-in-fmtp] [fmtp-counts].
+    """
     ours = Codec("opus", 48000, 2, 111, "useinbandfec=1")
     theirs = Codec(
         "OPUS", 48000, 2, 96, "minptime=10; maxplaybackrate=16000; stereo=1; maxaveragebitrate=5"
@@ -257,12 +274,31 @@ def test_an_answer_lists_our_events_and_heeds_theirs():
 
 
 def test_aac_fields_stand_alike_or_not_at_all():
-    """Covers RFC 3640 §4.1."""
+    """Covers RFC 3640 §4.1 [more-parameters-are-no-harm] [interleaved-is-declined]."""
     hbr = "streamtype=5;mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3"
     aac = Codec("mpeg4-generic", 44100, 2, 96, f"{hbr};config=1210")
     same = Codec("MPEG4-GENERIC", 44100, 2, 97, hbr.replace("mode=AAC", "Mode=aac"))
     assert aac.negotiate(same) is not None
     assert aac.negotiate(Codec("mpeg4-generic", 44100, 2, 97, hbr.replace("13", "6"))) is None
+    more = Codec("mpeg4-generic", 44100, 2, 97, f"{hbr};x-more=1;constantduration=1024")
+    assert aac.negotiate(more) is not None
+    interleaved = Codec("mpeg4-generic", 44100, 2, 97, f"{hbr};maxDisplacement=5120")
+    assert aac.negotiate(interleaved) is None
+
+
+def test_no_packet_is_longer_than_the_peer_says():
+    """Covers RFC 7587 §7.1 [maxptime-of-the-peer]."""
+    opus = Codec("opus", 48000, 2, 111)
+    theirs = LocalMedia("audio", (opus,), LocalTransport(5004), ptime=60, maxptime=50)
+    offer = make_offer([theirs], Origin.at(A, 1), A)
+    ours = LocalMedia("audio", (opus,), LocalTransport(5006))
+    assert make_answer(offer, [ours], Origin.at(B, 1), B)[1][0].ptime == 40
+
+
+def test_vp8_is_agreed_on_whatever_its_parameters():
+    """Covers RFC 7741 §6.2 [unknown-parameters-ignored]."""
+    ours, theirs = Codec("VP8", 90000, fmtp="max-fs=3600"), Codec("vp8", 90000, fmtp="x=1;max-fs=9")
+    assert ours.negotiate(theirs) == (ours, theirs)
 
 
 @given(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.offer_answer import LocalTransport, accepted, apply_answer
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
@@ -37,12 +38,17 @@ def phone(fmtp, number=97, port=6000, protocol="RTP/AVP", *more):
     ],
 )
 def test_any_profile_of_an_offer_is_answered_with_itself(fmtp, mode):
-    """Covers RFC 6184 §8.2.2: profile and mode stay as they were offered."""
+    """Covers RFC 6184 §8.2.2: profile and mode stay as they were offered; and §8.2.1
+    [media-is-video] [name-is-h264] [clock-is-90000] [parameters-in-fmtp].
+    """
     session, plan = sdp_map.answer(phone(fmtp), NAMES, OURS)
     [(parameters, number)] = plan.video.sending
     assert number == 97 and parameters.packetization_mode == mode
     line = session.media[1]
-    assert line.port == 4002 and line.formats == ("97",)
+    assert line.port == 4002 and line.formats == ("97",) and line.kind == "video"
+    assert line.attribute("rtpmap") == "97 H264/90000"
+    answered = H264Parameters.parse(line.attribute("fmtp").removeprefix("97 "))
+    assert answered.profile_level == H264Parameters.parse(fmtp).profile_level
     assert plan.video.media.remote == ("192.0.2.9", 6000)
 
 
@@ -51,6 +57,7 @@ def test_any_profile_of_an_offer_is_answered_with_itself(fmtp, mode):
     [
         ("m=video 6000 RTP/AVP 34",),
         ("m=video 6000 RTP/AVP 97", "a=rtpmap:97 VP8/90000"),
+        ("m=video 6000 RTP/AVP 97", "a=rtpmap:97 H264/48000"),
         ("m=video 0 RTP/AVP 97", "a=rtpmap:97 H264/90000"),
         ("m=video 6000 RTP/SAVPF 97", "a=rtpmap:97 H264/90000"),
         (
@@ -61,7 +68,9 @@ def test_any_profile_of_an_offer_is_answered_with_itself(fmtp, mode):
     ],
 )
 def test_other_pictures_are_refused_and_the_sound_is_taken(lines):
-    """Covers RFC 3264 §6: port 0 for the line alone."""
+    """Covers RFC 3264 §6, port 0 for the line alone, and RFC 6184 §8.2.1 [name-is-h264]
+    [clock-is-90000].
+    """
     session, plan = sdp_map.answer(described(*lines), NAMES, OURS)
     assert plan.video is None and plan.audio.codec.name == "pcmu"
     assert [line.port for line in session.media] == [4000, 0]
@@ -71,6 +80,18 @@ def test_pictures_are_answered_only_with_a_port_and_a_name():
     for names, ours in ((("pcmu",), OURS), (NAMES, Endpoint("192.0.2.1", 4000, 1))):
         session, plan = sdp_map.answer(phone(""), names, ours)
         assert plan.video is None and session.media[1].port == 0
+
+
+def test_what_is_offered():
+    """Covers RFC 6184 §8.2.1 [media-is-video] [name-is-h264] [clock-is-90000], §6.2 and §6.3
+    [mode-1-is-read].
+    """
+    line = sdp_map.offer(NAMES, OURS).media[1]
+    assert line.kind == "video" and line.formats == ("99", "100")
+    assert [each.value for each in line.attributes if each.name in ("rtpmap", "fmtp")] == [
+        *("99 H264/90000", "99 profile-level-id=42e01f;packetization-mode=1"),
+        *("100 H264/90000", "100 profile-level-id=42e01f"),
+    ]
 
 
 @pytest.mark.parametrize("profile", ["42e01f", "42e00d", "42001f", "42801F", "64001e"])
@@ -88,10 +109,15 @@ def test_phones_agree_to_our_offer_by_what_they_write(profile, mode):
 
 
 def test_parameter_sets_of_the_phone_are_read():
-    """Covers RFC 6184 §8.1: broken ones are passed over."""
+    """Covers RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer] [level-sets-ignored]: broken
+    ones are passed over.
+    """
     text = "profile-level-id=42e01f;sprop-parameter-sets=Z0LAH9sC,aMqMsg==,%%%,"
+    text += ";sprop-level-parameter-sets=42e01e,Z0LAHtsC"
     _, plan = sdp_map.answer(phone(text), NAMES, OURS)
     assert plan.video.parameter_sets == (bytes.fromhex("6742c01fdb02"), bytes.fromhex("68ca8cb2"))
+    concluded = sdp_map.conclude(sdp_map.offer(NAMES, OURS), phone(text, 100))
+    assert concluded.video.parameter_sets == plan.video.parameter_sets
 
 
 def test_a_later_offer_of_ours_keeps_each_line_in_its_place():

@@ -73,7 +73,9 @@ def test_reports_go_where_the_attribute_says():
 
 
 def test_codecs_have_the_rates_of_their_registrations():
-    """Covers RFC 5574 §4.1.1 [clock-rates], RFC 3551 §4.1 [usual-rates] and §4.5.2 [g722-clock]."""
+    """Covers RFC 5574 §4.1.1 [clock-rates], RFC 3551 §4.1 [usual-rates] and §4.5.2 [g722-clock],
+    RFC 7587 §7 [clock-and-channels].
+    """
     passing = [codec for codec in AUDIO_CODECS.values() if codec.passes]
     rates = {(codec.encoding, codec.clock_rate) for codec in passing}
     assert rates == {("speex", 16000), ("speex", 8000), ("PCMU", 8000), ("PCMA", 8000)}

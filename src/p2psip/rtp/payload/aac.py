@@ -1,6 +1,9 @@
 """AAC in RTP: whole frames behind a list of their sizes, or a part of one.
 
 Implements RFC 3640 §3.3.6, mode AAC-hbr without interleaving.
+Not done: RFC 3640 §3.3.6 [de-interleaving]: a sender that interleaves has to say so (§4.1), and
+then the format is not agreed on.
+Not done: RFC 3640 §3.2.3.2 [interleaved-is-read]: for the same reason.
 
     >>> [(payload, marker)] = pack_aac([b"one", b"three"], 1400)
     >>> payload.hex(" ", 2), marker
@@ -18,6 +21,7 @@ from p2psip.errors import LocalError, RemoteError
 
 MAX_FRAME_OCTETS: Final = 8191  # Source: §3.3.6, what 13 bits hold
 FRAME_TICKS: Final = 1024  # Own design: samples of a frame of AAC-LC; `constantDuration` says so
+# Source: §3.3.6 [lengths-in-fmtp], §3.3.1 [mode-is-told] and §4.1 [one-way-to-tell-sizes]
 FMTP: Final = "streamtype=5;mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3"
 MAX_FRAMES: Final = 64  # of one packet, Own design: more than fit a datagram in use
 _LENGTH: Final = Struct("!H")
@@ -33,16 +37,19 @@ def read_aac(payload: bytes | memoryview) -> tuple[tuple[int, bytes], ...]:
     if len(data) < _LENGTH.size:
         raise RemoteError("AAC payload without headers")
     (bits,) = _LENGTH.unpack_from(data)
-    count, over = divmod(bits, 16)
+    count, over = divmod(bits, 16)  # §3.2.1 [length-in-bits], §3.3.6 [length-precedes]
     start = at = _LENGTH.size + 2 * count
+    # §2.11 [some-data]
     if over or not 0 < count <= MAX_FRAMES or at >= len(data):
         raise RemoteError(f"AAC headers of {bits} bits, in {len(data)} octets")
     headers = [_LENGTH.unpack_from(data, 2 + 2 * each)[0] for each in range(count)]
-    if any(header & _INDEX for header in headers):  # §3.3.6 [index-is-zero]
+    # §3.3.6 [index-is-zero], §3.2.1.1 [deltas-after-the-first]
+    if any(header & _INDEX for header in headers):
         raise RemoteError("AAC frames that are interleaved")
-    sizes = [header >> 3 for header in headers]
+    sizes = [header >> 3 for header in headers]  # §3.2.1.1 [size-before-index]
     if count == 1 and sizes[0] >= len(data) - start:  # §3.2.1.1 [size-is-of-the-whole]
         return ((sizes[0], data[start:]),)
+    # §3.3.6 [no-auxiliary-section]
     if not all(sizes) or start + sum(sizes) != len(data):
         raise RemoteError("AAC frames of other sizes than they say")
     frames = []
@@ -63,23 +70,27 @@ def pack_aac(frames: Iterable[bytes], max_octets: int) -> list[tuple[bytes, bool
     waiting: list[bytes] = []
     room = max_octets - _LENGTH.size
     for frame in frames:
-        if not 0 < len(frame) <= MAX_FRAME_OCTETS:
+        if not 0 < len(frame) <= MAX_FRAME_OCTETS:  # §3.2.1.1 [bits-enough]
             raise LocalError(f"an AAC frame has 1 to {MAX_FRAME_OCTETS} octets")
         needed = sum(2 + len(each) for each in (*waiting, frame))
+        # §3.2.3 [fits-the-path]
         if waiting and (needed > room or len(waiting) == MAX_FRAMES):
             packets.append((_payload([len(each) for each in waiting], b"".join(waiting)), True))
             waiting = []
         if 2 + len(frame) > room:
             packets += _cut(frame, room - 2)  # §3.2.3.1 [whole-or-one-fragment]
         else:
-            waiting.append(frame)
+            waiting.append(frame)  # §3.2.3 [decoding-order]
     if waiting:
         packets.append((_payload([len(each) for each in waiting], b"".join(waiting)), True))
     return packets
 
 
 def _payload(sizes: Sequence[int], data: bytes) -> bytes:
+    # §3.2.3 [sizes-are-told] [size-in-the-header], §3.2.1.1 [size-before-index]
+    # §3.3.6 [header-for-each], §3.2.1.1 [deltas-after-the-first]
     headers = b"".join(_LENGTH.pack(size << 3) for size in sizes)
+    # §3.2.1 [length-in-bits], §3.3.6 [length-precedes] [no-auxiliary-section]
     return _LENGTH.pack(16 * len(sizes)) + headers + data
 
 
@@ -152,6 +163,7 @@ class AacUnpacker:
                 out.append(AacDamage(timestamp, 0))
                 self._part = b""
             for at, (_, frame) in enumerate(frames):
+                # §3.2.3.2 [index-by-time] [duration-is-constant]
                 out.append(AacFrame(frame, timestamp + at * self._frame_ticks & 0xFFFFFFFF))
             return out
         self._fragment(size, data, timestamp, bool(lost), marker, out)

@@ -51,7 +51,7 @@ class ComfortNoise:
         if not 0 < len(data) <= MAX_ORDER + 1:
             raise RemoteError(f"comfort noise of {len(data)} octets")
         end = data.find(RESERVED, 1)
-        # §3.3 [level-first]
+        # §3.3 [level-first], §3 [model-of-any-order]
         return cls(data[0] & 0x7F, tuple(data[1:] if end < 0 else data[1:end]))
 
     def __bytes__(self) -> bytes:

@@ -21,6 +21,7 @@ from typing import Final
 from p2psip.errors import LocalError, RemoteError
 
 SINGLE_TYPES: Final = range(1, 24)  # Source: §5.2 Table 1
+RESERVED_TYPES: Final = (0, 30, 31)  # Source: §5.4 Table 3
 STAP_A: Final = 24
 FU_A: Final = 28
 SINGLE_NAL_MODE, NON_INTERLEAVED_MODE = 0, 1  # Source: §5.4, packetization-mode
@@ -47,7 +48,7 @@ class H264Fragment:
 
     def __bytes__(self) -> bytes:
         """Write the payload of an FU-A, the reserved bit clear: §5.8."""
-        # §5.8 [nri-of-the-nal-unit] [reserved-bit]
+        # §5.8 [nri-of-the-nal-unit] [reserved-bit] [no-fu-b]
         indicator = self.header & (FORBIDDEN | _NRI) | FU_A
         head = (_START if self.start else 0) | (_END if self.end else 0) | self.header & _TYPE
         return bytes((indicator, head)) + self.data
@@ -56,22 +57,32 @@ class H264Fragment:
 def read_h264(payload: bytes | memoryview) -> tuple[bytes, ...] | H264Fragment:
     """Read one payload: whole NAL units, or a fragment of one: §5.2.
 
-    RemoteError if it is malformed, or of a kind that modes 0 and 1 do not have.
+    NAL units of the reserved types are left out.  RemoteError if it is malformed, or of a kind
+    that modes 0 and 1 do not have.
     """
     data = bytes(payload)
-    kind = data[0] & _TYPE if data else 0
+    if not data:
+        raise RemoteError("H.264 payload of nothing")
+    kind = data[0] & _TYPE
     if kind in SINGLE_TYPES:
-        return (data,)  # §5.6 [single-holds-one]
+        return (data,)  # §5.6 [single-holds-one], §6.2 [mode-0-is-read]
+    if kind in RESERVED_TYPES:
+        return ()  # §5.4 [reserved-types-ignored]
     if kind == STAP_A:
-        return tuple(_read_aggregate(data))
+        return tuple(_read_aggregate(data))  # §6.3 [mode-1-is-read]
     if kind == FU_A:
         if len(data) < 2:
             raise RemoteError("H.264 fragment without a header")
         header = data[0] & (FORBIDDEN | _NRI) | data[1] & _TYPE  # §5.8 [reserved-bit]
-        if header & _TYPE not in SINGLE_TYPES:  # §5.8 [fragments-not-nested]
+        if header & _TYPE in RESERVED_TYPES:
+            return ()  # §5.4 [reserved-types-ignored]
+        # §5.8 [fragments-not-nested] [aggregates-not-fragmented]
+        if header & _TYPE not in SINGLE_TYPES:
             raise RemoteError("H.264 fragment of no NAL unit")
+        # §5.8 [fragment-may-be-empty], §6.3 [mode-1-is-read]
         return H264Fragment(header, data[2:], bool(data[1] & _START), bool(data[1] & _END))
-    raise RemoteError(f"H.264 payload of type {kind}")  # §6.3 [no-interleaved-packets]
+    # §6.3 [no-interleaved-packets], §5.8 [no-fu-b]
+    raise RemoteError(f"H.264 payload of type {kind}")
 
 
 def _read_aggregate(data: bytes) -> Iterable[bytes]:
@@ -87,20 +98,24 @@ def _read_aggregate(data: bytes) -> Iterable[bytes]:
         unit = data[at : at + size]
         if not unit or len(unit) < size:
             raise RemoteError("H.264 aggregate of a NAL unit beyond the end, or of none")
-        if unit[0] & _TYPE not in SINGLE_TYPES:  # §5.7 [aggregates-not-nested]
-            raise RemoteError("H.264 aggregate of something else than NAL units")
-        yield unit
         at += size
+        kind = unit[0] & _TYPE
+        if kind in SINGLE_TYPES:
+            yield unit
+        elif kind not in RESERVED_TYPES:  # §5.4 [reserved-types-ignored]
+            # §5.7 [aggregates-not-nested] [aggregates-without-fragments]
+            raise RemoteError("H.264 aggregate of something else than NAL units")
 
 
 def aggregate(units: Sequence[bytes]) -> bytes:
     """Write NAL units of one time as an STAP-A: §5.7.1.  LocalError if one is too long."""
     if not units or any(not 0 < len(unit) <= _MAX_AGGREGATED for unit in units):
         raise LocalError("an aggregate is of NAL units of up to 65535 octets")
-    # §5.7 [aggregate-f] [aggregate-nri]
+    # §5.7 [aggregate-f] [aggregate-nri] [aggregate-type]
     head = max(unit[0] & _NRI for unit in units) | STAP_A
     if any(unit[0] & FORBIDDEN for unit in units):
         head |= FORBIDDEN
+    # §5.5 [order-in-aggregates]
     return bytes((head,)) + b"".join(_SIZE.pack(len(unit)) + unit for unit in units)
 
 
@@ -118,6 +133,7 @@ def pack_h264(
     waiting: list[bytes] = []  # to be aggregated
     aggregated = 1  # octets of an aggregate of these
     for unit in units:
+        # §5.4 [reserved-types-unsent], §5.7 [aggregates-without-fragments]
         if not unit or unit[0] & _TYPE not in SINGLE_TYPES:
             raise LocalError("no NAL unit of H.264")
         if mode == SINGLE_NAL_MODE and len(unit) > max_octets:
@@ -127,20 +143,22 @@ def pack_h264(
             payloads += _written(waiting)
             waiting, aggregated = [], 1
         if len(unit) > max_octets:
-            payloads += _fragments(unit, max_octets)
+            payloads += _fragments(unit, max_octets)  # §5.8 [fragments-follow-each-other]
         else:
+            # §5.5 [order-without-depth] [order-of-mode-0] [order-of-mode-1], §5.6 [decoding-order]
+            # §6.1 [slices-in-order], §6.2 [decoding-order], §6.3 [decoding-order]
             waiting.append(unit)
             aggregated += _SIZE.size + len(unit)
     payloads += _written(waiting)
-    # §5.1 [marker-on-last]
+    # §5.1 [marker-on-last] [aggregate-marker]
     return [(payload, at == len(payloads)) for at, payload in enumerate(payloads, 1)]
 
 
 def _written(units: Sequence[bytes]) -> list[bytes]:
     """Write one payload, or none: a NAL unit alone stands for itself, §5.6."""
     if len(units) > 1:
-        return [aggregate(units)]
-    return list(units)
+        return [aggregate(units)]  # §5.7.1 [one-time-is-aggregated]
+    return list(units)  # §5.1 [one-nal-unit-goes-alone]
 
 
 def _fragments(unit: bytes, max_octets: int) -> list[bytes]:

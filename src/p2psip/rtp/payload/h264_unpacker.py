@@ -101,6 +101,7 @@ class H264Unpacker:
         if self._header is not None:
             self._give_up(timestamp, out, "a NAL unit without an end")
         for at, unit in enumerate(content, 1):  # §7.1 [order-of-the-packet]
+            # §5.1 [aggregate-marker]
             self._unit(unit, timestamp, marker and at == len(content), out)
         return out
 
@@ -119,7 +120,7 @@ class H264Unpacker:
                 out.append(H264Damage(timestamp, timestamp, 0, "a NAL unit without a beginning"))
             self._skipping = True
             return
-        self._parts.append(part.data)
+        self._parts.append(part.data)  # §5.8 [joined-in-order]
         self._octets += len(part.data)
         if self._octets > MAX_UNIT_OCTETS or len(self._parts) > MAX_UNIT_OCTETS >> 6:
             self._give_up(timestamp, out, "a NAL unit that is too long")
@@ -131,7 +132,7 @@ class H264Unpacker:
             self._unit(whole, timestamp, marker, out)
 
     def _unit(self, unit: bytes, timestamp: int, last: bool, out: list[Unpacked]) -> None:
-        if unit[0] & FORBIDDEN:  # §5.3: its sender knew of errors in it
+        if unit[0] & FORBIDDEN:  # §5.3 [errors-are-a-loss]
             out.append(H264Damage(timestamp, timestamp, 0, "a NAL unit with errors"))
         else:
             out.append(NalUnit(unit, timestamp, last))

@@ -51,6 +51,7 @@ class OpusPacket:
             raise LocalError("Opus has 32 configurations")
         if not self.frames or self.ticks > MAX_TICKS:
             raise LocalError("an Opus packet has 1 frame at least, and up to 120 ms")
+        # RFC 6716 §3.2.1 [frame-limit]
         if any(len(frame) > MAX_FRAME_OCTETS for frame in self.frames):
             raise LocalError(f"an Opus frame has up to {MAX_FRAME_OCTETS} octets")
 
@@ -73,9 +74,10 @@ class OpusPacket:
     def parse(cls, payload: bytes | memoryview) -> Self:
         """Read a payload, or raise RemoteError: RFC 6716 §3.4 [malformed-refused]."""
         data = bytes(payload)
-        if not data:
+        if not data:  # RFC 6716 §3.1 [one-octet-at-least]
             raise RemoteError("Opus packet of nothing")
-        frames, padding = _READERS[data[0] & 3](data)
+        frames, padding = _READERS[data[0] & 3](data)  # RFC 6716 §3 [framing-is-read]
+        # RFC 6716 §3.2.1 [frame-limit]
         if any(len(frame) > MAX_FRAME_OCTETS for frame in frames):
             raise RemoteError("Opus frame too long")
         if _FRAME_TICKS[data[0] >> 3] * len(frames) > MAX_TICKS:
@@ -121,14 +123,14 @@ def _two_different(data: bytes) -> _Frames:
 
 def _any_number(data: bytes) -> _Frames:
     """Read a code 3 packet: RFC 6716 §3.2.5."""
-    if len(data) < 2:
+    if len(data) < 2:  # RFC 6716 §3.2.5 [code-3-has-two-octets]
         raise RemoteError("Opus packet without a count of frames")
     count, at, end = data[1] & 0x3F, 2, len(data)
     if not count:  # RFC 6716 §3.2.5 [some-frames]
         raise RemoteError("Opus packet of no frames")
     more = bool(data[1] & 0x40)
     while more:
-        if at >= end:
+        if at >= end:  # RFC 6716 §3.2.5 [padding-length-goes-on]
             raise RemoteError("Opus padding without a length")
         more, end = data[at] == 255, end - min(data[at], 254)
         at += 1
@@ -143,12 +145,14 @@ def _any_number(data: bytes) -> _Frames:
         if over:  # RFC 6716 §3.2.5 [cbr-is-even]
             raise RemoteError("Opus frames that are not equal")
         sizes = [size] * (count - 1)
-    if at + sum(sizes) > end:  # RFC 6716 §3.2.5 [vbr-fits]
+    # RFC 6716 §3.2.5 [vbr-fits] [whole-fits] [padding-fits]
+    if at + sum(sizes) > end:
         raise RemoteError("Opus frames beyond the end")
     frames = []
     for size in sizes:
         frames.append(data[at : at + size])
         at += size
+    # RFC 6716 §3.2.5 [padding-is-anything], §3.2.1 [frame-may-be-empty]
     return (*frames, data[at:end]), padding
 
 
@@ -157,11 +161,11 @@ _READERS: Final = (_one, _two_equal, _two_different, _any_number)
 
 def _read_length(data: bytes, at: int) -> tuple[int, int]:
     """Read the length of a frame; answer it and where the next octet is: RFC 6716 §3.2.1."""
-    if at >= len(data):
+    if at >= len(data):  # RFC 6716 §3.2.4 [code-2-has-a-length]
         raise RemoteError("Opus frame without a length")
     if data[at] < 252:
         return data[at], at + 1
-    if at + 1 >= len(data):
+    if at + 1 >= len(data):  # RFC 6716 §3.2.4 [code-2-has-a-length]
         raise RemoteError("Opus frame without a length")
     return 4 * data[at + 1] + data[at], at + 2
 
@@ -180,6 +184,7 @@ def _padding(octets: int) -> tuple[bytes, bytes]:
     if not octets:
         return b"", b""
     full, last = divmod(octets - 1, 255)
+    # RFC 6716 §3.2.5 [padding-is-zero] [padding-length-goes-on]
     return b"\xff" * full + bytes((last,)), bytes(254 * full + last)
 
 

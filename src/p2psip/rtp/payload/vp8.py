@@ -28,6 +28,7 @@ class Vp8Descriptor:
 
     `picture_id` has 7 or 15 bits as its value needs, or 15 with `long_picture_id`.
     `layer_sync` is the bit Y, which stands beside `temporal_layer` or `key_index`.
+    `temporal_base` is written beside a `temporal_layer` only, and read in any case.
     """
 
     start: bool = False
@@ -64,20 +65,23 @@ class Vp8Descriptor:
             if first & _X:  # §4.2 [extension-follows]
                 extended, at = data[at], at + 1
             picture_id, long_ = None, False
-            if extended & _I:
+            if extended & _I:  # §4.2 [picture-id-with-i] [no-picture-id-without-i]
                 picture_id, long_ = data[at] & 0x7F, bool(data[at] & _M)
                 at += 1
-                if long_:  # §4.2 [picture-id-of-15-bits]
+                # §4.2 [picture-id-of-15-bits] [picture-id-of-any-size]
+                if long_:
                     picture_id, at = picture_id << 8 | data[at], at + 1
             base = None
-            if extended & _L:
+            if extended & _L:  # §4.2 [base-with-l] [no-base-without-l]
                 base, at = data[at], at + 1
             layers = 0
+            # §4.2 [layers-with-t] [layers-with-k] [no-layers-without-t-or-k]
             if extended & (_T | _K):
                 layers, at = data[at], at + 1
         except IndexError:
             raise RemoteError("VP8 descriptor cut short") from None
         return cls(
+            # §4.2 [reserved-bits] [layer-bits] [key-index-bits]
             start=bool(first & _S),
             partition=first & 7,  # §4.2 [partition-of-three-bits]
             non_reference=bool(first & _N),
@@ -91,23 +95,31 @@ class Vp8Descriptor:
         ), at
 
     def __bytes__(self) -> bytes:
-        """Write the descriptor, reserved bits clear: §4.2."""
+        """Write the descriptor, reserved bits clear: §4.2.
+
+        LocalError for a base without a layer.
+        """
+        # §4.2 [reserved-bits]
         first = self.partition | (_S if self.start else 0) | (_N if self.non_reference else 0)
         extended, fields = 0, b""
         if self.picture_id is not None:
-            extended |= _I
+            extended |= _I  # §4.2 [picture-id-with-i] [no-picture-id-without-i]
             if self.long_picture_id or self.picture_id > SHORT_PICTURE_ID:
                 fields += bytes((_M | self.picture_id >> 8, self.picture_id & 0xFF))
             else:
                 fields += bytes((self.picture_id,))
         if self.temporal_base is not None:
-            extended |= _L
+            if self.temporal_layer is None:  # §4.2 [base-has-a-layer]
+                raise LocalError("a VP8 descriptor with an index of the base layer has a layer")
+            extended |= _L  # §4.2 [base-with-l] [no-base-without-l]
             fields += bytes((self.temporal_base,))
         if self.temporal_layer is not None or self.key_index is not None:
+            # §4.2 [layers-with-t] [layers-with-k] [no-layers-without-t-or-k]
             extended |= (0 if self.temporal_layer is None else _T) | (
                 0 if self.key_index is None else _K
             )
             sync = 0x20 if self.layer_sync else 0
+            # §4.2 [layer-bits] [key-index-bits]
             fields += bytes(((self.temporal_layer or 0) << 6 | sync | (self.key_index or 0),))
         if not extended:  # §4.2 [no-extension-no-fields]
             return bytes((first,))
@@ -128,6 +140,9 @@ def pack_vp8(
     cuts = [len(frame) * at // count for at in range(count + 1)]
     return [
         # §4.4 [start-on-first-alone] [marker-on-last]
+        # §4.4 [partitions-in-order] [one-frame-in-a-payload]
+        # §4.2 [start-at-a-partition] [start-on-first] [first-partition-is-0] [one-start]
+        # §4.2 [unknown-reference], §4.1 [marker-on-last]
         (
             bytes(Vp8Descriptor(at == 0, picture_id=picture_id)) + frame[cuts[at] : cuts[at + 1]],
             at == count - 1,

@@ -24,7 +24,8 @@ MAX_MS: Final = 200  # Source: RFC 3551 §4.2, what a receiver takes
 MAX_OCTETS: Final = 1400  # of a payload of L16, to fit a packet of any network
 FRAME_MS: Final = 20  # of G.722, as ffmpeg cuts it, and of Speex
 OPUS_MS: Final = (10, 20, 40, 60)  # Source: RFC 7587 §4.2
-OPUS_BITS: Final = 48_000  # a second: full-band music of one channel, RFC 7587 §3.1.1
+# A second: full-band music of one channel, RFC 7587 §3.1.1 and §3.1.2 [usual-bitrate]
+OPUS_BITS: Final = 48_000
 COMPLEXITY: Final = "5"  # of 0 to 10: a quarter less time than 10
 # What ffmpeg has for the bandwidths of RFC 6716 §2, in Hz
 _CUTOFF: Final = {"NB": 4000, "MB": 6000, "WB": 8000, "SWB": 12000, "FB": 20000}
@@ -91,12 +92,15 @@ def _opus(ms: int, fmtp: str) -> Encoder:
     options = {
         "frame_duration": str(ms),
         "compression_level": COMPLEXITY,
+        # RFC 7587 §7.1 [no-more-bits-than-said]
         "b": str(min(OPUS_BITS, theirs.maxaveragebitrate or OPUS_BITS)),
-        "cutoff": str(_CUTOFF[theirs.bandwidth]),  # RFC 7587 §7.1 [no-more-bandwidth-than-played]
+        # RFC 7587 §7.1 [no-more-bandwidth-than-played], §6.1 [no-more-bandwidth-than-said]
+        "cutoff": str(_CUTOFF[theirs.bandwidth]),
         "vbr": "off" if theirs.cbr else "on",
     }
     context = _open("libopus", OPUS.sample_rate, options)
     size = OPUS.sample_rate * ms // 1000
+    # RFC 7587 §4.2 [one-packet-in-a-payload]
     return Encoder(size, lambda samples: [_encode(context, samples)])
 
 
@@ -105,6 +109,7 @@ def _open(name: str, rate: int, options: dict[str, str]) -> "AudioCodecContext":
 
     context = av.CodecContext.create(name, "w")
     assert isinstance(context, av.AudioCodecContext)
+    # RFC 7587 §7.1 [mono-unless-asked]
     context.sample_rate, context.format, context.layout = rate, "s16", "mono"
     context.time_base, context.options = Fraction(1, rate), options
     context.thread_count = 1

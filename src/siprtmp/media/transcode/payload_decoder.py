@@ -32,6 +32,8 @@ def payload_decoder(codec: AudioCodec) -> Decode:
     if codec.sound_format == ALAW:
         return g711.decode_alaw
     if codec is OPUS:
+        # RFC 7587 §6.1 [any-bandwidth-is-decoded] [stereo-is-decoded] [fec-is-no-harm]
+        # RFC 7587 §7.1 [any-rate-is-decoded] [any-signal-is-decoded]
         return _by_av("libopus", codec)
     if codec is G722:
         return _by_av("g722", codec)

@@ -79,7 +79,7 @@ class TranscodedToFlv:
             return []
         if not samples:
             return []
-        filled = self._fill(timestamp)
+        filled = self._fill(timestamp)  # RFC 6716 §4.4 [loss-concealment]
         self._next = timestamp + len(samples) // self._per_tick
         self._last = samples
         at -= len(filled) * 1000 // self.codec.sample_rate

@@ -37,6 +37,13 @@ class FlvToH264:
     """Packs the pictures of one publisher for one phone: RFC 6184 §6.
 
     `mode` is the packetization mode, 0 or 1; no payload is longer than `max_octets`.
+
+    Departs from RFC 6184 §8.1 [mtu-discovery]: the length is a constant that any link carries, for
+    pictures do not wait while a path is tried.
+    Not done: RFC 6184 §8.1 [no-redundant-slices]: a publisher's redundant slices pass, for no
+    encoder in use makes them, and only a look into each slice could tell.
+    Not done: RFC 6184 §10 [congestion-control] [loss-is-watched]: pictures leave as the publisher
+    makes them; lost ones are sent again, but nothing here could make them smaller.
     """
 
     def __init__(self, mode: int, max_octets: int = MAX_OCTETS) -> None:
@@ -99,14 +106,17 @@ class FlvToH264:
             config = self._config
             if config is None or not (config.sps and config.pps):
                 return []
+            # RFC 6184 §8.2.2 [sets-among-the-pictures], §8.1 [sets-for-those-who-ask]
+            # RFC 6184 §8.4 [sets-are-repeated] [sets-before-their-use]
+            # RFC 6184 §6.1 [repeated-sets-are-the-same] [repeated-in-packets-of-their-own]
             kept = [*config.sps, *config.pps, *(u for u in kept if u[0] & 0x1F not in _SETS)]
         try:
-            payloads = pack_h264(kept, self.max_octets, self.mode)
+            payloads = pack_h264(kept, self.max_octets, self.mode)  # RFC 6184 §8.1 [mode-1]
         except LocalError as error:
             self._waiting = True
             raise UnsuitableError(str(error)) from None
         self._waiting = self._announce = False
-        ticks = TICKS_PER_MS * shown
+        ticks = TICKS_PER_MS * shown  # RFC 6184 §5.7 [aggregate-time]
         return [Packet(ticks, payload, marker) for payload, marker in payloads]
 
 

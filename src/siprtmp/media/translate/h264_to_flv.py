@@ -32,6 +32,9 @@ class H264ToFlv:
 
     `sprop_units` are the NAL units of the description's sprop-parameter-sets: RFC 6184 §8.1.
     `wants_key_frame` is true while pictures are held back that only a key frame can follow.
+
+    Not done: RFC 6184 §5.1 [one-time-of-showing]: a tag is shown once, so a picture that its SEI
+    shows several times, as fields of films are, is shown at its first time alone.
     """
 
     def __init__(self, sprop_units: Sequence[bytes] = ()) -> None:
@@ -39,6 +42,7 @@ class H264ToFlv:
         self._frozen = True
         self.freezes = 0  # how often a lost picture has stopped the others
         self._sets = ParameterSets()
+        # RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer]
         self._sets.learn(sprop_units)
         self._config: AvcConfig | None = None  # as last sent
         self._times = DecodeTimes()
@@ -64,6 +68,7 @@ class H264ToFlv:
         FLV 10.1 §E.4.3.2.
         """
         sets, units = self._sets, picture.units
+        # RFC 6184 §5.1 [timing-sei-ignored], §9 [no-user-data]
         slices = [unit for unit in units if unit[0] & 0x1F in SLICES]
         if len(slices) < len(units):
             sets.learn(units)
@@ -73,6 +78,7 @@ class H264ToFlv:
         elif not slices:
             return []
         is_key = picture.is_key
+        # RFC 6184 §5.1 [shown-by-rtp-time]
         decode, composition = self._times.of(
             picture.timestamp, is_key, arrival_ms, sets.reorder, shown_ms
         )

@@ -32,9 +32,14 @@ def is_opus(tag: bytes) -> bool:
 
 
 def suits(fmtp: str) -> bool:
-    """Whether a phone takes any Opus, by its parameters: RFC 7587 §6.1."""
+    """Whether a phone takes any Opus, by its parameters: RFC 7587 §6.1.
+
+    Departs from RFC 7587 §7.1 [mono-from-a-gateway]: sound of two channels passes to phones that
+    would rather have one, which can decode it all the same; to encode it anew costs more.
+    """
     theirs = OpusParameters.parse(fmtp)
-    # RFC 7587 §7.1 [no-more-bandwidth-than-played]
+    # RFC 7587 §7.1 [no-more-bandwidth-than-played] [no-more-bandwidth-from-a-gateway]
+    # RFC 7587 §7.1 [no-more-bits-than-said]
     return theirs.bandwidth == "FB" and theirs.maxaveragebitrate is None and not theirs.cbr
 
 
@@ -70,6 +75,7 @@ class OpusToRtp:
         if missing := clock.gap(timestamp, 0):
             clock.position += missing
             self._marker = True  # RFC 3551 §4.1 [marker-opens-talkspurt]
+        # RFC 7587 §4.2 [one-packet-in-a-payload]
         packet = Packet(clock.position, payload, self._marker)
         clock.position += ticks
         self._marker = False  # RFC 3551 §4.1 [else-no-marker]

@@ -19,7 +19,9 @@ from p2psip.strategies.audio import comfort_noises, opus_packets, redundant_payl
 
 @given(opus_packets())
 def test_reading_opus_undoes_writing(packet):
-    """Covers RFC 6716 §3.2 and RFC 7587 §4.2."""
+    """Covers RFC 6716 §3 [framing-is-read], §3.2.1 [frame-may-be-empty], §3.2.5
+    [padding-length-goes-on] and RFC 7587 §4.2.
+    """
     data = bytes(packet)
     event(f"code {data[0] & 3}")
     assert OpusPacket.parse(data) == packet
@@ -54,8 +56,10 @@ def test_any_octets_are_an_opus_packet_or_refused(data):
     ],
 )  # fmt: skip
 def test_malformed_opus(data):
-    """Covers RFC 6716 §3.4 [malformed-refused], §3.2.3 [code-1-even], §3.2.4 [code-2-fits] and
-    §3.2.5 [some-frames] [cbr-is-even] [vbr-fits].
+    """Covers RFC 6716 §3.4 [malformed-refused], §3.1 [one-octet-at-least], §3.2.1 [frame-limit],
+    §3.2.3 [code-1-even], §3.2.4 [code-2-fits] [code-2-has-a-length] and §3.2.5 [some-frames]
+    [cbr-is-even] [vbr-fits] [code-3-has-two-octets] [padding-length-goes-on] [padding-fits]
+    [whole-fits].
     """
     assert OpusPacket.parse(bytes.fromhex("fa01aa")).frames == (b"\xaa", b"")
     with pytest.raises(RemoteError):
@@ -67,6 +71,13 @@ def test_an_opus_frame_may_be_empty():
     assert OpusPacket.parse(bytes.fromhex("0b8201aa")).frames == (b"\xaa", b"")
     with pytest.raises(RemoteError, match="beyond"):
         OpusPacket.parse(bytes.fromhex("0b8202aa"))
+
+
+def test_padding_is_written_as_zeros_and_read_as_anything():
+    """Covers RFC 6716 §3.2.5 [padding-is-zero] [padding-is-anything]."""
+    packet = OpusPacket(1, False, (b"\xaa",), padding=4)
+    assert bytes(packet).hex() == "0b4103aa000000"
+    assert OpusPacket.parse(bytes.fromhex("0b4103aa123456")) == packet
 
 
 @pytest.mark.parametrize(
@@ -110,7 +121,7 @@ def test_captured_opus(capture, name, port, payload_type):
     [(32, False, (b"",)), (1, False, ()), (3, False, (b"",) * 3), (1, False, (bytes(1276),))],
 )
 def test_no_such_opus_packet(wrong):
-    """Covers RFC 6716 §3.2.1 and §3.2.5."""
+    """Covers RFC 6716 §3.2.1 [frame-limit] and §3.2.5."""
     with pytest.raises(LocalError):
         OpusPacket(*wrong)
 
@@ -144,7 +155,7 @@ def test_how_long_a_payload_is(format_, octets, count):
 
 @given(comfort_noises())
 def test_reading_comfort_noise_undoes_writing(noise):
-    """Covers RFC 3389 §3.3 [level-first]."""
+    """Covers RFC 3389 §3.3 [level-first] and §3 [model-of-any-order]."""
     data = bytes(noise)
     assert ComfortNoise.parse(data) == noise and data[0] == noise.level
     assert all(-1 < each < 1.01 for each in noise.coefficients)

@@ -33,7 +33,10 @@ def as_packets(pictures, size, mode=1):
 @given(st.lists(access_units(), max_size=4), st.integers(3, 80))
 def test_unpacking_undoes_packing(pictures, size):
     """Covers RFC 6184 §7.1 [order-of-the-packet] [fragments-in-order], §5.8 [each-octet-once]
-    [not-in-one-fragment] [nri-of-the-nal-unit], §5.1 [marker-on-last] and §5.7 [aggregate-fits].
+    [not-in-one-fragment] [nri-of-the-nal-unit] [fragments-follow-each-other] [joined-in-order],
+    §5.1 [marker-on-last] [aggregate-marker], §5.7 [aggregate-fits], §6.1 [slices-in-order],
+    §5.5 [order-without-depth] [order-of-mode-1] [order-in-aggregates] and §6.3 [decoding-order]
+    [mode-1-is-read].
     """
     packets = as_packets(pictures, size)
     assert all(len(payload) <= size for *_, payload in packets)
@@ -88,7 +91,9 @@ def test_a_beginning_that_is_lost_is_told_once():
 
 @given(st.lists(nal_units(), min_size=1, max_size=5))
 def test_mode_0_has_a_packet_for_each(units):
-    """Covers RFC 6184 §6.2 [single-only] and §5.6 [single-holds-one]."""
+    """Covers RFC 6184 §6.2 [single-only] [mode-0-is-read] [decoding-order], §5.5 [order-of-mode-0],
+    §5.6 [single-holds-one] [decoding-order] and §5.1 [one-nal-unit-goes-alone].
+    """
     longest = max(map(len, units))
     payloads = [payload for payload, _ in pack_h264(units, max(longest, 3), mode=0)]
     assert payloads == units and [read_h264(each) for each in payloads] == [(u,) for u in units]
@@ -98,9 +103,18 @@ def test_mode_0_has_a_packet_for_each(units):
 
 
 def test_an_aggregate_has_the_highest_priority_and_any_error():
-    """Covers RFC 6184 §5.7 [aggregate-f] [aggregate-nri]."""
+    """Covers RFC 6184 §5.7 [aggregate-f] [aggregate-nri] [aggregate-type]."""
     assert aggregate([b"\x21a", b"\x41bc"]).hex() == "58 0002 2161 0003 416263".replace(" ", "")
     assert aggregate([b"\x61a", b"\x81b"])[0] == 0x80 | 0x60 | 24
+
+
+def test_small_units_of_one_picture_share_a_packet():
+    """Covers RFC 6184 §5.7.1 [one-time-is-aggregated] and §5.1 [one-nal-unit-goes-alone]."""
+    sets = [b"\x67a", b"\x68b"]
+    assert pack_h264([*sets, b"\x65" + bytes(9)], 12) == [
+        (aggregate(sets), False),
+        (b"\x65" + bytes(9), True),
+    ]
 
 
 @given(mutations(h264_payloads()) | st.binary(max_size=40))
@@ -134,15 +148,16 @@ def test_any_packets_in_any_order_make_units_of_what_came(packets):
 @pytest.mark.parametrize(
     "payload",
     [
-        "", "00", "1e",  # nothing; types 0 and 30
+        "",
         "18", "1800", "180000", "18000341", "18000278ff", "1800021c85",  # of STAP-A
         "19000000024142", "1a0000000141", "1b0000000141", "1d850000", # STAP-B, MTAPs, FU-B
-        "1c", "1c80", "1c98", "1c9c",  # FU-A without header, of types 0, 24 and 28
+        "1c", "1c98", "1c9c",  # FU-A without header, of types 24 and 28
     ],
 )  # fmt: skip
 def test_what_is_refused(payload):
-    """Covers RFC 6184 §6.3 [no-interleaved-packets], §5.7 [aggregates-not-nested] and §5.8
-    [fragments-not-nested].
+    """Covers RFC 6184 §6.3 [no-interleaved-packets], §5.7 [aggregates-not-nested]
+    [aggregates-without-fragments] and §5.8 [fragments-not-nested] [aggregates-not-fragmented]
+    [no-fu-b].
     """
     with pytest.raises(RemoteError):
         read_h264(bytes.fromhex(payload))
@@ -150,8 +165,26 @@ def test_what_is_refused(payload):
     assert (damage.since, damage.until, damage.lost) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("payload", ["00", "1e00", "1f", "1c80", "7c1e00", "7c5f", "18 0002 1e00"])
+def test_reserved_types_are_no_loss(payload):
+    """Covers RFC 6184 §5.4 [reserved-types-ignored]: they come out as nothing, others as ever."""
+    data = bytes.fromhex(payload)
+    assert read_h264(data) == ()
+    slices = NalUnit(b"\x65a", 0, False), NalUnit(b"\x65b", 0, True)
+    packets = [(1, 0, False, b"\x65a"), (2, 0, False, data), (3, 0, True, b"\x65b")]
+    assert through(packets) == list(slices)
+    assert read_h264(bytes.fromhex("18 0001 41 0001 1e 0001 42")) == (b"\x41", b"\x42")
+
+
+def test_a_fragment_may_be_empty():
+    """Covers RFC 6184 §5.8 [fragment-may-be-empty]."""
+    assert read_h264(b"\x7c\x85") == H264Fragment(0x65, b"", start=True)
+    packets = [(1, 0, False, b"\x7c\x85"), (2, 0, False, b"\x7c\x05a"), (3, 0, True, b"\x7c\x45")]
+    assert through(packets) == [NalUnit(b"\x65a", 0, True)]
+
+
 def test_the_reserved_bit_is_ignored():
-    """Covers RFC 6184 §5.8 [reserved-bit]."""
+    """Covers RFC 6184 §5.8 [reserved-bit] [no-fu-b]."""
     assert read_h264(bytes.fromhex("7ca501")) == H264Fragment(0x65, b"\x01", start=True)
     assert bytes(H264Fragment(0x65, b"\x01", start=True)).hex() == "7c8501"
 
@@ -176,7 +209,7 @@ def fragment(start, end, header=0x65):
     ],
 )  # fmt: skip
 def test_broken_sequences_of_fragments(packets, reasons):
-    """Covers RFC 6184 §5.8: each is told once."""
+    """Covers RFC 6184 §5.8 and §5.3 [errors-are-a-loss]: each is told once."""
     out = through([(at, time, False, payload) for at, (time, payload) in enumerate(packets)])
     assert [
         "whole" if isinstance(each, NalUnit) else each.reason.removeprefix("a NAL unit ")
@@ -194,9 +227,11 @@ def test_a_unit_without_an_end_takes_no_more_memory_than_a_picture(monkeypatch):
     assert [damage.reason for damage in damages] == ["a NAL unit that is too long"]
 
 
-@pytest.mark.parametrize("wrong", [(b"", 9), (b"\x00", 9), (b"\x78", 9), (b"\x41", 2)])
+@pytest.mark.parametrize(
+    "wrong", [(b"", 9), (b"\x00", 9), (b"\x1e", 9), (b"\x78", 9), (b"\x7c\x85", 9), (b"\x41", 2)]
+)
 def test_what_cannot_be_packed(wrong):
-    """Covers RFC 6184 §5.3."""
+    """Covers RFC 6184 §5.4 [reserved-types-unsent] and §5.7 [aggregates-without-fragments]."""
     with pytest.raises(LocalError):
         pack_h264([wrong[0]], wrong[1])
 

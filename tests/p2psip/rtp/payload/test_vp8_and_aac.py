@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from support.mutations import mutations
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.rtp.payload.aac import AacDamage, AacFrame, AacUnpacker, pack_aac, read_aac
+from p2psip.rtp.payload.aac import FMTP, AacDamage, AacFrame, AacUnpacker, pack_aac, read_aac
 from p2psip.rtp.payload.vp8 import Vp8Damage, Vp8Descriptor, Vp8Frame, Vp8Unpacker, pack_vp8
+from p2psip.sdp.attributes import parameters
 from p2psip.strategies.video import vp8_descriptors
 
 frames = st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=5)
@@ -30,7 +31,10 @@ def numbered(packets_of_frames):
 
 @given(vp8_descriptors(), st.binary(max_size=8))
 def test_reading_descriptors_undoes_writing(descriptor, rest):
-    """Covers RFC 7741 §4.2 [picture-id-of-15-bits] [extension-follows] [no-extension-no-fields]."""
+    """Covers RFC 7741 §4.2 [picture-id-of-15-bits] [extension-follows] [no-extension-no-fields]
+    [picture-id-with-i] [no-picture-id-without-i] [base-with-l] [no-base-without-l] [layers-with-t]
+    [layers-with-k] [no-layers-without-t-or-k].
+    """
     data = bytes(descriptor)
     assert Vp8Descriptor.parse(data + rest) == (descriptor, len(data))
     for end in range(len(data)):
@@ -54,10 +58,44 @@ def test_any_octets_are_a_descriptor_or_refused(data):
     assert (descriptor.key_index is None) == (not extended & 0x10)
 
 
+@pytest.mark.parametrize(
+    ("octets", "descriptor"),
+    [
+        ("10", Vp8Descriptor(True)),
+        ("50", Vp8Descriptor(True)),  # the reserved bits are set
+        ("98 0f", Vp8Descriptor(True)),
+        ("80 80 7f", Vp8Descriptor(picture_id=127)),
+        ("80 80 8123", Vp8Descriptor(picture_id=0x123, long_picture_id=True)),
+        ("80 60 07 e0", Vp8Descriptor(temporal_base=7, temporal_layer=3, layer_sync=True)),
+        ("80 20 80", Vp8Descriptor(temporal_layer=2)),
+        ("80 10 3f", Vp8Descriptor(layer_sync=True, key_index=31)),
+        ("80 30 5f", Vp8Descriptor(temporal_layer=1, key_index=31)),
+    ],
+)
+def test_the_bits_of_a_descriptor(octets, descriptor):
+    """Covers RFC 7741 §4.2 [reserved-bits] [picture-id-of-any-size] [layer-bits] [key-index-bits]
+    [base-with-l] [layers-with-t] [layers-with-k] [picture-id-with-i].
+    """
+    data = bytes.fromhex(octets)
+    assert Vp8Descriptor.parse(data) == (descriptor, len(data))
+    if octets not in ("50", "98 0f"):
+        assert bytes(descriptor) == data
+
+
+def test_an_index_of_the_base_layer_is_written_beside_a_layer():
+    """Covers RFC 7741 §4.2 [base-has-a-layer]: and read without."""
+    descriptor, _ = Vp8Descriptor.parse(bytes.fromhex("80 40 07"))
+    assert descriptor == Vp8Descriptor(temporal_base=7)
+    with pytest.raises(LocalError):
+        bytes(descriptor)
+
+
 @given(frames, st.integers(5, 40), st.none() | st.integers(0, 0x7FFF))
 def test_unpacking_vp8_undoes_packing(pictures, size, number):
-    """Covers RFC 7741 §4.4 [start-on-first-alone] [marker-on-last] and §4.5.1
-    [frame-begins-with-s] [frame-ends-with-marker].
+    """Covers RFC 7741 §4.4 [start-on-first-alone] [marker-on-last] [partitions-in-order]
+    [one-frame-in-a-payload], §4.5.1 [frame-begins-with-s] [frame-ends-with-marker], §4.1
+    [marker-on-last] and §4.2 [start-at-a-partition] [start-on-first] [first-partition-is-0]
+    [one-start] [unknown-reference].
     """
     packets = numbered(pack_vp8(frame, size, number) for frame in pictures)
     assert all(len(payload) <= size for *_, payload in packets)
@@ -66,6 +104,12 @@ def test_unpacking_vp8_undoes_packing(pictures, size, number):
         (frame, 3000 * at) for at, frame in enumerate(pictures)
     ]
     assert all(each.descriptor.picture_id == number for each in out)
+    heads = [(at, Vp8Descriptor.parse(payload)[0]) for _, at, _, payload in packets]
+    assert {(each.partition, each.non_reference) for _, each in heads} == {(0, False)}
+    starts = [3000 * at for at in range(len(pictures))]
+    assert [at for at, each in heads if each.start] == starts
+    ends = [at for _, at, marker, _ in packets if marker]
+    assert ends == starts and [at for at, _ in heads] == sorted(at for at, _ in heads)
     assert [each.is_key for each in out] == [not frame[0] & 1 for frame in pictures]
 
 
@@ -115,7 +159,11 @@ def test_any_packets_make_frames_of_what_came(packets):
 
 @given(frames, st.integers(5, 80))
 def test_unpacking_aac_undoes_packing(sounds, size):
-    """Covers RFC 3640 §3.2.1.1 [size-is-of-the-whole] and §3.2.3.1 [whole-or-one-fragment]."""
+    """Covers RFC 3640 §3.2.1.1 [size-is-of-the-whole] [size-before-index], §3.2.3 [decoding-order]
+    [fits-the-path] [sizes-are-told] [size-in-the-header], §3.2.3.1 [whole-or-one-fragment], §3.2.1
+    [length-in-bits], §3.3.6 [header-for-each] [length-precedes] [no-auxiliary-section] and
+    §3.2.3.2 [index-by-time] [duration-is-constant].
+    """
     packets, timestamp = [], 0
     for sequence, (payload, marker) in enumerate(pack_aac(sounds, size)):
         read = read_aac(payload)
@@ -128,12 +176,34 @@ def test_unpacking_aac_undoes_packing(sounds, size):
     ]
 
 
+def test_frames_behind_their_headers():
+    """Covers RFC 3640 §3.2.1 [length-in-bits], §3.2.1.1 [size-before-index]
+    [deltas-after-the-first] and §3.3.6 [header-for-each] [length-precedes] [no-auxiliary-section].
+    """
+    assert pack_aac([b"one", b"three"], 1400) == [
+        (bytes.fromhex("0020 0018 0028") + b"onethree", True)
+    ]
+
+
+def test_the_format_tells_its_layout():
+    """Covers RFC 3640 §3.3.6 [lengths-in-fmtp], §3.3.1 [mode-is-told] and §4.1
+    [one-way-to-tell-sizes].
+    """
+    said = parameters(FMTP)
+    layout = [said[f"{name}length"] for name in ("size", "index", "indexdelta")]
+    assert layout == ["13", "3", "3"] and "constantsize" not in said and said["mode"] == "AAC-hbr"
+    assert read_aac(pack_aac([bytes(8191)], 9000)[0][0]) == ((8191, bytes(8191)),)
+
+
 @pytest.mark.parametrize(
     "payload",
     ["", "00", "0000", "000f0018", "00100018", "0010001961", "00200018001861",
      "00200018001861616262", "0010000861626364", "00200000001861616161", "ffff"],
 )  # fmt: skip
 def test_malformed_aac(payload):
+    """Covers RFC 3640 §3.2.1 [length-in-bits], §2.11 [some-data] and §3.3.6
+    [no-auxiliary-section].
+    """
     with pytest.raises(RemoteError):
         read_aac(bytes.fromhex(payload))
     assert AacUnpacker().push(1, 7, True, bytes.fromhex(payload)) == [AacDamage(7, 0)]
@@ -141,7 +211,7 @@ def test_malformed_aac(payload):
 
 @pytest.mark.parametrize("headers", ["000f0008", "0009000f", "000a0008"])
 def test_interleaved_aac(headers):
-    """Covers RFC 3640 §3.3.6 [index-is-zero]."""
+    """Covers RFC 3640 §3.3.6 [index-is-zero] and §3.2.1.1 [deltas-after-the-first]."""
     assert read_aac(bytes.fromhex("002000080008" + "6162")) == ((1, b"a"), (1, b"b"))
     with pytest.raises(RemoteError, match="interleaved"):
         read_aac(bytes.fromhex("0020" + headers + "6162"))
@@ -185,6 +255,6 @@ def test_a_frame_never_grows_without_end(monkeypatch):
     ],
 )  # fmt: skip
 def test_what_cannot_be_packed(make):
-    """Covers RFC 7741 §4.2 and RFC 3640 §3.3.6."""
+    """Covers RFC 7741 §4.2 and RFC 3640 §3.2.1.1 [bits-enough]."""
     with pytest.raises(LocalError):
         make()

@@ -2,6 +2,7 @@
 
 import random
 from array import array
+from fractions import Fraction
 
 import pytest
 
@@ -11,6 +12,7 @@ from p2psip.rtp.payload import speex
 from p2psip.rtp.payload.opus import OpusPacket
 from siprtmp.media.transcode import libspeex
 from siprtmp.media.transcode.encoder import can_encode, encoder
+from siprtmp.media.transcode.payload_decoder import payload_decoder
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.translate.audio_formats import (
     AUDIO_CODECS,
@@ -59,14 +61,51 @@ def test_packets_are_never_longer_than_a_phone_wants(codec, ptime, packet_ms, oc
 
 @pytest.mark.parametrize(("rate", "bandwidth"), [(8000, "NB"), (16000, "WB"), (48000, "FB")])
 def test_opus_has_no_more_than_the_phone_plays(rate, bandwidth):
-    """Covers RFC 7587 §7.1 [no-more-bandwidth-than-played]."""
+    """Covers RFC 7587 §7.1 [no-more-bandwidth-than-played] [mono-unless-asked], §6.1
+    [no-more-bandwidth-than-said] and §4.2 [one-packet-in-a-payload].
+    """
     made = encoder(OPUS, 20, f"maxplaybackrate={rate}")
-    seen = [OpusPacket.parse(made.encode(noise(960))[0]).bandwidth for _ in range(10)]
-    assert set(seen) == {bandwidth}
+    seen = [OpusPacket.parse(made.encode(noise(960))[0]) for _ in range(10)]
+    assert {(packet.bandwidth, packet.stereo, packet.ticks) for packet in seen} == {
+        (bandwidth, False, 960)
+    }
+
+
+@pytest.mark.parametrize(
+    ("layout", "options", "bandwidths"),
+    [
+        *(("mono", {"cutoff": str(hertz)}, {name}) for hertz, name in
+          [(4000, "NB"), (8000, "WB"), (12000, "SWB"), (20000, "FB")]),
+        ("mono", {"application": "voip", "cutoff": "6000", "b": "16000"}, {"MB"}),
+        ("stereo", {"b": "96000"}, {"FB"}),
+        ("mono", {"application": "voip", "fec": "1", "packet_loss": "20", "b": "24000"}, None),
+    ],
+)  # fmt: skip
+def test_any_opus_is_decoded(layout, options, bandwidths):
+    """Covers RFC 7587 §6.1 [any-bandwidth-is-decoded] [stereo-is-decoded] [fec-is-no-harm] and §7.1
+    [any-rate-is-decoded] [any-signal-is-decoded].
+    """
+    import av
+
+    context = av.CodecContext.create("libopus", "w")
+    context.sample_rate, context.format, context.layout = 48000, "s16", layout
+    context.time_base, context.options = Fraction(1, 48000), options
+    context.open()
+    channels, decode, samples = len(context.layout.channels), payload_decoder(OPUS), 0
+    for _ in range(10):
+        frame = av.AudioFrame("s16", layout, 960)
+        frame.planes[0].update(noise(960 * channels).tobytes())
+        frame.sample_rate = 48000
+        for packet in context.encode(frame):
+            read = OpusPacket.parse(bytes(packet))
+            assert read.stereo == (layout == "stereo")
+            assert bandwidths is None or read.bandwidth in bandwidths
+            samples += len(decode(bytes(packet)))
+    assert samples == 960 * 10
 
 
 def test_opus_takes_no_more_bits_than_the_phone_asks_for():
-    """Covers RFC 7587 §6.1."""
+    """Covers RFC 7587 §7.1 [no-more-bits-than-said] and §3.1.2 [usual-bitrate]."""
     seconds = []
     for fmtp in ("", "maxaveragebitrate=12000", "maxaveragebitrate=12000;cbr=1"):
         made = encoder(OPUS, 20, fmtp)

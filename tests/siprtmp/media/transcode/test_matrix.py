@@ -212,7 +212,9 @@ def test_a_publishers_clock_that_is_fast_or_slow_makes_nobody_late(codec, fast):
 
 @pytest.mark.parametrize("lost", [1, 3, 8, 30])
 def test_what_the_network_lost_takes_its_time_and_fades(lost):
-    """Own design: a short loss is filled up with the last packet, fainter; a long one is a gap."""
+    """Covers RFC 6716 §4.4 [loss-concealment]: a short loss is filled up with the last packet,
+    fainter; a long one is a gap.
+    """
     rig, made = call(G722), encoder(G722, 20, "")
     wave = tone(16000)
     for number in range(80):

@@ -43,8 +43,22 @@ def test_parameter_sets_go_before_each_key_frame():
     assert machine.convert(end, 160) == []
 
 
+def test_parameter_sets_are_repeated_with_every_key_frame():
+    """Covers RFC 6184 §8.2.2 [sets-among-the-pictures], §8.1 [sets-for-those-who-ask], §8.4
+    [sets-are-repeated], §6.1 [repeated-in-packets-of-their-own] and §5.7 [aggregate-time].
+    """
+    machine = FlvToH264(1)
+    machine.convert(HEADER, 0)
+    for at in (0, 40):
+        packets = machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), at)
+        assert {packet.ticks for packet in packets} == {90 * at}
+        assert pictures_of(packets) == [((*SETS, slice_of(5)), 90 * at)]
+
+
 def test_a_new_sequence_header_is_followed_at_once():
-    """Covers FLV 10.1 §E.4.3.2 [decoder-configuration]: a repeated one changes nothing."""
+    """Covers FLV 10.1 §E.4.3.2 [decoder-configuration], RFC 6184 §8.4 [sets-before-their-use] and
+    §6.1 [repeated-sets-are-the-same]: a repeated one changes nothing.
+    """
     machine = FlvToH264(1)
     machine.convert(HEADER, 0)
     machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), 0)
@@ -78,7 +92,7 @@ def test_time_goes_on_where_rtmp_time_wraps():
 
 
 def test_mode_0_says_so_where_a_slice_is_too_long():
-    """Covers RFC 6184 §6.2 [single-only]: then it waits for a key frame that fits."""
+    """Covers RFC 6184 §6.2 [single-only] and §8.1 [mode-1]: it then waits for a key frame."""
     machine = FlvToH264(0, 100)
     machine.convert(HEADER, 0)
     long = tag_of(FrameType.KEY, [slice_of(5, filling=bytes(100))])

@@ -25,8 +25,9 @@ from siprtmp.media.translate.h264_to_flv import H264ToFlv
 
 
 def test_the_sets_come_first_and_all_slices_of_a_picture_are_in_one_tag():
-    """Covers FLV 10.1 §E.4.3.2 [full-frames] and RFC 6184 §5.1 [clock-of-90-khz]: and nothing that
-    a player does not need.
+    """Covers FLV 10.1 §E.4.3.2 [full-frames] and RFC 6184 §5.1 [clock-of-90-khz]
+    [timing-sei-ignored] [shown-by-rtp-time], §9 [no-user-data]: and nothing that a player does not
+    need.
     """
     slices = tuple(slice_of(5, n, first=n) for n in range(4))
     machine = H264ToFlv()
@@ -41,7 +42,9 @@ def test_the_sets_come_first_and_all_slices_of_a_picture_are_in_one_tag():
 
 
 def test_sets_of_the_description_do_where_none_come_in_the_stream():
-    """Covers RFC 6184 §8.1: sent once, in SDP, as some phones do."""
+    """Covers RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer]: sent once, in SDP, as some
+    phones do.
+    """
     machine = H264ToFlv([SPS, PPS, b"\x67", b"\x68", b"\x41\x80"])
     assert machine.size == (320, 240)
     assert [kind for _, kind, _ in read(machine.convert(picture(5, 0), 0))] == ["sets", "key"]

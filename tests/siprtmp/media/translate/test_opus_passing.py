@@ -26,7 +26,7 @@ HEADER = tag(HEAD, AudioPacketType.SEQUENCE_START)
 
 
 def test_packets_pass_with_their_time():
-    """Covers RFC 7587 §4.2, and RFC 3551 §4.1 [else-no-marker]."""
+    """Covers RFC 7587 §4.2 [one-packet-in-a-payload], and RFC 3551 §4.1 [else-no-marker]."""
     rig = Rig(OPUS)
     for number, body in enumerate((HEADER, tag(PACKET), tag(LONG), tag(PACKET))):
         rig.now = 0.02 * number
@@ -48,7 +48,9 @@ def test_a_gap_opens_a_talk_spurt():
 
 @pytest.mark.parametrize("fmtp", ["maxplaybackrate=16000", "maxaveragebitrate=20000", "cbr=1"])
 def test_a_phone_with_limits_does_not_get_any_opus(fmtp):
-    """Covers RFC 7587 §7.1 [no-more-bandwidth-than-played]."""
+    """Covers RFC 7587 §7.1 [no-more-bandwidth-than-played] [no-more-bandwidth-from-a-gateway]
+    [no-more-bits-than-said].
+    """
     rig = Rig()
     rig.start(plan(OPUS, fmtp=fmtp), 0.0)
     rig.publish(tag(PACKET), 0)
