@@ -2,9 +2,8 @@
 
 Implements RFC 3261 §10.3.
 
-Bindings expire without a timer: each access drops those whose time is over.  A store
-(`p2psip.server.location`) keeps them beyond the end of the process.  A contact at another host
-than its REGISTER came from must answer one OPTIONS first (`p2psip.server.contact_probe`).
+Bindings expire at the next access.  A store (`p2psip.server.location`) keeps them beyond the end of
+the process.  A contact at a host that is not its sender's must answer one OPTIONS: `contact_probe`.
 
 A device has one binding, or one for each of its flows (`p2psip.server.outbound`): the last contact
 of an instance replaces the one before, as suits a phone that has lost its connection or address.
@@ -304,8 +303,8 @@ class Registrar:
             self._sweep(now)
             if len(self._bindings) >= self._max_users:
                 raise RemoteError("Too Many Users", 503)
-        # §8.2 [all] [or-none]; §10.3 [all-or-nothing]
-        self._store(aor, [*kept, *fresh][-self._max_bindings :], now)
+        latest = [*kept, *fresh][-self._max_bindings :]
+        self._store(aor, latest, now)  # §8.2 [all] [or-none]; §10.3 [all-or-nothing]
 
     def _refuse_claim(self, aor: Aor, uri: Uri, server: ServerHandle) -> None:
         """Refuse a contact at our own listeners or domains, except from this process: §10.3 step 4.
