@@ -1,7 +1,7 @@
-"""A request of a user agent, sent again with credentials when it is challenged.
+"""A request of a user agent, sent again with credentials when it is challenged, or redirected.
 
-Implements RFC 3261 §8.1.3.5 and §22.2: the repetition has the next CSeq number, and its user
-receives the last answer only.
+Implements RFC 3261 §8.1.3.4, §8.1.3.5 and §22.2: the repetition has the next CSeq number, and its
+user receives the last answer only.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,8 @@ from p2psip.sip.message import Request, Response
 from p2psip.stack.clients import ClientHandle
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import Flow
-from p2psip.ua.digest_client import DigestClient
+from p2psip.ua.digest_client import ANSWERS, DigestClient
+from p2psip.ua.redirection import Redirection
 
 MAX_ROUNDS: Final = 4  # challenges to one request: by several proxies, or for stale nonces
 
@@ -33,6 +34,8 @@ class AuthenticatedRequest:
 
     `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` is True
     once there is a final answer.  `by` are the connections that the other side has opened.
+    Redirections are followed to `max_redirects` addresses, for a request outside of a dialog; an
+    INVITE has legs to drop, and follows them itself.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class AuthenticatedRequest:
         next_cseq: Callable[[], int],
         keyring: DigestClient | None = None,
         by: Sequence[Flow] = (),
+        max_redirects: int = 0,
     ) -> None:
         self.done = False
         self.request: Request
@@ -50,7 +54,8 @@ class AuthenticatedRequest:
         self._handle: ClientHandle
         self._cancelled = False
         self._answered: set[str] = set()  # realms: each gets one proof for one request
-        self._rounds = 0
+        self._rounds, self._max_redirects = 0, max_redirects
+        self._others: Redirection | None = None
 
     def send(self, request: Request, now: float) -> None:
         """Send the request (§8.1.2); the user is never called before this returns."""
@@ -74,6 +79,8 @@ class AuthenticatedRequest:
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
         if response.status in (401, 407) and self._try_again(response, now):
+            return
+        if response.status >= 300 and self._max_redirects and self._try_elsewhere(response, now):
             return
         keyring, is_good = self._keyring, 200 <= response.status < 300
         if keyring is not None and is_good and keyring.is_for(self.request, self.sent_to):
@@ -101,7 +108,24 @@ class AuthenticatedRequest:
         self._rounds += 1
         self._answered |= realms
         self._keyring.learn(asked)
-        cseq = f"{self._next_cseq()} {self.request.method}"
-        request = self.request.replace(headers=self.request.headers.with_("CSeq", cseq))
-        self._send(self._keyring.sign(request, is_asked=True), now)
+        self._send(self._keyring.sign(self._repeated(), is_asked=True), now)
         return True
+
+    def _try_elsewhere(self, response: Response, now: float) -> bool:
+        """Send the request to another address of its target; False if none is left (§8.1.3.4)."""
+        if self._others is None:
+            self._others = Redirection(self.request.uri, self._max_redirects)
+        target = self._others.next(response)
+        if target is None:
+            return False
+        self._rounds, self._answered = 0, set()
+        request = self._repeated()
+        # RFC 3261 §8.1.3.4 [recurses] [same-call] [same-in-all-else]
+        request = request.replace(uri=target, headers=request.headers.without(*ANSWERS.values()))
+        self.send(request, now)
+        return True
+
+    def _repeated(self) -> Request:
+        """The request once more, with the next CSeq number (§8.1.3.4, §8.1.3.5)."""
+        cseq = f"{self._next_cseq()} {self.request.method}"
+        return self.request.replace(headers=self.request.headers.with_("CSeq", cseq))
