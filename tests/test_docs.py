@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from definitions import definitions
 from support.gateway.gateway import Gateway
+from support.pages import FENCE, blocks, commands
 
 REPO = Path(__file__).resolve().parent.parent
 SOURCES = ("*.md", "docs/**/*.md", "perf/*.md", "rfc_annotations/*.md", "tests/**/*.md")
@@ -21,20 +22,12 @@ PAGES = sorted(
     for page in REPO.glob(pattern)
     if not {"node_modules", "_build"}.intersection(page.parts)
 )
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EVENT = re.compile(r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|\blog_event\(\s*"([a-z-]+)"')
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
 TABLES = ("trunk", "route")  # of the configuration file, explained on pages of their own
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
-
-
-def commands(page: Path) -> list[str]:
-    """The lines of the shell blocks of a page, continued ones joined, prompts and remarks cut."""
-    blocks = [text for language, text in FENCE.findall(page.read_text()) if language == "sh"]
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    return [line.removeprefix("$ ") for line in lines if line.strip() and line[0] != "#"]
 
 
 def make_words() -> set[str]:
@@ -128,11 +121,6 @@ def options_of(package: str, *subcommand: str) -> set[str]:
     shown = subprocess.run(words, cwd=REPO, capture_output=True, text=True, timeout=60)
     assert shown.returncode == 0, shown.stderr
     return set(re.findall(r"--[a-z][a-z-]*", shown.stdout))
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    """The contents of a page's fenced blocks of one language."""
-    return [text for found, text in FENCE.findall(page.read_text()) if found == language]
 
 
 WITH_EXAMPLES = [p for p in PAGES if any(">>> " in text for text in blocks(p, "python"))]

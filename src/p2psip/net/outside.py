@@ -154,7 +154,11 @@ class OutsideRequests(ABC):
         request = self._request("OPTIONS", to, headers)
         question = FinalAnswer()
         exchange = AuthenticatedRequest(
-            self._agents.stack, question, iter(range(2, 100)).__next__, self._keyring
+            self._agents.stack,
+            question,
+            iter(range(2, 100)).__next__,
+            self._keyring,
+            max_redirects=self._agents.max_redirects,
         )
         self._driver.run(exchange.send, request, monotonic())
         return result_of(question.answer, timeout, f"{to.uri.host} does not answer")

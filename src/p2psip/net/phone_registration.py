@@ -11,6 +11,7 @@ from gevent.event import AsyncResult
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
+from p2psip.net.phone_core import MAX_REDIRECTS
 from p2psip.net.waiting import Registered, result_of, settles
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
@@ -75,6 +76,7 @@ class PhoneRegistration:
             login=self._own_login,
             expires=expires,
             route=self._own_route,
+            max_redirects=MAX_REDIRECTS,
         )
         self._current = registration
         self._all.add(registration)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import RemoteError
+from p2psip.server.bound_places import BoundPlaces
 from p2psip.server.contact_probe import Probation
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Aor, Domains
@@ -75,8 +76,8 @@ class Registrar:
         self._max_bindings, self._max_users = max_bindings, max_users
         self._bindings: dict[Aor, list[Binding]] = {}
         self.gruus = Gruus(self._location, random, domains)
-        self._of_flow: dict[Flow, set[Aor]] = {}  # connections that phones have opened
-        self._timed: set[Flow] = set()  # of these, the ones that were given a Flow-Timer
+        self._places = BoundPlaces()
+        self._timed: set[Flow] = set()  # connections that were given a Flow-Timer
         self._probation = Probation(stack, random, self)
         stack.on_lost = self.on_flow_lost
 
@@ -173,8 +174,12 @@ class Registrar:
 
     def keeps(self, flow: Flow, now: float) -> bool:
         """Whether a phone is reached by this connection: as RFC 5626 §5.3 has it of flows."""
-        users = tuple(self._of_flow.get(flow, ()))
-        return any(each.flow == flow for aor in users for each in self._alive(aor, now))
+        return any(b.flow == flow for aor in self._places.at(flow) for b in self._alive(aor, now))
+
+    def has_host(self, host: str, now: float) -> bool:
+        """Whether a binding was made from this host.  Own design: its address is not forged."""
+        users = self._places.at(host)
+        return any(each.flow.remote[0] == host for aor in users for each in self._alive(aor, now))
 
     def is_dead(self, flow: Flow, silence: float, now: float) -> bool:
         """Whether a phone has sent no keep-alive by this connection for too long: RFC 5626 §5.4."""
@@ -190,7 +195,7 @@ class Registrar:
     def on_flow_lost(self, flow: Flow, now: float) -> None:
         """Drop the bindings that only the lost connection could reach: RFC 5626 §7."""
         self._timed.discard(flow)
-        for aor in self._of_flow.get(flow, set()).copy():
+        for aor in self._places.at(flow):
             kept = []
             for binding in self._alive(aor, now):
                 left = binding.without_flow() if binding.flow == flow else binding
@@ -379,17 +384,11 @@ class Registrar:
             self._location.keep(aor, self._bindings, now)
 
     def _put(self, aor: Aor, bindings: list[Binding]) -> None:
-        self.gruus.moved(aor, self._bindings.get(aor, ()), bindings)
-        for binding in self._bindings.pop(aor, ()):
-            if binding.flow in self._of_flow:
-                self._of_flow[binding.flow].discard(aor)
-                if not self._of_flow[binding.flow]:
-                    del self._of_flow[binding.flow]
+        before = self._bindings.pop(aor, ())
+        self.gruus.moved(aor, before, bindings)
+        self._places.moved(aor, before, bindings)
         if bindings:
             self._bindings[aor] = bindings
-        for binding in bindings:
-            if binding.flow.reliable and binding.flow.transport != LOCAL:
-                self._of_flow.setdefault(binding.flow, set()).add(aor)
 
     def _sweep(self, now: float) -> None:
         for aor in list(self._bindings):

@@ -1,7 +1,7 @@
-"""A request of a user agent, sent again with credentials when it is challenged.
+"""A request of a user agent, sent again with credentials when it is challenged, or redirected.
 
-Implements RFC 3261 §8.1.3.5 and §22.2: the repetition has the next CSeq number, and its user
-receives the last answer only.
+Implements RFC 3261 §8.1.3.4, §8.1.3.5 and §22.2: the repetition has the next CSeq number, and its
+user receives the last answer only.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,8 @@ from p2psip.sip.message import Request, Response
 from p2psip.stack.clients import ClientHandle
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import Flow
-from p2psip.ua.digest_client import DigestClient
+from p2psip.ua.digest_client import ANSWERS, DigestClient
+from p2psip.ua.redirection import Redirection
 
 MAX_ROUNDS: Final = 4  # challenges to one request: by several proxies, or for stale nonces
 
@@ -33,7 +34,9 @@ class AuthenticatedRequest:
 
     `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` is True
     once there is a final answer.  `by` are the connections that the other side has opened.  Of the
-    servers that a look-up finds `preferred` is tried first: the one that knows us.
+    servers that a look-up finds `preferred` is tried first: the one that knows us.  Redirections
+    are followed to `max_redirects` addresses, for a request outside of a dialog; an INVITE has legs
+    to drop, and follows them itself.
 
     Not done: RFC 3261 §8.1.3.5 [smaller-body] [another-type]: the bodies are session descriptions
     and texts for people, and nothing shorter or of another type says the same.
@@ -46,6 +49,7 @@ class AuthenticatedRequest:
         next_cseq: Callable[[], int],
         keyring: DigestClient | None = None,
         by: Sequence[Flow] = (),
+        max_redirects: int = 0,
     ) -> None:
         self.done = False
         self.preferred: Flow | None = None
@@ -55,7 +59,8 @@ class AuthenticatedRequest:
         self._handle: ClientHandle
         self._cancelled = False
         self._answered: set[str] = set()  # realms: each gets one proof for one request
-        self._rounds = 0
+        self._rounds, self._max_redirects = 0, max_redirects
+        self._others: Redirection | None = None
 
     def send(self, request: Request, now: float) -> None:
         """Send the request (§8.1.2); the user is never called before this returns."""
@@ -82,6 +87,8 @@ class AuthenticatedRequest:
         """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
         # §8.1.3.5 [answers-challenges], §21.4.4 [403-is-final]
         if response.status in (401, 407) and self._try_again(response, now):
+            return
+        if response.status >= 300 and self._max_redirects and self._try_elsewhere(response, now):
             return
         keyring, is_good = self._keyring, 200 <= response.status < 300
         if keyring is not None and is_good and keyring.is_for(self.request, self.sent_to):
@@ -112,9 +119,26 @@ class AuthenticatedRequest:
         self.preferred = self.sent_to  # its challenge may mean nothing to another server
         self._answered |= realms
         self._keyring.learn(asked)
+        # §22.2 [answers-401], §22.3 [answers-407]
+        self._send(self._keyring.sign(self._repeated(), is_asked=True), now)
+        return True
+
+    def _try_elsewhere(self, response: Response, now: float) -> bool:
+        """Send the request to another address of its target; False if none is left (§8.1.3.4)."""
+        if self._others is None:
+            self._others = Redirection(self.request.uri, self._max_redirects)
+        target = self._others.next(response)
+        if target is None:
+            return False
+        self._rounds, self._answered = 0, set()
+        request = self._repeated()
+        # RFC 3261 §8.1.3.4 [recurses] [same-call] [same-in-all-else]
+        request = request.replace(uri=target, headers=request.headers.without(*ANSWERS.values()))
+        self.send(request, now)
+        return True
+
+    def _repeated(self) -> Request:
+        """The request once more, with the next CSeq number (§8.1.3.4, §8.1.3.5)."""
         cseq = f"{self._next_cseq()} {self.request.method}"  # §22.2 [next-cseq]
         # §8.1.3.5 [again-within-the-call]
-        request = self.request.replace(headers=self.request.headers.with_("CSeq", cseq))
-        # §22.2 [answers-401], §22.3 [answers-407]
-        self._send(self._keyring.sign(request, is_asked=True), now)
-        return True
+        return self.request.replace(headers=self.request.headers.with_("CSeq", cseq))

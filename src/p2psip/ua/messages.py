@@ -108,7 +108,7 @@ class Messages:
         is too large.
         """
         refuse_large(request)
-        key = str(request.uri)
+        key = str(request.to.uri)
         queue = self._waiting.setdefault(key, deque())
         if len(queue) == MAX_WAITING:
             raise LocalError(f"{MAX_WAITING} messages to {key} wait already")
@@ -119,14 +119,20 @@ class Messages:
     def _send(self, key: str, now: float) -> None:
         request, keyring, _ = self._waiting[key][0]
         numbers = iter(range(2, 100))
-        exchange = AuthenticatedRequest(self._agent.stack, self, numbers.__next__, keyring)
+        exchange = AuthenticatedRequest(
+            self._agent.stack,
+            self,
+            numbers.__next__,
+            keyring,
+            max_redirects=self._agent.max_redirects,
+        )
         exchange.send(request, now)
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take an answer, and send the next message to the same user (RFC 3428 §8)."""
         if response.status < 200:
             return
-        key = str(exchange.request.uri)
+        key = str(exchange.request.to.uri)  # which stays when the request goes elsewhere
         queue = self._waiting[key]
         _, _, heard = queue.popleft()
         if queue:

@@ -74,6 +74,8 @@ class Registration:
     keep-alive, `lose(flow)` closes a connection that does not answer it; without a `ping` none is
     sent.
     `service_route` is what the registrar wants later requests to pass: RFC 3608 §6.1.
+    A registrar that sends us elsewhere is followed to `max_redirects` others, each time anew; the
+    password is for the first alone (§8.1.3.4).
     """
 
     def __init__(
@@ -90,8 +92,10 @@ class Registration:
         route: Sequence[Uri] = (),
         instance: str = "",
         persistent: bool = False,
+        max_redirects: int = 0,
     ) -> None:
         self.state, self._persistent = State.TRYING, persistent
+        self._max_redirects = max_redirects
         self.service_route: tuple[Address, ...] = ()
         self.ping: Callable[[Flow, bytes], None] | None = None
         self.lose: Callable[[Flow], None] = lambda flow: None
@@ -228,7 +232,8 @@ class Registration:
         """Take the registrar's answer: §10.2.4, §10.2.7, §10.2.8."""
         if response.status < 200:
             return
-        if exchange.sent_to is not None and len(self._places) < MAX_PLACES:
+        is_there = exchange.request.uri == self._registrar  # and was not sent elsewhere
+        if is_there and exchange.sent_to is not None and len(self._places) < MAX_PLACES:
             self._places |= {hop_of(exchange.sent_to)}
         granted = response.status < 300
         if self.state is State.CLOSED:
@@ -334,7 +339,13 @@ class Registration:
             ),
         )
         self._asked_at = now
-        self._exchange = AuthenticatedRequest(self._stack, self, self._next_cseq, self._keyring)
+        self._exchange = AuthenticatedRequest(
+            self._stack,
+            self,
+            self._next_cseq,
+            self._keyring,
+            max_redirects=self._max_redirects,
+        )
         self._exchange.preferred = self._server  # §10.2.4 [same-server]
         self._exchange.send(request, now)
 

@@ -82,8 +82,13 @@ class Subscription:
         """Send the SUBSCRIBE or REFER that begins it, outside of a dialog (RFC 6665 §4.1.2.1)."""
         self._request = request
         self._agent.watch(self)
-        stack = self._agent.stack
-        self._exchange = AuthenticatedRequest(stack, self, self._next_cseq, self._keyring)
+        self._exchange = AuthenticatedRequest(
+            self._agent.stack,
+            self,
+            self._next_cseq,
+            self._keyring,
+            max_redirects=self._agent.max_redirects,
+        )
         self._exchange.send(request, now)
         self._agent.set_deadline(self, self.deadline)
 

@@ -50,6 +50,7 @@ class MediaSide:
         self._phone_hosts = phone_hosts
         self._bind_ip, self._log = bind_ip, log
         self._latch, self._timeout = settings.nat, settings.media_timeout
+        self._video_packet_size = settings.video_packet_size
         self._ports = PortPool(*settings.rtp_ports)
         self.prepared = PreparedPorts(self._ports, bind_ip)
         self._alarms: dict[Leg | VideoLeg | XFlvLeg, Alarm] = {}
@@ -105,6 +106,7 @@ class MediaSide:
             timeline=sound.timeline,
             wallclock=wallclock(),
             wake=lambda: alarm.set(),
+            max_octets=self._video_packet_size,
         )
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)

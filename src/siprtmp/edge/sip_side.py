@@ -335,7 +335,7 @@ class SipSide:
         host = flow.remote[0]
         if flow.transport != "UDP" or is_loopback(host) or self.trunks.is_at(host):
             return True
-        return any(host == each.flow.remote[0] for _, each in self.registrar.everything(now))
+        return self.registrar.has_host(host, now)
 
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """The hosts that the phones of a local user registered from."""

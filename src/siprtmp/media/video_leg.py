@@ -23,13 +23,12 @@ from siprtmp.media.leg_interfaces import VideoListener, Wire
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.flv_to_h264 import FlvToH264
+from siprtmp.media.translate.flv_to_h264 import MAX_OCTETS, FlvToH264
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.h264_to_flv import H264ToFlv
 from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
 
 VIDEO: Final = 9  # the message type of video: RTMP 1.0 §7.1.4
-MAX_OCTETS: Final = 1200  # of a payload: with all headers less than any network carries
 EARLY: Final = 0.02  # s before its time that a picture may leave
 ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
 MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
@@ -43,9 +42,9 @@ class VideoLeg:
     """One call's pictures, from the description that agrees on them to the end.
 
     RFC 3550 §6.4 for the session; the arguments are those of `Leg`, with the `timeline` of its
-    sound, which the pictures follow.  `on_tag` is called with each piece of video from the phone
-    (type, RTMP time in ms, tag body, now).  `group` may be replaced by one that has pictures from
-    before the call.
+    sound, which the pictures follow.  No payload to the phone is longer than `max_octets`.
+    `on_tag` is called with each piece of video from the phone (type, RTMP time in ms, tag body,
+    now).  `group` may be replaced by one that has pictures from before the call.
     """
 
     def __init__(
@@ -59,7 +58,9 @@ class VideoLeg:
         timeline: Timeline | None = None,
         wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
+        max_octets: int = MAX_OCTETS,
     ) -> None:
+        self.max_octets = max_octets
         self._wire, self._listener, self._wake = wire, listener, wake
         self.on_tag: OnTag = _ignore
         self._timeline = timeline or Timeline(now)
@@ -200,7 +201,7 @@ class VideoLeg:
     def _begin(self, plan: VideoPlan, now: float) -> None:
         """Send all since the last key frame at once, so that the phone need not wait for one."""
         parameters, self._payload_type = plan.for_profile("")
-        self._to_phone = FlvToH264(parameters.packetization_mode, MAX_OCTETS)
+        self._to_phone = FlvToH264(parameters.packetization_mode, self.max_octets)
         self._skipping = False
         for timestamp, payload in self.group:
             self._send((True, self._convert(plan, timestamp, payload)), now)
@@ -231,7 +232,7 @@ class VideoLeg:
         times = range(self._shown + 1, next_ticks)
         before = list(self.group)[:-1]
         self._repeat_at = now + repeat.SECONDS
-        self._send((True, repeat.again(before, to_phone.mode, MAX_OCTETS, times)), now)
+        self._send((True, repeat.again(before, to_phone.mode, self.max_octets, times)), now)
 
     def _queue(self, at: float, item: tuple[bool, list[Packet]], now: float) -> None:
         pacer = self._pacer

@@ -34,7 +34,13 @@ S = TypeVar("S")
 _LISTENERS: Final = (*rtmp_options.LISTENERS, "sip", "sips", "ws", "http")
 SIP_LISTENERS: Final = ("sip", "sips", "ws")
 _LISTS: Final = ("domain", "allow_targets", "stun", "room")
-_COUNTS: Final = ("max_user_calls", "max_user_calls_per_hour")
+_WHOLE: Final = {
+    "sip_t1": values.milliseconds,
+    "merge_ms": values.merge,
+    "video_packet_size": values.packet_size,
+    "max_user_calls": values.count,
+    "max_user_calls_per_hour": values.count,
+}
 _PATHS: Final = ("users", "record", "vod", "state", "call_records", *rtmp_options.PATHS)
 
 
@@ -67,6 +73,7 @@ class Settings(RtmpSettings):
     answer_timeout: float = 60.0
     media_timeout: float = 60.0
     merge_ms: int = 0
+    video_packet_size: int = 1200
     record: Path | None = None
     vod: Path | None = None
     state: Path | None = None
@@ -199,15 +206,10 @@ def _convert(name: str, value: Any) -> Any:
         if not isinstance(value, bool):
             raise ValueError("must be true or false")
         return value
-    if name in ("sip_t1", "merge_ms", "answer_timeout", "media_timeout", *_COUNTS):
+    if name in ("answer_timeout", "media_timeout", *_WHOLE):
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("must be a number")
-        whole = {
-            "sip_t1": values.milliseconds,
-            "merge_ms": values.merge,
-            **dict.fromkeys(_COUNTS, values.count),
-        }
-        convert: Callable[[str], float] = whole.get(name, values.seconds)
+        convert: Callable[[str], float] = _WHOLE.get(name, values.seconds)
         return convert(str(value))
     choices = {
         "log_level": LOG_LEVELS,

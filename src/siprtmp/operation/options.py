@@ -18,6 +18,7 @@ from siprtmp.operation.arguments import (
     count,
     merge,
     milliseconds,
+    packet_size,
     port_range,
     program,
     seconds,
@@ -43,7 +44,10 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
         *("domain", "call-from", "outbound-proxy", "answer-timeout", "media-timeout", "sip-t1"),
         *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room"),
     ),
-    "media": ("rtp-ports", "nat", "gop-cache", "merge-ms", "record", "vod", "shared"),
+    "media": (
+        *("rtp-ports", "nat", "video-packet-size", "gop-cache", "merge-ms"),
+        *("record", "vod", "shared"),
+    ),
     "limits of RTMP clients": (
         *("max-connections", "max-per-address", "max-message", "max-rtmfp-memory", "idle"),
     ),
@@ -249,6 +253,12 @@ def _add_media(add: Add) -> None:
         "--nat",
         action="store_true",
         help="Send sound to the address that a phone's sound comes from, for phones behind a NAT.",
+    )
+    add(
+        "--video-packet-size",
+        type=packet_size,
+        metavar="N",
+        help="Send H.264 to phones in RTP packets whose payloads have at most N octets (1200).",
     )
     add(
         "--merge-ms",

@@ -9,36 +9,19 @@ traceback.
 import os
 import random
 from contextlib import suppress
+from functools import partial
 
 import gevent
 import pytest
-from gevent import socket
-from support.attacks.hostile import RtmpAttacker, chunk, dial, honest_users, rest_of
+from support.attacks.doors import by
+from support.attacks.hostile import RtmpAttacker, chunk, dial, rest_of
 from support.attacks.hostile_sip import SipAttacker, sdp
-from support.gateway.accounts import PASSWORD, users_file
 from torture.test_rfc4475 import archive
 
 from rtmplite.amf import amf0
 from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import Message
-
-T1 = ("--sip-t1", "30")  # ms, so that transactions are soon forgotten
-
-
-@pytest.fixture
-def world(gateway, corpus):
-    """Honest users of a gateway where everybody may speak for anybody."""
-    with honest_users(gateway(*T1), corpus) as world:
-        yield world
-
-
-@pytest.fixture
-def guarded(gateway, corpus, tmp_path):
-    """Honest users of a gateway where alice, bob and carol have passwords."""
-    users = users_file(tmp_path, "alice", "bob", "carol")
-    with honest_users(gateway(*T1, "--users", users), corpus, PASSWORD) as world:
-        yield world
 
 
 def test_rtmp_garbage_before_and_after_the_handshake(world):
@@ -215,35 +198,58 @@ def test_the_torture_archive_and_noise(guarded, specs):
     assert peer.ask("OPTIONS", "sip:127.0.0.1", Call_ID="alive") == 200
 
 
-def test_floods_of_registrations_calls_and_datagrams(world):
+@pytest.mark.parametrize("door", [pytest.param("TLS", marks=pytest.mark.needs("openssl")), "WS"])
+def test_the_torture_archive_and_noise_in_records_and_frames(guarded, specs, door):
+    """Covers RFC 4475 §3 on the wire: one connection each, and many that break off."""
+    enter, noise = partial(by(door, SipAttacker), guarded.server), random.Random(4)
+    messages = list(archive(specs).values())
+    damaged = [data[: noise.randrange(len(data))] for data in messages]
+    for data in [*messages, *damaged, noise.randbytes(70_000), b"\r\n" * 5000, b"x" * 70_000]:
+        peer = enter()
+        peer.send(data)
+        if noise.random() < 0.5:
+            gevent.sleep(0.001)
+        peer.socket.close()
+    for size in (1, 2, 100, 1400, 60_000):  # after the handshake neither a record nor a frame
+        peer = enter()
+        peer.socket.sendall(noise.randbytes(size))
+        peer.socket.close()
+    assert enter().ask("OPTIONS", "sip:127.0.0.1", Call_ID="alive") == 200
+
+
+def test_floods_of_registrations_calls_and_messages(world, door):
     """Covers RFC 3261 §10.3 and §16.3: limits, loops, and a stop to hops."""
     server = world.server
-    peer, ours = SipAttacker(server), "sip:127.0.0.1"
+    enter = partial(by(door, SipAttacker), server)
+    peer, ours, times = enter(), "sip:127.0.0.1", 300 if door == "UDP" else 60
     many = ", ".join(f"<sip:{number}@127.0.0.1:{peer.port}>" for number in range(200))
     assert peer.ask("REGISTER", ours, To="<sip:dave@127.0.0.1>", Contact=many) in (403, 413, 513)
-    for number in range(300):
+    for number in range(times):
         to = f"<sip:user{number}@127.0.0.1>"
         assert peer.ask("REGISTER", ours, To=to, Call_ID=f"flood{number}", Expires="60") == 200
-    assert server.status()["registrations"] == world.busy["registrations"] + 300
+    assert server.status()["registrations"] == world.busy["registrations"] + times
     here = "sip:user1@127.0.0.1"
     assert peer.ask("INVITE", here, body=sdp(), Max_Forwards="0") == 483
     assert peer.ask("INVITE", here, body=sdp(), Proxy_Require="nothing") == 420
-    for number in range(300):
+    for number in range(times):
         to = f"<sip:user{number}@127.0.0.1>"
         fields = {"To": to, "Contact": "*", "Expires": "0", "Call_ID": f"flood{number}"}
         assert peer.ask("REGISTER", ours, CSeq="2 REGISTER", **fields) == 200
     big = peer.request("OPTIONS", ours, Subject="x" * 60_000)
-    for number in range(300):
-        peer.send(big.replace(b";branch=z9hG4bK", b";branch=z9hG4bK%d" % number, 1))
+    for number in range(times):
+        enter().send(big.replace(b";branch=z9hG4bK", b";branch=z9hG4bK%d" % number, 1))
         peer.send(peer.request("INVITE", "sip:alice@127.0.0.1", body=sdp()))
         if number % 10 == 0:
             gevent.sleep(0.001)
 
 
-def test_messages_that_take_long_to_read(world):
-    """Covers RFC 3261 §21.5.7: what is large for a head is refused unread, what is not is read."""
-    server = world.server
-    peer, ours = SipAttacker(server), "sip:127.0.0.1"
+def test_messages_that_take_long_to_read(world, door):
+    """Covers RFC 3261 §21.5.7: what is large for a head is refused unread, what is not is read.
+
+    A stream is hung up on before such a head is read to its end.
+    """
+    enter, ours = partial(by(door, SipAttacker), world.server), "sip:127.0.0.1"
+    refused = (400, 513, None) if door == "TLS" else (400, 513)
     heads = {
         "X-From": '"' + "\\a" * 25_000 + '" <sip:m@evil.invalid>',
         "Contact": "<sip:a@b>," * 5000 + "<sip:a@b>",
@@ -252,22 +258,21 @@ def test_messages_that_take_long_to_read(world):
         "Route": "<sip:192.0.2.1;lr>," * 3000 + "<sip:192.0.2.1;lr>",
     }
     for number, (name, value) in enumerate(heads.items()):
+        peer = enter()
         data = peer.request("OPTIONS", ours, Call_ID=f"slow{number}")
         slow = data.replace(b"Content-Length", f"{name}: {value}\r\nContent-Length".encode())
         for _ in range(10):
-            peer.send(slow)
-        assert peer.ask_raw(slow) in (400, 513)
-    lines = sdp() + b"a=rtpmap:97 x/1\r\n" * 3000
+            enter().send(slow)
+        assert peer.ask_raw(slow) in refused
+    peer, lines = enter(), sdp() + b"a=rtpmap:97 x/1\r\n" * 3000
     assert peer.ask("INVITE", "sip:alice@127.0.0.1", body=lines) in (400, 480, 488, 513)
     assert peer.ask("OPTIONS", ours, Call_ID="alive") == 200
 
 
-def test_floods_from_many_hosts(guarded):
+def test_floods_from_many_hosts(guarded, door):
     """Own design: two thousand requests a second, some hundred of each kind."""
-    peer, hosts = SipAttacker(guarded.server), []
-    for number in range(20):
-        hosts.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        hosts[-1].bind((f"127.1.0.{number + 1}", 0))
+    enter = partial(by(door, SipAttacker), guarded.server)
+    hosts = [enter(f"127.1.0.{number + 1}") for number in range(20)]
     alice = "sip:alice@127.0.0.1"
     for method, uri in (
         ("OPTIONS", "sip:127.0.0.1"),
@@ -276,13 +281,14 @@ def test_floods_from_many_hosts(guarded):
         ("BYE", alice),
     ):
         for number in range(300):
-            data = peer.request(method, uri, To=f"<{alice}>", Call_ID=f"{method}{number}")
-            hosts[number % 20].sendto(data, peer.gateway)
+            peer, call = hosts[number % 20], f"{method}{number}"
+            peer.send(peer.request(method, uri, To=f"<{alice}>", Call_ID=call))
             if number % 10 == 0:
                 gevent.sleep(0.005)
     for each in hosts:
-        each.close()
+        each.socket.close()
     # What the system had no room for is lost, as UDP may, and asked again.
+    peer = enter()
     alive = (peer.request("OPTIONS", "sip:127.0.0.1", Call_ID=f"alive{i}") for i in range(10))
     again = (peer.ask_raw(data, seconds=2.0) for data in alive)
     assert 200 in again

@@ -9,36 +9,19 @@ import struct
 from functools import partial
 
 import gevent
-import pytest
 from gevent import socket
-from support.attacks.hostile import honest_users, ports_of, speex_frames
+from support.attacks.doors import by
+from support.attacks.hostile import ports_of, speex_frames
 from support.attacks.hostile_sip import NO_CALL, SPEEX, Callee, Caller, SipAttacker, sdp
-from support.gateway.accounts import PASSWORD, users_file
+from support.gateway.accounts import PASSWORD
 from support.gateway.richclient import RichClient, wait_for
 from support.peers.process import PATIENCE
 
-T1 = ("--sip-t1", "30")  # ms, so that transactions are soon forgotten
 
-
-@pytest.fixture
-def world(gateway, corpus):
-    """Honest users of a gateway where everybody may speak for anybody."""
-    with honest_users(gateway(*T1), corpus) as world:
-        yield world
-
-
-@pytest.fixture
-def guarded(gateway, corpus, tmp_path):
-    """Honest users of a gateway where alice, bob and carol have passwords."""
-    users = users_file(tmp_path, "alice", "bob", "carol")
-    with honest_users(gateway(*T1, "--users", users), corpus, PASSWORD) as world:
-        yield world
-
-
-def test_sip_requests_get_the_error_that_is_owed(guarded):
+def test_sip_requests_get_the_error_that_is_owed(guarded, door):
     """Covers RFC 3261 §8.2 and §16.3; no request is let through to another domain."""
     server = guarded.server
-    peer, ours = SipAttacker(server), "sip:127.0.0.1"
+    peer, ours = by(door, SipAttacker)(server), "sip:127.0.0.1"
     carol = RichClient(server.rtmp, "carol@127.0.0.1", "", PASSWORD)
     victim = "sip:carol@127.0.0.1"
     raw = peer.request
@@ -91,11 +74,12 @@ def test_sip_requests_get_the_error_that_is_owed(guarded):
     carol.close()
 
 
-def test_garbage_within_a_call_changes_nothing_of_it(world, corpus):
+def test_garbage_within_a_call_changes_nothing_of_it(world, corpus, door):
     """Covers RFC 3261 §14.2 and §8.2.2: a refused offer leaves the session as it was."""
     speex = speex_frames(corpus)
     carol = RichClient(world.server.rtmp, "carol@127.0.0.1")
-    peer = Caller(world.server, "carol")
+    enter = partial(by(door, Caller), world.server)
+    peer = enter("carol")
     peer.call(carol)
     carol.open_streams()
     for name, (body, right) in NO_CALL.items():
@@ -113,7 +97,7 @@ def test_garbage_within_a_call_changes_nothing_of_it(world, corpus):
     assert peer.ask_raw(peer.within("BYE")) == 200
     carol.expect("byed")
     # An offer of ours that the phone answers with nonsense ends that call, and its line hears it.
-    again = Caller(world.server, "carol")
+    again = enter("carol")
     again.call(carol)
     again.send(again.within("INVITE"))
     while not again.heard().startswith(b"SIP/2.0 200"):

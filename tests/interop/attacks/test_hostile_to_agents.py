@@ -8,8 +8,8 @@ import re
 from functools import partial
 
 import pytest
-from support.attacks.doors import DOORS
-from support.attacks.hostile_sip import Callee, sdp
+from support.attacks.doors import by
+from support.attacks.hostile_sip import Callee, SipAttacker, sdp
 from support.certificates import certificate
 from support.sip.phones import answering, uri, wait_for
 
@@ -43,12 +43,6 @@ def tls(tmp_path_factory):
     return TlsContexts(client_context(made.file), server_context(made.file, made.key))
 
 
-@pytest.fixture(params=["UDP", pytest.param("TLS", marks=pytest.mark.needs("openssl")), "WS"])
-def door(request):
-    """How attackers come in."""
-    return request.param
-
-
 @pytest.fixture
 def phone(door, request, monkeypatch):
     monkeypatch.setattr("p2psip.agent.SipPorts", partial(SipPorts, ws=[("127.0.0.1", 0)]))
@@ -60,7 +54,7 @@ def phone(door, request, monkeypatch):
 @pytest.fixture
 def enter(phone, door):
     """`enter(host)`: an attacker of that host."""
-    return partial(DOORS[door], phone)
+    return partial(by(door, SipAttacker), phone)
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from support.attacks.hostile_sip import SPEEX, Account, Callee, Caller, SipAttacker, TcpAccount, sdp
+from support.attacks.doors import by
+from support.attacks.hostile_sip import SPEEX, Account, Callee, Caller, SipAttacker, sdp
 from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.richclient import RichClient
 
@@ -42,7 +43,8 @@ def requests(*phones):
 
 def test_a_contact_takes_no_calls_of_others(server):
     """Covers RFC 3261 §16.5: a flow serves the bindings of its own address-of-record alone."""
-    alice, bob, eve = Account(server, "alice"), Account(server, "bob"), TcpAccount(server, "eve")
+    alice, bob = Account(server, "alice"), Account(server, "bob")
+    eve = by("TCP", Account)(server, "eve")
     outside = Callee(server, "127.0.0.2")
     gateway = Callee(server, "127.0.0.3")  # to the telephone network, say
     for ours in (f"<sip:alice@{server.sip}>", "<sip:bob@127.0.0.1>"):

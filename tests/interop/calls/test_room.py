@@ -1,25 +1,15 @@
 """Real phones and streams in one room: each hears all the others, and not itself."""
 
-import numpy as np
 import pytest
 from support.peers.baresip import Baresip
 from support.peers.peers import Ffmpeg, decode_audio
-from support.peers.tones import WINDOW_SECONDS, trimmed
+from support.peers.tones import levels, trimmed
 
 SECONDS = 5
 PHONES = {"ann": 500, "bob": 800, "eve": 1300}
 STREAM = 2100
+TONES = (*PHONES.values(), STREAM)
 PRESENT = 20.0  # dB over what no tone accounts for
-
-
-def levels(samples, rate):
-    """The level of each tone in dB over the median of the spectrum, in most windows."""
-    size = int(WINDOW_SECONDS * rate)
-    windows = samples[: len(samples) // size * size].reshape(-1, size) * np.hanning(size)
-    spectrum = np.median(np.abs(np.fft.rfft(windows, axis=1)), axis=0)
-    floor = np.median(spectrum)
-    at = {hz: round(hz * WINDOW_SECONDS) for hz in (*PHONES.values(), STREAM)}
-    return {hz: 20 * np.log10(spectrum[n - 1 : n + 2].max() / floor) for hz, n in at.items()}
 
 
 @pytest.mark.needs("baresip", "ffmpeg")
@@ -43,8 +33,8 @@ def test_phones_and_streams_hear_each_other(start, gateway, tmp_path):
     publisher.stop()
     server.wait_status(idle | {"sip_repeated": server.status()["sip_repeated"]})
 
-    found = {name: levels(trimmed(*phone.heard()), 8000) for name, phone in phones.items()}
-    found["player"] = levels(decode_audio(heard), 8000)
+    found = {name: levels(trimmed(*phone.heard()), 8000, TONES) for name, phone in phones.items()}
+    found["player"] = levels(decode_audio(heard), 8000, TONES)
     for name, at in found.items():
         others = {hz for hz in at if hz != PHONES.get(name)}
         assert {hz for hz in at if at[hz] > PRESENT} >= others, (name, at)

@@ -268,7 +268,7 @@ class Bindings(RuleBasedStateMachine):
     def teardown(self):
         self.now += 10_000
         assert self.home.registrar.count(self.now) == 0
-        assert not self.home.registrar._of_flow and not self.home.registrar._bindings
+        assert not len(self.home.registrar._places) and not self.home.registrar._bindings
         self.home.wait(self.now)
         assert self.home.idle
 

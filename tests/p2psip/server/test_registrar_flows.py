@@ -167,6 +167,22 @@ def test_a_connection_is_not_needed_by_a_binding_that_has_expired():
     assert home.registrar.keeps(flow, 3599.0) and not home.registrar.keeps(flow, 3600.0)
 
 
+def test_a_host_is_known_while_a_binding_was_made_from_there():
+    """Own design: its address is not forged, whichever of its users are bound."""
+    home = Home()
+    known = home.registrar.has_host
+    assert not known(BOB, 0.0)
+    for number, user in enumerate(["bob", "carol", "bob"]):
+        home.hear(register(user, f"<sip:{user}@{BOB}:{5070 + number}>", cseq=number), BOB)
+    connect(home, "<sip:bob@192.168.0.8>", 40_000, 9, source=CAROL)
+    assert known(BOB, 0.0) and known(CAROL, 0.0) and not known("192.168.0.8", 0.0)
+    clear = register("bob", "*", expires=0, cseq=10)
+    home.hear(clear, BOB)
+    assert known(BOB, 0.0) and not known(CAROL, 0.0)  # carol is still there
+    assert known(BOB, 3599.0) and not known(BOB, 3600.0)
+    assert not len(home.registrar._places)
+
+
 def again(home, now, **options):
     """A second home that takes over what the first has stored, and what it says at once."""
     new = Home(store=home.registrar._location, **options)

@@ -123,7 +123,7 @@ class Phones(RuleBasedStateMachine):
     def teardown(self):
         self.home.wait(10_000.0)
         assert self.home.registrar.count(10_000.0) == 0
-        assert not len(self.home.registrar._probation) and not self.home.registrar._of_flow
+        assert not len(self.home.registrar._probation) and not len(self.home.registrar._places)
 
 
 TestPhones = Phones.TestCase

@@ -6,11 +6,27 @@ from p2psip.net.local_network import LocalNetwork
 from siprtmp.edge.media_side import MediaSide
 
 
+def media_side(**options):
+    """One on loopback, with these settings."""
+    settings = {"nat": False, "media_timeout": 60.0, "rtp_ports": (0, 0), "video_packet_size": 1200}
+    network = LocalNetwork("127.0.0.1")
+    settings = SimpleNamespace(**settings | options)
+    return MediaSide(settings, "127.0.0.1", network, lambda user, now: (), None)
+
+
+def test_pictures_have_packets_of_the_size_that_was_set():
+    """Own design: --video-packet-size."""
+    media = media_side(video_packet_size=700)
+    sound, _ = media.open_leg(None, (), 0.0)
+    pictures, _ = media.open_video(None, (), 0.0, sound)
+    assert pictures.max_octets == 700
+    for leg in (pictures, sound):
+        leg.close(0.0)
+
+
 def test_each_call_has_a_name_of_its_own():
     """Covers RFC 3550 §6.5.1 [cname-is-unique]."""
-    settings = SimpleNamespace(nat=False, media_timeout=60.0, rtp_ports=(0, 0))
-    network = LocalNetwork("127.0.0.1")
-    media = MediaSide(settings, "127.0.0.1", network, lambda user, now: (), None)
+    media = media_side()
     legs = [media.open_leg(None, (), 0.0)[0] for _ in range(3)]
     try:
         names = {leg.cname for leg in legs}

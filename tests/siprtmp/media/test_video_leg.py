@@ -57,6 +57,18 @@ def test_a_published_stream_reaches_the_phone_from_its_key_frame():
     assert {packet[1] for packet in rig.sent} == {99}
 
 
+@pytest.mark.parametrize("octets", [100, 1200, 4000])
+def test_packets_have_the_size_that_was_set(octets):
+    """Covers RFC 6184 §5.8: also those that repeat pictures for a phone that has lost some."""
+    rig = VideoRig(video_plan(), max_octets=octets)
+    rig.publish(HEADER, tag(idr(0, 3000), key=True), at=0)
+    rig.leg.want_key_frame(rig.now)
+    rig.publish(tag(inter(1)), at=40)
+    assert [unit[0] & 31 for unit in sent_units(rig)] == [7, 8, 5, 7, 8, 5, 1]
+    largest = max(len(packet[-1]) for packet in rig.sent)
+    assert 0.8 * min(octets, 3000) < largest <= octets
+
+
 def test_pictures_wait_until_they_get_through():
     """Covers RFC 8656 §11.1: the group is not lost at a relay that is not ready yet."""
     rig = VideoRig(video_plan())

@@ -1,7 +1,9 @@
-"""Attackers who come by TLS or by WebSocket, to a phone that listens for both."""
+"""Attackers who come by a connection: TCP, TLS or WebSocket."""
 
 import re
 from collections import deque
+from contextlib import suppress
+from functools import cache
 
 from gevent import socket
 from support.attacks.hostile_sip import SipAttacker
@@ -27,16 +29,17 @@ class StreamAttacker(SipAttacker):
         return opened
 
     def send(self, data):
-        """Send a message."""
-        self.socket.sendall(self.wrapped(data))
+        """Send a message, or as much of it as the server lets in."""
+        with suppress(ConnectionError):
+            self.socket.sendall(self.wrapped(data))
 
     def heard(self, seconds=PATIENCE):
-        """The next message, or None."""
+        """The next message; None if there is none in time, or the server hangs up."""
         self.socket.settimeout(seconds)
         while not self.messages:
             try:
                 data = self.socket.recv(65536)
-            except TimeoutError:
+            except (TimeoutError, ConnectionError):
                 return None
             if not data:
                 return None
@@ -46,15 +49,55 @@ class StreamAttacker(SipAttacker):
         return self.messages.popleft()
 
 
-class TlsAttacker(StreamAttacker):
+@cache
+def context():
+    """The settings of all attackers by TLS: to make some takes longer than a handshake."""
+    return client_context(insecure=True)
+
+
+class TcpAttacker(StreamAttacker):
+    """The same by TCP."""
+
+    transport = "TCP"
+    received = b""
+
+    def greeting(self):
+        """Nothing: the first message is all that is to be said."""
+        return b""
+
+    def wrapped(self, data):
+        """A message as it is."""
+        return data
+
+    def unwrapped(self, data):
+        """The messages that are whole now."""
+        self.received += data
+        while b"\r\n\r\n" in self.received:
+            head, end, rest = self.received.partition(b"\r\n\r\n")
+            size = int(re.search(rb"\r\nContent-Length: *(\d+)", head)[1])
+            if len(rest) < size:
+                return
+            self.received = rest[size:]
+            yield head + end + rest[:size]
+
+
+class TlsAttacker(TcpAttacker):
     """The same by TLS, of whoever has the certificate."""
 
     transport = "TLS"
 
     def greeting(self):
         """The first octets of a handshake."""
-        self.tls, self.received = Tls(client_context(insecure=True), "localhost"), b""
+        self.tls = Tls(context(), "localhost")
         return self.tls.take_output()
+
+    def connected(self, host):
+        """A connection whose handshake is over."""
+        opened = super().connected(host)
+        while not self.tls.is_ready:
+            self.messages += self.unwrapped(opened.recv(65536))
+            opened.sendall(self.tls.take_output())
+        return opened
 
     def wrapped(self, data):
         """A message in records, or what the handshake wants to say."""
@@ -64,14 +107,7 @@ class TlsAttacker(StreamAttacker):
 
     def unwrapped(self, data):
         """The messages that are whole now."""
-        self.received += self.tls.receive(data)
-        while b"\r\n\r\n" in self.received:
-            head, end, rest = self.received.partition(b"\r\n\r\n")
-            size = int(re.search(rb"\r\nContent-Length: *(\d+)", head)[1])
-            if len(rest) < size:
-                return
-            self.received = rest[size:]
-            yield head + end + rest[:size]
+        yield from super().unwrapped(self.tls.receive(data))
 
 
 class WsAttacker(StreamAttacker):
@@ -104,4 +140,10 @@ class WsAttacker(StreamAttacker):
                 yield piece.encode() if isinstance(piece, str) else bytes(piece)
 
 
-DOORS = {each.transport: each for each in (SipAttacker, TlsAttacker, WsAttacker)}
+DOORS = {each.transport: each for each in (SipAttacker, TcpAttacker, TlsAttacker, WsAttacker)}
+
+
+def by(door, kind):
+    """`kind`, a class of attackers by UDP, as one of those who come by that door."""
+    base = DOORS[door]
+    return base if kind is SipAttacker else type(kind.__name__, (kind, base), {})

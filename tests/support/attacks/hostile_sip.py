@@ -253,39 +253,3 @@ class Account(Callee):
             if heard.startswith(b"SIP/2.0") and heard[8:9] > b"1" and branch in heard:
                 return heard
         raise AssertionError("no answer")
-
-
-class TcpAccount(Account):
-    """The same by TCP, one message at a time."""
-
-    transport = "TCP"
-
-    def connected(self, host):
-        """A connection to the gateway."""
-        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        opened.bind((host, 0))
-        opened.connect(self.gateway)
-        self.received = b""
-        return opened
-
-    def send(self, data):
-        """Send a message."""
-        self.socket.sendall(data)
-
-    def heard(self, seconds=PATIENCE):
-        """The next message, or None."""
-        self.socket.settimeout(seconds)
-        while True:
-            head, end, rest = self.received.partition(b"\r\n\r\n")
-            length = re.search(rb"\r\nContent-Length: *(\d+)", head)
-            if end and len(rest) >= int(length[1]):
-                message = head + end + rest[: int(length[1])]
-                self.received = self.received[len(message) :]
-                return message
-            try:
-                data = self.socket.recv(65536)
-            except TimeoutError:
-                return None
-            if not data:
-                return None
-            self.received += data

@@ -60,6 +60,12 @@ class Gateway(Process):
         """host:port of the SIP listener for WebSocket."""
         return self.listeners["ws"]
 
+    def place(self, transport: str) -> tuple[str, int]:
+        """Where it takes SIP over one transport."""
+        name = {"TLS": "sips", "WS": "ws"}.get(transport, "sip")
+        host, _, port = self.listeners[name].rpartition(":")
+        return host, int(port)
+
     def url(self, application: str, stream: str = "") -> str:
         """The RTMP address of `application`, with `stream` appended when given."""
         return f"rtmp://{self.rtmp}/{application}" + (f"/{stream}" if stream else "")

@@ -67,10 +67,11 @@ class VideoRig:
     is_ready = True
     hosts = ()
 
-    def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None):
+    def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None, **options):
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.asked, self.unsuitable, self.alive, self.closed = [], [], [], 0, 0
-        self.leg = VideoLeg(self, self, random_source(1), 0.0, cname="c", timeline=timeline)
+        options |= {"cname": "c", "timeline": timeline}
+        self.leg = VideoLeg(self, self, random_source(1), 0.0, **options)
         self.leg.on_tag = lambda *tag: self.tags.append(tag[:3])
         self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
         if plan is not None:

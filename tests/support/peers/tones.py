@@ -5,6 +5,7 @@ written from the G.711 formulas with numpy, independent of the product's own tab
 """
 
 import wave
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,16 @@ def tone_fraction(samples: Samples, rate: int, hz: float, tolerance: float = 5) 
     """The fraction of windows whose loudest frequency is within `tolerance` Hz of `hz`."""
     found = peaks(samples, rate)
     return float(np.mean(np.abs(found - hz) <= tolerance)) if len(found) else 0.0
+
+
+def levels(samples: Samples, rate: int, tones: Iterable[int]) -> dict[int, float]:
+    """The level of each tone (Hz) in dB over the median of the spectrum, in most windows."""
+    size = int(WINDOW_SECONDS * rate)
+    windows = samples[: len(samples) // size * size].reshape(-1, size) * np.hanning(size)
+    spectrum = np.median(np.abs(np.fft.rfft(windows, axis=1)), axis=0)
+    floor = np.median(spectrum)
+    at = {hz: round(hz * WINDOW_SECONDS) for hz in tones}
+    return {hz: 20 * np.log10(spectrum[n - 1 : n + 2].max() / floor) for hz, n in at.items()}
 
 
 def trimmed(samples: Samples, rate: int) -> Samples:
