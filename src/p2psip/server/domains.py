@@ -48,4 +48,5 @@ class Domains:
     def address_of_record(self, uri: Uri) -> Aor | None:
         """(user, domain) of a URI of ours, its parameters dropped: RFC 3261 §10.3 step 5."""
         domain = self.of(uri)
+        # RFC 5630 §5.2 [one-user]
         return None if domain is None else (uri.user or "", domain)

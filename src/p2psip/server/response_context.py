@@ -149,7 +149,8 @@ class ResponseContext:
             self._give_up(now)
         elif not branch.is_done:
             is_ours = branch.has_rung and response.status == 487
-            is_lost = response.status in LOST  # RFC 5626 §7 [answered-is-answered]
+            # RFC 5626 §7 [answered-is-answered], RFC 5630 §5.3 [never-recurses]
+            is_lost = response.status in LOST
             ours = self._own_response(480, NO_ANSWER) if is_ours else ours
             self._fail(branch, ours, now, is_lost=is_lost)
         self._after_response()
@@ -169,8 +170,11 @@ class ResponseContext:
     # ServerUser
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
-        """Cancel every branch; their 487 comes back as the answer: §16.10."""
-        self._give_up(now)
+        """Cancel every branch; their 487 comes back as the answer: §16.10.
+
+        With the same Reason: RFC 3326 §2.
+        """
+        self._give_up(now, handle.reasons)  # RFC 3326 §2 [reason-goes-on]
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
         """Give up all branches, since no response can be passed back: §16.7 step 10."""
@@ -219,8 +223,16 @@ class ResponseContext:
         self._reschedule()
 
     def _start(self, target: Target, headers: Headers, now: float) -> None:
-        """Send the request to one target: §16.6."""
+        """Send the request to one target: §16.6.
+
+        Departs from RFC 5630 §5.3 [sip-stays-sip]: a SIPS Contact that is yet to be looked up keeps
+        its scheme, by which its TLS servers are found.
+        """
         uri = target.uri.replace(headers=()).without_params("method")  # §16.6 step 2
+        is_downgraded = (self._request.uri.scheme, uri.scheme) == ("sip", "sips")
+        if is_downgraded and target.flows is not None:
+            # RFC 5630 §5.3 [sip-stays-sip] [sips-becomes-sip]
+            uri = uri.replace(scheme="sip")
         mark = str(self._mark(target.transport, target.host))
         headers = headers.prepend("Record-Route", mark)  # RFC 5627 §6.2 [record-routes]
         if target.path:
@@ -312,15 +324,16 @@ class ResponseContext:
             self._give_up(now)
         self._start_waiting(now)  # RFC 5393 §5.3.3.1 [uses-it-again]
         if not self._is_answered and not self._pending:
+            # RFC 5630 §5.3 [best-goes-back]
             self._pass_back(best_response(self._finals), now)
 
-    def _give_up(self, now: float) -> None:
+    def _give_up(self, now: float, reasons: Sequence[str] = ()) -> None:
         """Start no more branches, and cancel those of an INVITE: §16.7 step 10."""
         self._waiting.clear()
         self._is_given_up = True
         self._rings_until = None
         for branch in self._pending:
-            branch.handle.cancel(now)
+            branch.handle.cancel(now, reasons)
 
 
 def best_response(finals: Sequence[Response]) -> Response:

@@ -72,6 +72,11 @@ class Registration:
     keep-alive, `lose(flow)` closes a connection that does not answer it; without a `ping` none is
     sent.
     `service_route` is what the registrar wants later requests to pass: RFC 3608 §6.1.
+
+    Departs from RFC 3261 §21.4 [not-the-same-again]: a refused refresh is sent again, ever more
+    rarely, since the operator of the registrar may set it right.
+    Departs from RFC 3261 §21.4.4 [403-is-final]: for the same reason, since an account may be
+    unlocked.
     """
 
     def __init__(

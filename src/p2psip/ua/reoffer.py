@@ -75,6 +75,7 @@ class Reoffer:
             self._wanted = None
             call.owner.on_reoffer_failed(call, error.status, error.reason, now)
             return
+        # RFC 3311 §5.1 [reinvite-once-up] [by-either-side]
         request = call.new_request("INVITE" if call.is_up else "UPDATE", self._wanted, SDP)
         request = request.replace(headers=request.headers.append("Contact", Address(call.contact)))
         leg.session.we_offer(self._wanted)

@@ -5,11 +5,15 @@ from support.sip.elements import Phone, Script
 from support.sip.flows import A, B, C, accept, back, calling, names, phones, ring, settle
 
 from p2psip.sip.build import response_to
+from p2psip.sip.message import parse_message
 from p2psip.ua.ua import CallState
 
 
 def test_a_session_from_ring_to_bye():
-    """The flow of RFC 3665 §3.1."""
+    """The flow of RFC 3665 §3.1.
+
+    Covers RFC 3326 §2 [reason-of-a-bye] [one-reason-per-protocol].
+    """
     link, alice, bob = phones(ring)
     call = alice.dial(B, 0.0)
     link.run(until=1.0)
@@ -29,7 +33,8 @@ def test_a_session_from_ring_to_bye():
         "A 200 BYE",
     ]
     assert [entry[0] for entry in alice.log] == ["ringing", "accepted", "ended"]
-    assert b"Reason: SIP;cause=200" in link.sent[-2][3][1]
+    bye = parse_message(link.sent[-2][3][1])
+    assert bye.headers.values("Reason") == ('SIP;cause=200;text="tired"',)
     settle(link, alice, bob)
 
 
