@@ -102,10 +102,11 @@ def test_a_2xx_is_for_the_dialog_to_acknowledge(request):
 
 @given(requests())
 def test_a_cancel_is_the_request_again_without_its_burden(request):
-    """Covers RFC 3261 §9.1 and §8.2.2.3 [none-in-what-follows]."""
+    """Covers RFC 3261 §9.1, §8.1.1.6 [seventy-hops] and §8.2.2.3 [none-in-what-follows]."""
     cancel = cancel_for(request.replace(headers=request.headers.append("Require", "100rel")))
     check_request(cancel)
     assert (cancel.method, cancel.uri, cancel.body) == ("CANCEL", request.uri, b"")
     assert cancel.vias == (request.via,) and cancel.cseq == (request.cseq.number, "CANCEL")
     assert (cancel.from_, cancel.to, cancel.call_id) == (request.from_, request.to, request.call_id)
     assert cancel.routes == request.routes and "Require" not in cancel.headers
+    assert cancel.max_forwards == 70
