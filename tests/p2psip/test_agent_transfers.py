@@ -88,7 +88,7 @@ def test_an_attended_transfer(agents):
 
 
 def test_a_phone_is_asked_to_call_from_outside_of_any_call(agents):
-    """Covers RFC 3515 §2.4.2 [asks-the-user]."""
+    """Covers RFC 3515 §2 [outside-of-calls] [one-contact], §2.4.2 [asks-the-user]."""
     alice, bob, carol = agents
     with pytest.raises(RemoteError, match="603"):
         alice.refer(uri(bob), uri(carol), timeout=20)

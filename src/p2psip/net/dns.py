@@ -229,7 +229,11 @@ def _response(query: dns.message.Message, data: bytes) -> Reply | None:
 
 
 def _records(response: Reply) -> tuple[Answer, float]:
-    """The records of a response, through its aliases, and their time to live in s."""
+    """The records of a response, through its aliases, and their time to live in s.
+
+    Departs from RFC 2782 §"Notes:" [reads-them-all]: no more than `RECORDS`, or the zone of a
+    stranger could keep us busy; four times as many as are ever tried.
+    """
     if response.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise NoAnswerError(dns.rcode.to_text(response.rcode()))
     try:

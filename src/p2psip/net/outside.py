@@ -260,6 +260,7 @@ class OutsideRequests(ABC):
         watch.subscription = Subscription(
             self._agents, watch, contact, event, now, keyring=self._keyring
         )
+        # RFC 3515 §2 [one-contact] [outside-of-calls]
         request = self._request(method, to, [("Contact", Address(contact)), *fields])
         self._driver.run(watch.subscription.start, request, now)
         result_of(watch.first, timeout, f"{to.uri.host} does not notify us")

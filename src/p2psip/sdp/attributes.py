@@ -222,7 +222,7 @@ def rtcp_address(media: MediaDescription, session: SessionDescription) -> tuple[
     where = connection(media, session)
     if media.port == 0 or _address(where, media.port) is None:
         return None
-    match words(media.attribute("rtcp") or ""):
+    match words(media.attribute("rtcp") or ""):  # RFC 3605 §2.1 [of-one-line]
         case [port, network, kind, host] if port.isascii() and port.isdigit() and len(port) < 6:
             return _address(Connection(network, kind, host), int(port))
         case [port] if port.isascii() and port.isdigit() and len(port) < 6:

@@ -63,7 +63,7 @@ class LocalTransport:
         """What a line has to say of its transport: RFC 8866 §5.14."""
         rtcp_port = self.rtcp_port or self.port + 1
         if rtcp_port != self.port + 1 or self.port % 2:  # RFC 8866 §5.14 [told-when-apart]
-            return (Attribute("rtcp", str(rtcp_port)),)
+            return (Attribute("rtcp", str(rtcp_port)),)  # RFC 3605 §2.1 [of-one-line]
         return ()
 
 

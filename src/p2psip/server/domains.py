@@ -51,4 +51,5 @@ class Domains:
         domain = self.of(uri)
         # RFC 3261 §16.5 [looked-up-in-canonical-form]
         # RFC 3261 §10.3 [canonical]
+        # RFC 5630 §5.2 [one-user]
         return None if domain is None else (uri.user or "", domain)

@@ -266,7 +266,8 @@ class SipElement:
         if targets := self.ways.targets(chosen):
             self.forward(server, targets, now)
         elif acceptor is None:
-            raise self._unavailable(request, now)  # §16.5 [no-empty-set] [480-when-empty]
+            # §16.5 [no-empty-set] [480-when-empty]; RFC 5630 §5.3 [480-without-sips]
+            raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
             abilities = self._agents.extensions.abilities(request)  # §11 [takes-options]
             server.reply(200, now, headers=abilities)
@@ -280,7 +281,7 @@ class SipElement:
     ) -> list[Binding]:
         """The bindings that a request for `uri` may go to."""
         proven = [binding for binding in bound if binding.is_proven]
-        return [
+        return [  # RFC 5630 §5.3 [sips-stays-sips] [no-sip-contact]
             binding
             for binding in self._judge.choose(server, proven, now)
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
@@ -384,7 +385,7 @@ def _refuse_secure(request: Request) -> None:
     if needs_tls(request):
         raise RemoteError("Unsupported URI Scheme", 416)
     if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
-        raise RemoteError("SIPS Contact Without TLS", 400)
+        raise RemoteError("SIPS Contact Without TLS", 400)  # RFC 5630 §5.3 [400-for-a-mix]
 
 
 def _is_born_here(server: ServerHandle) -> bool:

@@ -24,8 +24,22 @@ MAX_EXPIRES: Final = 7200  # s, longer ones are shortened
 MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
 
 
-def wishes(request: Request) -> Iterator[tuple[Address, int]]:
-    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7."""
+def wishes(request: Request) -> list[tuple[Address, int]]:
+    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7.
+
+    Raises RemoteError with 400 for a SIPS Contact beside SIP URIs: RFC 5630 §5.2.
+    """
+    found = list(_wishes(request))
+    schemes = {contact.uri.scheme for contact, expires in found if expires}
+    if "sips" in schemes:
+        path = [Address.parse(each) for each in request.headers.all("Path")]
+        # RFC 5630 §5.2 [sips-by-sips] [400-for-a-mix]
+        if {*schemes, request.uri.scheme, *(each.uri.scheme for each in path)} != {"sips"}:
+            raise RemoteError("SIPS Contact Beside A SIP URI")
+    return found
+
+
+def _wishes(request: Request) -> Iterator[tuple[Address, int]]:
     if is_clear_all(request):
         return
     for contact in request.contacts:

@@ -150,7 +150,8 @@ class ResponseContext:
             self._give_up(now)  # §16.7 [final-cancels-the-rest]
         elif not branch.is_done:
             is_ours = branch.has_rung and response.status == 487
-            is_lost = response.status in LOST  # RFC 5626 §7 [answered-is-answered]
+            # RFC 5626 §7 [answered-is-answered], RFC 5630 §5.3 [never-recurses]
+            is_lost = response.status in LOST
             ours = self._own_response(480, NO_ANSWER) if is_ours else ours
             self._fail(branch, ours, now, is_lost=is_lost)
         self._after_response()
@@ -171,8 +172,12 @@ class ResponseContext:
     # ServerUser
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
-        """Cancel every branch; their 487 comes back as the answer: §16.10."""
-        self._give_up(now)  # §16.10 [cancels-all]
+        """Cancel every branch; their 487 comes back as the answer: §16.10.
+
+        With the same Reason: RFC 3326 §2.
+        """
+        # §16.10 [cancels-all], RFC 3326 §2 [reason-goes-on]
+        self._give_up(now, handle.reasons)
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
         """Give up all branches, since no response can be passed back: §16.7 step 10."""
@@ -222,10 +227,16 @@ class ResponseContext:
         self._reschedule()
 
     def _start(self, target: Target, headers: Headers, now: float) -> None:
-        """Send the request to one target: §16.6."""
+        """Send the request to one target: §16.6.
+
+        Departs from RFC 5630 §5.3 [sip-stays-sip]: a SIPS Contact that is yet to be looked up keeps
+        its scheme, by which its TLS servers are found.
+        """
         uri = as_request_uri(target.uri)  # §16.6 [only-what-a-uri-may-have]
-        if uri.scheme == "sips" and target.flows and self._request.uri.scheme == "sip":
-            uri = uri.replace(scheme="sip")  # RFC 5630 §5.3: it goes by TLS all the same
+        is_downgraded = (self._request.uri.scheme, uri.scheme) == ("sip", "sips")
+        if is_downgraded and target.flows is not None:
+            # RFC 5630 §5.3 [sip-stays-sip] [sips-becomes-sip]
+            uri = uri.replace(scheme="sip")
         mark = str(self._mark(target.transport, target.host))
         # RFC 5627 §6.2 [record-routes], RFC 3261 §16.6 [mark-on-top] [marks-within-dialogs]
         # §16.6 [marks-unknown-methods] [marks-what-came-in-the-clear]
@@ -333,15 +344,16 @@ class ResponseContext:
         self._start_waiting(now)  # RFC 5393 §5.3.3.1 [uses-it-again]
         if not self._is_answered and not self._pending:  # §16.7 [others-wait]
             # §16.7 [always-a-final] [best-of-all]
+            # RFC 5630 §5.3 [best-goes-back]
             self._pass_back(best_response(self._finals), now)
 
-    def _give_up(self, now: float) -> None:
+    def _give_up(self, now: float, reasons: Sequence[str] = ()) -> None:
         """Start no more branches, and cancel those of an INVITE: §16.7 step 10."""
         self._waiting.clear()  # §16.7 [6xx-ends-forking]
         self._is_given_up = True
         self._rings_until = None
         for branch in self._pending:
-            branch.handle.cancel(now)
+            branch.handle.cancel(now, reasons)
 
 
 def as_request_uri(uri: Uri) -> Uri:

@@ -27,6 +27,9 @@ class Ways:
     """The ways that lead from this element to phones: §16.5.
 
     With `nat` a phone is reached at the address it registered from.
+
+    Not done: RFC 5630 §5.3 [warns-of-no-sips]: the refusal would tell strangers that a user of this
+    name has a phone.
     """
 
     def __init__(self, stack: Stack, registrar: Registrar, domains: Domains, *, nat: bool) -> None:
@@ -49,6 +52,7 @@ class Ways:
         """
         uri, path = binding.contact.uri, binding.path
         next_hop = path[0].uri if path else uri  # RFC 3327 §5.4 [path-is-the-route]
+        # RFC 5630 §5.3 [by-their-connection] [connections-of-phones] [by-tls-all-the-same]
         flows = binding.way(nat=self._nat) or self._stack.flows_to(next_hop)
         # RFC 5627 §6.1: the Contact takes the place of the GRUU
         return Target(uri, flows, binding.q, path, tuple(map(self.target, spares)))

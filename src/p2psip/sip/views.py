@@ -131,7 +131,7 @@ class Views:
     def _only(self, name: str) -> str:
         values = self.headers.values(name)
         if len(values) != 1:
-            # §7.3.1 [rows-of-a-list]
+            # §7.3.1 [rows-of-a-list], §21.4.1 [400-says-what]
             raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")
         return values[0]
 

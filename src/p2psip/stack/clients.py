@@ -74,6 +74,7 @@ class ClientHandle:
         self.done = False
         self.cancelled = False
         self.cause: str | None = None
+        self.reasons: tuple[str, ...] = ()
         self.flow: Flow | None = None
         self.preferred: Flow | None = None
         self._clients = clients
@@ -83,11 +84,13 @@ class ClientHandle:
         self._once = once
         self._outgrown = once  # already moved from UDP to TCP for its size
 
-    def cancel(self, now: float) -> None:
+    def cancel(self, now: float, reasons: Sequence[str] = ()) -> None:
         """Give up an INVITE; its CANCEL waits for a provisional response (§9.1).
 
-        The answer still arrives: 487, or the 2xx that crossed the CANCEL.
+        The answer still arrives: 487, or the 2xx that crossed the CANCEL.  `reasons` are the values
+        of Reason for the CANCEL (RFC 3326 §2).
         """
+        self.reasons = tuple(reasons)
         self._clients.cancel(self, now)
 
 
@@ -390,6 +393,8 @@ class Clients:
         """Send CANCEL after its INVITE, and stop waiting 64*T1 later (§9.1)."""
         if self._table.get((attempt.request.via.branch, "CANCEL")) is None:
             cancel = cancel_for(attempt.request)
+            for value in attempt.handle.reasons:  # RFC 3326 §2 [reason-goes-on]
+                cancel = cancel.replace(headers=cancel.headers.append("Reason", value))
             self._overdue.set(attempt.handle, now + 64 * self._t1)  # §9.1 [over-after-64-t1]
             handle = ClientHandle(cancel, _NOBODY, self)  # §16.7 [own-answers-stay]
             # RFC 3263 §4 [cancel-goes-there]; RFC 3261 §9.1 [same-destination]

@@ -213,12 +213,14 @@ def _offered(records: Answer, usable: Collection[str]) -> list[tuple[str, str]]:
         for record in records
         if isinstance(record, Naptr)
         and record.flags.lower() == "s"
-        and not record.regexp
+        and not record.regexp  # RFC 3403 §4.1 [not-both]
         and record.replacement
         # §4.1 [sips-wants-sips] [sip-takes-sips] [only-our-transports]
         and SERVICES.get(record.service.upper()) in usable
     ]
+    # RFC 3403 §4.1 [by-order] [only-what-we-speak], §8 [in-their-order]
     first = min((record.order for record in mine), default=0)
+    # RFC 3403 §4.1 [then-by-preference] [one-order-alone], §8 [not-the-first-that-fits]
     mine = sorted((r for r in mine if r.order == first), key=lambda r: r.preference)
     return [(SERVICES[record.service.upper()], record.replacement) for record in mine][:MAX_HOPS]
 
@@ -233,6 +235,7 @@ def _servers(
     """
     if not services:
         return None
+    # RFC 3403 §4.2.2 [needs-no-additions]
     answers = yield tuple(Question(name, "SRV") for _, name in services)
     found = [[record for record in answer if isinstance(record, Srv)] for answer in answers]
     if not any(found):
@@ -248,10 +251,12 @@ def _servers(
 def in_order(records: Iterable[Srv], random: Random) -> list[Srv]:
     """Sort by priority, and by weighted lot within one: RFC 2782 §"The format of the SRV RR"."""
     result: list[Srv] = []
+    # RFC 2782 §"The format of the SRV RR" [lowest-first]
     by_priority = sorted(records, key=lambda record: (record.priority, record.weight))
     for _, group in groupby(by_priority, key=lambda record: record.priority):
         rest = list(group)  # the lightest first, so those of weight 0 are in front
         while rest:
+            # RFC 2782 §"The format of the SRV RR" [by-weight] [in-proportion] [by-lot]
             lot = int.from_bytes(random(8), "big") % (sum(each.weight for each in rest) + 1)
             for index, record in enumerate(rest):
                 lot -= record.weight
@@ -267,7 +272,7 @@ def _addresses(servers: Sequence[_Server], domain: str, means: _Means) -> _Steps
     questions = [Question(name, family) for name in names for family in means.families]
     known: dict[str, list[str]] = {name: [name] for _, name, _ in servers if is_numeric(name)}
     if questions:
-        answers = yield tuple(questions)
+        answers = yield tuple(questions)  # RFC 2782 §"Notes:" [asks-for-addresses]
         for question, answer in zip(questions, answers, strict=True):
             mine = [each for each in answer if isinstance(each, str) and is_numeric(each)]
             known.setdefault(question.name, []).extend(mine)

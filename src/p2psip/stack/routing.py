@@ -94,7 +94,11 @@ class Hops:
     def contact(
         self, user: str | None = None, transport: str | None = None, peer: str | None = None
     ) -> Uri:
-        """A URI that leads `peer`, or anybody, to us, for Contact and Record-Route (§8.1.1.8)."""
+        """A URI that leads `peer`, or anybody, to us, for Contact and Record-Route (§8.1.1.8).
+
+        Departs from RFC 5630 §5.3 [no-transport-tls]: without transport=tls a SIP URI leads to
+        UDP at most peers, and phones that register by TLS write it themselves.
+        """
         return self._contact(user, self._listener(transport, peer), peer)
 
     def _contact(self, user: str | None, listener: Listener, peer: str | None = None) -> Uri:
@@ -232,7 +236,7 @@ def needs_tls(request: Request) -> bool:
 
 def may_carry(flow: Flow, request: Request) -> bool:
     """Whether a request may take this flow (RFC 3261 §26.2.2)."""
-    # RFC 3261 §8.1.2 [other-places-by-tls]
+    # RFC 3261 §8.1.2 [other-places-by-tls], RFC 5630 §5.3 [no-last-hop-exception]
     return flow.transport in SECURE or not needs_tls(request)
 
 

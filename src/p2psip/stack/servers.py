@@ -58,9 +58,10 @@ class ServerHandle:
     `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
     a To that has none, the same in every response; `final` is the status of the final response,
     0 before; `cause`, if set, is the reason phrase for the log where the response must not tell it;
-    `failed` once a response could not be sent or was never acknowledged.  `size` is how
-    many bytes request and response have.  `on_final` is called with the first final response, and
-    with the handle, so that it need not refer to it: both are freed without the garbage collector.
+    `failed` once a response could not be sent or was never acknowledged; `reasons` are the Reason
+    values of its CANCEL (RFC 3326 §2).  `size` is how many bytes request and response have.
+    `on_final` is called with the first final response, and with the handle, so that it need not
+    refer to it: both are freed without the garbage collector.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class ServerHandle:
         self.final = 0
         self.cause: str | None = None
         self.failed = False
+        self.reasons: tuple[str, ...] = ()
         self.on_final: Callable[[ServerHandle, Response, float], None] = _unheard
         self._servers = servers
         self._is_new = True  # it has no transaction, and was not answered without one
@@ -220,6 +222,7 @@ class Servers:
         handle.reply(200, now)  # §16.10 [cancel-is-200]; §22.1 [cancel-not-challenged]
         if target.final:
             return
+        target.reasons = request.headers.values("Reason")
         if target.user is None or not self._guard(target.user.on_cancel, target, now):
             target.reply(487, now)  # §9.2 [487-for-the-invite]
 

@@ -85,7 +85,7 @@ class AuthenticatedRequest:
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
-        # §8.1.3.5 [answers-challenges], §21.4.4 [403-is-final]
+        # §8.1.3.5 [answers-challenges], §21.4 [not-the-same-again], §21.4.4 [403-is-final]
         if response.status in (401, 407) and self._try_again(response, now):
             return
         if response.status >= 300 and self._max_redirects and self._try_elsewhere(response, now):

@@ -239,7 +239,7 @@ class UserAgentCall(ABC):
             if response.status >= 200:
                 self._set_state(CallState.ENDED)  # §15.1.1 [gone-is-over]
         elif response.status in GONE and self.state is CallState.UP:
-            self._bye_reason = f"SIP;cause={response.status}"  # RFC 3326 §2
+            self._bye_reason = f"SIP;cause={response.status}"  # RFC 3326 §2 [any-status]
             # RFC 3261 §12.2.1.2 [gone-ends-the-dialog] [silence-ends-the-dialog]
             self.lost(f"{response.status} {response.reason}", now)
         elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
@@ -271,6 +271,7 @@ class UserAgentCall(ABC):
         self._reoffer.abandon(now)
         request = self.new_request("BYE")
         if self._bye_reason:
+            # RFC 3326 §2 [reason-of-a-bye] [one-reason-per-protocol]
             request = request.replace(headers=request.headers.append("Reason", self._bye_reason))
         self._bye = self.exchange(request, now)
 
@@ -310,6 +311,7 @@ class UserAgentCall(ABC):
     def accept_invite(self, server: ServerHandle, sdp: bytes, now: float) -> None:
         """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
         terms = self.refresher.answer(server.request, now)
+        # RFC 3311 §5.1 [one-contact]
         response = dialog_response(server, self.contact, self.agent.extensions, 200, sdp, terms)
         self.answered.send(server, response, now)
 

@@ -21,6 +21,8 @@ ANONYMOUS: Final = Address(Uri("sip", "anonymous", None, "anonymous.invalid"), "
 # Asks that no identity be told beyond those who trust each other.  Source: RFC 3325 §9.3
 PRIVACY: Final = ("Privacy", "id")
 
+KINDS: Final = {"sip": "URI", "sips": "URI", "tel": "number"}  # of identities: RFC 3325 §9.1
+
 
 def sender(request: Request, flow: Flow, trusted: Container[str]) -> Address:
     """The sender to judge by: as a trusted address asserts it, else the From (RFC 3325 §8)."""
@@ -30,14 +32,19 @@ def sender(request: Request, flow: Flow, trusted: Container[str]) -> Address:
 def asserted_identity(request: Request, flow: Flow, trusted: Container[str]) -> Address | None:
     """The sender, as one of the `trusted` addresses asserts it (RFC 3325 §8); None without one.
 
-    A malformed header asserts nothing.  Of two identities it is the SIP URI, and not the telephone
-    number.
+    A malformed header asserts nothing, nor do two identities of one kind.  Of two it is the SIP
+    URI, and not the telephone number.
     """
     # RFC 3325 §8 [not-of-strangers]
     if flow.remote[0] not in trusted:
         return None
     try:
+        # RFC 3325 §9.1 [one-address-each]
         found = [Address.parse(each) for each in request.headers.all("P-Asserted-Identity")]
     except RemoteError:
         return None  # RFC 3261 §8.2.2 [odd-values-pass]
+    kinds = [KINDS.get(each.uri.scheme) for each in found]
+    # RFC 3325 §9.1 [of-three-schemes] [one-uri-of-two] [one-number-of-two]
+    if None in kinds or len(set(kinds)) < len(kinds):
+        return None
     return min(found, key=lambda each: each.uri.scheme == "tel", default=None)

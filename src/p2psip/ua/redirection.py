@@ -26,6 +26,9 @@ class Redirection:
 
     `first` is the address that was called, and `most` bounds how many others are tried, which also
     ends a circle of redirections.
+
+    Not done: RFC 3261 §21.3.4 [305-by-its-proxy]: whoever is called could have us send the call
+    with its sound through a server of its choice; a 305 is told as a refusal.
     """
 
     def __init__(self, first: Uri, most: int) -> None:
@@ -54,6 +57,8 @@ class Redirection:
             uri = contact.uri.replace(headers=()).without_params("method")
             if str(uri) not in self._seen:  # RFC 3261 §8.1.3.4 [never-twice]
                 self._seen.add(str(uri))
+                # RFC 3261 §21.3.1 [tries-a-choice], §21.3.2 [301-is-followed]
+                # RFC 3261 §21.3.3 [302-is-followed]
                 self._targets.append((_share(contact.param("q")), uri))
 
 

@@ -76,6 +76,11 @@ class Registration:
     `service_route` is what the registrar wants later requests to pass: RFC 3608 §6.1.
     A registrar that sends us elsewhere is followed to `max_redirects` others, each time anew; the
     password is for the first alone (§8.1.3.4).
+
+    Departs from RFC 3261 §21.4 [not-the-same-again]: a refused refresh is sent again, ever more
+    rarely, since the operator of the registrar may set it right.
+    Departs from RFC 3261 §21.4.4 [403-is-final]: for the same reason, since an account may be
+    unlocked.
     """
 
     def __init__(

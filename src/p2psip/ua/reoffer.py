@@ -76,6 +76,7 @@ class Reoffer:
             self._wanted = None
             call.owner.on_reoffer_failed(call, error.status, error.reason, now)
             return
+        # RFC 3311 §5.1 [reinvite-once-up] [by-either-side]
         request = call.new_request("INVITE" if call.is_up else "UPDATE", self._wanted, SDP)
         # §12.2.1.1 [refresh-has-a-contact] [same-contact] [sips-stays-sips]
         request = request.replace(headers=request.headers.append("Contact", Address(call.contact)))

@@ -80,7 +80,7 @@ def warnings(status: int) -> list[tuple[str, object]]:
     return [("Warning", Warn(399, "p2psip", "Nothing in the description can be used"))]
 
 
-# Source: RFC 3325 §9.1 and §9.2; Remote-Party-ID is what the field had before.
+# Source: RFC 3325 §9.1 and §6; Remote-Party-ID is what the field had before.
 IDENTITY: Final = ("P-Asserted-Identity", "P-Preferred-Identity", "Remote-Party-ID")
 
 
@@ -89,7 +89,12 @@ def without_identity(headers: Headers) -> Headers:
 
     RFC 3325 §5: an assertion goes no further unless its sender is trusted.  Own design: no sender
     is trusted, not even a user of ours, since the password proves the From alone.
+
+    Departs from RFC 3325 §7 [none-keeps-it] [kept-where-possible]: for the same reason there is
+    none to keep, whatever Privacy says.
     """
+    # RFC 3325 §4 [kept-private], §5 [strangers-assert-nothing], §6 [no-hint-goes-on]
+    # RFC 3325 §7 [private-is-removed]
     return headers.without(*IDENTITY)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from p2psip.ua.call import UserAgentCall
 
 SIPFRAG: Final = "message/sipfrag"  # Source: RFC 3515 §2.4.5
-LIFETIME: Final = 180  # s that a transfer may take.  Own design: longer than a call rings
+LIFETIME: Final = 180  # s that a transfer may take: RFC 3515 §3.4 [longer-than-it-rings]
 
 
 class Referral:
@@ -58,7 +58,11 @@ class Referral:
         self.progress(*self._last, now)
 
     def progress(self, status: int, reason: str, now: float) -> None:
-        """Tell the peer of a response to our INVITE; a final one ends it (RFC 3515 §2.4.5)."""
+        """Tell the peer of a response to our INVITE; a final one ends it (RFC 3515 §2.4.5).
+
+        Departs from RFC 3515 §3.10 [one-a-second]: a user waits for the news that it rings, and
+        that it is answered; only what changes while a NOTIFY is under way is told together.
+        """
         self._last = status, reason
         if self._served is not None:
             # RFC 3515 §2.4.4 [a-sipfrag], §2.4.5 [a-sipfrag] [begins-with-the-status]
@@ -102,11 +106,11 @@ class Transfers:
             raise LocalError("the call cannot be transferred now")
         if replaces is not None:
             target = target.replace(headers=(("Replaces", str(replaces)),))
-        request = call.new_request("REFER")
+        request = call.new_request("REFER")  # RFC 3515 §2 [by-the-route]
         # RFC 3515 §2.4.1 [one-refer-to]
         headers = request.headers.append("Refer-To", Address(target))
         headers = headers.append("Referred-By", Address(call.leg.dialog.local.uri))
-        headers = headers.append("Contact", Address(call.contact))
+        headers = headers.append("Contact", Address(call.contact))  # RFC 3515 §2 [one-contact]
         request = request.replace(headers=headers)
         event = EventName(REFER, str(request.cseq.number))
         self._told = 0

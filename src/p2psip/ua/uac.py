@@ -52,6 +52,7 @@ class OutgoingCall(UserAgentCall):
         super().__init__(agent, owner, contact, CallState.CALLING, now, keyring)
         self.invite, self.remote = self.refresher.ask(invite), invite.to
         self._cseq = invite.cseq.number
+        # §21.3.3 [not-remembered]
         self._others = Redirection(invite.uri, agent.max_redirects)
         self._legs: dict[DialogId, CallLeg] = {}
         self._fork_acks: dict[DialogId, Request] = {}

@@ -45,7 +45,7 @@ def test_any_answer_of_the_peer_is_life(status):
 
 @pytest.mark.parametrize("status", [408, 481])
 def test_a_peer_that_knows_nothing_of_the_call_ends_it(status):
-    """Covers RFC 3261 §12.2.1.2 [gone-ends-the-dialog] and RFC 3326 §2."""
+    """Covers RFC 3261 §12.2.1.2 [gone-ends-the-dialog] and RFC 3326 §2 [any-status]."""
     link, alice, script, _, alive = asked()
     script.say(response_to(script.heard[0], status), A)
     assert alice.events()[-1] == "ended" and not alive

@@ -1,6 +1,7 @@
 """The attributes of a media line mean what their sections say; nonsense means nothing."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import event, given
@@ -157,9 +158,11 @@ def test_packet_times(text, wanted):
     ],
 )
 def test_rtcp_address(attribute, wanted):
-    """Covers RFC 3605 §2.1 and RFC 8866 §5.14."""
+    """Covers RFC 3605 §2.1 [of-one-line] and RFC 8866 §5.14."""
     media = line(attribute)
     assert rtcp_address(media, session(media)) == wanted
+    whole = replace(session(media), attributes=(Attribute("rtcp", "7"),))
+    assert rtcp_address(media, whole) == wanted
 
 
 def test_addresses_to_send_to():

@@ -290,8 +290,9 @@ def test_packet_times_are_each_receivers_own():
 
 
 def test_rtcp_port_of_our_own():
-    """Covers RFC 3605 §2.1: said only when it is not the next higher one."""
+    """Covers RFC 3605 §2.1 [of-one-line]: said only when it is not the next higher one."""
     offer = make_offer([audio(PCMU, rtcp_port=5555)], ALICE, A)
+    assert offer.media[0].attribute("rtcp") == "5555" and offer.attribute("rtcp") is None
     assert answer_to(offer, audio(PCMU))[1][0].remote_rtcp == (A, 5555)
     usual = make_offer([audio(PCMU, rtcp_port=5005)], ALICE, A)
     assert usual.media[0].attribute("rtcp") is None

@@ -1,7 +1,7 @@
 """SIPS URIs: what comes by TLS goes on by TLS, or not at all."""
 
 import pytest
-from support.sip.homes import BOB, CAROL, HOME, Home, finals, forwarded, register, request
+from support.sip.homes import BOB, CAROL, HOME, Home, finals, forwarded, methods, register, request
 
 from p2psip.sip.build import response_to
 from p2psip.sip.uri import Uri
@@ -14,10 +14,16 @@ def home(*listeners, **options):
     return Home(listeners=listeners or (TLS,), **options)
 
 
+def secure(params=""):
+    """The REGISTER of a phone at BOB that is reached by TLS alone."""
+    contact = f"<sips:bob@{BOB}:5061{';' + params if params else ''}>"
+    return register(contact=contact).replace(uri=Uri.parse("sips:home"))
+
+
 @pytest.mark.parametrize("transport", ["UDP", "TCP", "WS"])
 @pytest.mark.parametrize("field", [("Route", f"<sips:{HOME};lr>"), ("Contact", "<sips:a@b>"), ()])
 def test_what_came_in_the_clear_is_refused(transport, field):
-    """Covers RFC 3261 §26.2.2, RFC 5630 §5.2 and §5.3."""
+    """Covers RFC 3261 §26.2.2, RFC 5630 §5.3 [400-for-a-mix] [480-without-sips]."""
     uri = "sip:bob@home" if field else "sips:bob@home"
     message = request("INVITE", uri, *([field] if field else []))
     server = home(TLS, WS)
@@ -26,9 +32,13 @@ def test_what_came_in_the_clear_is_refused(transport, field):
 
 
 def test_a_secure_call_rings_the_phones_that_are_secure():
-    """Covers RFC 3261 §16.6 [secure-mark-is-sips], §26.2.2: nobody rings in the clear."""
+    """Covers RFC 3261 §16.6 [secure-mark-is-sips], §26.2.2: nobody rings in the clear.
+
+    And RFC 5630 §5.3 [no-last-hop-exception] [sips-stays-sips] [no-sip-contact]
+    [by-their-connection] [connections-of-phones].
+    """
     server = home()
-    server.hear(register(contact=f"<sips:bob@{BOB}:5061>"), source=BOB, transport="TLS")
+    assert finals(server.hear(secure(), source=BOB, transport="TLS")) == [200]
     clear = register(contact=f"<sip:bob@{CAROL}>", call="other")
     server.hear(clear, source=CAROL, transport="UDP")
     sent = server.hear(request("INVITE", "sips:bob@home"), transport="TLS")
@@ -41,6 +51,49 @@ def test_a_secure_call_rings_the_phones_that_are_secure():
     answer = answer.replace(headers=answer.headers.with_("Record-Route", routes[0][1]))
     [(back, _, how)] = server.hear(answer, source=BOB, transport="TLS")
     assert how == "TLS" and back.headers.all("Record-Route") == (f"<sips:{HOME}:5061;lr>",)
+
+
+def test_a_secure_phone_is_called_by_tls_with_the_scheme_of_the_call():
+    """Covers RFC 5630 §5.3 [sip-stays-sip] [sips-becomes-sip] [by-tls-all-the-same]."""
+    server = home()
+    server.hear(secure("x=y"), source=BOB, transport="TLS")
+    sent = server.hear(request("INVITE", "sip:bob@home"))
+    assert forwarded(sent) == [(f"sip:bob@{BOB}:5061;x=y", BOB, "TLS")]
+
+
+@pytest.mark.parametrize(
+    ("uri", "contact", "path", "status"),
+    [
+        ("sips:home", "<sips:b@x>", None, 200),
+        ("sips:home", "<sips:b@x>, <sip:b@y>;expires=0", None, 200),
+        ("sip:home", "<sip:b@x>", None, 200),
+        ("sip:home", "<sips:b@x>", None, 400),
+        ("sips:home", "<sips:b@x>, <sip:b@y>", None, 400),
+        ("sips:home", "<sips:b@x>", "<sip:edge;lr>", 400),
+    ],
+)
+def test_a_secure_contact_is_bound_by_secure_names_alone(uri, contact, path, status):
+    """Covers RFC 5630 §5.2 [one-user] [sips-by-sips] [400-for-a-mix]."""
+    server = home()
+    message = register("bob", contact, *([] if path is None else [("Path", path)]))
+    message = message.replace(uri=Uri.parse(uri))
+    assert finals(server.hear(message, source=BOB, transport="TLS")) == [status]
+    for scheme in ("sip", "sips"):
+        found = server.registrar.registered(Uri.parse(f"{scheme}:bob@home"), 0.0)
+        assert len(found) == (status == 200)
+
+
+@pytest.mark.parametrize(("status", "contact"), [(302, "sip:bob@elsewhere"), (416, None)])
+def test_what_a_phone_refuses_is_told_to_the_caller(status, contact):
+    """Covers RFC 5630 §5.3 [never-recurses] [best-goes-back]."""
+    server = home()
+    server.hear(secure(), source=BOB, transport="TLS")
+    sent = server.hear(request("INVITE", "sips:bob@home"), transport="TLS")
+    [went] = [message for message, to, _ in sent if to == BOB]
+    headers = [("Contact", f"<{contact}>")] if contact else []
+    refusal = response_to(went, status, to_tag="b", headers=headers)
+    sent = server.hear(refusal, source=BOB, transport="TLS")
+    assert finals(sent) == [status] and methods(sent) == [("ACK", BOB)]
 
 
 def test_a_call_between_two_transports_has_a_route_for_each():

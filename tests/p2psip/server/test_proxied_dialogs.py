@@ -343,7 +343,9 @@ def test_a_subscription_is_a_dialog_until_it_is_terminated():
 
 @pytest.mark.parametrize("name", IDENTITY)
 def test_what_strangers_say_of_identity_goes_no_further(name):
-    """Covers RFC 3325 §5: in a request, in its response, in either direction of the dialog."""
+    """Covers RFC 3325 §4 [kept-private], §5 [strangers-assert-nothing], §6 [no-hint-goes-on]
+    and §7 [private-is-removed]: in requests and responses, in either direction of the dialog.
+    """
     says = (name, "<sip:president@home>")
     home, branches = forked(BOB, message=request("INVITE", "sip:bob@home", says))
     assert name not in branches[BOB].headers

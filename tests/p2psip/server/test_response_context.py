@@ -88,13 +88,16 @@ def test_a_refusal_waits_for_the_others():
 
 
 def test_cancelling_cancels_all_that_ring():
-    """Covers RFC 3261 §16.10 [cancels-all] [cancel-is-200]."""
+    """Covers RFC 3261 §16.10 [cancels-all] [cancel-is-200], RFC 3326 §2 [reason-goes-on]."""
     home, branches = forked(BOB, CAROL)
     reply(home, branches[BOB], 180)
-    cancel = request("CANCEL")
+    reasons = ('SIP;cause=200;text="Call completed elsewhere"', "Q.850;cause=16")
+    cancel = request("CANCEL", "sip:bob@home", *(("Reason", value) for value in reasons))
     cancel = cancel.replace(headers=cancel.headers.with_("Via", request().via))
     sent = home.hear(cancel, now=2.0)
     assert statuses(sent) == [200] and methods(sent) == [("CANCEL", BOB)]
+    [told] = [message for message, to, _ in sent if to == BOB]
+    assert told.headers.values("Reason") == reasons
     # carol's phone is late: no CANCEL before its first word, RFC 3261 §9.1
     sent = home.hear(response_to(branches[CAROL], 180, to_tag="c"), source=CAROL, now=2.1)
     assert ("CANCEL", CAROL) in methods(sent)

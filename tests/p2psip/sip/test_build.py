@@ -104,7 +104,7 @@ def test_a_2xx_is_for_the_dialog_to_acknowledge(request):
 @given(requests())
 def test_a_cancel_is_the_request_again_without_its_burden(request):
     """Covers RFC 3261 §9.1 [cancel-copies] [one-via] [cseq-says-cancel] [same-route]
-    [requires-nothing], §8.2.2.3 [none-in-what-follows].
+    [requires-nothing], §8.1.1.6 [seventy-hops], §8.2.2.3 [none-in-what-follows].
     """
     headers = request.headers.append("Require", "100rel").append("Proxy-Require", "x")
     cancel = cancel_for(request.replace(headers=headers.append("Route", "<sip:p;lr>")))
@@ -114,3 +114,4 @@ def test_a_cancel_is_the_request_again_without_its_burden(request):
     assert (cancel.from_, cancel.to, cancel.call_id) == (request.from_, request.to, request.call_id)
     assert str(cancel.routes[-1]) == "<sip:p;lr>" and cancel.routes[:-1] == request.routes
     assert "Require" not in cancel.headers and "Proxy-Require" not in cancel.headers
+    assert cancel.max_forwards == 70

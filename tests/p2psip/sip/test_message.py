@@ -179,7 +179,8 @@ def test_how_a_message_looks_on_the_wire():
     assert request == b"OPTIONS sip:a SIP/2.0\r\nTo: sip:a\r\nContent-Length: 0\r\n\r\n"
     assert bytes(Response(200, "OK")) == b"SIP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"
     assert parse_message(request.replace(b"SIP/2.0", b"sIp/2.0")) == parse_message(request)
-    for broken in (request[:-2], request.replace(b"\r\nTo", b"\nTo"), request[:-4] + b"\n\n"):
+    bare = request.replace(b"\r\nTo", b"\nTo"), request[:-4] + b"\n\n"
+    for broken in (request[:-4], request[:-2], *bare):
         with pytest.raises(RemoteError):
             parse_message(broken)
     with pytest.raises(LocalError):

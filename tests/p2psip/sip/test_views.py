@@ -50,7 +50,7 @@ def test_every_view():
 
 
 def test_what_is_absent():
-    """Covers RFC 4475 §3.4.1."""
+    """Covers RFC 3261 §21.4.1 [400-says-what] and RFC 4475 §3.4.1."""
     r = Request("INVITE", Uri(host="x"))
     assert (r.vias, r.contacts, r.routes, r.record_routes) == ((), (), (), ())
     assert (r.max_forwards, r.expires, r.content_type) == (None, None, "")

@@ -138,7 +138,9 @@ def test_a_sips_uri_takes_no_other_records():
 
 
 def test_records_of_one_order_stay_together():
-    """Covers RFC 3403 §4.1: by preference within the lowest order that we can use."""
+    """Covers RFC 3403 §4.1 [by-order] [then-by-preference] [only-what-we-speak] [one-order-alone]
+    [not-both], §4.2.2 [needs-no-additions], §8 [in-their-order] [not-the-first-that-fits].
+    """
     zone = ZONE | {
         "example.com NAPTR": [
             Naptr(10, 20, "S", "sip+d2u", "", "_sip._udp.example.com"),
@@ -193,7 +195,10 @@ def test_a_service_that_is_not_there():
 
 
 def test_address_families():
-    """Covers RFC 3263 §4.2: A, AAAA or both, as we can reach them."""
+    """Covers RFC 3263 §4.2: A, AAAA or both, as we can reach them.
+
+    And RFC 2782 §"Notes:" [asks-for-addresses].
+    """
     _, hops = search("sip:server1.example.com:5060", families=("AAAA", "A"))
     assert hops == ["UDP 2001:db8::1 5060", "UDP 192.0.2.1 5060", "UDP 192.0.2.3 5060"]
     _, hops = search("sip:some.example.com;transport=tcp")
@@ -258,14 +263,17 @@ def test_any_dns_leads_to_an_end(uri, transports, data):
 
 @given(st.lists(srvs, max_size=12), st.randoms(use_true_random=False))
 def test_srv_order(records, source):
-    """Covers RFC 2782 §"The format of the SRV RR": all of them, by priority."""
+    """Covers RFC 2782 §"The format of the SRV RR" [lowest-first]: all of them, by priority."""
     result = in_order(records, source.randbytes)
     assert Counter(result) == Counter(records)
     assert all(a.priority <= b.priority for a, b in pairwise(result))
 
 
 def test_srv_weights_are_chances():
-    """Covers RFC 2782 §"The format of the SRV RR": three to one; zero, now and then."""
+    """Covers RFC 2782 §"The format of the SRV RR" [by-weight] [in-proportion] [by-lot].
+
+    Three to one; zero, now and then.
+    """
     records = [Srv(0, 0, 1, "zero"), Srv(0, 30, 1, "heavy"), Srv(0, 10, 1, "light")]
     source = random.Random(1)
     first = Counter(in_order(records, source.randbytes)[0].target for _ in range(2000))

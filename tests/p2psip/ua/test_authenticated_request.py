@@ -134,7 +134,7 @@ def test_without_a_password_the_challenge_is_the_answer():
 
 
 def test_what_is_forbidden_is_not_asked_again():
-    """Covers RFC 3261 §21.4.4 [403-is-final], even if a challenge is beside it."""
+    """Covers RFC 3261 §21.4 [not-the-same-again], §21.4.4 [403-is-final]: with a challenge too."""
     guard = Guard(status=403)
     assert ask(guard, keyring()) == [403] and len(guard.requests) == 1
 

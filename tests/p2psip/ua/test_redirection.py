@@ -68,10 +68,17 @@ def test_there_is_a_bound():
 
 @pytest.mark.parametrize("status", [300, 301, 302, 399])
 def test_what_is_followed(status):
-    """Covers RFC 3261 §8.1.3.2 [unknown-is-x00] [knows-x00]: any other 3xx counts as a 300."""
-    _link, alice, script, _call = calling(5)
+    """Covers RFC 3261 §8.1.3.2 [unknown-is-x00] [knows-x00]: any other 3xx counts as a 300.
+
+    And §21.3.1 [tries-a-choice], §21.3.2 [301-is-followed], §21.3.3 [302-is-followed]
+    [not-remembered].
+    """
+    link, alice, script, _call = calling(5)
     script.say(moved(last_invite(script), f"<sip:other@{B}>", status=status), A)
     assert str(last_invite(script).uri) == f"sip:other@{B}" and alice.log == []
+    alice.dial(B, link.now)
+    link.run(until=link.now + 0.1)
+    assert str(last_invite(script).uri) == f"sip:user@{B}"
 
 
 @pytest.mark.parametrize(("most", "status"), [(0, 302), (5, 305), (5, 380), (5, 486), (5, 603)])

@@ -92,7 +92,9 @@ def requests(link, method):
 
 
 def test_a_blind_transfer():
-    """Covers RFC 3515 §2.4.1 [one-refer-to], §2.4.2 [asks-the-user] [202-in-time]
+    """Covers RFC 3515 §2 [by-the-route] [one-contact], §3.4 [longer-than-it-rings].
+
+    Covers RFC 3515 §2.4.1 [one-refer-to], §2.4.2 [asks-the-user] [202-in-time]
     [subscribes-the-peer], §2.4.4 [tells-by-notify] [event-refer] [a-sipfrag], §2.4.5 [a-sipfrag]
     [begins-with-the-status], §2.4.6 [id-of-the-refer] and §2.4.7 [ends-with-noresource].
     """
@@ -109,10 +111,14 @@ def test_a_blind_transfer():
     assert bob.calls[-1].is_up and carol.calls[-1].is_up and call.is_up
     [refer] = requests(link, "REFER")
     assert len(refer.headers.values("Refer-To")) == 1 and "Referred-By" in refer.headers
+    assert (refer.call_id, refer.to.tag) == (call.id, call.dialog.remote.tag)
+    assert refer.uri == call.dialog.target and len(refer.contacts) == 1
     notifies = requests(link, "NOTIFY")
     assert {m.headers["Event"] for m in notifies} == {f"refer;id={refer.cseq.number}"}
     assert {m.content_type for m in notifies} == {"message/sipfrag"}
     assert notifies[0].body == b"SIP/2.0 100 Trying\r\n"
+    expires = notifies[0].headers["Subscription-State"].partition("expires=")[2]
+    assert int(expires) == 3 * bob.agent.answer_timeout
     assert notifies[-1].headers["Subscription-State"] == "terminated;reason=noresource"
     assert "B 202 REFER" in names(link)
     invite = requests(link, "INVITE")[-1]

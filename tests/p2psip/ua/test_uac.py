@@ -8,6 +8,7 @@ from support.sip.stacks import sent
 
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
+from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Listener, Stack
 from p2psip.ua.ua import CallHandler, CallState, UserAgent
@@ -17,6 +18,7 @@ def test_a_session_from_ring_to_bye():
     """The flow of RFC 3665 §3.1.
 
     Covers RFC 3261 §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session] [2xx-for-the-bye].
+    Covers RFC 3326 §2 [reason-of-a-bye] [one-reason-per-protocol].
     """
     link, alice, bob = phones(ring)
     call = alice.dial(B, 0.0)
@@ -37,7 +39,8 @@ def test_a_session_from_ring_to_bye():
         "A 200 BYE",
     ]
     assert [entry[0] for entry in alice.log] == ["ringing", "accepted", "ended"]
-    assert b"Reason: SIP;cause=200" in link.sent[-2][3][1]
+    bye = parse_message(link.sent[-2][3][1])
+    assert bye.headers.values("Reason") == ('SIP;cause=200;text="tired"',)
     settle(link, alice, bob)
 
 

@@ -3,6 +3,7 @@
 import pytest
 from support.sip.flows import B, drop, names, phones, settle
 
+from p2psip.sip.message import parse_message
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.request_validation import CALL_METHODS
 from p2psip.ua.ua import CallState
@@ -34,7 +35,7 @@ def agreed(call, other, local, remote):
 
 @pytest.mark.parametrize("is_caller", [True, False])
 def test_a_session_of_early_media_is_changed_by_update(is_caller):
-    """Covers RFC 3311 §5.1 [settled-before-update]."""
+    """Covers RFC 3311 §5.1 [settled-before-update] [by-either-side] [one-contact]."""
     link, alice, bob, call, other = in_early_dialog()
     agreed(call, other, b"offer", b"answer")
     who, peer = (call, other) if is_caller else (other, call)
@@ -47,6 +48,9 @@ def test_a_session_of_early_media_is_changed_by_update(is_caller):
     link.run(until=3.0)
     assert call.is_up and other.is_up
     agreed(who, peer, b"hold", b"new answer")
+    told = [parse_message(data) for _, source, _, (_, data) in link.sent if source == B]
+    contacts = {str(each.contacts[0]) for each in told if each.contacts}
+    assert contacts == {f"<{bob.contact}>"}  # in its UPDATE as in the 2xx to the INVITE
     sent = [each for each in names(link) if "UPDATE" in each]
     assert sent == (["A UPDATE", "B 200 UPDATE"] if is_caller else ["B UPDATE", "A 200 UPDATE"])
     settle(link, alice, bob)
@@ -54,7 +58,10 @@ def test_a_session_of_early_media_is_changed_by_update(is_caller):
 
 @pytest.mark.parametrize("answer", [early, ring])
 def test_an_offer_that_update_cannot_have_waits_for_the_answer(answer):
-    """Covers RFC 3311 §5.1 [settled-before-update]: no session yet, or a peer without UPDATE."""
+    """Covers RFC 3311 §5.1 [settled-before-update] [reinvite-once-up].
+
+    There is no session yet, or a peer without UPDATE.
+    """
     link, alice, bob, call, other = in_early_dialog(ring)
     if answer is early:
         bob.agent.extensions = WITHOUT
