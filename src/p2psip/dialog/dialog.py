@@ -174,6 +174,6 @@ class Dialog:
             ("CSeq", f"{cseq} {method}"),
         ]
         if body:
-            fields.append(("Content-Type", content_type))
+            fields.append(("Content-Type", content_type))  # §20.15 [type-with-a-body]
         # §12.2.1.1 [target-is-the-request-uri] [target-behind-a-loose-router]
         return Request(method, self.target, Headers(fields), body)

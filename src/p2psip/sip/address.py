@@ -56,6 +56,7 @@ class Address:
             raise RemoteError("Address Needs Angle Brackets")
         else:
             display, spec = "", first
+        # §20 [unknown-parameters-ignored]
         return cls(Uri.parse(spec), unquote(display.strip(LWS)), parse_params(rest) if rest else ())
 
     @classmethod
@@ -67,6 +68,7 @@ class Address:
         if self.is_star:
             return "*"
         display = quote(self.display) + " " if self.display else ""
+        # §20 [brackets-are-written], §20.10 [brackets-are-written], §20.20 [brackets-are-written]
         return f"{display}<{self.uri}>{write_params(self.params)}"
 
     @property

@@ -106,13 +106,14 @@ def response_to(
     `to_tag` goes into a To that has no tag; `headers` follow what is copied.  Works on
     what `salvage` returns: headers that are missing or malformed are copied as they are.
     """
-    # §12.1.1 [record-routes-in-order]
+    # §12.1.1 [record-routes-in-order]; §20 [response-has-the-mandatory]
     copied = [pair for pair in request.headers if pair[0] in _copied(request.method, status)]
     fields = Headers(copied)
     if to_tag is not None and (to := fields.get("To")) is not None and _has_no_tag(request):
         fields = fields.with_("To", f"{to};tag={to_tag}")
     if content_type is not None:
-        fields = fields.append("Content-Type", content_type)  # §7.4.1 [type-of-the-body]
+        # §7.4.1 [type-of-the-body], §20.15 [type-with-a-body]
+        fields = fields.append("Content-Type", content_type)
     for name, value in headers:
         fields = fields.append(name, value)
     return Response(status, REASONS.get(status, "") if reason is None else reason, fields, body)

@@ -155,7 +155,7 @@ def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
     method; 501 if that method is unknown as well; 416 for a scheme not in `schemes`
     (§8.2.2.1).  Max-Forwards and tags may be missing: RFC 4475 §3.4.1.
     """
-    _touch(request)
+    _touch(request)  # §20 [mandatory-are-read]
     _ = request.max_forwards, request.routes
     if request.cseq.method != request.method:
         if request.method not in METHODS:
@@ -172,7 +172,7 @@ def check_response(response: Response) -> None:
 
     Raises RemoteError; afterwards every typed view of the response is safe.
     """
-    _touch(response)
+    _touch(response)  # §20 [mandatory-of-a-response]
 
 
 def remote_target(request: Request) -> Uri:
@@ -271,6 +271,8 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
 def _write(start: str, headers: Headers, body: bytes) -> bytes:
     """Join a message; a line break inside of anything would forge a header: §7.3.1."""
     lines = [f"{name}: {value}\r\n" for name, value in headers if name != "Content-Length"]
+    # §20.14 [length-is-told] [stream-tells-the-length] [zero-for-no-body]
+    # §20 [stream-tells-the-length]
     head = f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
     if not head.count("\r") == head.count("\n") == len(lines) + 3:
         raise LocalError("a line break inside of a header")

@@ -36,7 +36,7 @@ class CSeq(NamedTuple):
         digits, method = first_word(text_of(data))
         if not is_token(method):
             raise RemoteError("Bad CSeq")
-        return cls(number(digits, MAX_CSEQ), method)
+        return cls(number(digits, MAX_CSEQ), method)  # §20.16 [number-of-32-bits]
 
     def __str__(self) -> str:
         return f"{self.number} {self.method}"

@@ -141,7 +141,9 @@ class DigestClient:
                 nc=self._uses[key],
                 body=request.body,
             )
-            headers = headers.append(key[0], credentials)  # RFC 7616 §3.8 [answers-the-proxy]
+            # RFC 7616 §3.8 [answers-the-proxy]
+            # RFC 3261 §20.7 [never-combined], §20.28 [never-combined]
+            headers = headers.append(key[0], credentials)
         return request.replace(headers=headers)
 
 

@@ -27,13 +27,14 @@ class Extensions:
 
     methods: tuple[str, ...] = CALL_METHODS
     # RFC 3262 §4 [says-it-supports], RFC 4028 §7.1 [says-it-supports]
+    # RFC 3261 §20.37 [standard-tags-only]
     options: tuple[str, ...] = ("100rel", "timer")
     info_packages: tuple[str, ...] = ()
 
     @property
     def allow(self) -> str:
         """The value of Allow (§13.2.1)."""
-        return ", ".join(self.methods)
+        return ", ".join(self.methods)  # §20.5 [allow-lists-all]
 
     @property
     def recv_info(self) -> tuple[str, str]:

@@ -30,6 +30,7 @@ def outside_request(
     """
     # RFC 3428 §4 [no-contact]
     fields: list[tuple[str, object]] = [("Route", Address(uri)) for uri in route]
+    # §20 [mandatory-are-written]
     fields += [
         ("Max-Forwards", MAX_FORWARDS),
         ("From", from_.with_tag(random(6).hex())),
@@ -39,7 +40,7 @@ def outside_request(
         *headers,
     ]
     if body:  # RFC 3428 §4 [plain-text]
-        fields.append(("Content-Type", content_type))
+        fields.append(("Content-Type", content_type))  # RFC 3261 §20.15 [type-with-a-body]
     # A URI in a header may carry parts that a Request-URI must not (§19.1.1).
     target = to.uri.replace(headers=()).without_params("method")
     return Request(method, target, Headers(fields), body)

@@ -42,6 +42,7 @@ def refuse_extensions(request: Request, known: Collection[str] = ()) -> None:
 
     Raises RefusalError with 420.
     """
+    # §20.32 [require-is-heeded]
     required = [each for each in request.headers.all("Require") if each.lower() not in known]
     if required:
         # §8.2.2.3 [420-for-unknown] [unknown-are-named]
@@ -126,7 +127,7 @@ def offer_of(request: Request) -> bytes | None:
         # §20.11 [required-unless-said]
         if part.content_type != SDP and (offer is None or handling == "required"):
             raise RefusalError(415, "Unsupported Media Type", [("Accept", ACCEPTED)])
-        if part.content_type == SDP and _is_encoded(part):
+        if part.content_type == SDP and _is_encoded(part):  # §20.12 [encoded-is-refused]
             raise RefusalError(415, "Unsupported Media Type", [("Accept-Encoding", "identity")])
     return offer
 

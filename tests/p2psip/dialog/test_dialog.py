@@ -157,7 +157,7 @@ def test_a_request_of_a_dialog_has_the_fields_of_any_other():
     [to-is-the-remote] [to-has-their-tag] [same-call-id] [number-is-sent] [cseq-names-the-method]
     [target-behind-a-loose-router].
 
-    And §8.1.1: what every request needs.
+    And §8.1.1: what every request needs.  Covers RFC 3261 §20.15 [type-with-a-body].
     """
     caller, _ = both_ends("<sip:p1;lr>", "<sip:p2;lr>")
     common = [

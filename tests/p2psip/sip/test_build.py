@@ -16,7 +16,7 @@ COPIED = ("Via", "From", "Call-ID", "CSeq")
 
 @given(requests(), st.sampled_from(sorted(REASONS)), tokens())
 def test_a_response_echoes_its_request(request, status, tag):
-    """Covers RFC 3261 §8.2.6.2 and §21."""
+    """Covers RFC 3261 §8.2.6.2, §20 [response-has-the-mandatory] and §21."""
     response = response_to(request, status, to_tag=tag)
     check_response(response)
     assert parse_message(bytes(response)) == response
@@ -28,7 +28,7 @@ def test_a_response_echoes_its_request(request, status, tag):
 
 
 def test_extras_follow_and_reasons_can_be_said():
-    """Covers RFC 3261 §8.2.6.2 and §7.4.1 [type-of-the-body]."""
+    """Covers RFC 3261 §8.2.6.2, §7.4.1 [type-of-the-body] and §20.15 [type-with-a-body]."""
     request = Request("INVITE", Uri(host="a"), Headers([("To", "sip:a@b"), ("Timestamp", "54")]))
     response = response_to(
         request,

@@ -105,9 +105,11 @@ def test_empty_headers_and_separators_at_the_end_are_forgiven():
 
 
 def test_cseq_is_read_and_written():
-    """Covers RFC 3261 §20.16."""
+    """Covers RFC 3261 §20.16 [number-of-32-bits]."""
     assert CSeq.parse(b"4711 INVITE") == CSeq(4711, "INVITE")
     assert CSeq.parse(memoryview(b"4294967295 RE%47IST%45R")).method == "RE%47IST%45R"
+    with pytest.raises(RemoteError):
+        CSeq.parse("4294967296 INVITE")
 
 
 def test_a_malformed_interval_counts_as_an_hour():

@@ -133,7 +133,7 @@ def test_a_second_invite_while_the_200_waits_is_put_off():
 
 
 def test_without_a_prack_the_call_is_refused():
-    """Covers RFC 3262 §3 [5xx-without-prack]."""
+    """Covers RFC 3262 §3 [5xx-without-prack] and RFC 3261 §20.32 [standard-tags-only]."""
     link, script, bob, _invite, response = called(early, Supported="100rel")
     assert response.status == 183 and response.headers["Require"] == "100rel"
     assert 1 <= int(response.headers["RSeq"]) < 2**31
