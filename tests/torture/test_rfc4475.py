@@ -91,7 +91,11 @@ def test_the_table_and_the_archive_agree(specs):
 
 @pytest.mark.parametrize("name", REACTIONS)
 def test_reaction(specs, name):
-    """Covers RFC 4475 §3: accepted and written back, or refused with the status it deserves."""
+    """Covers RFC 4475 §3: accepted and written back, or refused with the status it deserves.
+
+    Covers RFC 4475 §3.1.2.1 [empty-values-refused], §3.1.2.8 [space-in-the-uri], §3.1.2.18
+    [501-for-an-unknown-method] and §3.3.9 [two-lengths-refused].
+    """
     data, status = archive(specs)[name], None
     try:
         found = parse_message(data)
@@ -115,7 +119,7 @@ def test_a_refused_request_can_be_answered(specs, name):
 
 
 def test_wsinv(message):
-    """Covers RFC 4475 §3.1.1.1."""
+    """Covers RFC 4475 §3.1.1.1 [tortuous-is-read] [unknown-header-is-text]."""
     found = message("wsinv")
     assert found.uri.param("unknownparam") == "" and found.max_forwards == 68
     assert found.to.tag == "1918181833n" and found.from_.tag == "98asjd8"
@@ -149,7 +153,10 @@ def test_intmeth(message):
 
 
 def test_escapes(message):
-    """Covers RFC 4475 §3.1.1.3, §3.1.1.4 and §3.1.1.5."""
+    """Covers RFC 4475 §3.1.1.3 [escapes-are-read] [escape-is-its-letter] [no-escape-elsewhere].
+
+    And §3.1.1.4 and §3.1.1.5.
+    """
     found = message("esc01")
     assert found.uri.user == "sips:user@example.com" and found.uri.host == "example.net"
     assert found.to.uri.user == "user" and found.from_.uri.user == "I have spaces"
@@ -197,7 +204,7 @@ def test_extra_octets_are_the_next_message_on_a_stream(specs):
 
 @pytest.mark.parametrize("name", ["ncl", "mcl01"])
 def test_a_bad_length_loses_the_stream(specs, name):
-    """Covers RFC 4475 §3.1.2.3 and §3.3.9."""
+    """Covers RFC 4475 §3.1.2.3 and §3.3.9 [stream-is-lost]."""
     *_, last = StreamFramer().feed(archive(specs)[name])
     assert isinstance(last, Malformed) and last.fatal and last.error.status == 400
 
@@ -208,7 +215,10 @@ def test_a_long_length_waits_for_more(specs):
 
 
 def test_what_only_the_core_can_judge(message):
-    """Covers RFC 4475 §3.2.1, §3.3.4 to §3.3.7 and §3.3.10 to §3.3.14."""
+    """Covers RFC 4475 §3.2.1, §3.3.4 to §3.3.6, §3.3.7 [unknown-scheme-is-kept].
+
+    And §3.3.10 to §3.3.14.
+    """
     assert message("badbranch").via.branch == "z9hG4bK"
     aliens = message("unksm2")
     assert (aliens.to.uri.scheme, aliens.from_.uri.scheme) == ("isbn", "http")

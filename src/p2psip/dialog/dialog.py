@@ -118,6 +118,7 @@ class Dialog:
     @property
     def id(self) -> DialogId:
         """The name of this dialog (§12)."""
+        # §12.1 [named-by-three-parts]
         return DialogId(self.call_id, self.local.tag or "", self.remote.tag or "")
 
     def confirm(self, response: Response) -> None:

@@ -105,6 +105,7 @@ def split_list(text: str) -> list[str]:
     if not values[-1]:
         values.pop()
     if "" in values:
+        # RFC 4475 §3.1.2.1 [empty-values-refused]
         raise RemoteError("Empty Header Value")
     return values
 
@@ -120,7 +121,7 @@ def number(text: str, maximum: int) -> int:
 
     Raises RemoteError for anything else, without ever converting a huge text.
     """
-    digits = text.lstrip("0") or text[-1:]
+    digits = text.lstrip("0") or text[-1:]  # RFC 4475 §3.1.1.1 [tortuous-is-read]
     if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(maximum)):
         raise RemoteError("Bad Number")
     if (value := int(digits)) > maximum:
@@ -138,11 +139,12 @@ def host_port(text: str) -> tuple[str, int | None]:
         host, closed, rest = text[1:].partition("]")
         rest = rest.strip(LWS)
         host = _ipv6(host) if closed and rest[:1] in ("", ":") else ""
+        # RFC 5118 §4.3 [port-outside-brackets], §4.9 [port-of-a-mapped-one]
         colon, port = rest[:1], rest[1:].strip(LWS)
     else:
         host, colon, port = text.partition(":")
         host, port = host.rstrip(LWS).lower(), port.lstrip(LWS)
-        host = host if _HOST_NAME.fullmatch(host) else ""
+        host = host if _HOST_NAME.fullmatch(host) else ""  # RFC 5118 §4.2 [no-brackets-refused]
     if not host:
         raise RemoteError("Bad Host")
     return host, number(port, 65535) if colon else None
@@ -156,9 +158,9 @@ def bracketed(host: str) -> str:
 def _ipv6(text: str) -> str:
     if len(text) > MAX_IPV6:
         raise RemoteError("Bad IPv6 Address")
-    text = text.lower().replace(":::", "::")
+    text = text.lower().replace(":::", "::")  # RFC 5118 §4.10 [three-colons-read]
     try:
-        IPv6Address(text)
+        IPv6Address(text)  # RFC 5118 §4.9 [mapped-is-read]
     except AddressValueError as error:
         raise RemoteError("Bad IPv6 Address") from error
     if "%" in text:  # a zone has a meaning on its own machine alone

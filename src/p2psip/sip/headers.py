@@ -105,6 +105,7 @@ class Headers:
                 known = _CANONICAL.get(name.lower())
                 if known is None and not (colon and is_token(name)):
                     raise RemoteError("Bad Header Line")
+            # RFC 4475 §3.1.1.1 [unknown-header-is-text]
             fields.append((known or name, value.strip(LWS)))
         if len(fields) > MAX_HEADERS:
             raise RemoteError("Message Too Large", 513)

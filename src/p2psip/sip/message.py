@@ -128,7 +128,7 @@ def content_length(headers: Headers) -> int | None:
     """
     sizes = {number(value, MAX_BODY) for value in headers.values("Content-Length")}
     if len(sizes) > 1:
-        raise RemoteError("Two Content-Lengths")
+        raise RemoteError("Two Content-Lengths")  # RFC 4475 §3.3.9 [two-lengths-refused]
     return sizes.pop() if sizes else None
 
 
@@ -140,7 +140,7 @@ def unfold(head: bytes) -> list[str]:
     """
     text = text_of(head)
     if "\r\n " in text or "\r\n\t" in text:
-        text = _FOLD.sub(" ", text)
+        text = _FOLD.sub(" ", text)  # RFC 4475 §3.1.1.1 [tortuous-is-read]
     lines = text.split("\r\n")
     if not text.count("\r") == text.count("\n") == len(lines) - 1:
         raise RemoteError("Bare Line Break")
@@ -159,6 +159,7 @@ def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
     _ = request.max_forwards, request.routes
     if request.cseq.method != request.method:
         if request.method not in METHODS:
+            # RFC 4475 §3.1.2.18 [501-for-an-unknown-method]
             raise RemoteError("Not Implemented", 501)
         raise RemoteError("CSeq Of Another Method")
     if request.uri.headers:
@@ -185,6 +186,7 @@ def remote_target(request: Request) -> Uri:
         return request.contacts[0].uri
     if request.contacts or request.from_.tag is not None:
         raise RemoteError("Missing Contact")
+    # RFC 4475 §3.4.1 [2543-is-taken]
     return request.from_.uri.replace(headers=()).without_params("method")
 
 
@@ -235,7 +237,7 @@ def _request_line(line: str) -> tuple[str, Uri]:
     """Method and URI of §7.1, single spaces between: RFC 4475 §3.1.2.8 to §3.1.2.10."""
     parts = line.split(" ", 3)
     if len(parts) != 3 or not is_token(parts[0]):
-        raise RemoteError("Bad Request Line")
+        raise RemoteError("Bad Request Line")  # RFC 4475 §3.1.2.8 [space-in-the-uri]
     method, uri, version = parts
     _check_version(version)
     return method, Uri.parse(uri)

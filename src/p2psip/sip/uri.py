@@ -94,12 +94,15 @@ class Uri:
         )
 
     def __str__(self) -> str:
+        # RFC 3966 §3 [escaped-in-values]; RFC 3986 §2.1 [capital-hex], §2.2 [conflicts-are-escaped]
+        # RFC 3986 §2.2 [reserved-is-escaped]
         params = "".join(
             f";{quote(name, _PARAM_SAFE, errors='surrogateescape')}"
             + ("" if value is None else f"={quote(value, _PARAM_SAFE, errors='surrogateescape')}")
             for name, value in self.params
         )
         if self.scheme == "tel":
+            # RFC 3966 §3 [delimiters-stand]
             return f"tel:{_escape(self.opaque, _PARAM_SAFE)}{params}"
         if self.opaque:
             return f"{self.scheme}:{self.opaque}" if self.scheme else self.opaque
@@ -182,6 +185,7 @@ def _unescape(text: str) -> str:
         return text
     if _BAD_ESCAPE.search(text):
         raise RemoteError("Bad Escape In URI")
+    # RFC 4475 §3.1.1.3 [escapes-are-read] [escape-is-its-letter]
     return text_of(unquote_to_bytes(bytes_of(text)))
 
 

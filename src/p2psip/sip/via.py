@@ -79,6 +79,7 @@ class Via:
     def received(self) -> str | None:
         """The source address that the next hop saw, without brackets (§18.2.1, RFC 5118 §4.5)."""
         value = find(self.params, "received")
+        # RFC 5118 §4.5 [received-either-way]
         return value.strip("[]").lower() if value else value
 
     @property

@@ -256,7 +256,8 @@ def received_over(request: Request, flow: Flow) -> Request:
         return request
     # RFC 3581 §4 [received-even-if-same]
     if via.host != host or via.has_rport or via.received not in (None, host):
-        via = via.with_param("received", host)  # over any value that the client has put there
+        # over any value that the client has put there: RFC 5118 §4.5 [received-without-brackets]
+        via = via.with_param("received", host)
     if via.has_rport:
         via = via.with_param("rport", str(port))  # RFC 3581 §4 [rport-is-filled]
     if via == request.via:

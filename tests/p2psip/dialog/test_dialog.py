@@ -41,7 +41,10 @@ def both_ends(*routes):
 
 @given(st.lists(sip.sip_uris().map(Address), max_size=4), sip.sip_uris(), sip.sip_uris())
 def test_two_ends_know_each_other(routes, here, there):
-    """RFC 3261 §12.1.1 and §12.1.2: mirrored names, opposite route sets, crossed targets."""
+    """Covers RFC 3261 §12.1 [named-by-three-parts]: mirrored names.
+
+    And §12.1.1, §12.1.2: opposite route sets, crossed targets.
+    """
     request = invite(*routes, contact=Address(here))
     response = accepted(request, Address(there))
     caller, callee = Dialog.of_client(request, response), Dialog.of_server(request, "b")

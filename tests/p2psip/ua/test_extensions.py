@@ -29,11 +29,11 @@ def test_an_unknown_option_is_refused_by_name():
 
 
 def test_allow_has_every_method_that_is_taken():
-    """Covers RFC 3261 §20.5 [allow-lists-all]."""
+    """Covers RFC 3261 §13.1 [calls-end-too], §20.5 [allow-lists-all]."""
     link, script, bob, invite, response = called()
     bob.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
     assert set(bob.agent.extensions.allow.split(", ")) == {*CALL_METHODS, "MESSAGE"}
-    assert {"ACK", "CANCEL"} < set(CALL_METHODS)
+    assert {"ACK", "CANCEL", "BYE"} < set(response.headers.all("Allow"))
     script.say(ack(invite, response), B)
     answer = script.say(within(invite, response, "OPTIONS", 2), B)
     assert set(answer.headers.all("Allow")) == {*CALL_METHODS, "MESSAGE"}

@@ -17,7 +17,8 @@ from p2psip.ua.ua import CallHandler, CallState, UserAgent
 def test_a_session_from_ring_to_bye():
     """The flow of RFC 3665 §3.1.
 
-    Covers RFC 3261 §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session] [2xx-for-the-bye].
+    Covers RFC 3261 §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session] [2xx-for-the-bye]
+    and §13.2.1 [offer-comes-first].
     """
     link, alice, bob = phones(ring)
     call = alice.dial(B, 0.0)
@@ -68,8 +69,8 @@ def test_a_callee_who_is_busy():
 
 
 def test_what_an_invite_says():
-    """Covers RFC 3261 §13.1 [calls-end-too], §13.2.1 [says-allow] [says-info] [says-supported]
-    [offer-comes-first], §12.1.2 [contact-in-the-request].
+    """Covers RFC 3261 §13.2.1 [says-allow] [says-info] [says-supported], §12.1.2
+    [contact-in-the-request].
 
     And §20 [mandatory-are-written], §20.15 [type-with-a-body], §20.37 [standard-tags-only],
     §20.42 [branch-has-the-cookie].
