@@ -20,6 +20,7 @@ MAX_IPV6: Final = 64  # letters; the longest form has 45, and a zone is refused 
 LWS: Final = " \t"  # white space once lines are unfolded; Unicode has more that is not
 
 _WHITE: Final = re.compile(r"[ \t]++")
+# RFC 4475 §3.1.1.5 [percent-is-a-letter]
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++")
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in practice
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -88,7 +89,7 @@ def split(text: str, separator: str) -> list[str]:
             pieces.append(text[start : found.start()].strip(LWS))
             start = found.end()
         elif found[1] == "" or found[2] == "":
-            raise RemoteError("Unbalanced Quotes")
+            raise RemoteError("Unbalanced Quotes")  # RFC 4475 §3.1.2.6 [open-quote-refused]
         if len(pieces) >= MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
     pieces.append(text[start:].strip(LWS))
@@ -123,6 +124,8 @@ def number(text: str, maximum: int) -> int:
     """
     digits = text.lstrip("0") or text[-1:]  # RFC 4475 §3.1.1.1 [tortuous-is-read]
     if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(maximum)):
+        # RFC 4475 §3.1.2.3 [negative-length-refused] [never-negative] [no-negative-index]
+        # RFC 4475 §3.1.2.4 [huge-number-refused]
         raise RemoteError("Bad Number")
     if (value := int(digits)) > maximum:
         raise RemoteError("Number Out Of Range")

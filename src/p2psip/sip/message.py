@@ -94,6 +94,7 @@ class Response(Views):
         """The message on the wire; raises LocalError where a value holds a line break."""
         if not 100 <= self.status <= 699:
             raise LocalError(f"{self.status} is not a SIP status code")
+        # RFC 4475 §3.1.1.13 [space-before-no-reason]
         return _write(f"{VERSION} {self.status} {self.reason}", self.headers, self.body)
 
     def replace(self, **fields: Any) -> Self:
@@ -247,15 +248,17 @@ def _status_line(line: str) -> tuple[int, str]:
     """Status and reason of §7.2; a missing space before no reason is let pass."""
     version, _, rest = line.partition(" ")
     _check_version(version)
-    status = number(rest[:3], 699)
+    status = number(rest[:3], 699)  # RFC 4475 §3.1.2.19 [huge-status-dropped]
     if status < 100 or rest[3:4].strip(" "):
         raise RemoteError("Bad Status Line")
+    # RFC 4475 §3.1.1.12 [any-reason-is-read], §3.1.1.13 [no-reason-is-read]
     return status, rest[4:]
 
 
 def _check_version(version: str) -> None:
     if version.upper() != VERSION:
         if _VERSION.fullmatch(version):
+            # RFC 4475 §3.1.2.16 [505-for-another-version]
             raise RemoteError("Version Not Supported", 505)
         raise RemoteError("Bad SIP Version")
 
@@ -266,7 +269,9 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
     if length is None:
         return headers, rest
     if length > len(rest):
+        # RFC 4475 §3.1.2.2 [longer-than-its-datagram]
         raise RemoteError("Body Shorter Than Content-Length")
+    # RFC 4475 §3.1.1.8 [rest-is-noise], §3.1.1.11 [framed-by-its-length]
     return headers.without("Content-Length"), rest[:length]
 
 

@@ -64,7 +64,7 @@ class Uri:
         text = text_of(data)
         scheme, colon, rest = text.partition(":")
         if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):
-            raise RemoteError("Bad URI")
+            raise RemoteError("Bad URI")  # RFC 4475 §3.1.2.14 [spaces-in-a-uri-refused]
         written, scheme = scheme, scheme.lower()
         if scheme in ("sip", "sips"):
             return cls._parse_sip(scheme, rest)
@@ -72,7 +72,9 @@ class Uri:
             subscriber, *params = rest.split(";")
             number = _unescape(subscriber)
             return cls(scheme, user=number, params=_parse_params(params), opaque=number)
-        return cls(written, opaque=rest)  # RFC 4475 §3.3.4 [any-scheme-is-read]
+        # RFC 4475 §3.3.4 [any-scheme-is-read], §3.3.2 [unknown-scheme-is-read]
+        # RFC 4475 §3.3.3 [odd-scheme-is-read]
+        return cls(written, opaque=rest)
 
     @classmethod
     def _parse_sip(cls, scheme: str, rest: str) -> Self:
@@ -186,6 +188,7 @@ def _unescape(text: str) -> str:
     if _BAD_ESCAPE.search(text):
         raise RemoteError("Bad Escape In URI")
     # RFC 4475 §3.1.1.3 [escapes-are-read] [escape-is-its-letter]
+    # RFC 4475 §3.1.1.4 [escaped-zeros-are-read] [zero-ends-nothing]
     return text_of(unquote_to_bytes(bytes_of(text)))
 
 

@@ -213,7 +213,7 @@ def test_a_response_without_its_headers_is_dropped(name):
 def test_no_input_crashes_or_swells(data):
     """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else; and bounded memory.
 
-    Covers RFC 5118 §5 [hostile-input-is-met].
+    Covers RFC 5118 §5 [hostile-input-is-met], RFC 4475 §4 [hostile-input-is-met].
     """
     accepted = []
 
