@@ -183,7 +183,10 @@ def test_the_parameters_of_a_bare_uri_are_its_own(alice, bob):
 
 
 def test_a_private_call_shows_no_name(alice, bob):
-    """Covers RFC 3261 §8.1.1.3 [anonymous], RFC 3323 §4.1.1.3 [anonymous-host], RFC 3325 §9.3."""
+    """Covers RFC 3261 §8.1.1.3 [anonymous], §20.20 [anonymous-by-name].
+
+    And RFC 3323 §4.1.1.3 [anonymous-host], RFC 3325 §9.3.
+    """
     taken = answering(bob)
     call = alice.call(uri(bob), timeout=5, private=True)
     wait_for(lambda: taken)

@@ -91,7 +91,17 @@ def test_the_table_and_the_archive_agree(specs):
 
 @pytest.mark.parametrize("name", REACTIONS)
 def test_reaction(specs, name):
-    """Covers RFC 4475 §3: accepted and written back, or refused with the status it deserves."""
+    """Covers RFC 4475 §3: accepted and written back, or refused with the status it deserves.
+
+    Covers RFC 4475 §3.1.2.1 [empty-values-refused], §3.1.2.8 [space-in-the-uri], §3.1.2.18
+    [501-for-an-unknown-method] and §3.3.9 [two-lengths-refused].
+
+    And §3.1.2.2 [longer-than-its-datagram], §3.1.2.3 [negative-length-refused] [never-negative]
+    [no-negative-index], §3.1.2.4 [huge-number-refused], §3.1.2.6 [open-quote-refused], §3.1.2.13
+    [question-needs-brackets], §3.1.2.14 [spaces-in-a-uri-refused], §3.1.2.16
+    [505-for-another-version], §3.1.2.19 [huge-status-dropped], §3.3.1 [missing-is-refused],
+    §3.3.2 [unknown-scheme-is-read], §3.3.3 [odd-scheme-is-read] and §3.3.8 [repeated-is-refused].
+    """
     data, status = archive(specs)[name], None
     try:
         found = parse_message(data)
@@ -115,7 +125,7 @@ def test_a_refused_request_can_be_answered(specs, name):
 
 
 def test_wsinv(message):
-    """Covers RFC 4475 §3.1.1.1."""
+    """Covers RFC 4475 §3.1.1.1 [tortuous-is-read] [unknown-header-is-text]."""
     found = message("wsinv")
     assert found.uri.param("unknownparam") == "" and found.max_forwards == 68
     assert found.to.tag == "1918181833n" and found.from_.tag == "98asjd8"
@@ -149,7 +159,10 @@ def test_intmeth(message):
 
 
 def test_escapes(message):
-    """Covers RFC 4475 §3.1.1.3, §3.1.1.4 and §3.1.1.5."""
+    """Covers RFC 4475 §3.1.1.3 [escapes-are-read] [escape-is-its-letter] [no-escape-elsewhere].
+
+    And §3.1.1.4 [escaped-zeros-are-read] [zero-ends-nothing], §3.1.1.5 [percent-is-a-letter].
+    """
     found = message("esc01")
     assert found.uri.user == "sips:user@example.com" and found.uri.host == "example.net"
     assert found.to.uri.user == "user" and found.from_.uri.user == "I have spaces"
@@ -167,7 +180,11 @@ def test_escapes(message):
 
 
 def test_valid_oddities(message):
-    """Covers RFC 4475 §3.1.1.6 to §3.1.1.11."""
+    """Covers RFC 4475 §3.1.1.6 [name-beside-the-bracket], §3.1.1.7, §3.1.1.8 [rest-is-noise].
+
+    And §3.1.1.9, §3.1.1.10 [any-transport-is-read], §3.1.1.11 [framed-by-its-length]
+    [multipart-is-octets].
+    """
     assert message("lwsdisp").from_.display == "caller"
     long = message("longreq")
     assert len(long.vias) == 34 and long.vias[-1].received == "192.0.2.5"
@@ -184,9 +201,12 @@ def test_valid_oddities(message):
 
 
 def test_reasons(message):
-    """Covers RFC 4475 §3.1.1.12 and §3.1.1.13."""
+    """Covers RFC 4475 §3.1.1.12 [any-reason-is-read], §3.1.1.13 [no-reason-is-read]
+    [space-before-no-reason].
+    """
     assert message("unreason").reason.startswith("= 2**3 * 5**2 но сто")
     assert (message("noreason").status, message("noreason").reason) == (100, "")
+    assert bytes(message("noreason")).startswith(b"SIP/2.0 100 \r\n")
 
 
 def test_extra_octets_are_the_next_message_on_a_stream(specs):
@@ -197,7 +217,7 @@ def test_extra_octets_are_the_next_message_on_a_stream(specs):
 
 @pytest.mark.parametrize("name", ["ncl", "mcl01"])
 def test_a_bad_length_loses_the_stream(specs, name):
-    """Covers RFC 4475 §3.1.2.3 and §3.3.9."""
+    """Covers RFC 4475 §3.1.2.3 [stream-is-lost] and §3.3.9 [stream-is-lost]."""
     *_, last = StreamFramer().feed(archive(specs)[name])
     assert isinstance(last, Malformed) and last.fatal and last.error.status == 400
 
@@ -208,7 +228,11 @@ def test_a_long_length_waits_for_more(specs):
 
 
 def test_what_only_the_core_can_judge(message):
-    """Covers RFC 4475 §3.2.1, §3.3.4 to §3.3.7 and §3.3.10 to §3.3.14."""
+    """Covers RFC 4475 §3.2.1 [bare-cookie-is-read], §3.3.4, §3.3.5, §3.3.6 [unknown-type-is-read].
+
+    And §3.3.7 [unknown-scheme-is-kept], §3.3.10 [broadcast-via-is-read], §3.3.11, §3.3.12
+    [contact-parameter], §3.3.13 [uri-parameter], §3.3.14.
+    """
     assert message("badbranch").via.branch == "z9hG4bK"
     aliens = message("unksm2")
     assert (aliens.to.uri.scheme, aliens.from_.uri.scheme) == ("isbn", "http")

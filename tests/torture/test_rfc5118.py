@@ -60,14 +60,14 @@ def test_references(message):
 
 
 def test_an_address_without_brackets_is_refused(specs):
-    """Covers RFC 5118 §4.2."""
+    """Covers RFC 5118 §4.2 [no-brackets-refused]."""
     with pytest.raises(RemoteError) as error:
         parse_message(messages(specs)["ipv6-bad"])
     assert error.value.status == 400
 
 
 def test_ports(message):
-    """Covers RFC 5118 §4.3 and §4.4."""
+    """Covers RFC 5118 §4.3 [port-outside-brackets] and §4.4."""
     ambiguous, clear = message("port-ambiguous").uri, message("port-unambiguous").uri
     assert (ambiguous.host, ambiguous.port) == ("2001:db8::10:5070", None)
     assert (clear.host, clear.port) == ("2001:db8::10", 5070)
@@ -75,7 +75,7 @@ def test_ports(message):
 
 @pytest.mark.parametrize("name", ["via-received-param-with-delim", "via-received-param-no-delim"])
 def test_received_with_and_without_brackets(message, name):
-    """Covers RFC 5118 §4.5."""
+    """Covers RFC 5118 §4.5 [received-either-way]."""
     assert message(name).via.received == "2001:db8::9:255"
 
 
@@ -97,14 +97,14 @@ def test_bodies_are_not_touched(message):
 
 
 def test_mapped_addresses(message):
-    """Covers RFC 5118 §4.9."""
+    """Covers RFC 5118 §4.9 [mapped-is-read] [port-of-a-mapped-one]."""
     found = message("ipv4-mapped-ipv6")
     assert found.vias[0].host == "::ffff:192.0.2.10" and found.vias[0].port == 19823
     assert found.contacts[0].uri.host == "::ffff:192.0.2.2"
 
 
 def test_the_extra_colon_is_dropped(message):
-    """Covers RFC 5118 §4.10."""
+    """Covers RFC 5118 §4.10 [three-colons-read]."""
     for name in ("ipv6-bug-abnf-3-colons", "ipv6-correct-abnf-2-colons"):
         found = message(name)
         assert found.uri.host == "2001:db8::192.0.2.1"

@@ -27,7 +27,11 @@ def named(rows):
 
 @named(TORTURE)
 def test_reactions_to_rfc_4475(specs, row):
-    """Covers RFC 4475 §3: through all layers, over UDP."""
+    """Covers RFC 4475 §3: through all layers, over UDP.
+
+    Covers RFC 4475 §3.3.10 [stray-is-discarded], §3.3.11 [zero-hops-not-forwarded]
+    [483-for-zero-hops] [zero-hops-at-the-end].
+    """
     data = archive(specs)[row.name]
     assert (str(user_agent(data)), str(proxy(data))) == (row.agent, row.proxy)
 
@@ -181,7 +185,10 @@ def test_an_unknown_scheme_of_authorization_is_no_password(specs):
     ],
 )
 def test_a_later_query_tells_what_was_registered(specs, name, contact):
-    """Covers RFC 4475 §3.3.12, §3.3.13, §3.1.1.4 and §3.3.14 [escaped-headers-are-kept]."""
+    """Covers RFC 4475 §3.3.12 [contact-parameter], §3.3.13 [uri-parameter], §3.1.1.4.
+
+    And §3.3.14 [escaped-headers-are-kept].
+    """
     data = archive(specs)[name]
     home = proxy(data).home
     message = parse_message(data)
@@ -216,7 +223,7 @@ def test_what_is_too_much_is_refused_and_leaves_nothing(specs, name, transport):
 
 
 def test_a_call_of_an_rfc_2543_client_reaches_its_end(specs):
-    """Covers RFC 4475 §3.4.1: without a Contact it is reached by its From."""
+    """Covers RFC 4475 §3.4.1 [2543-is-taken]: without a Contact it is reached by its From."""
     outcome = user_agent(archive(specs)["inv2543"])
     [call] = outcome.home.agent._calls
     assert str(call.dialog.target) == "sip:+13035551111@ift.client.example.net;user=phone"

@@ -118,6 +118,7 @@ class Dialog:
     @property
     def id(self) -> DialogId:
         """The name of this dialog (§12)."""
+        # §12.1 [named-by-three-parts]
         return DialogId(self.call_id, self.local.tag or "", self.remote.tag or "")
 
     def confirm(self, response: Response) -> None:
@@ -176,6 +177,6 @@ class Dialog:
             ("CSeq", f"{cseq} {method}"),  # §8.1.1.5 [method-in-cseq]
         ]
         if body:
-            fields.append(("Content-Type", content_type))
+            fields.append(("Content-Type", content_type))  # §20.15 [type-with-a-body]
         # §12.2.1.1 [target-is-the-request-uri] [target-behind-a-loose-router]
         return Request(method, self.target, Headers(fields), body)

@@ -116,15 +116,16 @@ def make_answer(
     for theirs in offer.media:
         line, result = refusal(theirs), AgreedMedia(theirs.kind)  # §8.2 [zero-for-zero]
         for ours in spare:
+            # RFC 6337 §5.2.3 [accepts-what-it-would-offer]
             if ours.kind != theirs.kind or not ours.transport.accepts(theirs, offer, host):
                 continue
             # §6.1 [order-of-the-offer] [one-in-common] [nothing-in-common-is-refused]
             pairs = _pairs(codecs_of(theirs), ours.formats, prefer)
-            if _is_enough(pairs, ours.formats):
+            if _is_enough(pairs, ours.formats):  # RFC 6337 §5.2.3 [one-format-in-common]
                 line, result = _accept(offer, theirs, ours, pairs)
                 spare.remove(ours)
                 break
-        lines.append(line)  # §6 [a-line-for-each]
+        lines.append(line)  # §6 [a-line-for-each]; RFC 6337 §5.2.3 [as-many-lines]
         agreed.append(result)
     # §6 [same-time] [origin-of-our-own], §6.1 [unicast-for-unicast]
     session = replace(_session(origin, host, lines), times=offer.times)
@@ -158,7 +159,8 @@ def apply_answer(
 
 def refusal(media: MediaDescription) -> MediaDescription:
     """Give the same line with port 0 and one format, which is how to say no: §6, §8.2."""
-    # §6 [refused-has-port-zero] [refused-has-a-format]
+    # §6 [refused-has-port-zero] [refused-has-a-format]; RFC 6337 §5.2.3 [zero-refuses-a-line]
+    # RFC 6337 §5.2.3 [each-of-its-kind]
     return MediaDescription(media.kind, 0, media.protocol, media.formats[:1])
 
 
@@ -332,7 +334,7 @@ def _line(
     if word != "sendrecv":  # the default, left unsaid: §5.1
         attributes.append(Attribute(word))  # §5.1 [says-sendonly] [says-recvonly] [says-inactive]
     return MediaDescription(
-        kind=ours.kind,  # §6.1 [same-kind]
+        kind=ours.kind,  # §6.1 [same-kind]; RFC 6337 §5.2.3 [each-of-its-kind]
         port=transport.port,  # §6.1 [address-for-senders], §8.4 [hold-keeps-its-port]
         protocol=protocol,
         # §5.1 [formats-are-usable] [best-first], §6.1 [best-first]

@@ -164,6 +164,7 @@ class Proxy:
         RFC 5393 §5.3.3.
         """
         if request.max_forwards == 0:  # §16.3 [zero-hops-stay]
+            # RFC 4475 §3.3.11 [zero-hops-not-forwarded] [483-for-zero-hops]
             raise RemoteError("Too Many Hops", 483)  # §16.3 [483-for-zero-hops]
         # RFC 5393 §4.1 [no-loop-when-forking], §4.2.2 [checks-before-forwarding] [loop-is-482]
         if self._has_looped(request):

@@ -47,15 +47,19 @@ class Address:
         if text == "*":
             return cls(Uri("", opaque="*"))
         first, *rest = split(text, ";")
+        # RFC 4475 §3.1.1.6 [name-beside-the-bracket]
         display, bracket, tail = _cut_at_bracket(first)
         if bracket == "<":
             spec, _, junk = tail.partition(">")
             if junk or not (_UNQUOTED.fullmatch(display) or _QUOTED.fullmatch(display)):
                 raise RemoteError("Bad Address")
         elif "?" in first or "," in first:
+            # RFC 4475 §3.1.2.13 [question-needs-brackets]
             raise RemoteError("Address Needs Angle Brackets")
         else:
             display, spec = "", first
+        # §20 [unknown-parameters-ignored]
+        # RFC 4475 §3.3.12 [contact-parameter], §3.3.13 [uri-parameter]
         return cls(Uri.parse(spec), unquote(display.strip(LWS)), parse_params(rest) if rest else ())
 
     @classmethod
@@ -67,6 +71,7 @@ class Address:
         if self.is_star:
             return "*"
         display = quote(self.display) + " " if self.display else ""
+        # §20 [brackets-are-written], §20.10 [brackets-are-written], §20.20 [brackets-are-written]
         return f"{display}<{self.uri}>{write_params(self.params)}"
 
     @property

@@ -48,6 +48,7 @@ class _AuthHeader:
         if not is_token(scheme):
             raise RemoteError("Bad Authentication Scheme")
         if scheme.lower() != "digest":
+            # RFC 4475 §3.3.7 [unknown-scheme-is-kept]
             return cls(scheme, text=rest.strip(LWS))
         params = parse_params([piece for piece in split(rest, ",") if piece])
         if any(find(params, name) is None for name in cls._needed()):

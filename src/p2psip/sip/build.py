@@ -109,16 +109,17 @@ def response_to(
     Not done: RFC 3261 §8.2.6.1 [delay-is-told] [delay-in-seconds]: our own 100 comes within a fifth
     of a second, and no client is known that adapts its timers to a Timestamp.
     """
-    # §12.1.1 [record-routes-in-order]
     # §8.2.6.2 [from-comes-back] [call-id-comes-back] [cseq-comes-back]
     # §8.2.6.2 [vias-come-back] [vias-in-order] [to-comes-back]
+    # §12.1.1 [record-routes-in-order]; §20 [response-has-the-mandatory]
     copied = [pair for pair in request.headers if pair[0] in _copied(request.method, status)]
     fields = Headers(copied)
     if to_tag is not None and (to := fields.get("To")) is not None and _has_no_tag(request):
         # §8.2.6.2 [to-uri-comes-back] [to-gets-a-tag]
         fields = fields.with_("To", f"{to};tag={to_tag}")
     if content_type is not None:
-        fields = fields.append("Content-Type", content_type)  # §7.4.1 [type-of-the-body]
+        # §7.4.1 [type-of-the-body], §20.15 [type-with-a-body]
+        fields = fields.append("Content-Type", content_type)
     for name, value in headers:
         fields = fields.append(name, value)
     # §7.2 [other-reason-phrases]

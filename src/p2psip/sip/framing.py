@@ -84,7 +84,7 @@ class StreamFramer:
             try:
                 self._size = self._read_head()
             except RemoteError as error:
-                self.broken = True
+                self.broken = True  # RFC 4475 §3.1.2.3 [stream-is-lost], §3.3.9 [stream-is-lost]
                 head = self._buffer[: self._limit].partition(b"\r\n\r\n")
                 return Malformed(error.with_traceback(None), bytes(head[0] + head[1]), fatal=True)
         if self._size is None or len(self._buffer) < self._size:

@@ -20,6 +20,7 @@ MAX_IPV6: Final = 64  # letters; the longest form has 45, and a zone is refused 
 LWS: Final = " \t"  # white space once lines are unfolded; Unicode has more that is not
 
 _WHITE: Final = re.compile(r"[ \t]++")
+# RFC 4475 §3.1.1.5 [percent-is-a-letter]
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++")
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in practice
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -89,7 +90,7 @@ def split(text: str, separator: str) -> list[str]:
             pieces.append(text[start : found.start()].strip(LWS))
             start = found.end()
         elif found[1] == "" or found[2] == "":
-            raise RemoteError("Unbalanced Quotes")
+            raise RemoteError("Unbalanced Quotes")  # RFC 4475 §3.1.2.6 [open-quote-refused]
         if len(pieces) >= MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
     pieces.append(text[start:].strip(LWS))
@@ -106,6 +107,7 @@ def split_list(text: str) -> list[str]:
     if not values[-1]:
         values.pop()
     if "" in values:
+        # RFC 4475 §3.1.2.1 [empty-values-refused]
         raise RemoteError("Empty Header Value")
     return values
 
@@ -121,8 +123,10 @@ def number(text: str, maximum: int) -> int:
 
     Raises RemoteError for anything else, without ever converting a huge text.
     """
-    digits = text.lstrip("0") or text[-1:]
+    digits = text.lstrip("0") or text[-1:]  # RFC 4475 §3.1.1.1 [tortuous-is-read]
     if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(maximum)):
+        # RFC 4475 §3.1.2.3 [negative-length-refused] [never-negative] [no-negative-index]
+        # RFC 4475 §3.1.2.4 [huge-number-refused]
         raise RemoteError("Bad Number")
     if (value := int(digits)) > maximum:
         raise RemoteError("Number Out Of Range")
@@ -139,11 +143,12 @@ def host_port(text: str) -> tuple[str, int | None]:
         host, closed, rest = text[1:].partition("]")
         rest = rest.strip(LWS)
         host = _ipv6(host) if closed and rest[:1] in ("", ":") else ""
+        # RFC 5118 §4.3 [port-outside-brackets], §4.9 [port-of-a-mapped-one]
         colon, port = rest[:1], rest[1:].strip(LWS)
     else:
         host, colon, port = text.partition(":")
         host, port = host.rstrip(LWS).lower(), port.lstrip(LWS)
-        host = host if _HOST_NAME.fullmatch(host) else ""
+        host = host if _HOST_NAME.fullmatch(host) else ""  # RFC 5118 §4.2 [no-brackets-refused]
     if not host:
         raise RemoteError("Bad Host")
     return host, number(port, 65535) if colon else None
@@ -157,9 +162,9 @@ def bracketed(host: str) -> str:
 def _ipv6(text: str) -> str:
     if len(text) > MAX_IPV6:
         raise RemoteError("Bad IPv6 Address")
-    text = text.lower().replace(":::", "::")
+    text = text.lower().replace(":::", "::")  # RFC 5118 §4.10 [three-colons-read]
     try:
-        IPv6Address(text)
+        IPv6Address(text)  # RFC 5118 §4.9 [mapped-is-read]
     except AddressValueError as error:
         raise RemoteError("Bad IPv6 Address") from error
     if "%" in text:  # a zone has a meaning on its own machine alone

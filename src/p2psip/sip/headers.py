@@ -106,6 +106,7 @@ class Headers:
                 if known is None and not (colon and is_token(name)):
                     raise RemoteError("Bad Header Line")
             # §7.3.3 [both-forms], §8.2.2 [odd-fields-pass]
+            # RFC 4475 §3.1.1.1 [unknown-header-is-text]
             fields.append((known or name, value.strip(LWS)))
         if len(fields) > MAX_HEADERS:
             raise RemoteError("Message Too Large", 513)

@@ -96,6 +96,7 @@ class Response(Views):
         if not 100 <= self.status <= 699:
             raise LocalError(f"{self.status} is not a SIP status code")
         # §7.1 [says-2-0] [version-in-capitals]
+        # RFC 4475 §3.1.1.13 [space-before-no-reason]
         return _write(f"{VERSION} {self.status} {self.reason}", self.headers, self.body)
 
     def replace(self, **fields: Any) -> Self:
@@ -130,7 +131,7 @@ def content_length(headers: Headers) -> int | None:
     """
     sizes = {number(value, MAX_BODY) for value in headers.values("Content-Length")}
     if len(sizes) > 1:
-        raise RemoteError("Two Content-Lengths")
+        raise RemoteError("Two Content-Lengths")  # RFC 4475 §3.3.9 [two-lengths-refused]
     return sizes.pop() if sizes else None
 
 
@@ -142,7 +143,8 @@ def unfold(head: bytes) -> list[str]:
     """
     text = text_of(head)
     if "\r\n " in text or "\r\n\t" in text:
-        text = _FOLD.sub(" ", text)  # §25.1 [folds-are-spaces]
+        # §25.1 [folds-are-spaces]; RFC 4475 §3.1.1.1 [tortuous-is-read]
+        text = _FOLD.sub(" ", text)
     lines = text.split("\r\n")
     # §7 [lines-end-in-crlf]
     if not text.count("\r") == text.count("\n") == len(lines) - 1:
@@ -160,10 +162,11 @@ def check_request(request: Request, schemes: frozenset[str] = SCHEMES) -> None:
     Departs from RFC 3261 §19.1.1 [disallowed-ignored]: headers in a Request-URI are not ignored but
     refused: no element that formed the request as it should has left them there.
     """
-    _touch(request)
+    _touch(request)  # §20 [mandatory-are-read]
     _ = request.max_forwards, request.routes
     if request.cseq.method != request.method:
         if request.method not in METHODS:
+            # RFC 4475 §3.1.2.18 [501-for-an-unknown-method]
             raise RemoteError("Not Implemented", 501)
         raise RemoteError("CSeq Of Another Method")
     if request.uri.headers:
@@ -178,7 +181,7 @@ def check_response(response: Response) -> None:
 
     Raises RemoteError; afterwards every typed view of the response is safe.
     """
-    _touch(response)
+    _touch(response)  # §20 [mandatory-of-a-response]
 
 
 def remote_target(request: Request) -> Uri:
@@ -191,6 +194,7 @@ def remote_target(request: Request) -> Uri:
         return request.contacts[0].uri
     if request.contacts or request.from_.tag is not None:
         raise RemoteError("Missing Contact")
+    # RFC 4475 §3.4.1 [2543-is-taken]
     return request.from_.uri.replace(headers=()).without_params("method")
 
 
@@ -241,7 +245,7 @@ def _request_line(line: str) -> tuple[str, Uri]:
     """Method and URI of §7.1, single spaces between: RFC 4475 §3.1.2.8 to §3.1.2.10."""
     parts = line.split(" ", 3)
     if len(parts) != 3 or not is_token(parts[0]):
-        raise RemoteError("Bad Request Line")
+        raise RemoteError("Bad Request Line")  # RFC 4475 §3.1.2.8 [space-in-the-uri]
     method, uri, version = parts
     _check_version(version)
     return method, Uri.parse(uri)
@@ -251,15 +255,17 @@ def _status_line(line: str) -> tuple[int, str]:
     """Status and reason of §7.2; a missing space before no reason is let pass."""
     version, _, rest = line.partition(" ")
     _check_version(version)
-    status = number(rest[:3], 699)
+    status = number(rest[:3], 699)  # RFC 4475 §3.1.2.19 [huge-status-dropped]
     if status < 100 or rest[3:4].strip(" "):
         raise RemoteError("Bad Status Line")
+    # RFC 4475 §3.1.1.12 [any-reason-is-read], §3.1.1.13 [no-reason-is-read]
     return status, rest[4:]
 
 
 def _check_version(version: str) -> None:
     if version.upper() != VERSION:  # §7.1 [version-in-capitals]
         if _VERSION.fullmatch(version):
+            # RFC 4475 §3.1.2.16 [505-for-another-version]
             raise RemoteError("Version Not Supported", 505)
         raise RemoteError("Bad SIP Version")
 
@@ -270,7 +276,9 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
     if length is None:
         return headers, rest
     if length > len(rest):
+        # RFC 4475 §3.1.2.2 [longer-than-its-datagram]
         raise RemoteError("Body Shorter Than Content-Length")  # §18.3 [short-request-400]
+    # RFC 4475 §3.1.1.8 [rest-is-noise], §3.1.1.11 [framed-by-its-length]
     return headers.without("Content-Length"), rest[:length]  # §18.3 [rest-is-dropped]
 
 
@@ -281,6 +289,8 @@ def _write(start: str, headers: Headers, body: bytes) -> bytes:
     # RFC 3261 §16.6 [stream-needs-a-length]
     # §7 [empty-line]
     # §18.3 [length-on-streams]
+    # §20.14 [length-is-told] [stream-tells-the-length] [zero-for-no-body]
+    # §20 [stream-tells-the-length]
     head = f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
     if not head.count("\r") == head.count("\n") == len(lines) + 3:
         raise LocalError("a line break inside of a header")

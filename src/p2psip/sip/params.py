@@ -32,7 +32,7 @@ def parse_params(pieces: Sequence[str]) -> Params:
         name, equals, value = piece.partition("=")
         name, value = name.rstrip(LWS), value.lstrip(LWS)
         if not is_token(name) or not (_HOST_OR_TOKEN.fullmatch(value) or is_quoted(value)):
-            raise RemoteError("Bad Parameter")
+            raise RemoteError("Bad Parameter")  # RFC 4475 §3.1.2.1 [empty-values-refused]
         params.append((name, value if equals else None))
     if len(params) > MAX_PARAMS:
         raise RemoteError("Too Many Parameters")

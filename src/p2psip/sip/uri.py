@@ -68,7 +68,8 @@ class Uri:
         scheme, colon, rest = text.partition(":")
         # §7.1 [no-spaces-in-the-uri] [no-brackets-around-the-uri]
         if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):
-            raise RemoteError("Bad URI")  # §19.1.2 [no-space]
+            # §19.1.2 [no-space]; RFC 4475 §3.1.2.14 [spaces-in-a-uri-refused]
+            raise RemoteError("Bad URI")
         written, scheme = scheme, scheme.lower()
         if scheme in ("sip", "sips"):  # §8.1.1.2 [sip-uris] [sips-uris]
             return cls._parse_sip(scheme, rest)
@@ -77,6 +78,8 @@ class Uri:
             number = _unescape(subscriber)
             return cls(scheme, user=number, params=_parse_params(params), opaque=number)
         # RFC 3261 §8.2.2.1 [any-to]
+        # RFC 4475 §3.3.4 [any-scheme-is-read], §3.3.2 [unknown-scheme-is-read]
+        # RFC 4475 §3.3.3 [odd-scheme-is-read]
         return cls(written, opaque=rest)  # RFC 4475 §3.3.4 [any-scheme-is-read]
 
     @classmethod
@@ -99,12 +102,15 @@ class Uri:
         )
 
     def __str__(self) -> str:
+        # RFC 3966 §3 [escaped-in-values]; RFC 3986 §2.1 [capital-hex], §2.2 [conflicts-are-escaped]
+        # RFC 3986 §2.2 [reserved-is-escaped]
         params = "".join(
             f";{quote(name, _PARAM_SAFE, errors='surrogateescape')}"
             + ("" if value is None else f"={quote(value, _PARAM_SAFE, errors='surrogateescape')}")
             for name, value in self.params
         )
         if self.scheme == "tel":
+            # RFC 3966 §3 [delimiters-stand]
             return f"tel:{_escape(self.opaque, _PARAM_SAFE)}{params}"
         if self.opaque:
             return f"{self.scheme}:{self.opaque}" if self.scheme else self.opaque
@@ -188,6 +194,8 @@ def _unescape(text: str) -> str:
         return text
     if _BAD_ESCAPE.search(text):
         raise RemoteError("Bad Escape In URI")
+    # RFC 4475 §3.1.1.3 [escapes-are-read] [escape-is-its-letter]
+    # RFC 4475 §3.1.1.4 [escaped-zeros-are-read] [zero-ends-nothing]
     return text_of(unquote_to_bytes(bytes_of(text)))
 
 

@@ -55,9 +55,9 @@ class Via:
         ):
             raise RemoteError("Bad Via")
         transport, sent_by = first_word(more[1])
-        if not is_token(transport):
+        if not is_token(transport):  # RFC 4475 §3.1.1.10 [any-transport-is-read]
             raise RemoteError("Bad Via")
-        host, port = host_port(sent_by)
+        host, port = host_port(sent_by)  # RFC 4475 §3.3.10 [broadcast-via-is-read]
         return cls(transport.upper(), host, port, parse_params(rest) if rest else ())
 
     @classmethod
@@ -74,12 +74,13 @@ class Via:
     @property
     def branch(self) -> str | None:
         """The transaction's name; None from an RFC 2543 client (§8.1.1.7)."""
-        return find(self.params, "branch")
+        return find(self.params, "branch")  # RFC 4475 §3.2.1 [bare-cookie-is-read]
 
     @property
     def received(self) -> str | None:
         """The source address that the next hop saw, without brackets (§18.2.1, RFC 5118 §4.5)."""
         value = find(self.params, "received")
+        # RFC 5118 §4.5 [received-either-way]
         return value.strip("[]").lower() if value else value
 
     @property

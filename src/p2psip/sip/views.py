@@ -36,7 +36,7 @@ class CSeq(NamedTuple):
         digits, method = first_word(text_of(data))
         if not is_token(method):
             raise RemoteError("Bad CSeq")
-        return cls(number(digits, MAX_CSEQ), method)
+        return cls(number(digits, MAX_CSEQ), method)  # §20.16 [number-of-32-bits]
 
     def __str__(self) -> str:
         return f"{self.number} {self.method}"
@@ -120,6 +120,7 @@ class Views:
     @property
     def content_type(self) -> str:
         """`type/subtype` in lower case without parameters; "" when none is given (§20.15)."""
+        # RFC 4475 §3.3.6 [unknown-type-is-read]
         return self.headers.get("Content-Type", "").partition(";")[0].strip(LWS).lower()
 
     @property
@@ -130,6 +131,7 @@ class Views:
 
     def _only(self, name: str) -> str:
         values = self.headers.values(name)
+        # RFC 4475 §3.3.1 [missing-is-refused], §3.3.8 [repeated-is-refused]
         if len(values) != 1:
             # §7.3.1 [rows-of-a-list], §21.4.1 [400-says-what]
             raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")

@@ -239,7 +239,7 @@ class Clients:
         if attempt is None:  # nothing was sent yet, so that nothing has to be waited for
             self._overdue.set(handle, now)
         elif attempt.machine.state is invite_client.State.PROCEEDING:
-            # §9.1 [looks-for-a-response] [waits-for-a-provisional]
+            # §9.1 [looks-for-a-response]
             self._send_cancel(attempt, now)
 
     @property

@@ -273,6 +273,7 @@ def received_over(request: Request, flow: Flow) -> Request:
     # RFC 3581 §4 [received-even-if-same], RFC 3261 §18.2.1 [source-is-noted]
     if via.host != host or via.has_rport or via.received not in (None, host):
         # over any value that the client has put there: §18.2.1 [received-is-the-source]
+        # over any value that the client has put there: RFC 5118 §4.5 [received-without-brackets]
         via = via.with_param("received", host)
     if via.has_rport:
         via = via.with_param("rport", str(port))  # RFC 3581 §4 [rport-is-filled]

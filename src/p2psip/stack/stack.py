@@ -298,6 +298,7 @@ class Stack:
         if not self._clients.receive(response, now):
             # RFC 6026 §6 [strays-not-forwarded], §7.3 [strays-not-forwarded]
             # RFC 6026 §8.2 [strays-not-forwarded], §8.9 [strays-dropped]
+            # RFC 4475 §3.3.10 [stray-is-discarded]
             self.counters.stray += 1
 
     def _receive_request(self, request: Request, flow: Flow, size: int, now: float) -> None:

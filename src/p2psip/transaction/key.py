@@ -21,7 +21,7 @@ def default_port(transport: str) -> int:
 
 def new_branch(token: str) -> str:
     """Make a branch that `token` makes unique, as §8.1.1.7 wants it."""
-    return COOKIE + token  # §8.1.1.7 [begins-with-the-cookie]
+    return COOKIE + token  # §8.1.1.7 [begins-with-the-cookie]; §20.42 [branch-has-the-cookie]
 
 
 def client_key(message: Request | Response) -> Key:

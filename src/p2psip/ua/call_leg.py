@@ -38,7 +38,7 @@ class CallLeg:
         """Take note of what the peer announces (§13.2.1, RFC 6086 §5.2.2)."""
         for name in ("Allow", "Supported", "Recv-Info"):
             tokens = listed(message, name)
-            if tokens is not None:
+            if tokens is not None:  # RFC 3261 §20.5 [no-allow-says-nothing]
                 self._can[name] = tokens
 
     def allows(self, method: str) -> bool:

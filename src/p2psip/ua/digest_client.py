@@ -144,6 +144,7 @@ class DigestClient:
                 body=request.body,
             )
             # RFC 7616 §3.8 [answers-the-proxy], RFC 3261 §22.3 [by-realm]
+            # RFC 3261 §20.7 [never-combined], §20.28 [never-combined]
             headers = headers.append(key[0], credentials)
         return request.replace(headers=headers)
 

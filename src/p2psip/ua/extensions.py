@@ -32,13 +32,14 @@ class Extensions:
     methods: tuple[str, ...] = CALL_METHODS
     # §8.1.1.9 [standard-extensions]
     # RFC 3262 §4 [says-it-supports], RFC 4028 §7.1 [says-it-supports]
+    # RFC 3261 §20.37 [standard-tags-only]
     options: tuple[str, ...] = ("100rel", "timer")
     info_packages: tuple[str, ...] = ()
 
     @property
     def allow(self) -> str:
         """The value of Allow (§13.2.1)."""
-        return ", ".join(self.methods)  # RFC 3261 §8.2.1 [allow-is-what-it-takes]
+        return ", ".join(self.methods)  # §8.2.1 [allow-is-what-it-takes], §20.5 [allow-lists-all]
 
     def allow_but(self, method: str) -> str:
         """The value of Allow in a refusal of `method`, which others would take (§8.2.1)."""

@@ -17,6 +17,7 @@ from p2psip.stack.stack import Flow
 
 # The From of a sender without a name.  RFC 3323 §4.1.1.3 [anonymous-host]
 # RFC 3261 §8.1.1.3 [anonymous]
+# RFC 3261 §20.20 [anonymous-by-name]
 ANONYMOUS: Final = Address(Uri("sip", "anonymous", None, "anonymous.invalid"), "Anonymous")
 # Asks that no identity be told beyond those who trust each other.  Source: RFC 3325 §9.3
 PRIVACY: Final = ("Privacy", "id")

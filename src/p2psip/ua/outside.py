@@ -39,6 +39,7 @@ def outside_request(
     # RFC 3261 §8.1.1.1 [proxy-as-a-route] [given-route], §8.1.2 [route-for-a-proxy]
     fields: list[tuple[str, object]] = [("Route", Address(uri)) for uri in route]
     # RFC 3261 §8.1.1 [six-fields], §7.3.1 [proxy-fields-on-top], §19.3 [tags-are-random]
+    # §20 [mandatory-are-written]
     fields += [
         ("Max-Forwards", MAX_FORWARDS),  # §8.1.1.6 [says-how-far] [seventy-hops]
         ("From", from_.with_tag(random(6).hex())),  # §8.1.1.3 [new-tag]
@@ -48,5 +49,5 @@ def outside_request(
         *headers,
     ]
     if body:  # RFC 3428 §4 [plain-text]
-        fields.append(("Content-Type", content_type))
+        fields.append(("Content-Type", content_type))  # RFC 3261 §20.15 [type-with-a-body]
     return Request(method, target, Headers(fields), body)

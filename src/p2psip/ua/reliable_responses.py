@@ -70,6 +70,7 @@ class ReliableResponses:
         call = self._call
         response = dialog_response(self._server, call.contact, call.agent.extensions, status, sdp)
         # RFC 3261 §8.2.4 [says-what-it-applied], RFC 3262 §3 [requires-100rel] [one-higher]
+        # RFC 3261 §20.32 [standard-tags-only]
         headers = response.headers.append("Require", OPTION).append("RSeq", self._next)
         self._response = response.replace(headers=headers)
         self._current, todo = ReliableProvisional.start(now, t1=call.agent.stack.t1)

@@ -42,6 +42,7 @@ def refuse_extensions(request: Request, known: Collection[str] = ()) -> None:
 
     Raises RefusalError with 420.
     """
+    # §20.32 [require-is-heeded]
     required = [each for each in request.headers.all("Require") if each.lower() not in known]
     if required:
         # §8.2.2.3 [420-for-unknown] [unknown-are-named]
@@ -133,7 +134,7 @@ def offer_of(request: Request) -> bytes | None:
         if part.content_type != SDP and (offer is None or handling == "required"):
             # §8.2.3 [415-for-the-body] [415-says-accept]
             raise RefusalError(415, "Unsupported Media Type", [("Accept", ACCEPTED)])
-        if part.content_type == SDP and is_encoded(part.headers):
+        if part.content_type == SDP and is_encoded(part.headers):  # §20.12 [encoded-is-refused]
             refuse_encoding()
     return offer
 

@@ -128,6 +128,9 @@ class SessionRefresh:
         """Refresh the session: by UPDATE without an offer if possible (RFC 4028 §7.4).
 
         Else by a re-INVITE with the description in force.
+
+        Departs from RFC 6337 §5.3: that description is offered as it was agreed on, also while the
+        peer holds us, since RFC 4028 §7.4 wants a refresh to change nothing.
         """
         call = self._call
         assert call.leg is not None
@@ -136,7 +139,7 @@ class SessionRefresh:
         elif self._exchange is None or self._exchange.done:
             # RFC 4028 §7.4 [by-update] [update-without-offer]
             request = call.new_request("UPDATE")
-            # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact] [sips-stays-sips]
+            # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact]
             headers = request.headers.append("Contact", Address(call.contact))
             self._exchange = call.exchange(self.ask(request.replace(headers=headers)), now)
 

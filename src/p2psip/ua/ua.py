@@ -237,6 +237,7 @@ class UserAgent:
 
     def signed(self, request: Request) -> Request:
         """The request with the name of our software (§20.41)."""
+        # §20.41 [name-is-a-choice]
         return request.replace(headers=request.headers.append("User-Agent", self.stack.user_agent))
 
     def remember(self, shared: SharedDialog) -> None:

@@ -52,7 +52,7 @@ class CallRequests(CallMedia, CallHandler):
         """
         if self.call is None or not self.call.is_up or self.leg is None or on == self.holds:
             return
-        self.holds = on
+        self.holds = on  # RFC 6337 §5.3 [hold-is-our-own-wish]
         self.leg.mute(HOLD, on)
         self.call.reinvite(self.on_offer(self.call, None, now), now)
 
@@ -155,7 +155,11 @@ class CallRequests(CallMedia, CallHandler):
     # -- inside -------------------------------------------------------------------------
 
     def _change(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
-        """Apply a later answer, and tell the user of hold and its end: RFC 3264 §8.4."""
+        """Apply a later answer, and tell the user of hold and its end: RFC 3264 §8.4.
+
+        Departs from RFC 6337 §5.3 [sendonly-is-no-command]: a phone that only sends counts as one
+        that holds us, since the user is not heard there, whatever the reason.
+        """
         self._start(plan, now, early=early)
         if plan.audio.media.held != self._held:
             self._held = plan.audio.media.held

@@ -201,6 +201,8 @@ def offer_again(
     line on hold is offered both ways, since the peer asks for our wish, unless our user `holds`
     (RFC 3264 §8.4).  RTCP goes on sharing the port of RTP (RFC 5761 §5.1.1).
     """
+    # RFC 6337 §5.3 [hold-says-sendonly] [held-stays-held] [else-both-ways]
+    # RFC 6337 §5.3 [own-wish-in-each-offer] [their-hold-is-not-ours]
     sound, pictures = HOLD if holds else TALK
     # RFC 3261 §14.2 [offers-as-if-new] [offers-all-formats]
     codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)

@@ -41,7 +41,10 @@ def both_ends(*routes):
 
 @given(st.lists(sip.sip_uris().map(Address), max_size=4), sip.sip_uris(), sip.sip_uris())
 def test_two_ends_know_each_other(routes, here, there):
-    """RFC 3261 §12.1.1 and §12.1.2: mirrored names, opposite route sets, crossed targets."""
+    """Covers RFC 3261 §12.1 [named-by-three-parts]: mirrored names.
+
+    And §12.1.1, §12.1.2: opposite route sets, crossed targets.
+    """
     request = invite(*routes, contact=Address(here))
     response = accepted(request, Address(there))
     caller, callee = Dialog.of_client(request, response), Dialog.of_server(request, "b")
@@ -158,7 +161,8 @@ def test_a_request_of_a_dialog_has_the_fields_of_any_other():
     [target-behind-a-loose-router].
 
     And §8.1.1 [six-fields], §8.1.1.4 [one-name-per-dialog], §8.1.1.5 [method-in-cseq],
-    §8.1.1.6 [says-how-far], §8.2.2.3 [ack-asks-no-more]: what every request needs.
+    §8.1.1.6 [says-how-far], §8.2.2.3 [ack-asks-no-more], §20.15 [type-with-a-body]: what every
+    request needs.
     """
     caller, _ = both_ends("<sip:p1;lr>", "<sip:p2;lr>")
     common = [

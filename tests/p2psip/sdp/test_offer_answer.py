@@ -42,7 +42,6 @@ def test_both_ends_agree(alice, bob, prefer):
 
     Covers RFC 3264 §5.1 [numbers-of-the-answer], §6.1 [sends-by-the-offers-numbers]
     [sends-what-both-list].
-
     Covers RFC 3264 §7 [sends-what-is-answered] and §6.1 [one-in-common] [numbers-of-the-offer].
     """
     offer = make_offer([alice], ALICE, A)
@@ -68,8 +67,8 @@ def test_both_ends_agree(alice, bob, prefer):
 @given(sdp.offers() | sdp.sessions(), sdp.local_media("audio"), sdp.local_media("video"))
 def test_any_offer_has_an_answer(offer, sound, picture):
     """Covers RFC 3264 §6: as many lines, of the same kinds, the time as offered.
-
-    Covers RFC 3264 §6 [a-line-for-each] [same-time] and §6.1 [same-kind].
+    Covers RFC 3264 §6 [a-line-for-each] [same-time] and §6.1 [same-kind];
+    RFC 6337 §5.2.3 [as-many-lines] [each-of-its-kind].
     """
     answer, agreed = answer_to(offer, sound, picture)
     assert len(answer.media) == len(agreed) == len(offer.media)
@@ -211,9 +210,10 @@ def test_digits_alone_are_no_call():
 )
 def test_refused_lines(line):
     """Covers RFC 3264 §6 and §8.2: port 0, the same kind and transport, one format.
-
     Covers RFC 3264 §6 [refused-has-port-zero] [refused-has-a-format], §6.1
     [nothing-in-common-is-refused] and §8.2 [zero-for-zero].
+    Covers RFC 6337 §5.2.3 [accepts-what-it-would-offer] [one-format-in-common]
+    [zero-refuses-a-line].
     """
     offer = offered(line, "m=audio 9002 RTP/AVP 0")
     answer, agreed = answer_to(offer, audio(PCMU))

@@ -35,10 +35,21 @@ def test_parsing_undoes_writing(people):
     ],
 )
 def test_forms(text, display, user, params):
-    """Covers RFC 3261 §20.10, §20.20 and RFC 4475 §3.1.1.6."""
+    """Covers RFC 3261 §20 [unknown-parameters-ignored], §20.10, §20.20 and RFC 4475 §3.1.1.6."""
     address = Address.parse(text)
     assert (address.display, address.uri.user, address.params) == (display, user, params)
     assert Address.parse(str(address)) == address
+
+
+@pytest.mark.parametrize("uri", ["sip:a,b@c", "sip:a@b?to=c", "sip:a@b;lr", "sip:a@b", "tel:1;x=y"])
+def test_a_written_uri_has_brackets(uri):
+    """Covers RFC 3261 §20 [brackets-are-written], §20.10 [brackets-are-written].
+
+    And §20.20 [brackets-are-written].
+    """
+    for display in ("", "Bob"):
+        written = str(Address(Uri.parse(uri), display).with_tag("1"))
+        assert written.endswith(f"<{uri}>;tag=1")
 
 
 def test_tags_and_parameters():

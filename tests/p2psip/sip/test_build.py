@@ -18,6 +18,8 @@ COPIED = ("Via", "From", "Call-ID", "CSeq")
 def test_a_response_echoes_its_request(request, status, tag):
     """Covers RFC 3261 §8.2.6.2 [from-comes-back] [call-id-comes-back] [cseq-comes-back]
     [vias-come-back] [vias-in-order] [to-comes-back] [to-uri-comes-back] [to-gets-a-tag].
+
+    And RFC 3261 §20 [response-has-the-mandatory].
     """
     response = response_to(request, status, to_tag=tag)
     check_response(response)
@@ -41,7 +43,7 @@ def test_no_status_is_borrowed_from_http():
 def test_extras_follow_and_reasons_can_be_said():
     """Covers RFC 3261 §8.2.6.1 [timestamp-comes-back] and §7.4.1 [type-of-the-body].
 
-    And RFC 3261 §7.2 [other-reason-phrases].
+    And RFC 3261 §7.2 [other-reason-phrases], §20.15 [type-with-a-body].
     """
     request = Request("INVITE", Uri(host="a"), Headers([("To", "sip:a@b"), ("Timestamp", "54")]))
     response = response_to(

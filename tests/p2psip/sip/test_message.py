@@ -160,6 +160,17 @@ def test_no_value_smuggles_a_line(make, evil):
         bytes(make(evil))
 
 
+def test_every_message_tells_its_length():
+    """Covers RFC 3261 §20.14 [length-is-told] [stream-tells-the-length] [zero-for-no-body] and
+    §20 [stream-tells-the-length].
+    """
+    for body, told in ((b"", b"0"), (b"four", b"4")):
+        for message in (Request("BYE", Uri(host="a"), MANDATORY, body), Response(200, "OK")):
+            data = bytes(message.replace(body=body))
+            assert data.endswith(b"\r\nContent-Length: " + told + b"\r\n\r\n" + body)
+            assert data.count(b"Content-Length") == 1
+
+
 def test_what_cannot_be_written_is_our_own_bug():
     """Covers RFC 3261 §7.1 and §7.2."""
     for message in (Request("", Uri(host="a")), Request("A B", Uri(host="a")), Response(99, "x")):
@@ -199,8 +210,17 @@ def test_schemes_are_a_choice():
 
 
 @pytest.mark.parametrize("name", [name for name, _ in MANDATORY])
+def test_a_request_without_its_headers_is_refused(name):
+    """Covers RFC 3261 §20 [mandatory-are-read]."""
+    request = Request("OPTIONS", Uri(host="a"), MANDATORY)
+    check_request(request)
+    with pytest.raises(RemoteError, match=f"400 Missing {name}"):
+        check_request(request.replace(headers=MANDATORY.without(name)))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in MANDATORY])
 def test_a_response_without_its_headers_is_dropped(name):
-    """Covers RFC 3261 §8.1.3 and RFC 4475 §3.1.2.5."""
+    """Covers RFC 3261 §8.1.3, §20 [mandatory-of-a-response] and RFC 4475 §3.1.2.5."""
     response = Response(200, "OK", MANDATORY)
     check_response(response)
     with pytest.raises(RemoteError):
@@ -209,7 +229,10 @@ def test_a_response_without_its_headers_is_dropped(name):
 
 @given(st.one_of(mutations(messages().map(bytes)), mutations(messages().flatmap(spellings))))
 def test_no_input_crashes_or_swells(data):
-    """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else; and bounded memory."""
+    """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else; and bounded memory.
+
+    Covers RFC 5118 §5 [hostile-input-is-met], RFC 4475 §4 [hostile-input-is-met].
+    """
     accepted = []
 
     def read():

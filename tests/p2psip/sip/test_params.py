@@ -34,7 +34,7 @@ def test_a_value_keeps_the_quotes_it_came_with():
 
 @pytest.mark.parametrize("piece", [" ", "a b", "=1", 'a="b', 'a="b"c', "a=b c", 'a="b\\"', "a\x00"])
 def test_bad_parameters_are_refused(piece):
-    """Covers RFC 4475 §3.1.2.1."""
+    """Covers RFC 4475 §3.1.2.1 [empty-values-refused]."""
     with pytest.raises(RemoteError):
         parse_params([piece])
 

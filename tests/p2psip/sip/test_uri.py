@@ -65,6 +65,16 @@ def test_a_user_may_be_anything_once_it_is_escaped():
         assert Uri.parse(str(uri)) == uri
 
 
+def test_what_would_end_a_value_is_escaped():
+    """Covers RFC 3966 §3 [delimiters-stand] [escaped-in-values], RFC 3986 §2.1 [capital-hex] and
+    §2.2 [conflicts-are-escaped] [reserved-is-escaped].
+    """
+    tel = Uri("tel", opaque="+1-2", params=(("x", "a;b=c?d"), ("phone-context", "+44")))
+    assert str(tel) == "tel:+1-2;x=a%3Bb%3Dc%3Fd;phone-context=+44"
+    back = Uri.parse(str(tel))
+    assert (back.opaque, back.params) == (tel.opaque, tel.params)
+
+
 def test_tel_and_opaque_uris():
     """Covers RFC 3966 §3 and RFC 4475 §3.3.3."""
     tel = Uri.parse("tel:+1-201-555-0123;phone-context=example.com")

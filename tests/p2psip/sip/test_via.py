@@ -45,7 +45,7 @@ def test_rport_asked_and_answered():
 
 
 def test_received_with_brackets_is_tolerated():
-    """Covers RFC 5118 §4.5."""
+    """Covers RFC 5118 §4.5 [received-either-way]."""
     for spelling in ("[2001:DB8::9:255]", "2001:db8::9:255"):
         via = Via.parse(f"SIP/2.0/UDP [2001:db8::9:1];received={spelling};branch=z9hG4bKas3-111")
         assert via.received == "2001:db8::9:255" and via.host == "2001:db8::9:1"

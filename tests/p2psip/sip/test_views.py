@@ -114,9 +114,11 @@ def test_a_list_is_the_same_on_any_number_of_lines():
 
 
 def test_cseq_is_read_and_written():
-    """Covers RFC 3261 §20.16."""
+    """Covers RFC 3261 §20.16 [number-of-32-bits]."""
     assert CSeq.parse(b"4711 INVITE") == CSeq(4711, "INVITE")
     assert CSeq.parse(memoryview(b"4294967295 RE%47IST%45R")).method == "RE%47IST%45R"
+    with pytest.raises(RemoteError):
+        CSeq.parse("4294967296 INVITE")
 
 
 def test_a_malformed_interval_counts_as_an_hour():

@@ -10,7 +10,7 @@ from p2psip.stack.stack import Flow, Listener, Locate, Stack
 
 
 def test_the_ack_of_a_refusal_follows_its_invite():
-    """Covers RFC 6026 §8.4 [ack-goes-the-same-way].
+    """Covers RFC 6026 §8.4 [ack-goes-the-same-way], RFC 3261 §13.2.2.3 [later-finals-ignored].
 
     And RFC 3261 §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body],
     RFC 5393 §4.2.1 [follow-ups-have-its-branch].
@@ -34,7 +34,7 @@ def test_the_ack_of_a_refusal_follows_its_invite():
 
 
 def test_our_cancel_waits_for_a_provisional_and_then_not_for_ever():
-    """Covers RFC 3261 §9.1 [looks-for-a-response] [waits-for-a-provisional] [same-destination]
+    """Covers RFC 3261 §9.1 [waits-for-a-provisional] [same-destination]
     [over-after-64-t1] [forgets-the-invite] [cancel-copies] [one-via] [cseq-says-cancel]
     [same-route] [requires-nothing], RFC 5393 §4.2.1 [follow-ups-have-its-branch].
 
@@ -57,6 +57,18 @@ def test_our_cancel_waits_for_a_provisional_and_then_not_for_ever():
         stack.tick(now)
     assert asker.heard == [180, 180, -408] and handle.done and 32.0 < now < 33.0
     assert stack.transactions == 0
+
+
+def test_a_ringing_invite_is_cancelled_at_once():
+    """Covers RFC 3261 §9.1 [looks-for-a-response]: and one without any response is not."""
+    for rings in (True, False):
+        stack, asker = lone_stack(), Asker()
+        handle = stack.request(request("INVITE"), asker, 0.0)
+        [(invite, _)] = sent(stack)
+        if rings:
+            stack.receive(bytes(response_to(invite, 180, to_tag="t")), UDP, 0.1)
+        handle.cancel(0.2)
+        assert [message.method for message, _ in sent(stack)] == ["CANCEL"] * rings
 
 
 def test_an_answered_invite_is_not_cancelled():

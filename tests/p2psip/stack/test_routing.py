@@ -38,6 +38,13 @@ def test_the_top_via_learns_where_a_request_really_came_from():
     assert [flow.remote[1] for _, flow in sent(stack)] == [PORT, PORT, 7777, 5070, 5080]
 
 
+def test_the_source_of_a_request_is_noted_without_brackets():
+    """Covers RFC 5118 §4.5 [received-without-brackets]."""
+    asked = parse_message(incoming(via="SIP/2.0/UDP [2001:db8::1];branch=z9hG4bKx"))
+    noted = routing.received_over(asked, Flow("UDP", ("2001:db8::9", PORT)))
+    assert noted.headers["Via"] == "SIP/2.0/UDP [2001:db8::1];branch=z9hG4bKx;received=2001:db8::9"
+
+
 def test_a_loose_and_a_strict_route_go_where_they_should():
     """Covers RFC 3261 §16.6 [looks-at-the-first-route] [route-or-target-is-the-hop].
 

@@ -110,6 +110,8 @@ def test_cancel_ends_an_open_invite_and_nothing_else():
     assert len({m.to.tag for m in messages}) == 1 and core.cancelled == core.handles[-1:]
     stack.receive(incoming("CANCEL", via=f"SIP/2.0/UDP {THEM};branch=z9hG4bKx;x"), UDP, 0.2)
     assert len(core.cancelled) == 1  # a repetition
+    [(again, _)] = sent(stack)
+    assert (again.status, again.to.tag) == (200, messages[0].to.tag)
 
 
 def test_a_cancelled_invite_that_nobody_took_is_answered_by_the_stack():

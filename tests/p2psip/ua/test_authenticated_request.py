@@ -301,6 +301,19 @@ def test_a_challenge_that_nobody_can_read_is_passed_on():
     assert ask(guard, keyring()) == [401] and len(guard.requests) == 1
 
 
+def test_each_proof_has_a_line_of_its_own():
+    """Covers RFC 3261 §20.7 [never-combined], §20.28 [never-combined]."""
+    keys = keyring()
+    for name in ("WWW-Authenticate", "Proxy-Authenticate"):
+        met(keys, [(name, Challenge.digest(realm, nonce="x")) for realm in ("a.com", "b.com")])
+    headers = keys.sign(request()).headers
+    for name in ("Authorization", "Proxy-Authorization"):
+        assert [Credentials.parse(line).realm for line in headers.values(name)] == [
+            "a.com",
+            "b.com",
+        ]
+
+
 def test_the_memory_for_realms_is_bounded():
     keys = keyring()
     for n in range(50):

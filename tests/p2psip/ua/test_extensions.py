@@ -1,14 +1,25 @@
 """What a user agent announces, and how it meets what it does not know."""
 
 import pytest
-from support.sip.flows import B, ack, called, first_request, names, phones, settle, within
+from support.sip.flows import (
+    B,
+    ack,
+    called,
+    established,
+    first_request,
+    names,
+    phones,
+    settle,
+    within,
+)
 from support.sip.stacks import lone_stack
 
 from p2psip.errors import LocalError
 from p2psip.net.phone_core import user_agent_of
-from p2psip.sip.message import parse_message
+from p2psip.sip.headers import Headers
+from p2psip.sip.message import Response, parse_message
 from p2psip.ua.extensions import Extensions, listed
-from p2psip.ua.request_validation import RefusalError
+from p2psip.ua.request_validation import CALL_METHODS, RefusalError
 
 
 def test_an_unknown_option_is_refused_by_name():
@@ -27,6 +38,29 @@ def test_extensions_are_of_the_standards_track():
     told = {*Extensions().headers(), *phone.headers()}
     lists = [value.split(", ") for name, value in told if name == "Supported"]
     assert set().union(*lists) == standard
+
+
+def test_allow_has_every_method_that_is_taken():
+    """Covers RFC 3261 §13.1 [calls-end-too], §20.5 [allow-lists-all]."""
+    link, script, bob, invite, response = called()
+    bob.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
+    assert set(bob.agent.extensions.allow.split(", ")) == {*CALL_METHODS, "MESSAGE"}
+    assert {"ACK", "CANCEL", "BYE"} < set(response.headers.all("Allow"))
+    script.say(ack(invite, response), B)
+    answer = script.say(within(invite, response, "OPTIONS", 2), B)
+    assert set(answer.headers.all("Allow")) == {*CALL_METHODS, "MESSAGE"}
+    settle(link, bob)
+
+
+def test_a_peer_that_says_nothing_of_its_methods_keeps_them():
+    """Covers RFC 3261 §20.5 [no-allow-says-nothing]."""
+    link, alice, bob, call, _ = established()
+    assert call.leg.allows("UPDATE")
+    call.leg.learn(Response(200, "OK"))
+    assert call.leg.allows("UPDATE")
+    call.leg.learn(Response(200, "OK", Headers([("Allow", "INVITE")])))
+    assert not call.leg.allows("UPDATE")
+    settle(link, alice, bob)
 
 
 def test_a_dialog_begins_with_the_list_of_info_packages():

@@ -135,7 +135,7 @@ def test_a_second_invite_while_the_200_waits_is_put_off():
 
 
 def test_without_a_prack_the_call_is_refused():
-    """Covers RFC 3262 §3 [5xx-without-prack]."""
+    """Covers RFC 3262 §3 [5xx-without-prack] and RFC 3261 §20.32 [standard-tags-only]."""
     link, script, bob, _invite, response = called(early, Supported="100rel")
     assert response.status == 183 and response.headers["Require"] == "100rel"
     assert 1 <= int(response.headers["RSeq"]) < 2**31
@@ -211,9 +211,11 @@ def test_the_first_number_is_any_of_those_allowed(octets, first):
 def test_responses_follow_each_other_by_one_and_wait_for_each_other():
     """Covers RFC 3262 §3 [one-higher] [waits-for-the-first] [waits-for-each] [481-for-others]
     [first-below-2-31] [first-at-random].
+
+    Covers RFC 3261 §13.2.1 [no-offer-after-the-answer].
     """
     link, script, bob, invite, first = called(early, Supported="100rel", Require="100rel")
-    bob.calls[0].ring(link.now, 180)
+    bob.calls[0].ring(link.now, 180, b"another")
     link.run(until=link.now + 0.1)
     rseq = int(first.headers["RSeq"])
     assert {m.headers["RSeq"] for m in script.heard} == {str(rseq)}
@@ -262,7 +264,7 @@ def test_nothing_reliable_follows_the_final_response():
 
 
 def test_a_prack_may_hold_an_offer_or_the_answer():
-    """Covers RFC 3262 §5 [answers-in-the-2xx]."""
+    """Covers RFC 3262 §5 [answers-in-the-2xx], RFC 3261 §13.2.1 [offer-comes-first]."""
     link, script, bob, invite, first = called(early, Supported="100rel")
     rack = f"{first.headers['RSeq']} 1 INVITE"
     answer = script.say(within(invite, first, "PRACK", 2, b"offer 2", RAck=rack), B)

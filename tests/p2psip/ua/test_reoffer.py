@@ -69,6 +69,10 @@ def test_an_offer_refused_changes_nothing():
     assert (call.local_sdp, other.remote_sdp) == (b"offer", b"offer")
     [refusal] = [data for *_, (_, data) in link.sent if data.startswith(b"SIP/2.0 488")]
     assert b"\r\nWarning: 399 p2psip " in refusal
+    bob.reply_to_offer = b"sound"
+    call.reinvite(b"sound alone", link.now)
+    link.run(until=3.0)
+    assert (call.local_sdp, call.remote_sdp) == (b"sound alone", b"sound")
     settle(link, alice, bob)
 
 

@@ -131,7 +131,10 @@ def test_a_blind_transfer():
 
 @pytest.mark.parametrize("is_in_a_call", [True, False])
 def test_a_refer_is_accepted_at_once_and_its_progress_told(is_in_a_call):
-    """Covers RFC 3515 §2.4.2 [202-in-time] [subscribes-the-peer]."""
+    """Covers RFC 3515 §2.4.2 [202-in-time] [subscribes-the-peer].
+
+    Covers RFC 3261 §12.1.1 [adds-a-contact].
+    """
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
     bob.agent.extensions = ALL

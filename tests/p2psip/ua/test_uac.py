@@ -8,7 +8,7 @@ from support.sip.stacks import sent
 
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
-from p2psip.sip.message import parse_message
+from p2psip.sip.message import check_request, parse_message
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Listener, Stack
 from p2psip.ua.ua import CallHandler, CallState, UserAgent
@@ -17,7 +17,8 @@ from p2psip.ua.ua import CallHandler, CallState, UserAgent
 def test_a_session_from_ring_to_bye():
     """The flow of RFC 3665 §3.1.
 
-    Covers RFC 3261 §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session] [2xx-for-the-bye].
+    Covers RFC 3261 §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session] [2xx-for-the-bye]
+    and §13.2.1 [offer-comes-first].
     Covers RFC 3326 §2 [reason-of-a-bye] [one-reason-per-protocol].
     """
     link, alice, bob = phones(ring)
@@ -70,15 +71,21 @@ def test_a_callee_who_is_busy():
 
 
 def test_what_an_invite_says():
-    """Covers RFC 3261 §13.1 [calls-end-too], §13.2.1 [says-allow] [says-info] [says-supported]
-    [offer-comes-first], §12.1.2 [contact-in-the-request].
+    """Covers RFC 3261 §13.2.1 [says-allow] [says-info] [says-supported], §12.1.2
+    [contact-in-the-request].
+
+    And §20 [mandatory-are-written], §20.15 [type-with-a-body], §20.37 [standard-tags-only],
+    §20.42 [branch-has-the-cookie].
     """
     link, alice, _, call, invite = calling()
     assert {"ACK", "CANCEL", "BYE", "INFO"} < set(invite.headers.all("Allow"))
     assert "100rel" in invite.headers.all("Supported") and invite.body == b"offer"
     assert [each.uri for each in invite.contacts] == [alice.contact]
     assert alice.stack.is_ours(alice.contact) and alice.contact.scheme == "sip"
-    assert call.local_sdp == b"offer"
+    assert call.local_sdp == b"offer" and invite.content_type == "application/sdp"
+    check_request(invite)
+    assert invite.max_forwards == 70 and invite.via.branch.startswith("z9hG4bK")
+    assert set(invite.headers.all("Supported")) == {"100rel", "timer"}  # RFC 3262, RFC 4028
     settle(link, alice)
 
 
@@ -110,6 +117,16 @@ def test_a_secure_call_has_a_secure_contact(to, route, secure):
     call.reinvite(b"hold", 0.2)
     [again] = [message for message, _ in sent(stack) if message.method == "INVITE"]
     assert [each.uri for each in again.contacts] == [contact.uri]
+
+
+def test_a_program_has_its_own_name():
+    """Covers RFC 3261 §20.41 [name-is-a-choice]."""
+    link = Link()
+    alice, script = Phone(link, A, user_agent="desk phone"), Script(link, B)
+    alice.dial(B, 0.0)
+    link.run(until=0.1)
+    assert script.heard[0].headers["User-Agent"] == "desk phone"
+    settle(link, alice)
 
 
 def test_after_a_refusal_no_other_answer_counts():

@@ -203,7 +203,10 @@ def test_a_secure_call_has_a_secure_contact(uri, route, contact, secure):
     ],
 )
 def test_an_invite_that_cannot_be_a_call(changes, status, header):
-    """Covers RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept] [415-says-encodings]."""
+    """Covers RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept] [415-says-encodings].
+
+    And §20.12 [encoded-is-refused], §20.32 [require-is-heeded].
+    """
     link, _script, bob, _invite, response = called(**changes)
     assert response.status == status and header in response.headers and response.to.tag
     assert bob.calls == []

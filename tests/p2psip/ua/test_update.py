@@ -35,15 +35,19 @@ def agreed(call, other, local, remote):
 
 @pytest.mark.parametrize("is_caller", [True, False])
 def test_a_session_of_early_media_is_changed_by_update(is_caller):
-    """Covers RFC 3311 §5.1 [settled-before-update] [by-either-side] [one-contact]."""
+    """Covers RFC 3311 §5.1 [settled-before-update] [by-either-side] [one-contact].
+
+    Covers RFC 3261 §12.2.1.2 [2xx-moves-the-target].
+    """
     link, alice, bob, call, other = in_early_dialog()
     agreed(call, other, b"offer", b"answer")
     who, peer = (call, other) if is_caller else (other, call)
+    peer.contact = peer.contact.replace(user="moved")
     who.reinvite(b"hold", link.now)
     link.run(until=2.0)
     agreed(who, peer, b"hold", b"new answer")
     sender = alice if is_caller else bob
-    assert ("answer", who, b"new answer") in sender.log
+    assert ("answer", who, b"new answer") in sender.log and who.dialog.target == peer.contact
     other.accept(b"not sent", link.now)
     link.run(until=3.0)
     assert call.is_up and other.is_up

@@ -38,7 +38,10 @@ def local(world, desk, alice):
 
 
 def test_the_client_holds_and_comes_back(world, desk, alice, local):
-    """Covers RFC 3264 §8.4: the offer says so, and nothing is heard of the publisher meanwhile."""
+    """Covers RFC 3264 §8.4: the offer says so, and nothing is heard of the publisher meanwhile.
+
+    Covers RFC 6337 §5.3 [hold-says-sendonly] [else-both-ways].
+    """
     alice.call("hold", True)
     alice.peer.write(AUDIO, 20, local, ULAW)  # before the phone has answered
     world.wait()
@@ -57,7 +60,9 @@ def test_the_client_holds_and_comes_back(world, desk, alice, local):
 
 
 def test_both_hold_and_the_client_comes_back_first(world, desk, alice, local):
-    """Covers RFC 3264 §8.4."""
+    """Covers RFC 3264 §8.4, RFC 6337 §5.3 [hold-is-our-own-wish] [their-hold-is-not-ours]
+    [own-wish-in-each-offer] [else-both-ways].
+    """
     alice.call("hold", True)
     world.wait()
     desk.calls[-1].reinvite(answered("sendonly"), world.now)
@@ -74,7 +79,7 @@ def test_both_hold_and_the_client_comes_back_first(world, desk, alice, local):
 
 
 def test_a_phone_that_asks_for_our_offer_hears_that_it_is_on_hold(world, desk, alice, local):
-    """Covers RFC 6337 §5.3: our wish is still that."""
+    """Covers RFC 6337 §5.3 [held-stays-held] [own-wish-in-each-offer]: our wish is still that."""
     alice.call("hold", True)
     world.wait()
     desk.calls[-1].reinvite(b"", world.now)

@@ -138,11 +138,13 @@ class Service(NamedTuple):
 def service(url: str) -> Service:
     """Parse the URL of a web service.  Raises LocalError if it is not http or https."""
     parts = split(url)
+    # RFC 3986 §3 [scheme-is-required]
     if parts.scheme not in _SCHEMES or not parts.host:
         raise LocalError(f"{url} is not http://HOST[:PORT]/PATH")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     authority = parts.authority.encode("idna").decode() if parts.host else ""
     port = parts.port or _SCHEMES[parts.scheme]
+    # RFC 3986 §2.1 [capital-hex], §2.2 [reserved-is-escaped]
     return Service(parts.host, port, authority, quote(path, _SAFE), parts.scheme == "https")
 
 

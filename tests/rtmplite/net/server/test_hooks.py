@@ -206,9 +206,15 @@ def test_a_bug_behind_an_answer_is_logged(service, caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
+def test_what_a_path_may_not_hold_is_escaped():
+    """Covers RFC 3986 §2.1 [capital-hex], §2.2 [reserved-is-escaped]."""
+    found = service_at("http://h/a b/k\u00e4se;x?y=%2f&z[]|")
+    assert found.path == "/a%20b/k%C3%A4se;x?y=%2f&z[]%7C"
+
+
 @pytest.mark.parametrize("url", ["ftp://x/", "http://", "x", "http://h:99999/", "http://[::/"])
 def test_what_is_no_web_address_is_refused_at_the_start(url):
-    """Not when the first client comes."""
+    """Not when the first client comes.  Covers RFC 3986 §3 [scheme-is-required]."""
     with pytest.raises(LocalError):
         HttpGuard({Event.PLAY: url})
 
