@@ -32,8 +32,9 @@ def test_what_came_in_the_clear_is_refused(transport, field):
 
 
 def test_a_secure_call_rings_the_phones_that_are_secure():
-    """Covers RFC 3261 §16.6 [secure-mark-is-sips], §26.2.2: nobody rings in the clear.
+    """Covers RFC 3261 §16.6 [secure-mark-is-sips] [mark-leads-here], §26.2.2.
 
+    Nobody rings in the clear.
     And RFC 5630 §5.3 [no-last-hop-exception] [sips-stays-sips] [no-sip-contact]
     [by-their-connection] [connections-of-phones].
     """

@@ -177,7 +177,8 @@ def test_the_same_request_by_another_way_is_no_loop():
     """
     home, _ = forked(BOB)
     via = f"SIP/2.0/UDP {ALICE};branch=z9hG4bKelsewhere"
-    again = request("INVITE", "sip:bob@home", ("Via", via))
+    neighbour = f"SIP/2.0/UDP {HOME}:5099;branch=z9hG4bKneighbour"
+    again = request("INVITE", "sip:bob@home", ("Via", via), ("Via", neighbour))
     assert ("INVITE", BOB) in methods(home.hear(again))
     assert len(home.proxy) == 2
     for number, branch in enumerate((request(), again)):

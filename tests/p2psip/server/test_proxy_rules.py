@@ -22,6 +22,7 @@ from support.sip.homes import (
 from support.sip.stacks import Asker
 from support.sip.stacks import request as bare
 
+from p2psip.server.response_context import TIMER_C
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
@@ -66,6 +67,10 @@ def test_a_method_that_nobody_knows_passes_within_a_dialog():
     message = within(home, branches, "XYZZY", ("X-Unknown", "y"))
     [(out, to, _)] = home.hear(message)
     assert (out.method, to, out.headers["X-Unknown"]) == ("XYZZY", BOB, "y")
+    for cseq, (method, passes) in enumerate([("INFO", True), ("PUBLISH", False)], 3):
+        asked = message.headers.with_("CSeq", f"{cseq} {method}")
+        sent = home.hear(message.replace(method=method, headers=asked))
+        assert methods(sent) == ([(method, BOB)] if passes else [])
 
 
 @pytest.mark.parametrize("field", [("CSeq", "1 OPTIONS"), ("Proxy-Require", '"x')])
@@ -274,8 +279,16 @@ def test_after_a_spiral_our_last_record_route_is_the_one_for_the_caller():
     sent = home.hear(request("INVITE", "sip:bob@home", first), transport="TCP")
     [out] = [m for m, to, _ in sent if to == BOB]
     assert out.headers.all("Record-Route") == (first[1], first[1])
-    [(back, *_)] = home.hear(response_to(out, 200, to_tag="t"), source=BOB)
-    assert back.headers.all("Record-Route") == (f"<sip:{HOME}:5060;transport=tcp;lr>", first[1])
+    other = "<sip:10.0.0.7;lr>"
+    answer = response_to(out, 200, to_tag="t")
+    for routes, expected in (
+        ([first[1], first[1]], (f"<sip:{HOME}:5060;transport=tcp;lr>", first[1])),
+        ([other, first[1]], (other, first[1])),  # a phone that has changed ours
+        ([], ()),
+    ):
+        answer = answer.replace(headers=answer.headers.with_("Record-Route", *routes))
+        [(back, *_)] = home.hear(answer, source=BOB)
+        assert back.headers.all("Record-Route") == expected
 
 
 @pytest.mark.parametrize("status", [180, 200, 486])
@@ -337,6 +350,17 @@ def test_a_cancel_of_what_was_never_here_is_refused():
     home.hear(register(), source=BOB)
     sent = home.hear(request("CANCEL"))
     assert finals(sent) == [481] and methods(sent) == []
+
+
+def test_a_branch_that_timer_c_ends_in_silence_has_another_flow():
+    """Covers RFC 3261 §16.8 [silent-is-408]: as any 408 has, RFC 5626 §7."""
+    home = Home(t1=5.0)  # timer B comes after timer C
+    for number, source in enumerate((BOB, CAROL), 1):
+        flow = f'<sip:bob@192.168.0.7>;+sip.instance="<urn:x:1>";reg-id={number}'
+        message = register("bob", flow, ("Supported", "path, outbound"), call=source)
+        home.hear(message, source=source, transport="TCP")
+    assert methods(home.hear(request())) == [("INVITE", CAROL)]
+    assert ("INVITE", BOB) in methods(home.wait(TIMER_C + 1))
 
 
 @pytest.mark.parametrize("transport", ["UDP", "TCP"])
