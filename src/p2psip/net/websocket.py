@@ -48,6 +48,7 @@ class WebSocketFramer:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.broken = False
+        # RFC 6455 §5.1 [server-does-not-mask], §5.2 [reserved-bits-are-zero]
         self._limit, self._connection = limit, WSConnection(ConnectionType.SERVER)
         self._output = bytearray()
         self._message = bytearray()
@@ -64,21 +65,30 @@ class WebSocketFramer:
             self.broken = True
             return items
         try:
+            # RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
+            # RFC 6455 §5.2 [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
+            # RFC 6455 §5.6 [text-is-utf-8]
             self._connection.receive_data(data)
             for event in self._connection.events():
                 items += self._take(event)
                 if self.broken:
                     break
         except RemoteProtocolError as error:
+            # RFC 6455 §4.2.2 [other-versions] [refused-by-http]
             self._end(error.event_hint or RejectConnection())
         except (h11.ProtocolError, ValueError):  # in a header that the library then cannot read
             self._end(RejectConnection())
         return items
 
     def wrap(self, message: bytes) -> bytes:
-        """One message in one frame: text if it is UTF-8, which scripts prefer (RFC 7118 §4.2)."""
+        """One message in one frame: text if it is UTF-8, which scripts prefer (RFC 7118 §4.2).
+
+        Nothing after the last words, with which a message may have come.
+        """
+        if self.broken:  # RFC 6455 §5.5.1 [no-data-after-close]
+            return b""
         try:
-            text = message.decode()
+            text = message.decode()  # RFC 6455 §5.6 [text-is-utf-8]
         except UnicodeDecodeError:
             # RFC 7118 §4.2 [binary-if-not-utf-8]
             return bytes(self._connection.send(BytesMessage(data=message)))
@@ -101,14 +111,17 @@ class WebSocketFramer:
                 self._output += self._connection.send(event.response())
                 return [KeepAlive.PONG]  # RFC 7118 §6
             case CloseConnection():
+                # RFC 6455 §5.5.1 [close-is-answered] [answered-at-once]
+                # RFC 6455 §7.4.1 [reserved-codes-stay]
                 self._end(event.response())
         return []
 
     def _open(self, request: "Request") -> None:
         """Answer the handshake: without the sub-protocol there is nothing to talk about."""
-        if PROTOCOL not in request.subprotocols:
-            self._end(RejectConnection())
+        if PROTOCOL not in request.subprotocols:  # RFC 6455 §4.2.2 [one-of-the-clients]
+            self._end(RejectConnection())  # RFC 6455 §4.2.2 [refused-by-http]
             return
+        # RFC 6455 §4.2.2 [handshake-is-answered] [no-extensions]
         # RFC 7118 §4.1 [sip-is-agreed]
         self._output += self._connection.send(AcceptConnection(subprotocol=PROTOCOL))
         self._is_open = True
@@ -117,6 +130,7 @@ class WebSocketFramer:
         self._message += event.data.encode() if isinstance(event.data, str) else event.data
         self._fragments += 1
         if len(self._message) > self._limit or self._fragments > MAX_FRAGMENTS:
+            # RFC 6455 §5.5.1 [close-has-a-code]
             self._end(CloseConnection(code=TOO_LARGE))
             return []
         if not event.message_finished:  # RFC 7118 §5 [one-each]

@@ -81,10 +81,10 @@ class VoipMetrics:
         """Write the block, its header included: §4.7.  LocalError if a value does not fit."""
         values = [getattr(self, name) for name in self.__slots__]
         for place, valid in _QUALITIES.items():
+            # §4.7.5 [invalid-never-sent]
             if values[place + 1] is not None and values[place + 1] not in valid:
-                # §4.7.5 [invalid-never-sent]
                 raise LocalError("a quality is not in its range")
-        # §4.7 [unknown-has-a-value]
+        # §4.7 [unknown-has-a-value] [all-fields-have-values]
         values = [UNAVAILABLE if value is None else value for value in values]
         try:
             # §4.7 [reserved-is-zero], §4.7.6 [reserved-octet-is-zero]
@@ -106,6 +106,10 @@ class OtherBlock:
     kind: int
     specific: int
     content: bytes = field(repr=False, default=b"")
+
+    def __post_init__(self) -> None:
+        if len(self.content) % 4:  # §3 [contents-of-words]
+            raise LocalError("a report block is whole words")
 
     def __bytes__(self) -> bytes:
         """Write the block: §3."""
@@ -130,12 +134,13 @@ class ExtendedReport:
 
     @classmethod
     def _read(cls, count: int, body: bytes) -> Self:
-        (ssrc,) = unpack_from(_SSRC, body)
+        (ssrc,) = unpack_from(_SSRC, body)  # §2 [reserved-is-zero]: `count` is of no use
         blocks: list[ReportExtension] = []
         at = _SSRC.size
         while at < len(body):
             kind, specific, length = unpack_from(_BLOCK, body, at)
             at, end = at + _BLOCK.size, at + _BLOCK.size + 4 * length
+            # §2 [blocks-of-words]
             if end > len(body) or len(blocks) == MAX_BLOCKS:
                 raise RemoteError("extended report of blocks beyond the end, or of too many")
             content = body[at:end]
@@ -148,4 +153,5 @@ class ExtendedReport:
 
     def __bytes__(self) -> bytes:
         """Write the packet: §2."""
+        # §2 [reserved-is-zero]
         return rtcp_frame.write(XR, 0, _SSRC.pack(self.ssrc) + b"".join(map(bytes, self.blocks)))

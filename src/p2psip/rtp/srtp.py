@@ -153,7 +153,7 @@ class SrtpSender:
         if index > MAX_RTP_INDEX:  # §3.3.1 [key-used-up], §9.2 [ends-at-the-limit]
             raise LocalError("the key has protected all the RTP that it may")
         # §9.2 [packets-are-counted]
-        self._highest[ssrc] = max(index, self._highest.get(ssrc, 0))
+        self._highest[ssrc] = max(index, self._highest.get(ssrc, index))
         # §3.1 [encrypt-then-authenticate], §3.3 [protects]
         data = packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
         # §3.1 [tag-in-each], §4.2 [roc-authenticated]

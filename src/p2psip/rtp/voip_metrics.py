@@ -101,7 +101,9 @@ class BurstMeter:
 
         `packet_ms` is the time of one packet, `rtt` in seconds the last measured, `hold_seconds`
         how long a packet waits at most for one before it.  With a `codec`, an encoding name, the
-        qualities are those of the E-model (`e_model`).  Levels are not known.
+        qualities are those of the E-model (`e_model`).
+        Not done: RFC 3611 §4.7.4 [levels-are-told]: sound is passed on as it came; to measure it
+        would take the decoders of all codecs.
         """
         expected = 0 if self._first is None else next_sequence - self._first
         bursts, packets, missing = self._closed()

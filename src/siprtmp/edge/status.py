@@ -53,6 +53,8 @@ class StatusServer:
 
     `live` owns the listener, which serves streams to browsers too, and limits what slow or many
     clients cost.
+    Departs from RFC 9112 §3 [unknown-methods]: a method that nobody knows is answered 405 as those
+    that are not served here, with those that are.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class StatusDoor:
     def is_ours(self, environ: Mapping[str, Any]) -> bool:
         """Whether the Host of a request is a name of the gateway: RFC 9112 §3.2.
 
-        A client without a Host is no browser, so no page can have sent it.
+        A client of HTTP/1.0 without a Host is no browser, so no page can have sent it.
         """
         text = str(environ.get("HTTP_HOST", ""))
         if not text:

@@ -74,14 +74,20 @@ def passed(browser, framer, size=100_000):
 
 @pytest.mark.parametrize("protocols", [("sip",), ("xmpp", "sip")])
 def test_the_subprotocol_is_agreed(protocols):
-    """Covers RFC 7118 §4.1 [sip-is-agreed]."""
+    """Covers RFC 7118 §4.1 [sip-is-agreed].
+
+    Covers RFC 6455 §4.2.2 [handshake-is-answered] [one-of-the-clients].
+    """
     browser, _ = opened(protocols)
     assert isinstance(browser.last, AcceptConnection) and browser.last.subprotocol == "sip"
 
 
 @pytest.mark.parametrize("protocols", [(), ("xmpp",)])
 def test_without_the_subprotocol_there_is_no_connection(protocols):
-    """Covers RFC 7118 §4.1: a client that means another service learns it at once."""
+    """Covers RFC 7118 §4.1: a client that means another service learns it at once.
+
+    Covers RFC 6455 §4.2.2 [refused-by-http] [one-of-the-clients].
+    """
     browser, framer = opened(protocols)
     assert isinstance(browser.events[0], RejectConnection) and framer.broken
     assert framer.feed(b"x") == []
@@ -115,7 +121,10 @@ def test_no_length_is_needed():
 
 @pytest.mark.parametrize(("symbol", "kind"), [(b"\xc3\xa4", str), (b"\xe4", bytes)])
 def test_what_is_no_utf_8_goes_as_binary(symbol, kind):
-    """Covers RFC 7118 §4.2 [binary-if-not-utf-8], §5 [one-each]."""
+    """Covers RFC 7118 §4.2 [binary-if-not-utf-8], §5 [one-each].
+
+    Covers RFC 6455 §5.6 [text-is-utf-8].
+    """
     browser, framer = opened()
     message = b"SIP/2.0 200 " + symbol + b"\r\n\r\n"
     browser.hear(framer.wrap(message) + framer.wrap(message))
@@ -145,7 +154,10 @@ def test_what_is_malformed_leaves_the_connection_open():
 
 @pytest.mark.parametrize("kind", ["one frame", "fragments", "empty fragments"])
 def test_a_message_without_end_is_cut_off(kind):
-    """By size, of one frame or many, and by the number of fragments; memory is bounded."""
+    """By size, of one frame or many, and by the number of fragments; memory is bounded.
+
+    Covers RFC 6455 §5.5.1 [close-has-a-code].
+    """
     browser, framer = opened()
     if kind == "one frame":
         browser.say(BytesMessage(data=bytes(300_000)))
@@ -158,10 +170,77 @@ def test_a_message_without_end_is_cut_off(kind):
 
 
 def test_a_goodbye_is_answered():
+    """Covers RFC 6455 §5.5.1 [close-is-answered] [answered-at-once] [no-data-after-close]."""
     browser, framer = opened()
-    browser.say(CloseConnection(code=1000))
-    assert passed(browser, framer) == [] and framer.broken
+    browser.say(TextMessage(data=sip().decode()), CloseConnection(code=1000))
+    assert len(passed(browser, framer)) == 1 and framer.broken
     assert isinstance(browser.last, CloseConnection)
+    assert framer.wrap(b"an answer that is too late") == framer.take_output() == b""
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        (b"\x81\x02hi", 1002),  # not masked
+        (b"\xc1\x80\0\0\0\0", 1002),  # a reserved bit
+        (b"\x83\x80\0\0\0\0", 1002),  # unknown opcodes
+        (b"\x8b\x80\0\0\0\0", 1002),
+        (b"\x81\xfe\0\x02\0\0\0\0hi", 1002),  # lengths
+        (b"\x82\xff" + b"\xff" * 8 + bytes(4), 1002),
+        (b"\x81\x81\0\0\0\0\xff", 1007),  # no UTF-8
+        (b"\x88\x82\0\0\0\0\x03\xed", 1002),  # codes that nobody sends
+        (b"\x88\x82\0\0\0\0\x03\xee", 1002),
+        (b"\x88\x82\0\0\0\0\x03\xf7", 1002),
+        (b"\x88\x80\0\0\0\0", None),  # a close that says nothing
+    ],
+)
+def test_a_frame_that_is_wrong_ends_the_connection(frame, code):
+    """Covers RFC 6455 §5.1 [unmasked-is-refused] [server-does-not-mask], §5.2
+    [reserved-bits-end-it] [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
+    [reserved-bits-are-zero], §5.6 [text-is-utf-8] and §7.4.1 [reserved-codes-stay].
+    """
+    _, framer = opened()
+    assert framer.feed(frame) == [] and framer.broken
+    said = framer.take_output()
+    assert said[0] == 0x88 and said[1] == len(said) - 2
+    assert said[2:4] == (b"" if code is None else code.to_bytes(2, "big"))
+
+
+def handshake(**fields):
+    """A handshake with these fields in place of those that a browser sends, None for without."""
+    proper = {
+        "Host": "a",
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Protocol": "sip",
+    }
+    lines = [f"{name}: {value}" for name, value in (proper | fields).items() if value is not None]
+    return "\r\n".join(["GET / HTTP/1.1", *lines, "", ""]).encode()
+
+
+@pytest.mark.parametrize("field", ["Host", "Upgrade", "Connection", "Sec-WebSocket-Key"])
+def test_a_handshake_without_one_of_its_fields_is_refused(field):
+    """Covers RFC 6455 §4.2.2 [refused-by-http] [handshake-is-answered]."""
+    framer = WebSocketFramer()
+    framer.feed(handshake())
+    assert framer.take_output().startswith(b"HTTP/1.1 101 ")
+    framer = WebSocketFramer()
+    framer.feed(handshake(**{field: None}))
+    assert framer.take_output().startswith(b"HTTP/1.1 400 ") and framer.broken
+
+
+def test_another_version_and_extensions():
+    """Covers RFC 6455 §4.2.2 [other-versions] [no-extensions]."""
+    framer = WebSocketFramer()
+    framer.feed(handshake(**{"Sec-WebSocket-Version": "8"}))
+    said = framer.take_output()
+    assert said.startswith(b"HTTP/1.1 426 ") and b"Sec-WebSocket-Version: 13\r\n" in said
+    framer = WebSocketFramer()
+    framer.feed(handshake(**{"Sec-WebSocket-Extensions": "permessage-deflate"}))
+    said = framer.take_output()
+    assert said.startswith(b"HTTP/1.1 101 ") and b"extensions" not in said.lower()
 
 
 @pytest.mark.parametrize(
@@ -269,6 +348,23 @@ def test_a_browser_is_answered_and_asked_on_its_connection(echo, secure):
 
 def _order(flow):
     return Send(sip("2"), flow)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_goodbye_right_behind_a_request_closes_the_connection(echo, secure):
+    """Covers RFC 6455 §4.2.2 [through-the-tunnel], §5.5.1 [no-data-after-close] [tcp-is-closed]
+    [server-closes-first].
+    """
+    page = Page(echo.web, secure=secure).open()
+    page.say(TextMessage(data=sip().decode()), CloseConnection(code=1000))
+
+    def gone():
+        page.turn()
+        return isinstance(page.last, CloseConnection)
+
+    assert until(gone, 20)
+    assert until(lambda: echo.driver.connections == 0, 20)
+    assert not any(isinstance(each, Message) for each in page.events)
 
 
 def test_nobody_opens_a_connection_to_a_browser(echo):

@@ -17,7 +17,7 @@ from p2psip.strategies.rtp import extended_reports, rate_limits, voip_metrics
 
 @given(voip_metrics())
 def test_the_layout_of_voip_metrics(metrics):
-    """Covers RFC 3611 §4.7 [unknown-has-a-value] [reserved-is-zero].
+    """Covers RFC 3611 §4.7 [unknown-has-a-value] [reserved-is-zero] [all-fields-have-values].
 
     Covers RFC 3611 §4.7.6 [reserved-octet-is-zero].
     """
@@ -55,6 +55,19 @@ def test_metrics_of_another_length_are_no_metrics_and_blocks_are_bounded():
         ExtendedReport.parse(many)
     with pytest.raises(LocalError):
         bytes(VoipMetrics(1, loss_rate=256))
+
+
+def test_the_header_has_bits_that_nobody_reads_and_blocks_are_whole_words():
+    """Covers RFC 3611 §2 [reserved-is-zero] [blocks-of-words] and §3 [contents-of-words]."""
+    report = ExtendedReport(7, (OtherBlock(1, 2, b"word"), OtherBlock(3, 4)))
+    data = bytes(report)
+    assert data.hex(" ", -4) == "80cf0004 00000007 01020001 776f7264 03040000"
+    assert ExtendedReport.parse(bytes((data[0] | 0x1F,)) + data[1:]) == report
+    for octets in (1, 2, 3, 5):
+        with pytest.raises(LocalError):
+            OtherBlock(1, 2, bytes(octets))
+    with pytest.raises(RemoteError):
+        ExtendedReport.parse(bytes.fromhex("80cf0002 00000007 01020001"))
 
 
 @pytest.mark.parametrize("name", ["r_factor", "external_r_factor", "mos_lq", "mos_cq"])

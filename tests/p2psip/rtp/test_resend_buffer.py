@@ -43,6 +43,7 @@ def test_a_packet_that_a_request_left_out_can_still_be_asked_for():
     """Covers RFC 4585 §6.2.1 [zero-is-no-receipt]."""
     buffer = filled()
     assert [len(buffer.again([number], 0.1, 0.05)) for number in (3, 4, 2)] == [1, 1, 1]
+    assert buffer.again([5 + PACKETS], 0.1, 0.05) == buffer.again([5], MAX_AGE + 1, 0.05) == []
 
 
 def test_nothing_of_another_source_is_sent():

@@ -89,7 +89,10 @@ def test_a_report_as_other_implementations_protect_it():
 
 
 def test_the_sender_counts_how_often_its_numbers_wrap():
-    """Covers RFC 3711 §3.3.1 [sender-counts-wraps]: by what the tag covers beside the packet."""
+    """Covers RFC 3711 §3.3.1 [sender-counts-wraps]: by what the tag covers beside the packet.
+
+    Covers RFC 3711 §3.1 [tag-in-each], §4.2 [roc-authenticated] and §9.2 [packets-are-counted].
+    """
     import hmac
 
     sender, count = SrtpSender(KEY, SALT), 0
@@ -131,11 +134,11 @@ def test_opening_undoes_protecting_reports(packet):
     first, second = sender.protect_rtcp(packet), sender.protect_rtcp(packet)
     assert len(first) == len(packet) + 4 + 10 and first[:8] == packet[:8]
     assert (first[-14:-10].hex(), second[-14:-10].hex()) == ("80000000", "80000001")
+    with pytest.raises(RemoteError):
+        receiver.open_rtcp(second[:-1] + bytes([second[-1] ^ 1]))
     assert receiver.open_rtcp(second) == receiver.open_rtcp(first) == packet
     with pytest.raises(RemoteError):
         receiver.open_rtcp(first)
-    with pytest.raises(RemoteError):
-        receiver.open_rtcp(second[:-1] + bytes([second[-1] ^ 1]))
 
 
 def test_reports_in_clear_are_read_if_they_are_authentic():
@@ -158,7 +161,10 @@ def test_any_octets_are_refused(data):
 
 @pytest.mark.parametrize(("window", "late"), [(srtp.WINDOW, 63), (512, 511)])
 def test_a_packet_that_is_sent_again_is_opened_within_the_window(window, late):
-    """Covers RFC 3711 §3.3.2 [window-of-64]: the same octets as before, since its index stays."""
+    """Covers RFC 3711 §3.3.2 [window-of-64]: the same octets as before, since its index stays.
+
+    Covers RFC 3711 §3.3.2 [replay-refused].
+    """
     sender, receiver = SrtpSender(KEY, SALT), SrtpReceiver(KEY, SALT, window=window)
     packets = [bytes(RtpPacket(0, at, 0, 7, b"part")) for at in range(late + 2)]
     protected = [sender.protect_rtp(each) for each in packets]
@@ -175,7 +181,10 @@ def test_a_packet_that_is_sent_again_is_opened_within_the_window(window, late):
 
 @given(st.lists(st.integers(-40, 60), max_size=60), st.integers(0, 0xFFFF))
 def test_packets_out_of_order_are_opened_across_the_wrap(steps, first):
-    """Covers RFC 3711 §3.3.1 [roc-guessed] and §3.3.2 [replay-refused]."""
+    """Covers RFC 3711 §3.3.1 [roc-guessed] and §3.3.2 [replay-refused].
+
+    Covers RFC 3711 §3.1 [encrypt-then-authenticate] and §3.3 [forged-is-dropped].
+    """
     sender, receiver = SrtpSender(KEY, SALT), SrtpReceiver(KEY, SALT)
     top = first + 70000  # beyond one wrap at the least
     protected = {}

@@ -26,7 +26,10 @@ SUITE = "AES_CM_128_HMAC_SHA1_80"
 
 @given(crypto_attributes())
 def test_reading_undoes_writing(crypto):
-    """Covers RFC 4568 §9.1 and §9.2."""
+    """Covers RFC 4568 §9.1 and §9.2.
+
+    Covers RFC 4568 §5.1.3 [answer-has-a-key], §6.1 [lifetime-of-the-suite] [mki-has-a-length].
+    """
     assert CryptoAttribute.parse(str(crypto)) == crypto
     assert crypto.keys[0].key.hex() not in repr(crypto)
 
@@ -54,7 +57,7 @@ def test_any_text_is_read_or_refused(text):
         f"1 {SUITE} inline:{KEY}|0", f"1 {SUITE} inline:{KEY}|020", f"1 {SUITE} inline:{KEY}|2^020",
         f"1 {SUITE} inline:{KEY}|01:4", f"1 {SUITE} inline:{KEY}|1:04",
         f"1 {SUITE} inline:{KEY}|1:", f"1 {SUITE} inline:{KEY}|{(1 << 48) + 1}",
-        f"1 {SUITE} inline:{KEY}|2^20|1",
+        f"1 {SUITE} inline:{KEY}|2^20|1", f"1 {SUITE} inline:{KEY}|{(1 << 62) + 1}:8",
     ],
 )  # fmt: skip
 def test_bad_attributes(value):

@@ -123,6 +123,7 @@ def test_only_a_name_of_ours_is_answered(server, host, is_ours):
     """Own design: a page of a stranger's names its own host, wherever that name leads to."""
     answer = talk(server, f"GET /status HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     wanted = b"HTTP/1.1 200 OK" if is_ours else b"HTTP/1.1 421 Misdirected Request"
+    wanted = b"HTTP/1.1 400 Bad Request" if "," in host else wanted  # two names are none
     assert answer.startswith(wanted) and (b"calls" in answer) == is_ours
 
 

@@ -214,12 +214,13 @@ class FlvHttp:
             begin("503 Service Unavailable", [*TEXT, ("Retry-After", "10")])
             return [b"Too many watch already.\n"]
         if live is None or not self._comes(live, method):
-            begin("404 Not Found", TEXT)
+            begin("404 Not Found", TEXT)  # RFC 6455 §4.2.2 [no-such-service]
             return [b"Nobody publishes that.\n"]
         if method == "HEAD":
             begin("200 OK", HEADERS)
             return []
-        begin("400 Bad Request", TEXT)
+        # RFC 6455 §4.2.2 [other-versions] [refused-by-http]
+        begin("400 Bad Request", [*TEXT, ("Sec-WebSocket-Version", "13")])
         return [b"No proper WebSocket handshake, or the extra `web` is not installed.\n"]
 
     def _flush(self) -> None:
@@ -258,7 +259,12 @@ def _detach(handler: _Handler) -> socket.socket:
 
 
 def _head(headers: list[tuple[str, str]]) -> bytes:
-    """The head of a response that ends with the connection (RFC 9112 §6.3), without chunks."""
+    """The head of a response that ends with the connection (RFC 9112 §6.3), without chunks.
+
+    Departs from RFC 9112 §6.3 [delimited-if-possible]: a stream has no length, and old players do
+    not understand chunks; what is missing at the end of a file that never ends is no loss.
+    """
+    # RFC 9112 §4 [status-line-has-its-space]
     lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers)]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 

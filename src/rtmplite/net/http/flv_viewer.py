@@ -235,6 +235,6 @@ class FlvViewer:
             reply, closed = self._web.receive(data)
             if reply and not self.output_size:  # a viewer that reads nothing is sent nothing
                 self.put(reply)
-            if closed:
+            if closed:  # RFC 6455 §5.5.1 [tcp-is-closed] [server-closes-first]
                 self._web = None
                 self.end()

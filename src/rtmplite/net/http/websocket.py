@@ -22,13 +22,15 @@ NORMAL: Final = 1000  # RFC 6455 §7.4.1
 
 def is_upgrade(environ: dict[str, Any]) -> bool:
     """Whether a request wants to become a WebSocket: RFC 6455 §4.1."""
+    # RFC 6455 §4.1 [upgrade-names-websocket]
     return "websocket" in environ.get("HTTP_UPGRADE", "").lower()
 
 
 class WebSocket:
     """One connection; `head` is the response that opens it."""
 
-    # Frames of a server are not masked (RFC 6455 §5.1), so all connections can share them.
+    # Frames of a server are not masked, so all connections can share them.
+    # RFC 6455 §5.1 [server-does-not-mask], §5.2 [reserved-bits-are-zero] [shortest-length]
     _shared: Any = FrameProtocol(client=False, extensions=[]) if AVAILABLE else None
 
     def __init__(self, connection: "WSConnection", head: bytes) -> None:
@@ -45,6 +47,7 @@ class WebSocket:
             connection.initiate_upgrade_connection(raw, path.encode("latin-1"))
             if not isinstance(next(iter(connection.events()), None), Request):
                 return None
+            # RFC 6455 §4.2.2 [handshake-is-answered] [none-unasked] [no-extensions]
             return cls(connection, connection.send(AcceptConnection()))
         except (RemoteProtocolError, LocalProtocolError, h11.ProtocolError):  # no Host, say
             return None
@@ -58,11 +61,16 @@ class WebSocket:
         """Take bytes from the peer; gives the bytes to answer, and whether the peer closes."""
         reply, closed = b"", False
         try:
+            # RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
+            # RFC 6455 §5.2 [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
+            # RFC 6455 §5.6 [text-is-utf-8]
             self._connection.receive_data(data)
             for event in self._connection.events():
                 if isinstance(event, Ping):
                     reply += self._connection.send(event.response())
                 elif isinstance(event, CloseConnection):
+                    # RFC 6455 §5.5.1 [close-is-answered] [answered-at-once]
+                    # RFC 6455 §7.4.1 [reserved-codes-stay]
                     reply, closed = reply + self._connection.send(event.response()), True
         except (RemoteProtocolError, LocalProtocolError):
             closed = True
@@ -71,6 +79,7 @@ class WebSocket:
     def close(self) -> bytes:
         """Give the frame that closes it: RFC 6455 §5.5.1."""
         try:
+            # RFC 6455 §5.5.1 [close-has-a-code]
             return self._connection.send(CloseConnection(code=NORMAL))
         except LocalProtocolError:
             return b""

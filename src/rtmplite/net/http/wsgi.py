@@ -5,6 +5,7 @@ request is closed for a new one; if a host has its share, the oldest one of that
 """
 
 import http.client
+import re
 import ssl
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +23,7 @@ HEAD_LIMIT: Final = 5.0  # s for the head of the first request
 TICK: Final = 0.5  # s between looks for connections that are late
 PAUSE: Final = 0.05  # s, when the system has no descriptor ...
 MANY: Final = 16  # ... and at most so many connections that ask nothing are closed
+_HOST: Final = re.compile(r"[^\s/?#@,\\]*")  # RFC 9112 §3.2
 
 
 class Handler(WSGIHandler):
@@ -32,11 +34,31 @@ class Handler(WSGIHandler):
     def read_request(self, raw_requestline: str) -> Any:
         """Read the head of a request; too many headers are an error without a trace in the log."""
         try:
-            return super().read_request(raw_requestline)
+            # RFC 9112 §3.2 [bad-line-is-400] [not-corrected]
+            is_read = super().read_request(raw_requestline)
         except http.client.HTTPException as error:
             raise ValueError(str(error)) from None
         finally:
             self.server.asked()
+        if is_read:
+            self._check()
+        return is_read
+
+    def _check(self) -> None:
+        """Refuse what proxies may read in another way than we do, by a ValueError."""
+        hosts = self.headers.get_all("Host", [])
+        is_old = self.request_version != "HTTP/1.1" and not hosts
+        if not is_old and (len(hosts) != 1 or not _HOST.fullmatch(hosts[0].strip())):
+            # RFC 9112 §3.2 [host-is-required]
+            raise ValueError("not one Host")
+        codings = self.headers.get_all("Transfer-Encoding", [])
+        if codings and [each.strip().lower() for each in codings] != ["chunked"]:
+            # RFC 9112 §6.3 [other-codings-are-refused]
+            raise ValueError("a coding other than chunked")
+        length = self.headers.get("Content-Length", "0")
+        if not (length.isascii() and length.strip().isdigit()):
+            # RFC 9112 §6.3 [bad-length-is-an-error] [bad-length-is-400]
+            raise ValueError("a bad Content-Length")
 
 
 class Server(WSGIServer):
@@ -66,6 +88,7 @@ class Server(WSGIServer):
         self._places = Pool()  # without an end: `_has_place` sees to that
         self._sweeper: Any = gevent.get_hub().loop.timer(TICK, TICK)
         options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
+        # RFC 9112 §3 [too-long-a-target] [lines-of-8000]
         super().__init__(
             address,
             application,

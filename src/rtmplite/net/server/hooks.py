@@ -33,7 +33,8 @@ MAX_REASON: Final = 200  # characters of an error in the log
 USER_AGENT: Final = "rtmplite"
 
 _SCHEMES: Final = {"http": 80, "https": 443}
-_STATUS: Final = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3})(?: |$)")  # RFC 9112 §4
+# RFC 9112 §4 [reason-is-ignored]
+_STATUS: Final = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3})(?: |$)")
 _SAFE: Final = "%/?:@!$&'()*+,;=~[]"  # what a path or a query may have: RFC 3986 §3.3, §3.4
 _ELSEWHERE: Final = ("rtmp://", "rtmps://", "rtmpt://", "rtmfp://")
 
@@ -109,6 +110,8 @@ class HttpGuard:
 
     def _post(self, url: str, body: str) -> Verdict:
         place, data = service(url), body.encode()
+        # RFC 9112 §3.2 [client-says-host] [host-of-the-url]
+        # RFC 9112 §6.3 [length-is-told] [length-or-chunks] [not-chunked]
         head = (
             f"POST {place.path} HTTP/1.1\r\nHost: {place.authority}\r\nUser-Agent: {USER_AGENT}\r\n"
             f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(data)}\r\n"
@@ -164,7 +167,7 @@ def _answer(connected: socket.socket) -> tuple[int, str]:
             raise RemoteError(said.partition(b"\n")[0].decode("latin-1"))
         while (end := said.find(b"\r\n\r\n", max(begin, seen - 3))) >= 0:
             status, location = _head(said[begin:end])
-            if status >= 200:
+            if status >= 200:  # RFC 9112 §6.3 [nothing-behind-the-answer]
                 return status, location
             begin = seen = end + 4
         seen = len(said)

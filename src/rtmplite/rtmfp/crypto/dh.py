@@ -80,7 +80,7 @@ def _modp(group_id: int, bits: int, offset: int, exponent_bits: int) -> Group:
 GROUPS: Final[dict[int, Group]] = {
     group.group_id: group
     for group in (
-        _modp(2, 1024, 129093, 240),
+        _modp(2, 1024, 129093, 240),  # RFC 2409 §6.2 [second-group]
         _modp(5, 1536, 741804, 240),
         _modp(14, 2048, 124476, 320),
         _modp(15, 3072, 1690314, 420),

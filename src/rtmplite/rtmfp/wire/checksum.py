@@ -18,5 +18,6 @@ def checksum(data: bytes) -> int:
     if len(data) % 2:
         data = data[:-1] + b"\0" + data[-1:]
     number = int.from_bytes(data, "big")
+    # RFC 1071 §1 [end-around-carry] [carries-of-carries]
     total = number % 0xFFFF or (0xFFFF if number else 0)
     return total ^ 0xFFFF

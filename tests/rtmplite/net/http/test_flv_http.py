@@ -35,7 +35,10 @@ def studio():
 
 
 def test_a_late_viewer_gets_all_it_needs(studio):
-    """Header, metadata, codec header, and then from a key frame on, to the end."""
+    """Header, metadata, codec header, and then from a key frame on, to the end.
+
+    Covers RFC 9112 §4 [status-line-has-its-space].
+    """
     room = studio()
     room.begin()
     client, head = room.watch()
@@ -72,7 +75,10 @@ def test_the_header_promises_what_there_is(studio):
 
 
 def test_a_web_socket_carries_the_same(studio):
-    """A message a tag, a ping answered, a good-bye at the end."""
+    """A message a tag, a ping answered, a good-bye at the end.
+
+    Covers RFC 6455 §4.1 [upgrade-names-websocket], §5.5.1 [close-has-a-code].
+    """
     room = studio()
     room.begin()
     client, connected = web_socket(room)
@@ -91,7 +97,10 @@ def test_a_web_socket_carries_the_same(studio):
 
 @pytest.mark.parametrize("last", [b"close", b"nonsense", b""])
 def test_a_web_socket_may_leave(studio, last):
-    """Politely, rudely, or by hanging up."""
+    """Politely, rudely, or by hanging up.
+
+    Covers RFC 6455 §5.5.1 [tcp-is-closed] [server-closes-first].
+    """
     room = studio()
     room.begin()
     client, connected = web_socket(room)
@@ -106,7 +115,10 @@ def test_a_web_socket_may_leave(studio, last):
 
 
 def test_who_is_no_viewer_is_answered(studio):
-    """404, 405, 503, 400, and what a page asks before it asks."""
+    """404, 405, 503, 400, and what a page asks before it asks.
+
+    Covers RFC 6455 §4.2.2 [no-such-service] [other-versions] [refused-by-http].
+    """
     room = studio(max_viewers=1, admits=admits_all_but("token=bad"))
     room.begin()
     assert status(room.get("/live/other.flv")) == 404
@@ -115,6 +127,12 @@ def test_who_is_no_viewer_is_answered(studio):
     assert status(room.get("/live/demo.flv", "POST", "Content-Length: 0")) == 405
     assert status(room.get("/live/demo.flv", "HEAD")) == 200
     assert status(room.get("/live/demo.flv", "OPTIONS")) == 204
+    assert status(room.get("/live/other.flv", "GET", "Upgrade: websocket")) == 404
+    upgrade = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: " + "A" * 22 + "=="]
+    upgrade += ["Sec-WebSocket-Version: 8", "Connection: close"]
+    answer = all_of(room.get("/live/demo.flv", "GET", *upgrade))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"\r\nSec-WebSocket-Version: 13\r\n" in answer
     assert status(room.get("/live/demo.flv", "GET", "Upgrade: websocket")) == 400
     assert room.http.viewers == 0
     room.watch()

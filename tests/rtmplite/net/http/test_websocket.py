@@ -26,7 +26,11 @@ pytestmark = pytest.mark.skipif(not websocket.AVAILABLE, reason="wsproto is not 
 
 
 def test_each_frame_is_understood():
-    """A ping is answered, a close too, data is of no interest."""
+    """A ping is answered, a close too, data is of no interest.
+
+    Covers RFC 6455 §4.2.2 [handshake-is-answered], §5.1 [server-does-not-mask] and §5.5.1
+    [close-is-answered] [answered-at-once].
+    """
     web = websocket.WebSocket.accept(HEADERS, "/")
     answers = [web.receive(frame) for frame in FRAMES]
     assert answers == [
@@ -35,6 +39,53 @@ def test_each_frame_is_understood():
         (b"", False),
         (b"\x88\x02\x03\xe8", True),
     ]
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        (b"\x81\x02hi", 1002),  # not masked
+        (b"\xc1\x80\0\0\0\0", 1002),  # a reserved bit
+        (b"\x83\x80\0\0\0\0", 1002),  # unknown opcodes
+        (b"\x8b\x80\0\0\0\0", 1002),
+        (b"\x81\xfe\0\x02\0\0\0\0hi", 1002),  # lengths
+        (b"\x82\xff" + b"\xff" * 8 + bytes(4), 1002),
+        (b"\x81\x81\0\0\0\0\xff", 1007),  # no UTF-8
+        (b"\x88\x82\0\0\0\0\x03\xed", 1002),  # codes that nobody sends
+        (b"\x88\x82\0\0\0\0\x03\xee", 1002),
+        (b"\x88\x82\0\0\0\0\x03\xf7", 1002),
+        (b"\x88\x80\0\0\0\0", None),  # a close that says nothing
+    ],
+)
+def test_a_frame_that_is_wrong_ends_it(frame, code):
+    """Covers RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
+    [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length], §5.6 [text-is-utf-8] and
+    §7.4.1 [reserved-codes-stay].
+    """
+    reply, closed = websocket.WebSocket.accept(HEADERS, "/").receive(frame)
+    assert closed and reply[0] == 0x88
+    assert reply[2:4] == (b"" if code is None else code.to_bytes(2, "big"))
+
+
+@pytest.mark.parametrize(
+    ("octets", "head"), [(0, "8200"), (125, "827d"), (126, "827e007e"), (1 << 16, "827f")]
+)
+def test_a_message_is_one_frame_of_the_shortest_length(octets, head):
+    """Covers RFC 6455 §5.1 [server-does-not-mask], §5.2 [reserved-bits-are-zero]
+    [shortest-length].
+    """
+    frame = websocket.WebSocket.frame(bytes(octets))
+    length = len(frame) - octets
+    assert frame.hex().startswith(head) and length == (10 if octets >> 16 else len(head) // 2)
+
+
+def test_nothing_is_agreed_on_that_was_not_asked_for():
+    """Covers RFC 6455 §4.2.2 [none-unasked] [no-extensions]."""
+    asked = [("Sec-WebSocket-Protocol", "flv"), ("Sec-WebSocket-Extensions", "permessage-deflate")]
+    web = websocket.WebSocket.accept([*HEADERS, *asked], "/")
+    names = [line.partition(b":")[0].lower() for line in web.head.split(b"\r\n")[1:]]
+    assert names == [b"upgrade", b"connection", b"sec-websocket-accept", b"", b""]
+    assert web.close() == b"\x88\x02\x03\xe8" and web.close() == b""
 
 
 @given(st.lists(mutations(st.sampled_from(FRAMES)) | st.binary(max_size=40), max_size=6))

@@ -57,6 +57,47 @@ def count(server, expected):
     return True
 
 
+def answer_to(server, data):
+    """What a request gets before the connection is closed."""
+    with client(server, data=data) as asking:
+        return b"".join(iter(lambda: asking.recv(4096), b""))
+
+
+LONG = b"/" + b"x" * 7980
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: a:80\r\nConnection: close", b"200"),
+        (b"GET / HTTP/1.1\r\nHost: [::1]\r\nConnection: close", b"200"),
+        (b"GET / HTTP/1.0", b"200"),
+        (b"GET / HTTP/1.1", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a", b"400"),
+        (b"GET / HTTP/1.0\r\nHost: a\r\nHost: a", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a/b", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a, b", b"400"),
+        (b"GET /a b HTTP/1.1\r\nHost: a", b"400"),
+        (b"GET\r\nHost: a", b"400"),
+        (b"GET " + LONG + b" HTTP/1.1\r\nHost: a\r\nConnection: close", b"200"),
+        (b"GET " + LONG + b"x" * 300 + b" HTTP/1.1\r\nHost: a", b"414"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nContent-Length: 3", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, x", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +3", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 4", b"400"),
+    ],
+)
+def test_a_head_that_may_be_read_in_two_ways_is_refused(serve, head, status):
+    """Covers RFC 9112 §3 [too-long-a-target] [lines-of-8000], §3.2 [bad-line-is-400]
+    [not-corrected] [host-is-required] and §6.3 [other-codings-are-refused]
+    [bad-length-is-an-error] [bad-length-is-400].
+    """
+    answer = answer_to(serve(), head + b"\r\n\r\n")
+    assert answer.split(b" ", 2)[1] == status and answer.count(b"HTTP/1.1") == 1
+
+
 @pytest.mark.parametrize("source", [HERE, OTHER])
 def test_the_oldest_who_asks_nothing_gives_way(serve, source):
     """From the same host, and from another: nobody waits for the silent."""

@@ -152,6 +152,31 @@ def address(listener):
     return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
+def test_the_request_has_a_host_and_a_length(hole):
+    """Covers RFC 9112 §3.2 [client-says-host] [host-of-the-url] and §6.3 [length-is-told]
+    [length-or-chunks] [not-chunked] [nothing-behind-the-answer], §4 [reason-is-ignored].
+
+    What follows the answer is not read, whatever the words of its first line say.
+    """
+    place = address(hole).removeprefix("http://")
+    said = b""
+
+    def serve():
+        nonlocal said
+        connected, _ = hole.accept()
+        while not said.endswith(b"empty="):  # the last field of the form
+            said += connected.recv(65536)
+        connected.sendall(b"HTTP/1.1 200 Not Found\r\n\r\nHTTP/1.1 403 OK\r\n\r\n")
+        connected.close()
+
+    gevent.spawn(serve)
+    assert ask(HttpGuard({Event.PUBLISH: f"http://user:secret@{place}/hook"})).is_allowed
+    head, _, body = said.partition(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    assert lines.count(b"Host: " + place.encode()) == 1 and b"chunked" not in head
+    assert lines.count(b"Content-Length: %d" % len(body)) == 1 and body
+
+
 def test_no_answer_in_time_is_none(hole, caplog):
     """Who cannot be asked has not agreed; others go on meanwhile."""
     guard = HttpGuard({Event.PUBLISH: address(hole)}, timeout=0.05)

@@ -22,7 +22,7 @@ def _printed_primes(text):
 
 
 def test_primes_are_those_the_specs_print(specs):
-    """Covers RFC 7425 §4.2 [group-2] [groups-5-14] [more-groups].
+    """Covers RFC 7425 §4.2 [group-2] [groups-5-14] [more-groups] and RFC 2409 §6.2 [second-group].
 
     The lengths of exponents are those of the table in RFC 3526 §8, the higher estimate.
     """
@@ -45,7 +45,10 @@ def test_pi():
 
 @pytest.mark.parametrize("group", GROUPS.values(), ids=lambda group: str(group.group_id))
 def test_both_ends_find_one_secret(group):
-    """Covers RFC 7425 §4.2 [group-2] [groups-5-14] [more-groups]."""
+    """Covers RFC 7425 §4.2 [group-2] [groups-5-14] [more-groups].
+
+    Covers RFC 2409 §6.2 [second-group].
+    """
     ours = KeyPair.generate(group, lambda n: b"\x5a" * n)
     theirs = KeyPair.generate(group, lambda n: b"\xa5" * n)
     assert ours.private.bit_length() == theirs.private.bit_length() == group.exponent_bits
