@@ -6,6 +6,7 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.offer_answer import LocalTransport, accepted, apply_answer
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
+from siprtmp.media.h264_lines import offered_parameters
 from siprtmp.media.sdp_map import Endpoint
 
 OURS = Endpoint("192.0.2.1", 4000, 1, video=LocalTransport(4002))
@@ -74,6 +75,14 @@ def test_other_pictures_are_refused_and_the_sound_is_taken(lines):
     session, plan = sdp_map.answer(described(*lines), NAMES, OURS)
     assert plan.video is None and plan.audio.codec.name == "pcmu"
     assert [line.port for line in session.media] == [4000, 0]
+
+
+def test_formats_of_another_name_or_clock_are_not_ours():
+    """Covers RFC 6184 §8.2.1 [name-is-h264] [clock-is-90000]."""
+    rates = "H264/90000", "h264/90000", "H264/48000", "VP8/90000"
+    lines = [f"a=rtpmap:{97 + at} {rate}" for at, rate in enumerate(rates)]
+    session = described("m=video 6000 RTP/AVP 97 98 99 100", *lines)
+    assert len(offered_parameters(session)) == 2
 
 
 def test_pictures_are_answered_only_with_a_port_and_a_name():

@@ -62,6 +62,7 @@ def test_malformed_opus(data):
     [whole-fits].
     """
     assert OpusPacket.parse(bytes.fromhex("fa01aa")).frames == (b"\xaa", b"")
+    assert OpusPacket.parse(b"\xf8" + bytes(1275)).frames == (bytes(1275),)
     with pytest.raises(RemoteError):
         OpusPacket.parse(bytes.fromhex(data))
 

@@ -204,6 +204,7 @@ def test_malformed_aac(payload):
     """Covers RFC 3640 §3.2.1 [length-in-bits], §2.11 [some-data] and §3.3.6
     [no-auxiliary-section].
     """
+    assert read_aac(bytes.fromhex("0010000861")) == ((1, b"a"),)
     with pytest.raises(RemoteError):
         read_aac(bytes.fromhex(payload))
     assert AacUnpacker().push(1, 7, True, bytes.fromhex(payload)) == [AacDamage(7, 0)]

@@ -49,8 +49,8 @@ def test_parameter_sets_are_repeated_with_every_key_frame():
     """
     machine = FlvToH264(1)
     machine.convert(HEADER, 0)
-    for at in (0, 40):
-        packets = machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), at)
+    for at, units in ((0, [slice_of(5)]), (40, [slice_of(5)]), (80, [SPS, slice_of(5)])):
+        packets = machine.convert(tag_of(FrameType.KEY, units), at)
         assert {packet.ticks for packet in packets} == {90 * at}
         assert pictures_of(packets) == [((*SETS, slice_of(5)), 90 * at)]
 
