@@ -176,7 +176,7 @@ def _credentials(request: Request, realm: str, *, proxy: bool) -> list[Credentia
             credentials = Credentials.parse(text)
         except RemoteError:
             continue
-        # RFC 3261 §22 [no-basic-taken], §22.3 [others-stay]
+        # RFC 3261 §22.3 [others-stay]
         if credentials.is_digest and credentials.realm == realm:
             found.append(credentials)
     return found

@@ -296,6 +296,7 @@ def verify(credentials: Credentials, method: str, secret: str, body: bytes = b""
     differ; false, not an error, for what is not supported.
     """
     known = _hash_of(credentials.algorithm) is not None
+    # RFC 3261 §22 [no-basic-taken]
     if not (credentials.is_digest and known and credentials.qop in (None, "auth", "auth-int")):
         return False
     # RFC 3261 §22.4 [qop-tells]

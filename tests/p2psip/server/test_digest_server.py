@@ -44,8 +44,8 @@ def test_a_stranger_is_asked_for_the_better_hash_first(proxy):
 
     Covers RFC 8760 §2.6 [never-basic] [server-sends-qop].
     Covers RFC 7616 §3.3 [qop-in-challenge] and RFC 7616 §3.8 [proxy-asks-by-407].
-    Covers RFC 3261 §22 [no-basic-asked] [no-basic-taken], §22.2 [401-has-challenge], §22.3
-    [407-has-challenge] [digest-has-realm].
+    Covers RFC 3261 §22 [no-basic-asked], §22.2 [401-has-challenge], §22.3 [407-has-challenge]
+    [digest-has-realm].
     """
     asked = demand(verifier(), register(), proxy=proxy)
     assert {name for name, _ in asked} == {f"{'Proxy' if proxy else 'WWW'}-Authenticate"}
@@ -200,6 +200,9 @@ def test_credentials_go_no_further_than_they_were_meant():
         told = told.replace(headers=told.headers.append("Proxy-Authorization", value))
     left = without_credentials(told, "home").headers.values("Proxy-Authorization")
     assert left == (other, "Digest nonsense", "Basic b64")
+    alone = request("INVITE", "sip:bob@home", ("Proxy-Authorization", other), user="bob")
+    for _ in range(BURST + 1):
+        assert demand(judge, alone, proxy=True)  # they are no guess at a password here
     assert demand(judge, told, proxy=True) == ()  # by the one of ours
     assert without_credentials(request(), "home") == request()
 

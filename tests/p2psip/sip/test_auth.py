@@ -115,7 +115,7 @@ def test_the_right_secret_verifies_and_nothing_else(data):
 
 
 def test_unknown_schemes_and_algorithms():
-    """Covers RFC 4475 §3.3.7 and RFC 8760 §2.4."""
+    """Covers RFC 4475 §3.3.7, RFC 8760 §2.4, RFC 3261 §22 [no-basic-taken]."""
     odd = Credentials.parse("NoOneKnowsThisScheme opaque-data=here")
     assert not odd.is_digest and str(odd) == "NoOneKnowsThisScheme opaque-data=here"
     assert not verify(odd, "REGISTER", "")
@@ -128,7 +128,9 @@ def test_unknown_schemes_and_algorithms():
         ha1("u", "r", "p", "SHA3")
     assert not Challenge.parse('Digest realm="a", nonce="b", qop="odd"').is_supported
     told = answer(Challenge.digest("a", nonce="b"), "A", "sip:a", "u", "p", cnonce="c")
-    text = str(told)
+    text, secret = str(told), ha1("u", "a", "p")
+    assert verify(told, "A", secret)
+    assert not verify(Credentials("Basic", told.params), "A", secret)
     assert not verify(Credentials.parse(text.replace("qop=auth", "qop=odd")), "A", "x")
     assert not verify(Credentials.parse(text.replace("=MD5", "=SHA3")), "A", "x")
     assert Credentials.parse(text.replace("nc=00000001", "nc=zz")).nc is None

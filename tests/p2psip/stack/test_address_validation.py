@@ -102,6 +102,8 @@ def test_a_tag_speaks_for_one_address_and_call_alone():
     for wrong in (tag.swapcase() + "x", "", ".", tag.partition(".")[0], "\ud800é"):
         assert not reach.shown(wrong, "call", UDP)
     assert not reach.shown(tag, "call", other) and not reach.shown(tag, "other", UDP)
+    elsewhere = AddressValidator(b"another").tag("x", "call", UDP)  # by who has another secret
+    assert all(a != b for a, b in zip(tag.split("."), elsewhere.split("."), strict=True))
     assert not reach.hears(UDP) and reach.shown(tag, "call", UDP) and reach.hears(UDP)
     assert not reach.hears(other) and reach.hears(Flow("TCP", other.remote))
 

@@ -35,7 +35,8 @@ def test_the_top_via_learns_where_a_request_really_came_from():
         f"{vias[3]};received={THEM}",
         vias[4].replace("192.0.2.66", THEM),
     ]
-    assert [flow.remote[1] for _, flow in sent(stack)] == [PORT, PORT, 7777, 5070, 5080]
+    ports = [PORT, PORT, 7777, 5070, 5080]
+    assert [flow.remote for _, flow in sent(stack)] == [(THEM, port) for port in ports]
 
 
 def test_the_source_of_a_request_is_noted_without_brackets():
