@@ -233,8 +233,7 @@ class TcpConnection:
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_SECONDS)
-        # RFC 5923 §9.2 [no-alias-unproven]
-        self._place = (flow.remote, flow.domain)
+        self._place = (flow.remote, flow.domain)  # RFC 5923 §9.2 [no-alias-unproven]
         before = owner.connections.get(self._place)
         owner.connections[self._place] = self
         owner.of_host[self.host] += 1

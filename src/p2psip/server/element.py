@@ -5,8 +5,7 @@ Implements RFC 3261 §16.3 to §16.5, the decision: which of the three each new 
 Own design: no open relay.  A request to our own domains is let through; a request to any other
 domain needs a user of ours, proved by Digest; a From in our domains must be proved as well.
 A request within a dialog that was set up through us goes to the dialog's other side alone.  It is
-accepted from the dialog's peer alone: from the peer's place (`request_origin`), or with its
-password.
+accepted from the dialog's peer alone, known by its place (`request_origin`) or its password.
 """
 
 from collections.abc import Callable, Sequence

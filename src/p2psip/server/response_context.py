@@ -172,10 +172,7 @@ class ResponseContext:
     # ServerUser
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
-        """Cancel every branch; their 487 comes back as the answer: §16.10.
-
-        With the same Reason: RFC 3326 §2.
-        """
+        """Cancel every branch, for the caller's Reason; their 487 is the answer: §16.10."""
         # §16.10 [cancels-all], RFC 3326 §2 [reason-goes-on]
         self._give_up(now, handle.reasons)
 
@@ -314,8 +311,7 @@ class ResponseContext:
             self._reschedule()
             return
         self._schedule(self, None)
-        # RFC 5393 §4.1 [no-loop-when-forking]
-        # RFC 3261 §16.7 [kept-to-the-end]
+        # RFC 5393 §4.1 [no-loop-when-forking], RFC 3261 §16.7 [kept-to-the-end]
         if not self._pending and not self._has_ended:
             self._has_ended = True
             self._on_end()
@@ -343,8 +339,7 @@ class ResponseContext:
             self._give_up(now)  # §16.7 [6xx-cancels]
         self._start_waiting(now)  # RFC 5393 §5.3.3.1 [uses-it-again]
         if not self._is_answered and not self._pending:  # §16.7 [others-wait]
-            # §16.7 [always-a-final] [best-of-all]
-            # RFC 5630 §5.3 [best-goes-back]
+            # §16.7 [always-a-final] [best-of-all], RFC 5630 §5.3 [best-goes-back]
             self._pass_back(best_response(self._finals), now)
 
     def _give_up(self, now: float, reasons: Sequence[str] = ()) -> None:
@@ -398,7 +393,6 @@ def _with_challenges(best: Response, finals: Sequence[Response]) -> Response:
             for name in ("WWW-Authenticate", "Proxy-Authenticate"):
                 for value in final.headers.values(name):
                     # RFC 8760 §2.5 [all-are-passed-on] [order-is-kept]
-                    # RFC 3261 §16.7 [challenges-together]
-                    # RFC 3261 §22.3 [challenges-together]
+                    # RFC 3261 §16.7 [challenges-together], §22.3 [challenges-together]
                     headers = headers.append(name, value)
     return best.replace(headers=headers)

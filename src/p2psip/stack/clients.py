@@ -277,8 +277,7 @@ class Clients:
                 handle._flows.insert(0, flow)  # §18.1.1 [back-to-udp]
                 flow = Flow("TCP", flow.remote, flow.local)  # §18.1.1 [large-by-tcp]
                 request, wire = self._addressed(handle._bare, flow)  # §18.1.1 [via-follows]
-        # RFC 3261 §16.6 [transaction-per-server]
-        self._start(handle, request, wire, flow, now)
+        self._start(handle, request, wire, flow, now)  # RFC 3261 §16.6 [transaction-per-server]
         return True
 
     def _may_go(self, request: Request, flow: Flow) -> bool:
