@@ -254,7 +254,9 @@ def test_a_phone_that_is_registered_by_sips_is_called_by_sip_over_tls():
     The caller has no TLS, and can end the call all the same.
     """
     home = Home(listeners=(TLS,))
-    home.hear(register(contact=f"<sips:bob@{BOB}:5061>"), source=BOB, transport="TLS")
+    binding = register(contact=f"<sips:bob@{BOB}:5061>")
+    binding = binding.replace(uri=binding.uri.replace(scheme="sips"))
+    home.hear(binding, source=BOB, transport="TLS")
     sent = home.hear(request("INVITE", "sip:bob@home"))
     assert forwarded(sent) == [(f"sip:bob@{BOB}:5061", BOB, "TLS")]
     [out] = [m for m, to, _ in sent if to == BOB]
