@@ -148,9 +148,10 @@ def host_port(text: str) -> tuple[str, int | None]:
     else:
         host, colon, port = text.partition(":")
         host, port = host.rstrip(LWS).lower(), port.lstrip(LWS)
-        host = host if _HOST_NAME.fullmatch(host) else ""  # RFC 5118 §4.2 [no-brackets-refused]
+        host = host if _HOST_NAME.fullmatch(host) else ""
     if not host:
         raise RemoteError("Bad Host")
+    # RFC 5118 §4.2 [no-brackets-refused]: the colons would be the port's
     return host, number(port, 65535) if colon else None
 
 

@@ -255,9 +255,9 @@ def _status_line(line: str) -> tuple[int, str]:
     """Status and reason of §7.2; a missing space before no reason is let pass."""
     version, _, rest = line.partition(" ")
     _check_version(version)
-    status = number(rest[:3], 699)  # RFC 4475 §3.1.2.19 [huge-status-dropped]
+    status = number(rest[:3], 699)
     if status < 100 or rest[3:4].strip(" "):
-        raise RemoteError("Bad Status Line")
+        raise RemoteError("Bad Status Line")  # RFC 4475 §3.1.2.19 [huge-status-dropped]
     # RFC 4475 §3.1.1.12 [any-reason-is-read], §3.1.1.13 [no-reason-is-read]
     return status, rest[4:]
 

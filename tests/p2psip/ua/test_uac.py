@@ -269,6 +269,7 @@ def test_a_call_refused_after_early_media_leaves_no_dialog():
 
 
 def test_what_a_callee_asks_too_early_is_put_off():
+    """Covers RFC 3261 §14.2 [491-for-glare]: also for an INVITE without an offer."""
     link, alice, script, call, invite = calling()
     early = accept(invite, "t", 183, b"")
     script.say(early, A)
