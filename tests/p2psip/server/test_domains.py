@@ -48,7 +48,10 @@ def test_names_of_one_machine_are_one_domain_and_configured_ones_are_not():
 
 
 def test_an_address_of_record_is_canonical():
-    """Covers RFC 3261 §10.3 [canonical]."""
+    """Covers RFC 3261 §10.3 [canonical], step 5: escapes undone, parameters dropped.
+
+    And RFC 3261 §16.5 [looked-up-in-canonical-form].
+    """
     served = domains("localhost")
     aor = served.address_of_record(Uri.parse("sip:%62o%62:pw@localhost;a=b"))
     assert aor == ("bob", "localhost")

@@ -86,6 +86,8 @@ def test_a_request_for_elsewhere_is_checked_as_well():
     """Covers RFC 3261 §16.3 [checks-come-first] [zero-hops-stay]."""
     sent = Home().hear(request("INVITE", "sip:x@far", ("Max-Forwards", 0)), source="127.0.0.1")
     assert finals(sent) == [483] and methods(sent) == []
+    sent = Home().hear(request("INVITE", "sip:zoe@home", OUTSIDER, ("Max-Forwards", 0)))
+    assert finals(sent) == [483]  # before it is seen that nobody is there
 
 
 def test_a_scheme_that_leads_nowhere():
