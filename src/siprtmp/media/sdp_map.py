@@ -158,12 +158,12 @@ def passing(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def default_names(narrowband: bool) -> tuple[str, ...]:
-    """The codecs of a client that names none: Speex of its rate, and digits.
+    """The codecs of a client that names none: Speex of its rate, digits, and x-flv.
 
-    Own design: the original's default without its x-flv video line, which is for clients that
-    name it.
+    Own design: the original's default.  Another gateway takes x-flv, which carries every codec of
+    either client; a phone refuses that line, and has the sound.
     """
-    return ("narrowband" if narrowband else "wideband", "dtmf")
+    return ("narrowband" if narrowband else "wideband", "dtmf", "flv")
 
 
 def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> SessionDescription:
@@ -284,11 +284,12 @@ def _is_x_flv(codec: Codec) -> bool:
 
 
 def speex_names(narrowband: bool) -> tuple[str, ...]:
-    """Both rates of Speex and digits, the client's own rate first.
+    """Both rates of Speex, the client's own rate first, digits, and x-flv.
 
     Own design: for answering, since a wideband client's sound can be cut to 8 kHz.
     """
-    return ("narrowband", "wideband", "dtmf") if narrowband else ("wideband", "narrowband", "dtmf")
+    first, second = ("narrowband", "wideband") if narrowband else ("wideband", "narrowband")
+    return (first, second, "dtmf", "flv")
 
 
 def _codec(name: str, unnamed: bool) -> Codec:

@@ -21,8 +21,8 @@ from support.peers.process import PATIENCE
 def test_sip_requests_get_the_error_that_is_owed(guarded, door):
     """Covers RFC 3261 §8.2 and §16.3; no request is let through to another domain."""
     server = guarded.server
-    peer, ours = by(door, SipAttacker)(server), "sip:127.0.0.1"
     carol = RichClient(server.rtmp, "carol@127.0.0.1", "", PASSWORD)
+    peer, ours = by(door, SipAttacker)(server), "sip:127.0.0.1"
     victim = "sip:carol@127.0.0.1"
     raw = peer.request
     for name in ("From", "To", "Call-ID", "CSeq"):

@@ -29,12 +29,12 @@ TUNNEL = ("video", ("97",), ["97 x-flv/90000"])
         (
             (),
             (),
-            [("audio", ("96", "101"), ["96 speex/16000", "101 telephone-event/8000"])],
+            [("audio", ("96", "101"), ["96 speex/16000", "101 telephone-event/8000"]), TUNNEL],
         ),
         (
             ("", "", "", "narrowband"),
             (),
-            [("audio", ("96", "101"), ["96 speex/8000", "101 telephone-event/8000"])],
+            [("audio", ("96", "101"), ["96 speex/8000", "101 telephone-event/8000"]), TUNNEL],
         ),
         (
             (),

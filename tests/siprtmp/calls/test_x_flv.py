@@ -93,6 +93,27 @@ def test_every_codec_crosses_as_it_is(world, both):
     assert bob.heard() == [("byed",)] and world.is_clean()
 
 
+@pytest.mark.parametrize("rate", ["wideband", "narrowband"])
+def test_clients_that_name_no_codecs_hear_each_other_whatever_they_publish(world, rate):
+    """Own design, as the original: AAC crosses without the extra, and neither is told a codec."""
+    alice, bob = world.rich("alice@home"), world.rich("bob@home", "", "", "", rate)
+    alice.call("invite", "bob@home")
+    world.wait()
+    bob.call("accept")
+    world.wait()
+    assert alice.heard()[1:] == bob.heard()[1:] == [("accepted",)]
+    net, local = Net(world), alice.peer.publish("local")
+    bob.peer.play("remote")
+    for at, body in enumerate([AAC_HEADER, b"\xaf\x01" + b"a" * 300]):
+        alice.peer.write(AUDIO, 20 * at, local, body)
+        world.wait(0.02)
+        net.carry()
+    assert [body for _, _, body in bob.peer.media()] == [AAC_HEADER, b"\xaf\x01" + b"a" * 300]
+    bob.call("bye")
+    world.wait()
+    assert world.is_clean()
+
+
 def test_five_percent_of_the_packets_are_lost(world, both):
     """Own design: headers come again, and no picture is shown without those it depends on."""
     net = Net(world, loss=0.05)

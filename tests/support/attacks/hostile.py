@@ -75,9 +75,9 @@ class World:
         self.server, self.idle, self.slow = server, server.status(), set()
         self.alice = RichClient(server.rtmp, "alice@127.0.0.1", "", password)
         self.bob = RichClient(server.rtmp, "bob@127.0.0.1", "", password)
-        self.alice.call("invite", "bob@127.0.0.1")
+        self.alice.call("invite", "bob@127.0.0.1", "wideband", "dtmf")  # by SDP and RTP
         self.bob.expect("invited")
-        self.bob.call("accept")
+        self.bob.call("accept", "wideband", "dtmf")
         self.alice.expect("ringing")
         self.alice.expect("accepted")
         self.bob.expect("accepted")
