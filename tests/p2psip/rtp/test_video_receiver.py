@@ -81,7 +81,7 @@ def test_without_nack_a_gap_is_not_waited_for():
 
 
 def test_packets_that_nobody_repeats_are_given_up():
-    """Covers RFC 4585 §4.2 [requests-may-be-in-vain]."""
+    """Covers RFC 4585 §4.2 [requests-may-be-in-vain] [nothing-unlisted]."""
     bench = Bench({"nack"})
     first, _, third = bench.packets(3)
     bench.video.received(first, 0.0)
