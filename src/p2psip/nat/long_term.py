@@ -111,6 +111,13 @@ class LongTerm:
 
     @property
     def _name(self) -> StunAttribute:
+        """The user's name, or its hash where the server can take that.
+
+        Not done: RFC 8656 §21.1.6 [name-is-hidden]: where it can't, the name goes in clear, since
+        the way to the server has no TLS.
+        Not done: RFC 8489 §14.3 [name-is-prepared]: a name is sent as the operator wrote it.
+        Not done: RFC 8489 §14.4 [hashes-what-is-prepared]: and so it is hashed.
+        """
         if features_of(self.nonce) & WITH_USERHASH:  # §9.2.5 [name-or-its-hash]
             text = f"{self.username}:{self.realm}"
             return StunAttribute(StunType.USERHASH, hashlib.sha256(text.encode()).digest())
@@ -129,7 +136,11 @@ def features_of(nonce: bytes) -> int:
 
 
 def _first_known(algorithms: bytes) -> int:
-    """Choose the first algorithm that we know: §9.2.5.  Raises RemoteError if there is none."""
+    """Choose the first algorithm that we know: §9.2.5.  Raises RemoteError if there is none.
+
+    Departs from RFC 8656 §6 [sha256-of-both]: the server's order decides, as RFC 8489 §9.2.5 has
+    it, also where MD5 stands before SHA-256.
+    """
     for number in _numbers(algorithms):
         if number in (MD5, SHA256):
             return number

@@ -305,6 +305,7 @@ def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[StunAttri
                 yield StunAttribute(kind, value)
             behind = max(behind, place)
         elif behind < 0:  # §14.5
+            # §9 [ends-at-sha1] [ends-at-sha256]
             yield StunAttribute(kind, value)
 
 

@@ -38,4 +38,5 @@ def answer(data: bytes, source: tuple[str, int]) -> bytes | None:
     # RFC 8489 §6.3.1.1; RFC 5626 §8 [xor-mapped]
     mapped = (StunType.XOR_MAPPED_ADDRESS, write_address(source, identifier))
     # RFC 8489 §5 [same-transaction-id], §6.3.1 [repeats-are-equal] [only-if-idempotent]
+    # RFC 8489 §12 [binding] [no-credentials] [fingerprint-not-needed]
     return StunMessage.write(StunClass.SUCCESS, BINDING, identifier, (mapped,)).data

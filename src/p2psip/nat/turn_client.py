@@ -135,6 +135,7 @@ class Allocation:
                 return
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH
+            # §8 [refreshed-in-time]
             self._ask(TurnMethod.REFRESH, (), self._refreshed, now)
         if now >= self._renew_at:
             self._renew_at = now + PERMISSION
@@ -195,6 +196,7 @@ class Allocation:
     def close(self, now: float) -> None:
         """Give the relayed address back: §3.2.  Idempotent."""
         if self.state is AllocationState.READY:
+            # §8 [deleted-when-done]
             wish = ((TurnType.LIFETIME, write_lifetime(0)),)
             self._ask(TurnMethod.REFRESH, wish, self._refreshed, now)
         self.state, self._running = AllocationState.CLOSED, {}
@@ -263,6 +265,11 @@ class Allocation:
             self._ask(*rest, exchange.challenges + 1)
 
     def _refused(self, method: TurnMethod, response: StunMessage) -> None:
+        """Fail by what refuses the allocation; of what else is refused, only tell the owner.
+
+        Not done: RFC 8656 §12.3 [out-of-sync-begins-anew]: a call would lose its address for a
+        channel that it can do without.
+        """
         code, reason = response.error() or (0, "an answer that cannot be used")
         text = f"{code} {reason}" if code else reason
         if method in (TurnMethod.ALLOCATE, TurnMethod.REFRESH) or code == MISMATCH:
@@ -291,11 +298,13 @@ class Allocation:
             self._fail(f"the TURN server's answer cannot be used: {error}")
             return
         self.state = AllocationState.READY
+        # §8 [refreshed-in-time] [refreshed-often]
         self._refresh_at = now + min(REFRESH, lifetime / 2)
         self._renew_at = now + PERMISSION
 
     def _refreshed(self, response: StunMessage, now: float) -> None:
         lifetime = read_lifetime(response.get(TurnType.LIFETIME))
+        # §8 [refreshed-in-time]
         self._refresh_at = now + min(REFRESH, lifetime / 2)
 
     def _permit_all(self, hosts: Iterable[str], now: float) -> None:

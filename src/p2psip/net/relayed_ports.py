@@ -52,6 +52,7 @@ def turn_server(text: str) -> TurnServer:
     scheme, _, rest = text.partition(":")
     rest, _, query = rest.partition("?")
     user, at, place = rest.rpartition("@")
+    # RFC 8656 §4.1 [turn-without-tls]
     if scheme.lower() != "turn" or not at or not user or ":" in user:
         raise LocalError(f"{text.partition('@')[0].partition(':')[0]!r}... is not {FORM}")
     if query not in ("", "transport=udp"):
@@ -65,6 +66,9 @@ class RelayedSocket:
 
     `public` is that address; `on_lost(error)` is told when the server has given it up, and
     `on_answer` is called with each message of the server itself.
+
+    Not done: RFC 8656 §3.7 [pmtu-1280]: packets are wrapped whatever their size.  Pictures leave
+    room for a channel's octets; long packets of L16 do not.
     """
 
     def __init__(

@@ -344,6 +344,7 @@ class VideoLeg:
 
     @property
     def _asks_by_rtcp(self) -> bool:
+        # RFC 5168 §3 [feedback-first]
         return self._plan is not None and not BY_RTCP.isdisjoint(self._plan.media.feedback)
 
     def want_key_frame(self, now: float) -> None:

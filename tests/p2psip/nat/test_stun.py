@@ -134,7 +134,7 @@ def test_old_stun_is_told_from_new(capture):
 
 
 def test_what_stands_behind_the_signature_does_not_count():
-    """Covers RFC 8489 §14.5."""
+    """Covers RFC 8489 §14.5, §9 [ends-at-sha1]."""
     signed = StunMessage.write(
         StunClass.REQUEST, BINDING, bytes(12), [(StunType.USERNAME, b"ann")], key=b"k"
     )

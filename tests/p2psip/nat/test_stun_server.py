@@ -13,7 +13,10 @@ UDP_HEADER, IPV4_HEADER, IPV6_HEADER = 8, 20, 40  # octets
 
 @given(transaction_ids, addresses)
 def test_a_binding_request_is_told_its_source(identifier, source):
-    """Covers RFC 8489 §5 [same-transaction-id], §6.3.1.1, and RFC 5626 §8 [xor-mapped]."""
+    """Covers RFC 8489 §5 [same-transaction-id], §6.3.1.1, and RFC 5626 §8 [xor-mapped].
+
+    RFC 8489 §12 [binding] [no-credentials] [fingerprint-not-needed].
+    """
     request = StunMessage.write(StunClass.REQUEST, BINDING, identifier)
     response = StunMessage.parse(answer(request.data, source))
     assert (response.kind, response.method) == (StunClass.SUCCESS, BINDING)

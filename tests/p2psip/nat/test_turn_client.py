@@ -56,6 +56,7 @@ class World:
 def test_an_address_is_asked_for_without_a_password_first():
     """Covers RFC 8656 §7.1 [requested-transport] [one-family], §7.3 [families-are-checked].
 
+    RFC 8656 §8 [refreshed-often].
     RFC 8489 §9.2.3.1 [first-request-bare], §9.2.5 [retry-after-401] [copies-realm] [copies-nonce]
     [name-or-its-hash], §9.2.3.2 [cached-values] [signs-again].
     """
@@ -144,6 +145,7 @@ def test_permissions_and_channels_are_renewed_before_they_expire():
 
 
 def test_a_short_lifetime_is_refreshed_in_time():
+    """Covers RFC 8656 §8 [refreshed-in-time]."""
     server = TurnServer()
     server.lifetime = 10
     world = World(server).pass_on()
@@ -251,6 +253,7 @@ def test_answers_that_are_not_signed_are_told_from_silence():
 
 
 def test_a_closed_address_is_given_back():
+    """Covers RFC 8656 §8 [deleted-when-done]."""
     world = World().pass_on()
     world.client.close(0.0)
     world.client.close(0.0)
