@@ -220,6 +220,7 @@ class Agent(OutsideRequests):
         call = self._new_call(self._next_host(to.uri))
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
+        # RFC 3323 §4.2 [asks-the-network]
         call.dial(self._inviter(to, [PRIVACY] if private else ()))
         try:
             call.wait_answered(timeout)
@@ -271,7 +272,7 @@ class Agent(OutsideRequests):
         def invite(offer: bytes, owner: CallHandler) -> Signalling:
             return self._agents.invite(
                 to,
-                ANONYMOUS if private else self.aor,
+                ANONYMOUS if private else self.aor,  # RFC 3323 §4.1 [anonymous-from]
                 self._reached_at(contact, private=private),
                 offer,
                 owner,

@@ -185,7 +185,9 @@ def test_the_parameters_of_a_bare_uri_are_its_own(alice, bob):
 def test_a_private_call_shows_no_name(alice, bob):
     """Covers RFC 3261 §8.1.1.3 [anonymous], §20.20 [anonymous-by-name].
 
-    And RFC 3323 §4.1.1.3 [anonymous-host], RFC 3325 §9.3.
+    And RFC 3323 §4.1.1.3 [anonymous-host], §4.1 [anonymous-from] [nothing-of-the-user]
+    [uris-without-names], §4.1.1.1 [named-anonymous], §4.1.1.2 [contact-without-user],
+    §4.2 [asks-the-network]; RFC 3325 §9.3.
     """
     taken = answering(bob)
     call = alice.call(uri(bob), timeout=5, private=True)

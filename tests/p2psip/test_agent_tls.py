@@ -102,7 +102,7 @@ def test_what_is_no_server(text):
 
 @pytest.mark.parametrize("text", ["tel:+1555", "http://b.com", "sip:@home", "sip:", "<sip:bob@b"])
 def test_what_cannot_be_called(text):
-    """Covers RFC 3261 §19.1.5 [invalid-is-not-sent]."""
+    """Covers RFC 3261 §19.1.5 [invalid-is-not-sent], RFC 3428 §5 [sip-uris]."""
     with pytest.raises(LocalError, match=r"is no (SIP URI|address)"):
         destination(text, server_uri("home"))
 

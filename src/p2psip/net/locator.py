@@ -92,5 +92,6 @@ def destination(text: str, home: Uri) -> Address:
         raise LocalError(f"{text!r} is no address: {error.reason}") from None
     is_sip = address.uri.scheme in ("sip", "sips")
     if not is_sip or not address.uri.host or address.uri.user == "":
-        raise LocalError(f"{text!r} is no SIP URI")  # RFC 3261 §19.1.5 [invalid-is-not-sent]
+        # RFC 3261 §19.1.5 [invalid-is-not-sent], RFC 3428 §5 [sip-uris]
+        raise LocalError(f"{text!r} is no SIP URI")
     return Address(address.uri, address.display)

@@ -133,6 +133,7 @@ class OutsideRequests(ABC):
         """
         # RFC 5627 §4.4 [contact-is-a-gruu]
         gruu = self._registration.gruu(private=private) if self.uses_gruus else None
+        # RFC 3323 §4.1 [nothing-of-the-user] [uris-without-names], §4.1.1.2 [contact-without-user]
         return gruu or (contact.replace(user=None) if private else contact)
 
     def _contact_to(self, to: Uri) -> Uri:

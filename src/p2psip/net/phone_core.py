@@ -22,6 +22,7 @@ from p2psip.ua.ua import UserAgent
 EXTENSIONS: Final = Extensions(
     methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY", "SUBSCRIBE"),
     # RFC 3261 §8.1.1.9 [standard-extensions], RFC 5627 §4.4 [says-gruu]
+    # RFC 3891 §6.2 [says-replaces]
     options=("100rel", "timer", "replaces", "gruu"),
 )
 MAX_REDIRECTS: Final = 5  # other addresses of a callee that are called: §8.1.3.4
@@ -77,7 +78,8 @@ class PhoneCore:
         agents = self._agents
         peer = agents.peer_of(request)
         if peer is not None and origin(request, server.flow) not in peer.places:
-            server.reply(403, now)  # §26.1.4: overheard tags end no call
+            # §26.1.4: overheard tags end no call; RFC 3262 §9 [as-any-request]
+            server.reply(403, now)
         elif agents.matches(request) or request.to.tag is not None:
             agents.on_request(server, request, now)
         elif request.uri.user not in (None, self._user):

@@ -371,7 +371,7 @@ class SipElement:
         challenges = self._verifier.demand(
             request, aor, self._domains, now, proxy=proxy, source=server.flow
         )
-        if challenges:  # §22.1 [proxy-asks-by-407]
+        if challenges:  # §22.1 [proxy-asks-by-407], RFC 3428 §11.1 [proxy-asks]
             server.reply(407 if proxy else 401, now, headers=challenges)
         return not challenges
 

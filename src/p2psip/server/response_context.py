@@ -243,7 +243,7 @@ class ResponseContext:
         # §16.6 [copies-all-fields] [removes-none] [keeps-their-order] [keeps-order-of-values]
         # §16.6 [copies-the-body] [target-is-the-uri], §16.3 [rest-is-ignored]
         request = self._request.replace(uri=uri, headers=headers)
-        # §16.6 [transaction-per-target]
+        # §16.6 [transaction-per-target], §16.1 [forks] [forks-with-state], RFC 3428 §6 [forks]
         handle = self._stack.request(request, self, now, flows=target.flows)
         # §16.6 [timer-c-is-set]
         self._branches.append(_Branch(handle, target, mark, self._timer_c(now)))

@@ -181,6 +181,7 @@ def check_response(response: Response) -> None:
 
     Raises RemoteError; afterwards every typed view of the response is safe.
     """
+    # Route and Max-Forwards are no matter here: RFC 3261 §7.3.2 [other-category-ignored]
     _touch(response)  # §20 [mandatory-of-a-response]
 
 
@@ -279,6 +280,7 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
         # RFC 4475 §3.1.2.2 [longer-than-its-datagram]
         raise RemoteError("Body Shorter Than Content-Length")  # §18.3 [short-request-400]
     # RFC 4475 §3.1.1.8 [rest-is-noise], §3.1.1.11 [framed-by-its-length]
+    # RFC 3261 §7.4 [requests-with-bodies] [responses-with-bodies]
     return headers.without("Content-Length"), rest[:length]  # §18.3 [rest-is-dropped]
 
 
@@ -290,7 +292,7 @@ def _write(start: str, headers: Headers, body: bytes) -> bytes:
     # §7 [empty-line]
     # §18.3 [length-on-streams]
     # §20.14 [length-is-told] [stream-tells-the-length] [zero-for-no-body]
-    # §20 [stream-tells-the-length]
+    # §20 [stream-tells-the-length], §7.4.2 [never-chunked]
     head = f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
     if not head.count("\r") == head.count("\n") == len(lines) + 3:
         raise LocalError("a line break inside of a header")

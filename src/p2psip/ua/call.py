@@ -158,6 +158,8 @@ class UserAgentCall(ABC):
         """Send an instant message within the call (RFC 3428 §4); `owner.on_refused` may hear of it.
 
         Raises LocalError for one that is too large (RFC 3428 §8).
+        Not done: RFC 3428 §8 [one-at-a-time-within]: nothing holds a second one back until the
+        first is answered.
         """
         if self.is_up:
             request = self.new_request("MESSAGE", text.encode(errors="replace"), TEXT)

@@ -25,6 +25,7 @@ def dialog_response(
     """A response that names our Contact, with a session description if there is one (§12.1.1)."""
     # §12.1.1 [adds-a-contact]; §13.3.1.1 [one-dialog]
     # §13.3.1.4 [2xx-says-what-we-can]
+    # RFC 3311 §4 [reliable-allows-update] [2xx-allows-update]
     return response_to(
         server.request,
         status,

@@ -16,6 +16,7 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow
 
 # The From of a sender without a name.  RFC 3323 §4.1.1.3 [anonymous-host]
+# RFC 3323 §4.1.1.1 [named-anonymous]
 # RFC 3261 §8.1.1.3 [anonymous]
 # RFC 3261 §20.20 [anonymous-by-name]
 ANONYMOUS: Final = Address(Uri("sip", "anonymous", None, "anonymous.invalid"), "Anonymous")

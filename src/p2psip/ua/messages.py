@@ -1,6 +1,11 @@
 """Instant messages, each a request of its own.
 
 Implements RFC 3428 §4, §7 and §8.
+
+Not done: RFC 3428 §11 [end-to-end]: it takes S/MIME, and certificates of all users for that.
+Not done: RFC 3428 §11.3 [smime]: for the same reason.
+Not done: RFC 3428 §11.4 [400-for-stale]: an unsigned Date proves nothing, as whoever sends an old
+message again can write a new one.
 """
 
 from collections import deque

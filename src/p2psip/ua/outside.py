@@ -44,10 +44,11 @@ def outside_request(
         ("Max-Forwards", MAX_FORWARDS),  # §8.1.1.6 [says-how-far] [seventy-hops]
         ("From", from_.with_tag(random(6).hex())),  # §8.1.1.3 [new-tag]
         ("To", to.replace(uri=target, params=())),  # §8.1.1.2 [no-tag-in-the-first-to]
-        ("Call-ID", call_id or random(12).hex()),  # §8.1.1.4 [unique-name] [random-name]
+        # §8.1.1.4 [unique-name] [random-name], RFC 3323 §4.1 [random-call-id]
+        ("Call-ID", call_id or random(12).hex()),
         ("CSeq", f"1 {method}"),  # §8.1.1.5 [method-in-cseq] [small-numbers]
         *headers,
     ]
-    if body:  # RFC 3428 §4 [plain-text]
+    if body:  # RFC 3428 §4 [plain-text], §9 [has-a-body]
         fields.append(("Content-Type", content_type))  # RFC 3261 §20.15 [type-with-a-body]
     return Request(method, target, Headers(fields), body)

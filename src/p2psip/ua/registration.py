@@ -48,10 +48,7 @@ class RegistrationOwner(Protocol):
     """Receives the results of a registration: §10.2.4, §10.2.7."""
 
     def on_registered(self, registration: "Registration", expires: int, now: float) -> None:
-        """The registrar accepted, for `expires` seconds; told once, and again after a failure.
-
-        §10.2.4.
-        """
+        """It was accepted for `expires` seconds; told once, and again after a failure: §10.2.4."""
 
     def on_failed(self, registration: "Registration", status: int, reason: str, now: float) -> None:
         """The registrar refused or was silent: §10.2.7.
@@ -81,6 +78,9 @@ class Registration:
     rarely, since the operator of the registrar may set it right.
     Departs from RFC 3261 §21.4.4 [403-is-final]: for the same reason, since an account may be
     unlocked.
+    Departs from RFC 3327 §5.1 [path-in-all]: only a REGISTER says path, since no other request has
+    a use for one.
+    Not done: RFC 3327 §6.2 [shows-the-path]: nobody watches a registration, or knows the proxies.
     """
 
     def __init__(
@@ -158,10 +158,7 @@ class Registration:
 
     @property
     def login(self) -> Login | None:
-        """The credentials for calls: good in the registrar's realm, at its addresses alone.
-
-        §22.1.
-        """
+        """The credentials for calls: good in the registrar's realm, at its addresses (§22.1)."""
         if self._login is None or self._keyring is None:
             return None
         return replace(self._login, places=self._places, realms=self._keyring.realms or None)

@@ -40,6 +40,7 @@ class Replaces(NamedTuple):
         call_id, *rest = split(text, ";")
         parameters = parse_params(rest)
         to_tag, from_tag = find(parameters, "to-tag"), find(parameters, "from-tag")
+        # RFC 3891 §6.1 [one-of-each-tag]
         if not call_id or not to_tag or not from_tag:
             raise RemoteError("Bad Replaces")
         early = any(name.lower() == "early-only" for name, _ in parameters)
@@ -55,6 +56,7 @@ class Replaces(NamedTuple):
 
     def __str__(self) -> str:
         early = ";early-only" if self.early_only else ""
+        # RFC 3891 §6.1 [one-of-each-tag]
         return f"{self.call_id};to-tag={self.to_tag};from-tag={self.from_tag}{early}"
 
 
@@ -75,6 +77,8 @@ def replaced_call(
     """The call that an INVITE asks to replace, None if it asks for none (RFC 3891 §3).
 
     Raises RemoteError to refuse the INVITE: 400, 481, 486, 603, or 403 if its sender may not.
+    Departs from RFC 3891 §8 [proven-senders-only]: a phone knows no passwords of its callers; it is
+    left to `may_replace` how much of a proof it wants, and without one nobody may.
     """
     values = server.request.headers.values("Replaces")
     if not values:

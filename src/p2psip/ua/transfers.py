@@ -49,6 +49,7 @@ class Referral:
     @property
     def headers(self) -> list[tuple[str, object]]:
         """The headers of the INVITE that the peer asks for (RFC 3515 §2.4.3, RFC 3891 §4)."""
+        # RFC 3891 §8 [says-who-asked]
         fields = ("Replaces", self.replaces), ("Referred-By", self.referred_by)
         return [(name, value) for name, value in fields if value is not None]
 
@@ -109,6 +110,7 @@ class Transfers:
         request = call.new_request("REFER")  # RFC 3515 §2 [by-the-route]
         # RFC 3515 §2.4.1 [one-refer-to]
         headers = request.headers.append("Refer-To", Address(target))
+        # RFC 3891 §8 [says-who-asked]
         headers = headers.append("Referred-By", Address(call.leg.dialog.local.uri))
         headers = headers.append("Contact", Address(call.contact))  # RFC 3515 §2 [one-contact]
         request = request.replace(headers=headers)

@@ -141,6 +141,7 @@ class UserAgent:
             from_,
             route=route,
             # §8.1.1.8 [one-contact], §8.1.1.9 [says-what-it-can]
+            # RFC 3311 §4 [invite-allows-update]
             headers=[("Contact", Address(contact)), *self.extensions.headers(), *headers],
             body=sdp,
             content_type=SDP,

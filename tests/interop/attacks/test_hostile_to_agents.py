@@ -122,7 +122,10 @@ def test_a_wish_that_is_followed_brings_its_target_an_invite_of_ours(phone, atta
 
 
 def test_the_place_of_others_is_not_taken(phone, attacker):
-    """Covers RFC 3891 §3: by guesses, and by what was overheard, as long as nobody allows it."""
+    """Covers RFC 3891 §3: by guesses, and by what was overheard, as long as nobody allows it.
+
+    Covers RFC 3262 §9 [as-any-request].
+    """
     taken = answering(phone)
     with Agent(user="alice") as alice:
         call = alice.call(uri(phone), 20)

@@ -273,7 +273,10 @@ def test_a_stock_tool_in_this_process_needs_no_password_and_a_user_does():
 
 
 def test_what_came_back_to_us_by_dns_is_not_from_this_process():
-    """Covers RFC 5393 §4.2.2 at its worst: a name that leads here, known to nobody but DNS."""
+    """Covers RFC 5393 §4.2.2 at its worst: a name that leads here, known to nobody but DNS.
+
+    Covers RFC 3428 §11.1 [proxy-asks].
+    """
     home = Home(users=store("alice"))
     message = request("MESSAGE", "sip:x@mirror")
     sent = home.hear(signed(message, answer_to(home.hear(message))))

@@ -51,7 +51,7 @@ def test_the_answer_comes_back_with_the_vias_of_the_request():
 
 
 def test_one_answers_and_the_others_stop_ringing():
-    """Covers RFC 3261 §16.7 [final-cancels-the-rest]."""
+    """Covers RFC 3261 §16.7 [final-cancels-the-rest], §16.1 [forks] [forks-with-state]."""
     home, branches = forked(BOB, CAROL)
     for phone in (BOB, CAROL):
         assert reply(home, branches[phone], 180, source=phone) == [180]
@@ -156,7 +156,10 @@ def test_timer_c_does_not_need_a_provisional():
 
 
 def test_a_request_that_is_no_invite_is_forked_too():
-    """Covers RFC 3261 §16.7: the first final 2xx is the answer, and others are dropped."""
+    """Covers RFC 3261 §16.7: the first final 2xx is the answer, and others are dropped.
+
+    Covers RFC 3428 §6 [forks].
+    """
     home, branches = forked(BOB, CAROL, message=request("MESSAGE"))
     assert home.proxy.deadline is None  # timer F is shorter than any timer C
     assert reply(home, branches[BOB], 202) == [202]

@@ -43,7 +43,7 @@ def test_no_status_is_borrowed_from_http():
 def test_extras_follow_and_reasons_can_be_said():
     """Covers RFC 3261 §8.2.6.1 [timestamp-comes-back] and §7.4.1 [type-of-the-body].
 
-    And RFC 3261 §7.2 [other-reason-phrases], §20.15 [type-with-a-body].
+    And RFC 3261 §7.2 [other-reason-phrases], §20.15 [type-with-a-body], §7.4.2 [never-chunked].
     """
     request = Request("INVITE", Uri(host="a"), Headers([("To", "sip:a@b"), ("Timestamp", "54")]))
     response = response_to(

@@ -37,7 +37,10 @@ def check(message):
 
 @given(messages())
 def test_parsing_undoes_writing(message):
-    """Covers RFC 3261 §7.1, §7.2 and §18.3."""
+    """Covers RFC 3261 §7.1, §7.2 and §18.3.
+
+    And §7.4 [requests-with-bodies] [responses-with-bodies].
+    """
     data = bytes(message)
     assert parse_message(data) == parse_message(memoryview(data)) == message
     check(message)

@@ -31,7 +31,7 @@ def test_an_unknown_option_is_refused_by_name():
 
 
 def test_extensions_are_of_the_standards_track():
-    """Covers RFC 3261 §8.1.1.9 [standard-extensions]."""
+    """Covers RFC 3261 §8.1.1.9 [standard-extensions], RFC 3891 §6.2 [says-replaces]."""
     # Source: RFC 3262, RFC 4028, RFC 3891 and RFC 5627, all of them proposed standards
     standard = {"100rel", "timer", "replaces", "gruu"}
     phone = user_agent_of(lone_stack(), answer_timeout=30.0).extensions

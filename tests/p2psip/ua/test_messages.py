@@ -56,7 +56,7 @@ def writer(peer=Reader):
 
 def test_a_message_arrives_as_it_was_written():
     """Covers RFC 3428 §4 [plain-text] [no-contact] and §7 [answers-at-once] [no-body]
-    [no-contact] [takes-plain-text].
+    [no-contact] [takes-plain-text], §9 [has-a-body].
     """
     link, bob, messages, heard, send = writer()
     request = send("Grüße")

@@ -17,6 +17,7 @@ def test_what_every_request_has():
 
     And RFC 3261 §8.1.1.2 [no-tag-in-the-first-to], §8.1.1.4 [unique-name] [random-name],
     §8.1.1.5 [method-in-cseq] [small-numbers], §8.1.1.6 [says-how-far] [seventy-hops].
+    And RFC 3323 §4.1 [random-call-id].
     """
     random = random_source("x")
     first, second = (outside_request(random, "OPTIONS", BOB, ALICE) for _ in range(2))

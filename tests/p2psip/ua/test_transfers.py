@@ -94,6 +94,8 @@ def requests(link, method):
 def test_a_blind_transfer():
     """Covers RFC 3515 §2 [by-the-route] [one-contact], §3.4 [longer-than-it-rings].
 
+    Covers RFC 3891 §8 [says-who-asked].
+
     Covers RFC 3515 §2.4.1 [one-refer-to], §2.4.2 [asks-the-user] [202-in-time]
     [subscribes-the-peer], §2.4.4 [tells-by-notify] [event-refer] [a-sipfrag], §2.4.5 [a-sipfrag]
     [begins-with-the-status], §2.4.6 [id-of-the-refer] and §2.4.7 [ends-with-noresource].
@@ -251,7 +253,7 @@ def test_a_notify_with_something_else_is_refused():
 
 
 def test_an_attended_transfer():
-    """Covers RFC 3891 §3."""
+    """Covers RFC 3891 §3 and §6.1 [one-of-each-tag]."""
     link, alice, bob, carol = desks()
     alice.dial(C, link.now)
     link.run(until=2.0)
@@ -284,7 +286,10 @@ def stranger(bob, script, dialog, **changes):
     ],
 )
 def test_who_may_take_the_place_of_a_call(changes, extra, yields, status):
-    """Covers RFC 3891 §3 [only-who-may] [400-for-two] [no-match-for-two] [left-unchanged]."""
+    """Covers RFC 3891 §3 [only-who-may] [400-for-two] [no-match-for-two] [left-unchanged].
+
+    Covers RFC 3891 §6.1 [one-of-each-tag].
+    """
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
     bob.agent.extensions = ALL

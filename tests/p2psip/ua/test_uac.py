@@ -75,7 +75,7 @@ def test_what_an_invite_says():
     [contact-in-the-request].
 
     And §20 [mandatory-are-written], §20.15 [type-with-a-body], §20.37 [standard-tags-only],
-    §20.42 [branch-has-the-cookie].
+    §20.42 [branch-has-the-cookie]; RFC 3311 §4 [invite-allows-update].
     """
     link, alice, _, call, invite = calling()
     assert {"ACK", "CANCEL", "BYE", "INFO"} < set(invite.headers.all("Allow"))

@@ -156,6 +156,8 @@ def test_a_second_invite_while_the_first_is_open():
 def test_what_a_200_says():
     """Covers RFC 3261 §12.1.1 [adds-a-contact] [contact-serves-outside], §13.3.1.4
     [2xx-says-what-we-can] [answer-in-the-2xx], §13.2.1 [answer-is-reliable] [takes-both-exchanges].
+
+    Covers RFC 3311 §4 [2xx-allows-update].
     """
     link, script, bob, invite, response = called()
     assert response.body == b"answer" and bob.calls[0].remote_sdp == b"offer"

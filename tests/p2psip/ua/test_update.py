@@ -37,7 +37,7 @@ def agreed(call, other, local, remote):
 def test_a_session_of_early_media_is_changed_by_update(is_caller):
     """Covers RFC 3311 §5.1 [settled-before-update] [by-either-side] [one-contact].
 
-    Covers RFC 3261 §12.2.1.2 [2xx-moves-the-target].
+    Covers RFC 3261 §12.2.1.2 [2xx-moves-the-target] and RFC 3311 §4 [invite-allows-update].
     """
     link, alice, bob, call, other = in_early_dialog()
     agreed(call, other, b"offer", b"answer")
