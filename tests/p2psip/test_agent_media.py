@@ -83,7 +83,10 @@ def test_no_keys_go_to_a_phone_that_knows_none(alice, bob, monkeypatch):
 
 @pytest.mark.parametrize("srtp", [False, True])
 def test_sound_and_reports_share_a_port_where_both_phones_agree(make, bob, srtp):
-    """Covers RFC 5761 §5.1.1 [mux-is-answered] [no-mux-unanswered], with and without SRTP."""
+    """Covers RFC 5761 §5.1.1 [mux-is-answered] [no-mux-unanswered], with and without SRTP.
+
+    Covers RFC 5761 §7 [told-below-srtp].
+    """
     alice = make("alice", rtcp_mux=True, srtp=srtp)
     at_bob = []
     taken = answering(bob, at_bob)

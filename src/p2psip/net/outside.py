@@ -130,6 +130,7 @@ class OutsideRequests(ABC):
         Departs from RFC 5627 §4.4 [contact-is-a-gruu]: only with `uses_gruus`.  A registrar that
         gives GRUUs may stand beside a proxy that cannot route to them within a call, and the call
         would have no ACK: see Field §"GRUUs within a call".
+        Departs from RFC 6665 §4.5.1 [gruu-as-target]: for the same reason.
         """
         # RFC 5627 §4.4 [contact-is-a-gruu]
         gruu = self._registration.gruu(private=private) if self.uses_gruus else None
@@ -212,6 +213,7 @@ class OutsideRequests(ABC):
         is refused, TimeoutError, LocalError.
         """
         name = EventName.parse(event)
+        # RFC 6665 §3.1.2 [one-event]
         fields: list[tuple[str, object]] = [("Event", name), ("Expires", expires)]
         if name.package in BODIES:
             fields.append(("Accept", BODIES[name.package]))

@@ -252,7 +252,7 @@ class MediaPort:
 
     def _part(self, data: bytes, now: float) -> None:
         """Tell RTCP from RTP at one port: RFC 5761 §4."""
-        # RFC 5761 §4 [told-by-the-second-octet]
+        # RFC 5761 §4 [told-by-the-second-octet], §7 [told-below-srtp]
         if fast.looks_like_rtcp(data):
             self.on_rtcp(data, now)
         else:

@@ -46,6 +46,15 @@ class Serving:
     `may_watch(package, sender)` tells who may; nobody may unless it is set.  `calls` gives the
     calls as they are now, `reached_at(host)` where a peer reaches us, `sender_of(server)` the
     sender of a request.  `contact` names our user.
+
+    Departs from RFC 6665 §4.4.4 [lists-all-packages]: a 489 does not list refer, which a SUBSCRIBE
+    cannot ask for.
+    Not done: RFC 6665 §4.4.4 [says-allow-events]: only that refusal says what there is.
+    Not done: RFC 6665 §3.2.1 [body-as-accepted]: each package has one type here, and the Accept of
+    a SUBSCRIBE is not read.
+    Not done: RFC 6665 §6.3 [authenticates]: a phone has no passwords of others; who a sender is, a
+    trusted proxy says, else nobody proves it.
+    Not done: RFC 6665 §6.4 [no-replays]: for the same reason.
     """
 
     def __init__(

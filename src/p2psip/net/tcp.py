@@ -108,10 +108,10 @@ class TcpListener:
         called from takes no calls.  False when there is no way; a failure of the connection, now
         or later on, is told by `on_failure`.
         """
-        # RFC 3261 §18.1.1 [connection-used-again]
+        # RFC 3261 §18.1.1 [connection-used-again], RFC 5626 §4.3 [is-used-again] [same-name-by-tls]
         connection = self.connections.get((flow.remote, flow.domain))
         if connection is None and flow.local is None:
-            connection = self._open(flow)
+            connection = self._open(flow)  # RFC 5626 §4.3 [else-a-new-one]
         if connection is not None:
             connection.send(data)
         return connection is not None

@@ -6,6 +6,8 @@ It is to a WebSocket what `p2psip.sip.framing.StreamFramer` is to TCP, and share
 
 Own design: any Origin is welcome.  No cookie and no address is taken for a proof here: each request
 proves its user by Digest, so a page of another site can do no more than any other client.
+Departs from RFC 7118 §7 [reads-cookies]: for the same reason, and since no page of ours gives any.
+Not done: RFC 7118 §7 [401-to-the-handshake]: passwords are asked for by SIP alone.
 """
 
 from typing import Any, Final

@@ -381,7 +381,7 @@ def _refuse_secure(request: Request) -> None:
 
     A Contact of that kind is refused too, before a dialog needs it: RFC 5630 §5.2 and §5.3.
     """
-    if needs_tls(request):
+    if needs_tls(request):  # RFC 7118 §9.2 [sips-by-wss]
         raise RemoteError("Unsupported URI Scheme", 416)
     if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
         raise RemoteError("SIPS Contact Without TLS", 400)  # RFC 5630 §5.3 [400-for-a-mix]

@@ -68,6 +68,7 @@ def registrant(
     is_direct = len(request.vias) == 1  # RFC 5626 §6 [sees-first-hop]
     # RFC 5626 §6 [path-has-ob]
     has_flow = is_direct or bool(path and "ob" in dict(path[-1].uri.params))
+    # RFC 5626 §11.6 [439-only-if-asked]
     if is_asked and not has_flow and supports(request, "outbound"):
         # RFC 5626 §6 [439-without-ob]
         raise RemoteError("First Hop Lacks Outbound Support", 439)
@@ -143,6 +144,7 @@ def _reg_id(contact: Address) -> int:
     if contact.is_star or contact.instance is None:
         return 0
     try:
+        # RFC 5626 §10 [reg-id-of-31-bits]
         return number(contact.param("reg-id") or "0", MAX_REG_ID)
     except RemoteError:
         return 0

@@ -237,6 +237,7 @@ def needs_tls(request: Request) -> bool:
 def may_carry(flow: Flow, request: Request) -> bool:
     """Whether a request may take this flow (RFC 3261 §26.2.2)."""
     # RFC 3261 §8.1.2 [other-places-by-tls], RFC 5630 §5.3 [no-last-hop-exception]
+    # RFC 7118 §9.2 [sips-by-wss]
     return flow.transport in SECURE or not needs_tls(request)
 
 

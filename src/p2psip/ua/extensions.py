@@ -27,6 +27,9 @@ class Extensions:
 
     `methods` are those it takes, `options` the option tags it knows, `info_packages` the Info
     Packages it wants to receive (RFC 6086 §5.2.2).
+
+    Not done: RFC 5626 §4.3 [says-outbound]: only a REGISTER says it, since our Contacts in calls
+    ask for no flow of their own.
     """
 
     methods: tuple[str, ...] = CALL_METHODS

@@ -39,6 +39,9 @@ class KeepAlives:
 
     `at` is when to call `tick`, None without a flow.  `is_answered` once one was answered, and
     `has_failed` when the flow is to be given up.
+
+    Not done: RFC 5626 §4.2.2 [kept-after-a-refusal] [kept-by-pongs]: a refused REGISTER stops them,
+    and the connection then ends as any silent one does; one that is accepted begins them again.
     """
 
     def __init__(self, random: Random) -> None:

@@ -32,7 +32,7 @@ RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refres
 RETRY_MAX: Final = 300.0
 MAX_PLACES: Final = 16  # addresses of one registrar that are remembered
 MAX_EXPIRES: Final = 86_400  # s, the most a 423 or a Retry-After can make us ask for
-REG_ID: Final = "1"  # of the one flow that there is
+REG_ID: Final = "1"  # of the one flow that there is: RFC 5626 §10 [reg-id-of-31-bits]
 
 
 class State(StrEnum):

@@ -28,6 +28,8 @@ class SessionRefresh:
 
     Not done: RFC 3261 §14 [random-interval]: a refresh comes when RFC 4028 §10 says, and calls
     begin at times of their own.
+    Departs from RFC 4028 §11.2 [asked-by-tls] [asked-by-sips] [sips-contact]: a timer is offered by
+    whatever transport and scheme a call has, since most peers have no TLS, and go missing too.
     """
 
     def __init__(self, call: "UserAgentCall", now: float) -> None:

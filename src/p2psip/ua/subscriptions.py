@@ -1,6 +1,10 @@
 """Subscriptions within dialogs: those that we have asked for, and those that we serve.
 
 Implements RFC 6665 §4.1 and §4.2, and RFC 3515 §2.4.4 where a REFER begins one.
+
+Not done: RFC 6665 §6.5 [whole-subscribe] [whole-notify]: there is no S/MIME here; where TLS is used
+it protects each hop.
+Not done: RFC 6665 §6.6 [reads-encrypted]: for the same reason.
 """
 
 from collections.abc import Callable
@@ -115,6 +119,7 @@ class Subscription:
         request = self._shared.new_request("SUBSCRIBE")
         # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact]
         headers = request.headers.append("Contact", Address(self._contact))
+        # RFC 6665 §3.1.1 [subscribe-has-expires], §3.1.2 [one-event], §4.5.2 [same-id-again]
         headers = headers.append("Event", self.event).append("Expires", self._expires)
         self._machine.asked(now)
         self._shared.exchange(self, request.replace(headers=headers), now)
@@ -127,6 +132,7 @@ class Subscription:
         is_accepted, shared = 200 <= response.status < 300, self._shared
         if is_accepted and exchange is not self._exchange and shared is not None:
             shared.dialog.refresh(response)  # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
+        # RFC 6665 §8.3.1 [202-is-200]
         if response.status < 300 or (self._machine.is_up and response.status not in ENDING):
             return
         if self._machine.refused(now):
@@ -168,7 +174,8 @@ class Subscription:
             self._shared.dialog.refresh(request)
         if request.body:
             self._owner.on_notify(self, request.content_type, request.body, now)
-        server.reply(200, now)  # RFC 6665 §4.1.3 [200-at-once] [waits-for-nobody]
+        # RFC 6665 §4.1.3 [200-at-once] [waits-for-nobody], §8.3.1 [200-not-202]
+        server.reply(200, now)
         for do in self._machine.heard(told, now):
             if do is Do.OVER:
                 self._over(200, told.reason, now)
@@ -248,6 +255,7 @@ class ServedSubscription:
         # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact]
         headers = request.headers.append("Contact", Address(self._contact))
         # RFC 3515 §2.4.4 [event-refer], §2.4.6 [id-of-the-refer]
+        # RFC 6665 §3.2.1 [one-event] [same-event], §4.5.2 [id-in-notify]
         headers = headers.append("Event", self.event)
         # RFC 6665 §4.1.3 [says-the-state]
         headers = headers.append("Subscription-State", self._machine.header(now))
@@ -289,7 +297,7 @@ class ServedSubscription:
         expires = min(EXPIRES if request.expires is None else request.expires, EXPIRES)
         self._shared.dialog.refresh(request)  # RFC 3261 §12.2.2 [contact-moves-the-target]
         self._machine.refresh(expires, now)
-        # RFC 6665 §4.2.1.4 [no-longer-than-asked]
+        # RFC 6665 §4.2.1.4 [no-longer-than-asked], §3.1.1 [200-has-expires], §8.3.1 [200-not-202]
         server.reply(200, now, None, [("Expires", expires), ("Contact", Address(self._contact))])
         self._notify(now)  # RFC 6665 §4.2.1.2 [notifies-at-once], §4.2.2 [notifies-at-once]
 

@@ -101,6 +101,9 @@ class Transfers:
         """Ask the peer to call `target`, in place of the call `replaces` (RFC 3515 §2.4.1).
 
         Raises LocalError while another transfer of the call is open.
+
+        Departs from RFC 6665 §4.5.2 [gruu-not-shared]: the REFER goes within the call, whatever
+        Contact the peer has: Target-Dialog, by which it could name the call, is not done.
         """
         call = self._call
         if not call.is_up or call.leg is None or self._asked is not None:

@@ -264,6 +264,7 @@ class UserAgent:
         contact = self._contact_by(contact, server)
         subscription = self._subscribed(server, contact, event, expires, now)
         # RFC 6665 §4.2.1.1 [waits-for-nobody]; RFC 3261 §12.1.1 [adds-a-contact]
+        # RFC 6665 §3.1.1 [200-has-expires], §8.3.1 [200-not-202]
         server.reply(200, now, None, [("Expires", expires), ("Contact", Address(contact))])
         return subscription
 
@@ -316,6 +317,7 @@ class UserAgent:
     def _begun(self, request: Request) -> Subscription | None:
         """The subscription that a NOTIFY is the first of (RFC 6665 §4.4.1)."""
         # RFC 6665 §4.1.2.4 [notify-may-be-first]; RFC 3515 §2.4.4 [notify-may-be-first]
+        # RFC 6665 §4.1.4 [any-notifier]
         found = self._watching.get((request.call_id, request.to.tag or ""))
         return found if found is not None and found.takes(request) else None
 

@@ -162,7 +162,10 @@ def teardown_module():
 
 
 def test_a_connection_is_opened_and_used_again(echo):
-    """Covers RFC 3261 §18.1.1 [connection-used-again]."""
+    """Covers RFC 3261 §18.1.1 [connection-used-again].
+
+    Covers RFC 5626 §4.3 [is-used-again] [else-a-new-one].
+    """
     listening = server()
     flow = Flow("TCP", listening.getsockname())
     for text in (b"one ", b"two "):

@@ -199,7 +199,10 @@ def test_who_proves_nothing_is_not_told_anything(make, tmp_path, contexts, caplo
 
 
 def test_one_that_was_trusted_for_one_name_is_not_for_another(make):
-    """Both names lead to one address, and each has a connection of its own."""
+    """Covers RFC 5626 §4.3 [same-name-by-tls].
+
+    Both names lead to one address, and each has a connection of its own.
+    """
     two = make()
     flows = {
         name: Flow("TLS", two.secure, domain=name) for name in ("127.0.0.1", "localhost", "a.org")

@@ -23,7 +23,10 @@ def secure(params=""):
 @pytest.mark.parametrize("transport", ["UDP", "TCP", "WS"])
 @pytest.mark.parametrize("field", [("Route", f"<sips:{HOME};lr>"), ("Contact", "<sips:a@b>"), ()])
 def test_what_came_in_the_clear_is_refused(transport, field):
-    """Covers RFC 3261 §26.2.2, RFC 5630 §5.3 [400-for-a-mix] [480-without-sips]."""
+    """Covers RFC 3261 §26.2.2, RFC 5630 §5.3 [400-for-a-mix] [480-without-sips].
+
+    Covers RFC 7118 §9.2 [sips-by-wss].
+    """
     uri = "sip:bob@home" if field else "sips:bob@home"
     message = request("INVITE", uri, *([field] if field else []))
     server = home(TLS, WS)
@@ -37,6 +40,7 @@ def test_a_secure_call_rings_the_phones_that_are_secure():
     Nobody rings in the clear.
     And RFC 5630 §5.3 [no-last-hop-exception] [sips-stays-sips] [no-sip-contact]
     [by-their-connection] [connections-of-phones].
+    Covers RFC 7118 §9.2 [sips-by-wss]: no transport in the clear is taken.
     """
     server = home()
     assert finals(server.hear(secure(), source=BOB, transport="TLS")) == [200]

@@ -138,7 +138,7 @@ def test_flows_count_as_bindings():
 
 @pytest.mark.parametrize("reg_id", ["", "0", "x", "-1", str(MAX_REG_ID + 1), "9" * 500])
 def test_a_reg_id_that_is_no_number_is_ignored(reg_id):
-    """Covers RFC 5626 §6 [no-require-without]."""
+    """Covers RFC 5626 §6 [no-require-without], §10 [reg-id-of-31-bits]."""
     home = Home()
     response = connect(home, contact(reg_id=reg_id))
     assert response.status == 200 and "Require" not in response.headers
@@ -166,7 +166,10 @@ def test_one_contact_with_a_reg_id_at_a_time():
 
 
 def test_a_proxy_that_has_no_outbound_is_told():
-    """Covers RFC 5626 §6 [sees-first-hop] [path-has-ob] [439-without-ob] [reg-id-ignored]."""
+    """Covers RFC 5626 §6 [sees-first-hop] [path-has-ob] [439-without-ob] [reg-id-ignored].
+
+    Covers RFC 5626 §11.6 [439-only-if-asked].
+    """
     home = Home(users=store("bob"))
     assert by_edge(home, contact(), None).status == 439
     assert by_edge(home, contact(), f"<sip:{EDGE};lr>", cseq=3).status == 439

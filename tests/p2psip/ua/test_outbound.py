@@ -83,7 +83,7 @@ def told(home):
 def test_a_register_names_its_flow():
     """Covers RFC 5626 §4.2.1 [supports-outbound] [supports-path] [has-instance] [has-reg-id].
 
-    Covers RFC 5626 §4.2.1 [same-reg-ids].
+    Covers RFC 5626 §4.2.1 [same-reg-ids], §10 [reg-id-of-31-bits].
     """
     link, home, _, registration, _ = world((200, [("Expires", 100)]), instance=INSTANCE)
     link.run(until=90.0)

@@ -29,6 +29,7 @@ def test_a_subscription_from_its_beginning_to_its_end(lost):
     """Covers RFC 6665 §4.2.1.2 [notifies-at-once], §4.2.2 [notifies-at-once] and
     §4.1.2.4 [notify-may-be-first] and §4.1.3 [200-at-once] [waits-for-nobody] [says-the-state]
     and §4.2.1.1 [waits-for-nobody] [no-longer-than-asked].
+    And §3.1.1 [subscribe-has-expires], §3.2.1 [one-event] [same-event].
     """
     link, alice, bob = watchers(*lost)
     watch = alice.subscribe(B, 0.0)
@@ -47,7 +48,7 @@ def test_a_subscription_from_its_beginning_to_its_end(lost):
 
 
 def test_a_subscription_is_refreshed_for_a_day():
-    """Covers RFC 6665 §4.2.1.4 [no-longer-than-asked]."""
+    """Covers RFC 6665 §4.2.1.4 [no-longer-than-asked], §3.1.2 [one-event]."""
     link, alice, bob = watchers()
     watch = alice.subscribe(B, 0.0, expires=3600)
     link.run(until=86_400.0)
@@ -118,6 +119,7 @@ def notify(subscribe, tag="t", state="active;expires=60", cseq=1, event="presenc
 def test_a_notify_may_come_before_the_answer_and_a_second_notifier_is_refused():
     """Covers RFC 6665 §4.1.2.4 [notify-may-be-first], §4.1.3 [481-for-others] [200-at-once].
 
+    Covers RFC 6665 §8.3.1 [200-not-202].
     And RFC 3515 §2.4.4 [notify-may-be-first].
     """
     link = Link()
@@ -216,7 +218,7 @@ def test_a_refused_notify_ends_what_is_served():
 def test_a_subscribe_is_answered_at_once_and_gets_no_more_than_it_asks_for():
     """Covers RFC 6665 §4.2.1.1 [waits-for-nobody] [no-longer-than-asked].
 
-    And §4.2.1.4 [no-longer-than-asked].
+    And §4.2.1.4 [no-longer-than-asked], §3.1.1 [200-has-expires], §8.3.1 [200-not-202].
     Covers RFC 3261 §12.1.1 [adds-a-contact].
     """
     link = Link()

@@ -99,6 +99,7 @@ def test_a_blind_transfer():
     Covers RFC 3515 §2.4.1 [one-refer-to], §2.4.2 [asks-the-user] [202-in-time]
     [subscribes-the-peer], §2.4.4 [tells-by-notify] [event-refer] [a-sipfrag], §2.4.5 [a-sipfrag]
     [begins-with-the-status], §2.4.6 [id-of-the-refer] and §2.4.7 [ends-with-noresource].
+    Covers RFC 6665 §4.5.2 [id-in-notify], §8.3.1 [202-is-200].
     """
     link, alice, bob, carol = desks()
     [call] = alice.calls
