@@ -210,7 +210,8 @@ class AudioStream:
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
                 # RFC 3711 §4.1.1 [block-is-distinct] [index-is-distinct], §9.2 [distinct-packets]
-                # RFC 4568 §6.4 [keystream-is-used-once]
+                # RFC 3711 §8 [distinct-ssrcs], §9.1 [ssrcs-are-unique]
+                # RFC 4568 §6.4 [keystream-is-used-once], §6.4.2 [ssrcs-differ]
                 None,
                 codec.clock_rate,
                 self._cname,

@@ -39,6 +39,9 @@ class MediaSecurity:
     Departs from RFC 3711 §3.4 [index-outlives-the-key]: the same of the index of reports.
     Not done: RFC 3711 §3.3.1 [re-keys]: packets of 20 ms use a key up after 178,000 years, reports
     after 300; then nothing is sent.
+    Not done: RFC 3711 §8.1 [counts-and-re-keys]: the same; what is counted ends the stream.
+    Not done: RFC 4568 §6.4.2 [replaced-in-time]: no call lasts for 2^31 packets, 16 months of sound;
+    beyond them the counts of each source still hold.
     Departs from RFC 4568 §6.1 [lifetime-is-kept]: phones name a lifetime and never take another
     key; what they send afterwards is authentic still, and the call goes on.
     """
@@ -46,6 +49,7 @@ class MediaSecurity:
     def __init__(self, port: int, rtcp_port: int, *, wanted: bool, rtcp_mux: bool = False) -> None:
         self._port, self._rtcp_port, self._wanted = port, rtcp_port, wanted
         self.rtcp_mux = rtcp_mux
+        # RFC 3711 §8 [key-of-one-stream], §9.1 [key-of-one-session]
         self._key = _random_key()
         self._agreed: tuple[CryptoAttribute, CryptoAttribute] | None = None
         self._sender: SrtpSender | None = None
@@ -114,6 +118,7 @@ class MediaSecurity:
         (ours,), (peer,) = transport.crypto.keys, theirs.keys
         tag_octets = SUITES[theirs.suite]
         if before is None or ours != self._key:
+            # RFC 3711 §9.1 [keys-come-by-signalling]
             # RFC 4568 §5.1.1 [ready-for-what-is-offered], §6.4 [own-key-of-each]
             self._key, self._sender = ours, SrtpSender(ours.key, ours.salt, tag_octets)
         was = None if before is None else (before[1].suite, *before[1].keys[0].secrets)
@@ -153,5 +158,6 @@ class MediaSecurity:
 
 
 def _random_key() -> SrtpKey:
-    # RFC 3711 §4.3.1 [master-is-random], §9.2 [salt-is-random], RFC 4568 §6.1 [keys-are-random]
+    # RFC 3711 §3.2.1 [random-and-secret], §4.3.1 [master-is-random], §9.2 [salt-is-random]
+    # RFC 4568 §6.1 [keys-are-random]
     return SrtpKey(os.urandom(KEY_OCTETS), os.urandom(SALT_OCTETS))

@@ -207,7 +207,7 @@ class Tmmb:
         )
         kind = RATE_NOTICE if self.notice else RATE_REQUEST
         # RFC 5104 §4.2.1.1 [length-counts-entries], §4.2.2.1 [notice-length-counts-entries]
-        # RFC 5104 §4.2.1.2 [media-source-is-zero]
+        # RFC 5104 §4.2.1.2 [media-source-is-zero], §4.2.2.2 [zero-in-notices]
         return rtcp_frame.write(RTPFB, kind, _SOURCES.pack(self.sender_ssrc, 0) + entries)
 
 

@@ -222,9 +222,11 @@ class Reporter:
         datagrams, self._farewell = self._farewell, []
         if self._due_early:
             self._due_early = False
+            # RFC 4585 §3.1 [minimal-compound] [minimal-when-early]
             # RFC 4585 §3.5.2 [packet-of-its-own] [leaves-at-te], §6.1 [types-together]
             report = self._compound(now, *self._requests())
-            self._timer.received(len(report) + self._below)  # RFC 4585 §3.5.4 [size-counts]
+            # RFC 4585 §3.5.4 [size-counts], §8 [bandwidth-is-kept]
+            self._timer.received(len(report) + self._below)
             datagrams.append(report)
         if now >= self._timer.deadline:  # §6.3.5 [checks-silence] [checks-each-interval]
             self._count_members(now)
@@ -242,7 +244,7 @@ class Reporter:
             self._timer.suppressed(now)
             return []
         extended = self._extended() if is_full else ()
-        # RFC 4585 §3.5.3 [requests-leave-at-tn] [stored-requests-leave]
+        # RFC 4585 §3.1 [full-when-regular], §3.5.3 [requests-leave-at-tn] [stored-requests-leave]
         report = self._compound(now, *extended, *self._requests())
         # RFC 3711 §3.4 [sizes-with-srtcp], RFC 4585 §3.5.3 [times-are-drawn-anew]
         self._timer.sent(len(report) + self._below, now)
@@ -293,6 +295,7 @@ class Reporter:
         chunks = tuple(SdesChunk(each.ssrc, name) for each in self.senders[:MAX_BLOCKS])
         # §6.1 [cname-in-each] [two-packets], §6.5.1 [cname-is-there]
         # RFC 3551 §2 [cname-each-time] [others-seldom], RFC 3711 §3.4 [begins-with-a-report]
+        # RFC 4585 §3.1 [feedback-in-order] [names-with-cname] [feedback-comes-last]
         return b"".join(map(bytes, (*reports, SourceDescription(chunks), *more)))
 
     # -- who is there -------------------------------------------------------------------

@@ -57,6 +57,7 @@ class ResendBuffer:
             is_due = self._again_at.get(place, now) <= now
             # RFC 4585 §6.2.1 [zero-is-no-receipt]
             is_there = number == sequence and now - sent_at <= MAX_AGE
+            # RFC 4585 §8 [strange-requests-take-a-share]
             if is_there and is_due and len(datagram) <= self._credit:
                 self._credit -= len(datagram)
                 self._again_at[place] = now + pause

@@ -2,6 +2,9 @@
 
 Implements RFC 3711 §3 and §4, with AES in counter mode and HMAC-SHA1, and no MKI.
 
+Not done: RFC 3711 §5.1 [null-cipher]: who wants SRTP wants its sound unheard by others, and a peer
+that asks for sound in clear (UNENCRYPTED_SRTP) is refused.
+
 Each end encrypts with a master key of its own.  `SrtpSender` protects what it sends by ours,
 `SrtpReceiver` opens what arrives by the peer's; keys and salts come from the signalling.
 
@@ -51,6 +54,7 @@ def derive(key: bytes, salt: bytes, label: int, octets: int) -> bytes:
     if len(key) != KEY_OCTETS or len(salt) != SALT_OCTETS:  # §9.2 [no-padded-keys]
         raise LocalError("a master key has 16 octets, a master salt 14")
     # §4.3.1 [derivation-input] [as-defined], §4.3.3 [prf-is-aes-cm]
+    # §5.3 [salt-and-rate-by-default]
     x = int.from_bytes(salt, "big") ^ label << 48
     return keystream(key, x << 16, octets)
 
@@ -60,8 +64,10 @@ class _Keys:
 
     def __init__(self, key: bytes, salt: bytes, first_label: int, tag_octets: int) -> None:
         # §4.3.1 [keys-are-derived] [derived-at-first]
+        # §5.1 [session-key-of-128]
         self._cipher_key = derive(key, salt, first_label + ENCRYPTION, KEY_OCTETS)
         self._auth_key = derive(key, salt, first_label + AUTHENTICATION, AUTH_OCTETS)
+        # §5.1 [session-salt-of-112]
         salting = derive(key, salt, first_label + SALTING, SALT_OCTETS)
         self._salt = int.from_bytes(salting, "big") << 16
         self.tag_octets = tag_octets
@@ -138,6 +144,7 @@ class SrtpSender:
 
     def __init__(self, key: bytes, salt: bytes, tag_octets: int = 10) -> None:
         self._rtp = _Keys(key, salt, 0, tag_octets)
+        # §3.2.1 [session-keys-are-apart]
         # §3.4 [rtcp-as-rtp], §4.1.1 [rtcp-keys], §4.3.2 [one-master-key]
         self._rtcp = _Keys(key, salt, RTCP_LABELS, RTCP_TAG_OCTETS)
         self._highest: dict[int, int] = {}
@@ -152,7 +159,7 @@ class SrtpSender:
         index = guess_index(sequence, self._highest.get(ssrc))  # §3.3.1 [sender-counts-wraps]
         if index > MAX_RTP_INDEX:  # §3.3.1 [key-used-up], §9.2 [ends-at-the-limit]
             raise LocalError("the key has protected all the RTP that it may")
-        # §9.2 [packets-are-counted]
+        # §3.2.1 [counts-of-each-source], §9.2 [packets-are-counted]
         self._highest[ssrc] = max(index, self._highest.get(ssrc, index))
         # §3.1 [encrypt-then-authenticate], §3.3 [protects]
         data = packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
@@ -170,7 +177,9 @@ class SrtpSender:
         (ssrc,) = _WORD.unpack_from(compound, 4)  # §4.1.1 [first-ssrc-of-a-compound]
         # §3.4 [no-random-prefix], §4.1.1 [rtcp-index-in-the-block]
         data = compound[:_RTCP_HEAD] + self._rtcp.crypt(compound[_RTCP_HEAD:], ssrc, index)
-        data += _WORD.pack(_ENCRYPTED | index)  # §3.4 [rtcp-index-is-there]
+        # §3.4 [rtcp-index-is-there]
+        # RFC 4568 §6 [e-bit-is-no-choice], §6.3.2 [e-bit-by-default]
+        data += _WORD.pack(_ENCRYPTED | index)
         return data + self._rtcp.tag(data)  # §3.4 [rtcp-always-authenticated] [rtcp-tag-is-there]
 
 
@@ -179,6 +188,8 @@ class SrtpReceiver:
 
     `window` is how many packets late one of RTP may come; 64 at least, and more where lost packets
     are sent again.
+    Departs from RFC 4568 §6.5 [removed-as-members-are]: what is known of a source stays as long as
+    the key; if it were forgotten, old packets could be played back.
     """
 
     def __init__(
@@ -188,6 +199,7 @@ class SrtpReceiver:
             raise LocalError("a replay window has 64 packets at least")
         self._window = window
         self._rtp = _Keys(key, salt, 0, tag_octets)
+        # §3.2.1 [session-keys-are-apart]
         # §3.4 [rtcp-as-rtp], §4.1.1 [rtcp-keys], §4.3.2 [one-master-key]
         self._rtcp = _Keys(key, salt, RTCP_LABELS, RTCP_TAG_OCTETS)
         self._rtp_replay: dict[int, _Replay] = {}
@@ -200,13 +212,16 @@ class SrtpReceiver:
         if len(packet) < 12 or packet[0] >> 6 != 2:
             raise RemoteError("no SRTP packet")
         _, _, sequence, _, ssrc = fast.unpack_fixed(packet)
+        # §3.2.3 [context-of-the-source], RFC 4568 §6.4.1 [late-binding]
         replay = self._rtp_replay.get(ssrc) or _Replay(self._window)
         index = guess_index(sequence, replay.highest)
         replay.check(index)  # §3.3 [replayed-is-dropped], §3.3.2 [protocols-alike]
-        # §3.1 [encrypt-then-authenticate], §3.3 [forged-is-dropped]
+        # §3.1 [encrypt-then-authenticate], §3.2.3 [no-context-no-packet], §3.3 [forged-is-dropped]
         self._rtp.check(packet + _WORD.pack(index >> 16 & 0xFFFFFFFF), tag)
         start = _payload_start(packet)
-        self._keep(self._rtp_replay, ssrc, replay, index)  # §3.3.1 [counts-what-is-authentic]
+        # §3.2.1 [highest-is-authentic], §3.3.1 [counts-what-is-authentic]
+        # RFC 4568 §6.4.1 [bound-when-authentic]
+        self._keep(self._rtp_replay, ssrc, replay, index)
         # §3.3 [opens]
         return packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
 
@@ -232,7 +247,7 @@ class SrtpReceiver:
         """Note an authentic packet; refuse one source too many, which only the key holder sends."""
         if ssrc not in known and len(known) >= MAX_SOURCES:
             raise RemoteError("too many sources of one SRTP key")
-        known[ssrc] = replay
+        known[ssrc] = replay  # §3.2.1 [counts-of-each-source]
         replay.note(index)  # §3.3.2 [noted-when-authentic]
 
 

@@ -118,6 +118,7 @@ class VideoReceiver(Reception):
     def join(self, now: float) -> None:
         """Ask for a key frame for a new viewer, who has seen none: RFC 5104 §4.3.1.2."""
         if "ccm fir" not in self._feedback:
+            # RFC 5104 §7.2 [agreed-commands-alone]
             self.damaged(now)
         elif self._command is None:
             # RFC 5104 §4.3.1.2 [fir-if-unusable]

@@ -95,6 +95,6 @@ class VideoSender(Sender):
 
     def want(self, now: float) -> None:
         """Have a key frame made, as a peer has asked by RTCP, or by SIP: RFC 5104 §3.5.1."""
-        # RFC 5104 §4.3.1.2 [refresh-heeds-congestion]
+        # RFC 4585 §6.3.1.1 [pli-heeds-congestion], RFC 5104 §4.3.1.2 [refresh-heeds-congestion]
         self._is_wanted = True
         self.tick(now)

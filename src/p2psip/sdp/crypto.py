@@ -4,6 +4,15 @@ Implements RFC 4568 §4, with SRTP's grammar of §9.2.
 
 A reader of the signalling can decrypt the sound, so it is for signalling under TLS.
 
+Departs from RFC 4568 §3 [keys-are-protected] [sips-or-smime]: whoever asks for SRTP chooses how
+the signalling goes; by UDP, keys are offered and answered as well.
+Departs from RFC 4568 §3 [no-hop-alone]: where that is TLS, it is from hop to hop.
+Departs from RFC 4568 §8 [signalling-is-secure]: the same choice, which is not ours.
+Departs from RFC 4568 §8.3 [description-is-authentic] [description-is-encrypted]: they are so where
+that choice is TLS.
+Not done: RFC 4568 §8.3 [end-to-end]: there is no S/MIME, in phones neither, and so proxies on the
+way can read the keys.
+
     >>> crypto = CryptoAttribute.parse(
     ...     "1 AES_CM_128_HMAC_SHA1_80 inline:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA|2^20"
     ... )
@@ -38,7 +47,7 @@ class SrtpKey:
     `lifetime` is in packets, None for the suite's own; `mki` is (value, octets), None for none.
     """
 
-    key: bytes = field(repr=False)
+    key: bytes = field(repr=False)  # RFC 3711 §3.2.1 [random-and-secret]
     salt: bytes = field(repr=False)
     lifetime: int | None = None
     mki: tuple[int, int] | None = None
@@ -110,6 +119,7 @@ class CryptoAttribute:
     def __str__(self) -> str:
         """Write the value of an `a=crypto`: §9.1."""
         keys = ";".join(f"inline:{each}" for each in self.keys)
+        # §4.1 [tag-without-zeros]
         return " ".join((str(self.tag), self.suite, keys, *self.parameters))
 
     @property
@@ -138,13 +148,14 @@ def cryptos(media: MediaDescription) -> tuple[CryptoAttribute, ...]:
 
 def choose(offered: Iterable[CryptoAttribute]) -> CryptoAttribute | None:
     """Choose the first that we can use; None means that the stream is refused: §5.1.2."""
-    # §5.1.2 [first-supported] [one-or-none]
+    # §5.1.2 [first-supported] [one-or-none], §7.1.2 [all-is-acceptable]
     return next((each for each in offered if each.is_usable), None)
 
 
 def answer(accepted: CryptoAttribute, key: SrtpKey) -> CryptoAttribute:
     """Accept an offered attribute, with the key that protects what we send: §5.1.2."""
     # §5.1.2 [tag-and-suite-kept] [key-in-each-direction]
+    # §7.1.2 [key-other-than-the-offers] [no-parameter-added]
     return CryptoAttribute(accepted.tag, accepted.suite, (key,))
 
 

@@ -78,6 +78,8 @@ class LocalMedia:
     Departs from RFC 4585 §4.2 [feedback-with-avpf-alone]: phones offer feedback with RTP/AVP and
     send it when both name it, since many others refuse a line of RTP/AVPF (Field §"Feedback with
     RTP/AVP").
+    Departs from RFC 4585 §3.7.2 [profile-is-avpf]: the same, in the line of either end.
+    Departs from RFC 4585 §4.1 [no-early-without-avpf]: the same; requests leave early by it too.
     """
 
     kind: str
@@ -117,6 +119,7 @@ def feedback_to_answer(
         # RFC 4585 §4.2 [unknown-feedback-removed] [not-understood-not-heeded]
         if is_known and is_ours:
             # RFC 4585 §4.2 [no-feedback-added]
+            # RFC 5104 §7.1 [ccm-with-its-command], §7.2 [no-ccm-added]
             yield Attribute("rtcp-fb", f"{number} {message}")
 
 

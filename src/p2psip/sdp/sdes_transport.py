@@ -18,7 +18,7 @@ from p2psip.sdp.session import MediaDescription, SessionDescription
 
 SECURE: Final = ("RTP/SAVP", "RTP/SAVPF")  # Source: §1; RFC 5124 §1 for the second
 # Source: §6.2.1, the default of SRTP.  §5.1.1 [strongest-first]
-# RFC 3711 §5.2 [sha1-by-default] [tag-of-80] [short-tag-is-not-offered]
+# RFC 3711 §5.1 [aes-cm-by-default], §5.2 [sha1-by-default] [tag-of-80] [short-tag-is-not-offered]
 OFFERED_SUITE: Final = "AES_CM_128_HMAC_SHA1_80"
 
 
@@ -41,6 +41,7 @@ class SdesTransport(LocalTransport):
     @classmethod
     def answering(cls, port: int, key: SrtpKey, line: MediaDescription) -> Self | None:
         """Answer an offered line; None if it has no SRTP that we can use: §5.1.2."""
+        # §6 [with-savp-alone]
         chosen = choose(cryptos(line)) if line.protocol in SECURE else None
         if chosen is None:
             return None
@@ -63,6 +64,7 @@ class SdesTransport(LocalTransport):
             return False
         if line.protocol not in SECURE or self.peer_crypto(line) is None:
             # §5.1.2 [refused-without-crypto] [one-or-none], §5.1.3 [negotiation-fails]
+            # §5.3 [no-attribute-no-stream], §6 [with-savp-alone]
             return False
         plain = replace(line, protocol=PROTOCOLS[0])
         return LocalTransport.accepts(self, plain, session, host)

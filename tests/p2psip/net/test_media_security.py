@@ -83,7 +83,8 @@ def test_a_key_that_stays_goes_on_counting(ours):
 def test_each_side_sends_by_its_own_key(ours):
     """Covers RFC 4568 §6.4 [own-key-of-each] and §7.1.4 [new-key-begins-at-zero].
 
-    Covers RFC 4568 §5.1.1 [ready-for-what-is-offered].
+    Covers RFC 4568 §5.1.1 [ready-for-what-is-offered] and §7.1.2 [key-other-than-the-offers].
+    Covers RFC 3711 §9.1 [keys-come-by-signalling].
     """
     for key in (KEY, OTHER):
         crypto = answered(ours, f"1 {SHA80} {key}")
@@ -97,6 +98,8 @@ def test_each_side_sends_by_its_own_key(ours):
 def test_keys_are_drawn_for_each_call(ours):
     """Covers RFC 3711 §4.3.1 [master-is-random], §9.2 [salt-is-random] and RFC 4568 §6.1
     [keys-are-random], §5.1.1 [offer-has-crypto].
+
+    Covers RFC 3711 §3.2.1 [random-and-secret], §8 [key-of-one-stream], §9.1 [key-of-one-session].
     """
     drawn = [MediaSecurity(5004, 5005, wanted=True).to_offer().crypto.keys[0] for _ in range(9)]
     assert len({each.key for each in drawn}) == len({each.salt for each in drawn}) == 9

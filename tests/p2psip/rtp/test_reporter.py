@@ -48,7 +48,7 @@ def next_report(at, now):
 def test_a_compound_reports_for_all_streams():
     """Covers RFC 3550 §6.1 and §6.4: each source of ours about each that is heard.
 
-    Covers RFC 3711 §3.4 [begins-with-a-report].
+    Covers RFC 3711 §3.4 [begins-with-a-report] and RFC 4585 §3.1 [names-with-cname].
     """
     ours = reporter([1, 2, 3], 2)
     ours.senders[0].send(96, bytes(50), 0, True, 0.1)
@@ -126,6 +126,7 @@ def test_a_request_leaves_at_once_and_the_next_report_is_left_out():
     """Covers RFC 4585 §3.5.2 [early-at-once] [early-skips-one-regular], §3.5.1
     [early-at-first] [no-minimum] and §3.5.3 [early-again].
 
+    Covers RFC 4585 §3.1 [feedback-in-order] [feedback-comes-last].
     Covers RFC 4585 §3.4 [sent-at-once] [one-report-skipped], §3.5.2 [packet-of-its-own]
     [looks-at-allow-early] [leaves-at-te] and §3.5.3 [regular-reports] [adjusted-times]
     [no-minimum-later] [allowed-again-always].
@@ -158,7 +159,8 @@ def test_a_request_need_not_wait_for_the_first_report():
 def test_a_second_request_waits_for_the_report_or_is_dropped():
     """Covers RFC 4585 §3.5.2 [too-late-is-dropped] [joins-what-waits] [regular-is-near].
 
-    Covers RFC 4585 §3.5.2 [looks-at-tn] [looks-at-the-next-report] and §6.1 [types-together].
+    Covers RFC 4585 §3.1 [full-when-regular], §3.5.2 [looks-at-tn] [looks-at-the-next-report] and
+    §6.1 [types-together].
     """
     ours = reporter([1], 1, early=True, bandwidth=40.0)
     feed(ours.receivers[0], 1, 0.0)
@@ -250,7 +252,10 @@ def test_a_peer_is_gone_no_sooner_than_its_reports_are_due():
 
 
 def test_requests_of_one_kind_are_one_request():
-    """Covers RFC 4585 §3.5.2 [as-few-as-possible] and §6.1 [types-apart]: of each stream."""
+    """Covers RFC 4585 §3.5.2 [as-few-as-possible] and §6.1 [types-apart]: of each stream.
+
+    Covers RFC 4585 §3.1 [minimal-compound] [minimal-when-early]: two packets before them.
+    """
     ours = reporter([1], 1, early=True)
     for lost in ([3], [4, 9], [4]):
         assert ours.ask(Nack.of(1, 7, lost), 0.0)
@@ -304,7 +309,10 @@ class Requests(RuleBasedStateMachine):
 
     @invariant()
     def the_bandwidth_is_kept(self):
-        """Covers RFC 4585 §3.5.4 [size-counts]: after a while, as RFC 3550 §6.3.1 has it."""
+        """Covers RFC 4585 §3.5.4 [size-counts] and §8 [bandwidth-is-kept].
+
+        After a while, as RFC 3550 §6.3.1 has it.
+        """
         assert self.octets <= 1000 + 200.0 * self.now * 1.5
 
     def teardown(self):

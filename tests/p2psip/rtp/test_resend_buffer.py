@@ -59,7 +59,10 @@ def test_nothing_of_another_source_is_sent():
     )
 )
 def test_requests_are_no_amplifier(turns):
-    """Covers RFC 4585 §6.2.1: forged requests take a share of the stream, and no more."""
+    """Covers RFC 4585 §6.2.1: forged requests take a share of the stream, and no more.
+
+    Covers RFC 4585 §8 [strange-requests-take-a-share].
+    """
     buffer, now, sent, again = ResendBuffer(), 0.0, 0, 0
     for number, (octets, lost) in enumerate(turns):
         now += 0.01

@@ -202,7 +202,8 @@ def test_the_octets_of_feedback(packet, octets):
     [pli-has-no-entries].
 
     Covers RFC 5104 §4.2.1.1 [length-counts-entries], §4.2.1.2 [media-source-is-zero],
-    §4.2.2.1 [notice-length-counts-entries] and §4.3.1.1 [fir-length] [reserved-is-zero].
+    §4.2.2.1 [notice-length-counts-entries], §4.2.2.2 [zero-in-notices] and §4.3.1.1 [fir-length]
+    [reserved-is-zero].
     """
     assert bytes(packet).hex(" ", -4) == octets
     assert type(packet).parse(bytes.fromhex(octets)) == packet

@@ -34,7 +34,8 @@ def test_keystream_of_the_appendix():
 def test_key_derivation_of_the_appendix():
     """Covers RFC 3711 §B.3 and §4.3.1 [derivation-input], §4.3.3 [prf-is-aes-cm].
 
-    Covers RFC 3711 §4.3.1 [as-defined] [secure-prf] and §9.2 [no-padded-keys].
+    Covers RFC 3711 §4.3.1 [as-defined] [secure-prf], §5.3 [salt-and-rate-by-default] and §9.2
+    [no-padded-keys].
     """
     assert derive(KEY, SALT, 0, 16).hex().upper() == "C61E7A93744F39EE10734AFE3FF7A087"
     assert derive(KEY, SALT, 2, 14).hex().upper() == "30CBBC08863D8C85D49DB34A9AE1"
@@ -54,8 +55,9 @@ def test_a_packet_as_other_implementations_protect_it():
 
     Covers RFC 3711 §3.1 [tag-in-each] [encrypt-then-authenticate], §3.3 [protects], §3.3.1
     [begins-at-zero], §4.1.1 [keystream], §4.2.1 [no-prefix] [hmac-of-the-message], §4.3.1
-    [keys-are-derived] [derived-at-first] [labels-differ] and §5.2 [sha1-by-default]
-    [authentication-key].  Covers RFC 4568 §6.4 [roc-is-zero-at-first].
+    [keys-are-derived] [derived-at-first] [labels-differ], §5.1 [session-key-of-128]
+    [session-salt-of-112] and §5.2 [sha1-by-default] [authentication-key].  Covers RFC 4568 §6.4
+    [roc-is-zero-at-first].
     """
     import hmac
 
@@ -76,6 +78,8 @@ def test_a_report_as_other_implementations_protect_it():
     """Covers RFC 3711 §3.4 [rtcp-as-rtp] [no-random-prefix] [rtcp-index-is-there]
     [rtcp-tag-is-there], §4.1.1 [first-ssrc-of-a-compound] [rtcp-index-in-the-block] [rtcp-keys],
     §4.3.2 [one-master-key] [labels-of-rtcp] and §5.2 [rtcp-tag-of-80].
+
+    Covers RFC 3711 §3.2.1 [session-keys-are-apart].
     """
     packet = bytes.fromhex("81c8000bcafebabe") + bytes([0xAB] * 16)
     sender = SrtpSender(KEY, SALT, 4)
@@ -110,6 +114,9 @@ def test_opening_undoes_protecting(packet, tag_octets):
     Covers RFC 3711 §3.1 [tag-in-each] [encrypt-then-authenticate], §3.3 [protects] [opens]
     [replayed-is-dropped] [forged-is-dropped], §3.3.1 [begins-with-the-first-packet]
     [counts-what-is-authentic], §3.3.2 [protocols-alike] and §4.2 [mismatch-is-told].
+
+    Covers RFC 3711 §3.2.1 [highest-is-authentic] and §3.2.3 [no-context-no-packet], RFC 4568 §6.4.1
+    [bound-when-authentic].
     """
     protected = SrtpSender(KEY, SALT, tag_octets).protect_rtp(packet)
     assert len(protected) == len(packet) + tag_octets
@@ -129,6 +136,7 @@ def test_opening_undoes_protecting_reports(packet):
     """Covers RFC 3711 §3.4 [rtcp-index-counts] [rtcp-always-authenticated] [e-flag].
 
     Covers RFC 3711 §3.3.2 [protocols-alike], §3.4 [rtcp-tag-is-there], §5.2 [rtcp-tag-of-80].
+    Covers RFC 4568 §6 [e-bit-is-no-choice], §6.3.2 [e-bit-by-default].
     """
     sender, receiver = SrtpSender(KEY, SALT, 4), SrtpReceiver(KEY, SALT, 4)
     first, second = sender.protect_rtcp(packet), sender.protect_rtcp(packet)
@@ -223,7 +231,11 @@ def test_half_of_the_numbers_behind_is_behind():
 
 
 def test_one_key_has_so_many_sources():
-    """Own design: the holder of a key must not fill our memory."""
+    """Own design: the holder of a key must not fill our memory.
+
+    Covers RFC 3711 §3.2.1 [counts-of-each-source] and §3.2.3 [context-of-the-source], RFC 4568
+    §6.4.1 [late-binding]: each has a first packet of the same number.
+    """
     sender, receiver = SrtpSender(KEY, SALT), SrtpReceiver(KEY, SALT)
     packets = [bytes(RtpPacket(0, 1, 0, ssrc, b"")) for ssrc in range(srtp.MAX_SOURCES + 1)]
     for packet in packets[:-1]:
@@ -235,7 +247,8 @@ def test_one_key_has_so_many_sources():
 def test_a_key_protects_no_more_than_it_may(monkeypatch):
     """Covers RFC 3711 §3.4 [rtcp-index-counts] [rtcp-is-counted] and §9.2 [ends-at-the-limit].
 
-    Covers RFC 3711 §3.3.1 [key-used-up] and §9.2 [packets-are-counted].
+    Covers RFC 3711 §3.2.1 [counts-of-each-source], §3.3.1 [key-used-up] and §9.2
+    [packets-are-counted].
     """
     monkeypatch.setattr(srtp, "MAX_RTP_INDEX", 0x10000)
     sender = SrtpSender(KEY, SALT)

@@ -135,7 +135,7 @@ def test_a_command_names_its_stream_beside_the_header():
 
 
 def test_a_viewer_asks_by_pli_where_there_is_no_command():
-    """Covers RFC 4585 §4.2."""
+    """Covers RFC 4585 §4.2 and RFC 5104 §7.2 [agreed-commands-alone]."""
     bench = Bench({"nack pli"})
     bench.video.received(*bench.packets(1), 0.0)
     bench.video.join(0.0)

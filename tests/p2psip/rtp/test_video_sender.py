@@ -45,7 +45,7 @@ def test_a_new_source_sends_no_packet_of_the_old():
 def test_a_key_frame_is_wanted_at_once_and_then_not_too_often():
     """Covers RFC 4585 §4.2 [reacts-to-what-is-agreed], §6.3.1.
 
-    Covers RFC 5104 §4.3.1.2 [refresh-heeds-congestion].
+    Covers RFC 4585 §6.3.1.1 [pli-heeds-congestion], RFC 5104 §4.3.1.2 [refresh-heeds-congestion].
     """
     sender, wanted = filming()
     for _ in range(3):

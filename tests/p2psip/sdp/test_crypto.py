@@ -29,6 +29,7 @@ def test_reading_undoes_writing(crypto):
     """Covers RFC 4568 §9.1 and §9.2.
 
     Covers RFC 4568 §5.1.3 [answer-has-a-key], §6.1 [lifetime-of-the-suite] [mki-has-a-length].
+    Covers RFC 3711 §3.2.1 [random-and-secret].
     """
     assert CryptoAttribute.parse(str(crypto)) == crypto
     assert crypto.keys[0].key.hex() not in repr(crypto)
@@ -80,7 +81,8 @@ def test_the_first_that_can_be_used_is_answered_with_our_key():
     """Covers RFC 4568 §5.1.2 [first-supported] [tag-and-suite-kept] and §6.3.7
     [mandatory-unless-dashed].
 
-    Covers RFC 4568 §4 [media-level-only], §5.1.2 [one-or-none] [key-in-each-direction].
+    Covers RFC 4568 §4 [media-level-only], §5.1.2 [one-or-none] [key-in-each-direction] and §7.1.2
+    [all-is-acceptable] [no-parameter-added].
     """
     offered = cryptos(
         line(
@@ -115,7 +117,8 @@ SESSION = SessionDescription(Origin.at("192.0.2.1", 1), connection=Connection.to
 def test_an_answer_must_echo_what_was_offered(answered, usable):
     """Covers RFC 4568 §5.1.3 [echo-verified] and §5.1.2 [refused-without-crypto].
 
-    Covers RFC 4568 §5.1.2 [one-or-none] and §5.1.3 [negotiation-fails].
+    Covers RFC 4568 §5.1.2 [one-or-none], §5.1.3 [negotiation-fails], §5.3 [no-attribute-no-stream]
+    and §6 [with-savp-alone].
     """
     ours = SdesTransport.offering(5004, SrtpKey.parse(KEY))
     theirs = line(*(f"{each} inline:{KEY}" for each in answered))
@@ -137,9 +140,10 @@ def test_an_answer_must_say_nothing_that_is_not_understood(more, usable):
 
 def test_keys_stand_in_media_lines_alone():
     """Covers RFC 4568 §4 [media-level-only] and §5.1.1 [offer-has-crypto] [tag-is-unique]
-    [strongest-first].
+    [strongest-first].  Covers RFC 4568 §4.1 [tag-without-zeros].
 
-    Covers RFC 3711 §5.2 [sha1-by-default] [tag-of-80] [short-tag-is-not-offered].
+    Covers RFC 3711 §5.1 [aes-cm-by-default], §5.2 [sha1-by-default] [tag-of-80]
+    [short-tag-is-not-offered].
     """
     ours = LocalMedia(
         "audio", (Codec("PCMU", 8000, 1, 0),), SdesTransport.offering(5004, SrtpKey.parse(KEY))

@@ -49,6 +49,7 @@ def test_feedback_is_what_both_understand(protocol):
     """Covers RFC 4585 §4.2 [line-for-each-type] [unknown-feedback-removed] [only-what-is-answered].
 
     Covers RFC 4585 §4.2 [feedback-is-named] [star-for-all-formats] [not-understood-not-heeded].
+    Covers RFC 5104 §7.2 [no-ccm-added].
     With RTP/AVP as well: Field §"Feedback with RTP/AVP".
     """
     ours = audio(PCMU, feedback=("nack", "nack pli"), protocol=protocol)
@@ -64,7 +65,7 @@ def test_feedback_is_what_both_understand(protocol):
 def test_feedback_is_that_of_the_codec_in_use():
     """Covers RFC 4585 §4.2 [no-feedback-added] [only-what-is-answered].
 
-    Covers RFC 4585 §4.2 [not-understood-not-heeded].
+    Covers RFC 4585 §4.2 [not-understood-not-heeded] and RFC 5104 §7.1 [ccm-with-its-command].
     """
     line = make_offer([audio(PCMU, PCMA)], ALICE, A)
     for text in ("0 nack", "8 nack pli", "8 ccm fir", "*  nack pli ", "8", "18 nack", "8 nack 1"):

@@ -44,6 +44,7 @@ class FlvToH264:
     encoder in use makes them, and only a look into each slice could tell.
     Not done: RFC 6184 §10 [congestion-control] [loss-is-watched]: pictures leave as the publisher
     makes them; lost ones are sent again, but nothing here could make them smaller.
+    Not done: RFC 4585 §7 [fair-to-tcp]: for the same reason, whatever feedback tells.
     """
 
     def __init__(self, mode: int, max_octets: int = MAX_OCTETS) -> None:
