@@ -40,8 +40,8 @@ class MediaSecurity:
     Not done: RFC 3711 §3.3.1 [re-keys]: packets of 20 ms use a key up after 178,000 years, reports
     after 300; then nothing is sent.
     Not done: RFC 3711 §8.1 [counts-and-re-keys]: the same; what is counted ends the stream.
-    Not done: RFC 4568 §6.4.2 [replaced-in-time]: no call lasts for 2^31 packets, 16 months of sound;
-    beyond them the counts of each source still hold.
+    Not done: RFC 4568 §6.4.2 [replaced-in-time]: no call lasts for 2^31 packets, 16 months of
+    sound; beyond them the counts of each source still hold.
     Departs from RFC 4568 §6.1 [lifetime-is-kept]: phones name a lifetime and never take another
     key; what they send afterwards is authentic still, and the call goes on.
     """

@@ -54,7 +54,7 @@ def test_a_session_of_early_media_is_changed_by_update(is_caller):
     agreed(who, peer, b"hold", b"new answer")
     told = [parse_message(data) for _, source, _, (_, data) in link.sent if source == B]
     contacts = {str(each.contacts[0]) for each in told if each.contacts}
-    assert contacts == {f"<{bob.contact}>"}  # in its UPDATE as in the 2xx to the INVITE
+    assert contacts == {f"<{bob.contact}>", f"<{other.contact}>"}  # one each, the old and the new
     sent = [each for each in names(link) if "UPDATE" in each]
     assert sent == (["A UPDATE", "B 200 UPDATE"] if is_caller else ["B UPDATE", "A 200 UPDATE"])
     settle(link, alice, bob)
