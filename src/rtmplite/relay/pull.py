@@ -93,6 +93,11 @@ class Pull(Link):
         self.is_publishing = False
         self.stop(now)
 
+    def _started(self, session: RelaySession, now: float) -> None:
+        """Find the place to go on at, if the old server ended before this one had answered."""
+        if self.is_publishing:
+            self._ahead = StandbyBuffer()
+
     def _joined(self, session: RelaySession, now: float) -> None:
         self._ahead = StandbyBuffer()
 
