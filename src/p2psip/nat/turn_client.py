@@ -265,7 +265,7 @@ class Allocation:
             self._ask(*rest, exchange.challenges + 1)
 
     def _refused(self, method: TurnMethod, response: StunMessage) -> None:
-        """Fail by what refuses the allocation; of what else is refused, only tell the owner.
+        """Fail if the allocation is refused; of another refusal only tell the owner.
 
         Not done: RFC 8656 §12.3 [out-of-sync-begins-anew]: a call would lose its address for a
         channel that it can do without.

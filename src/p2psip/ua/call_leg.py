@@ -35,7 +35,7 @@ class CallLeg:
         self.shared.attach(self)
 
     def learn(self, message: Request | Response) -> None:
-        """Take note of what the peer announces (§13.2.1, RFC 6086 §5.2.2)."""
+        """Take note of the abilities that the peer announces (§13.2.1, RFC 6086 §5.2.2)."""
         for name in ("Allow", "Supported", "Recv-Info"):
             tokens = listed(message, name)
             if tokens is not None:  # RFC 3261 §20.5 [no-allow-says-nothing]

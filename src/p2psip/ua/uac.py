@@ -94,7 +94,7 @@ class OutgoingCall(UserAgentCall):
             self._on_failure(response, now)
 
     def _invite_again(self, invite: Request, now: float) -> None:
-        """Send the INVITE anew, with what its refusal asked for (§8.1.3.5)."""
+        """Send the INVITE anew, as its refusal asked for it (§8.1.3.5)."""
         self._drop_legs(None)
         self._legs.clear()
         self.leg = None

@@ -45,7 +45,7 @@ class Timeline:
         self._sound, self._clock = sound, clock
 
     def arrival(self, now: float) -> float:
-        """RTMP time of what arrives at `now`, beside the sound that does: RFC 3550 §5.1."""
+        """RTMP time of a picture that arrives at `now`, by the sound beside it: RFC 3550 §5.1."""
         sound, clock = self._sound, self._clock
         if sound is not None and clock is not None and sound.last_received is not None:
             latest = clock.latest

@@ -55,8 +55,8 @@ class Handler(WSGIHandler):
         if codings and [each.strip().lower() for each in codings] != ["chunked"]:
             # RFC 9112 §6.3 [other-codings-are-refused]
             raise ValueError("a coding other than chunked")
-        length = self.headers.get("Content-Length", "0")
-        if not (length.isascii() and length.strip().isdigit()):
+        lengths = {each.strip() for each in self.headers.get_all("Content-Length", [])}
+        if len(lengths) > 1 or not all(each.isascii() and each.isdigit() for each in lengths):
             # RFC 9112 §6.3 [bad-length-is-an-error] [bad-length-is-400]
             raise ValueError("a bad Content-Length")
 

@@ -86,7 +86,7 @@ class TranscodedToFlv:
         return self._encode(filled + samples, at)
 
     def _fill(self, timestamp: int) -> "array[int]":
-        """Sound for what was lost before this packet, if that was short."""
+        """Sound in place of packets lost before this one, if they were few."""
         if self._next is None:
             return array("h")
         missing = wrapped_difference(timestamp, self._next, RTP_WRAP) * self._per_tick

@@ -221,7 +221,7 @@ class DecodeTimes:
         return self._newest_ms
 
     def _follow(self, own: int, shown_ms: float, begins: bool) -> None:
-        """Bring the media clock's time `own` closer to what the reports say: RFC 3550 §6.4.1."""
+        """Bring the media clock's time `own` closer to the time of the reports: RFC 3550 §6.4.1."""
         if begins:
             self._shift = max(shown_ms, self._newest_ms) - own
         else:

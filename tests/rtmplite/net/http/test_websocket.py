@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.mutations import mutations, peak
+from support.wrong_frames import WRONG
 
 from rtmplite.net.http import websocket
 
@@ -41,22 +42,7 @@ def test_each_frame_is_understood():
     ]
 
 
-@pytest.mark.parametrize(
-    ("frame", "code"),
-    [
-        (b"\x81\x02hi", 1002),  # not masked
-        (b"\xc1\x80\0\0\0\0", 1002),  # a reserved bit
-        (b"\x83\x80\0\0\0\0", 1002),  # unknown opcodes
-        (b"\x8b\x80\0\0\0\0", 1002),
-        (b"\x81\xfe\0\x02\0\0\0\0hi", 1002),  # lengths
-        (b"\x82\xff" + b"\xff" * 8 + bytes(4), 1002),
-        (b"\x81\x81\0\0\0\0\xff", 1007),  # no UTF-8
-        (b"\x88\x82\0\0\0\0\x03\xed", 1002),  # codes that nobody sends
-        (b"\x88\x82\0\0\0\0\x03\xee", 1002),
-        (b"\x88\x82\0\0\0\0\x03\xf7", 1002),
-        (b"\x88\x80\0\0\0\0", None),  # a close that says nothing
-    ],
-)
+@pytest.mark.parametrize(("frame", "code"), WRONG)
 def test_a_frame_that_is_wrong_ends_it(frame, code):
     """Covers RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
     [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length], §5.6 [text-is-utf-8] and

@@ -87,6 +87,7 @@ LONG = b"/" + b"x" * 7980
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x", b"400"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +3", b"400"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 4", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4", b"400"),
     ],
 )
 def test_a_head_that_may_be_read_in_two_ways_is_refused(serve, head, status):
