@@ -218,8 +218,10 @@ def test_extra_octets_are_the_next_message_on_a_stream(specs):
 @pytest.mark.parametrize("name", ["ncl", "mcl01"])
 def test_a_bad_length_loses_the_stream(specs, name):
     """Covers RFC 4475 §3.1.2.3 [stream-is-lost] and §3.3.9 [stream-is-lost]."""
-    *_, last = StreamFramer().feed(archive(specs)[name])
+    framer = StreamFramer()
+    *_, last = framer.feed(archive(specs)[name])
     assert isinstance(last, Malformed) and last.fatal and last.error.status == 400
+    assert framer.broken and framer.feed(archive(specs)["wsinv"]) == []
 
 
 def test_a_long_length_waits_for_more(specs):

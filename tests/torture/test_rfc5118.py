@@ -8,6 +8,7 @@ from torture.rfc_messages import messages
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import check_request, parse_message
+from p2psip.sip.uri import Uri
 
 NAMES = [
     "ipv6-good",
@@ -101,6 +102,8 @@ def test_mapped_addresses(message):
     found = message("ipv4-mapped-ipv6")
     assert found.vias[0].host == "::ffff:192.0.2.10" and found.vias[0].port == 19823
     assert found.contacts[0].uri.host == "::ffff:192.0.2.2"
+    with pytest.raises(RemoteError, match="IPv6"):
+        Uri.parse("sip:[::ffff:192.0.2]")
 
 
 def test_the_extra_colon_is_dropped(message):

@@ -85,6 +85,10 @@ def test_the_older_form_without_quality():
     assert told.response == digest_response(
         ha1("bob", "biloxi.com", "zanzibar"), nonce="dcd98b", method="INVITE", uri=told.uri
     )
+    for wants_one in ('qop="auth"', "algorithm=MD5-sess"):
+        challenge = Challenge.parse(f'Digest realm="biloxi.com", nonce="dcd98b", {wants_one}')
+        told = answer(challenge, "INVITE", "sip:bob@biloxi.com", "bob", "zanzibar", cnonce="used")
+        assert told.param("cnonce") == "used"
 
 
 @given(st.data())

@@ -28,7 +28,7 @@ def test_separators_inside_quotes_do_not_separate(values):
 
 @pytest.mark.parametrize("value", ["a,,b", ",,", "a,,", 'a,"b', "<a,b", 'a,"b\\"'])
 def test_empty_values_and_open_quotes_are_refused(value):
-    """Covers RFC 4475 §3.1.2.1 and §3.1.2.6."""
+    """Covers RFC 4475 §3.1.2.1 [empty-values-refused] and §3.1.2.6 [open-quote-refused]."""
     with pytest.raises(RemoteError):
         split_list(value)
 

@@ -208,7 +208,8 @@ def test_schemes_are_a_choice():
         check_request(request, schemes=frozenset({"tel"}))
     with pytest.raises(RemoteError, match="416"):
         check_request(request.replace(uri=Uri("urn", opaque="a:b")))
-    check_request(request.replace(uri=Uri.parse("tel:+15550123")))
+    for uri in ("tel:+15550123", "sip:a", "sips:a"):
+        check_request(request.replace(uri=Uri.parse(uri)))
     check_request(request.replace(uri=Uri("urn", opaque="a:b")), schemes=frozenset({"urn"}))
 
 

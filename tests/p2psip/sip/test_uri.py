@@ -48,6 +48,7 @@ def test_what_does_not_stand_for_itself_is_escaped():
     assert re.fullmatch(rf"[{plain}\[\]/:&+$]+", param)
     assert re.fullmatch(rf"[{plain}\[\]/?:+$]+", header)
     assert Uri.parse(str(uri)) == uri
+    assert str(Uri("sip", host="b", headers=(("h", "&"), ("i", "=")))) == "sip:b?h=%26&i=%3D"
 
 
 def test_parameters_come_and_go():

@@ -145,12 +145,12 @@ def test_a_response_with_more_vias_than_ours_is_a_stray():
 
 
 def test_no_way_is_secure_enough_for_a_sips_target():
-    """Covers RFC 3261 §8.1.2 [other-places-by-tls]."""
+    """Covers RFC 3261 §8.1.2 [other-places-by-tls] and RFC 7118 §9.2 [sips-by-wss]."""
     stack, asker = lone_stack(), Asker()
-    for flow in (UDP, Flow("TCP", (THEM, PORT))):
+    for flow in (UDP, Flow("TCP", (THEM, PORT)), Flow("WS", (THEM, PORT))):
         stack.request(request("OPTIONS", f"sips:{THEM}"), asker, 0.0, flows=[flow])
         stack.tick(0.0)
-    assert asker.heard == [-503, -503] and sent(stack) == []
+    assert asker.heard == 3 * [-503] and sent(stack) == []
 
 
 def test_names_are_looked_up_and_servers_tried_in_order():

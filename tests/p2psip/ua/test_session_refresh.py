@@ -78,6 +78,8 @@ def test_a_phone_that_is_gone_is_noticed_by_either_side(gone):
 def test_a_refresh_moves_the_target():
     """Covers RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact] and §12.2.1.2
     [2xx-moves-the-target].
+
+    Covers RFC 4028 §7.4 [keeps-the-interval]: that of the answer, not the one we asked for.
     """
     link, alice, script, call, invite = calling()
     answer = accept(invite)
@@ -88,6 +90,7 @@ def test_a_refresh_moves_the_target():
     moved = Script(link, C)
     link.run(until=link.now + 51)
     update = script.heard[-1]
+    assert update.headers["Session-Expires"] == "100;refresher=uac"
     assert update.method == "UPDATE" and [each.uri for each in update.contacts] == [alice.contact]
     script.say(accept(update, contact=C, body=b""), A)
     call.bye(link.now)

@@ -164,7 +164,8 @@ def _written(units: Sequence[bytes]) -> list[bytes]:
 def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
     """Cut one NAL unit into FU-As of about equal size: §5.8."""
     body = len(unit) - 1
-    count = max(-(-body // (max_octets - 2)), 2)  # §5.8 [not-in-one-fragment]
+    # §5.8 [not-in-one-fragment]: `body` is no less than `max_octets`
+    count = -(-body // (max_octets - 2))
     cuts = [1 + body * at // count for at in range(count + 1)]  # §5.8 [each-octet-once]
     return [
         bytes(H264Fragment(unit[0], unit[first:last], at == 0, at == count - 1))

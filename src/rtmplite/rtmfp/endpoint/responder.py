@@ -160,7 +160,6 @@ class Responder:
         for entry in self._open_at(keying.source):  # §3.5.1.1.2 [override-closes]
             entry.session.drop(now, "the far end has begun anew")
         reply = ResponderInitialKeying(self._host.new_session_id(), result.component, b"")
-        # §3.5.1.1.2 [rikeying-sent]
         signed = reply.signed_parameters(keying.chunk.session_key_initiator_component)
         # §3.5.1.1.2 [rikeying-sent]
         reply = replace(reply, signature=self._host.profile.sign(signed))

@@ -162,6 +162,8 @@ def test_the_first_right_answer_is_taken():
     assert keying.signature == b"signed"
     lone.world.run(10)
     assert lone.times(InitiatorHello) == [0, 0]
+    lone.hello(b"server#2", b"cookie 2", SERVER)
+    assert opening.far_certificate == b"server#1"
 
 
 @pytest.mark.parametrize("certificate", [b"another", b"bad server", b"", b"serve"])

@@ -24,7 +24,7 @@ def test_a_hello_is_answered_where_it_came_from():
     hello = lone.hello(THIRD)
     assert (hello.tag_echo, hello.responder_certificate) == (b"tag", b"server")
     ((_, to, _),) = lone.world.sent(ResponderHello)
-    assert to == THIRD
+    assert to == THIRD and not lone.endpoint.ignored
     lone.hear(InitiatorHello(b"another", b"tag"))
     assert len(lone.sent(ResponderHello)) == 1
 
@@ -87,6 +87,9 @@ def test_a_bad_keying_is_ignored(change, why):
 
 def test_what_is_just_not_too_long_is_taken():
     """Covers RFC 7016 §5 [resources-bounded]: see `StartupLimits.field_bytes`."""
+    lone = Lone()
+    lone.hear(InitiatorHello(b"server", bytes(4096)))
+    assert not lone.endpoint.ignored
     lone = Lone()
     keying = {"initiator_certificate": bytes(4096)}
     lone.key(session_key_initiator_component=bytes(4096), **keying)

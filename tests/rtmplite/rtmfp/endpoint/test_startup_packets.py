@@ -63,6 +63,9 @@ def test_what_is_too_large_for_a_datagram_is_cut_and_put_together():
     near, far = packets(), packets()
     assert near.send(large(1000), FAR, 0.0)
     assert len(near.take()) == 1
+    near = packets()
+    assert near.send(large(1167), FAR, 0.0)  # the largest that fits
+    assert [len(datagram) for datagram, _ in near.take()] == [1192]
     near, far = packets(), packets()
     assert near.send(large(3000), FAR, 0.0)
     datagrams = near.take()
