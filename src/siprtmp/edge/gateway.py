@@ -69,10 +69,11 @@ class Gateway:
                 registry = self.rtmp.registry
                 self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
             self.sip.facilities.on_end = self._call_ended
-            self._mixes = MixedCalls(self.sip.media, registry)
-            if settings.mix_calls:
+            if settings.mix_calls or settings.state is not None:  # by which the operator asks
+                self._mixes = MixedCalls(self.sip.media, registry)
+                self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
+            if settings.mix_calls and self._mixes is not None:
                 self.sip.facilities.on_up = self._mixes.follow
-            self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
             if settings.room:
