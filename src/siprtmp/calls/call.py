@@ -247,6 +247,7 @@ class AudioCall(CallRequests):
         pictures = {"video": kind} if kind else {}
         self.log_event("call-answer", codec=plan.audio.codec.name, **pictures)
         self.user.on_call_up(plan, now)
+        self.facilities.on_up(self, now)
 
     def on_rejected(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
         """The callee did not take the call: RFC 3261 §13.2.2.3.

@@ -56,12 +56,17 @@ def describe(remote: LiveStream, call: "AudioCall | None", now: float) -> None:
     plan = call.plan if call is not None else None
     if call is not None and plan is not None:
         call.video.described = remote
-        video = call.video.leg
-        has_video = video is not None and video.plan is not None and video.plan.media.receives
-        size = video.size if video is not None else None
         sound = call.leg.sound if call.leg is not None else None
         codec = plan.codec
         sound = sound or (
             (codec.sound_format, codec.sample_rate) if codec.passes else TranscodedToFlv.sound
         )
-        remote.write(DATA, 0, on_metadata(sound, has_video, size), now)
+        remote.write(DATA, 0, on_metadata(sound, *pictures(call)), now)
+
+
+def pictures(call: "AudioCall") -> tuple[bool, tuple[int, int] | None]:
+    """Whether the phone shows pictures, and their size if it is known: FLV 10.1 §E.5."""
+    video = call.video.leg
+    if video is None:
+        return False, None
+    return video.plan is not None and video.plan.media.receives, video.size

@@ -1,4 +1,4 @@
-"""`siprtmp calls`: list the calls, registrations and streams of a gateway, or end one.
+"""`siprtmp calls`: list the calls, registrations and streams of a gateway, end one, or mix a call.
 
 Own design: the client of `control_socket`.  Names that peers have chosen are shown as printable
 ASCII, so that none of them can send control codes to the operator's terminal.
@@ -24,21 +24,28 @@ _COLUMNS: Final = {
     "trunks": ("name", "address", "state", "calls", "reason"),
 }
 
+_WISHES: Final = {
+    "end": "Hang up the call, take back the registration or disconnect the publisher with this "
+    "id; the beginning of an id is enough.",
+    "mix": "Publish both sides of this call from now on, mixed, as mixed/NAME.",
+    "unmix": "Publish them no longer.",
+}
 _SELDOM: Final = ("trunks",)  # kinds that many gateways have none of
 
 
 def run(arguments: Sequence[str]) -> int:
-    """List everything, or end one thing; returns the exit code, 1 for an unknown id.
+    """List everything, or do one thing; returns the exit code, 1 for an unknown id.
 
     Raises ConfigError where no gateway answers.
     """
     options = _parser().parse_args(arguments)
-    request = {"do": "list"} if options.end is None else {"do": "end", "id": options.end}
+    wish = next((each for each in _WISHES if getattr(options, each) is not None), None)
+    request = {"do": "list"} if wish is None else {"do": wish, "id": getattr(options, wish)}
     reply = ask(options.state, request)
     if options.json:
         print(json.dumps(reply))
     elif "error" not in reply:
-        print("\n".join(_ended(reply) if options.end is not None else _lines(reply)))
+        print("\n".join(_lines(reply) if wish is None else _done(reply)))
     if "error" in reply:
         print(f"siprtmp: {_plain(reply['error'])}", file=sys.stderr)
         return 1
@@ -76,9 +83,10 @@ def _parser() -> Parser:
     parser = Parser(
         prog=f"{program()} calls",
         allow_abbrev=False,
-        description="List the calls, registrations and streams of a running gateway, or end one.",
+        description="List the calls, registrations and streams of a running gateway, end one, or "
+        "publish both sides of a call.",
     )
-    add = parser.add_argument
+    add, only = parser.add_argument, parser.add_mutually_exclusive_group()
     add(
         "--state",
         type=Path,
@@ -86,18 +94,18 @@ def _parser() -> Parser:
         metavar="DIR",
         help="The folder that the gateway runs with as --state.",
     )
-    add(
-        "--end",
-        metavar="ID",
-        help="Hang up the call, take back the registration or disconnect the publisher with this "
-        "id; the beginning of an id is enough.",
-    )
+    for option, said in _WISHES.items():
+        only.add_argument(f"--{option}", metavar="ID", help=said)
     add("--json", action="store_true", help="Print JSON, for programs.")
     return parser
 
 
-def _ended(reply: dict[str, Any]) -> list[str]:
-    return [f"ended: {_plain(', '.join(map(str, reply.get('ended', []))))}"]
+def _done(reply: dict[str, Any]) -> list[str]:
+    """What was done and to what, as "ended: call"."""
+    return [
+        f"{word}: {_plain(', '.join(map(str, what)) if isinstance(what, list) else str(what))}"
+        for word, what in reply.items()
+    ]
 
 
 def _lines(reply: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The operator's socket: it lists calls, registrations and streams, and ends one on request.
+"""The operator's socket: it lists calls, registrations and streams, and ends or mixes one.
 
 Own design: `control.sock` in the folder of `--state`.  The folder is
 its owner's alone and the socket has mode 0600, so a process that can open it acts for the operator,
@@ -6,12 +6,14 @@ and no password is asked.  A client sends one line of JSON, receives one line, a
 
     {"do": "list"}           {"calls": [...], "registrations": [...], "streams": [...]}
     {"do": "end", "id": ID}  {"ended": ["call"]}, or {"error": "no id begins with ..."}
+    {"do": "mix", "id": ID}, and "unmix"  {"mixed": "mixed/NAME"}, or {"unmixed": ...}
 """
 
 import json
 import logging
 import os
 import socket
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -83,14 +85,14 @@ class Control:
             return _dump({"error": "one line of JSON is wanted"})
         if wish == "list":
             return self._list()
-        if wish != "end" or not isinstance(text, str):
-            return _dump({"error": "do what? list, or end an id"})
+        if not isinstance(wish, str) or wish not in _WISHES or not isinstance(text, str):
+            return _dump({"error": f"do what? list, or {', '.join(_WISHES)} an id"})
         try:
-            ended = self._overview.end(text, monotonic())
+            reply = _WISHES[wish](self._overview, text, monotonic())
         except LocalError as error:
             return _dump({"error": str(error)})
         self._overview.wake()
-        return _dump({"ended": ended})
+        return _dump(reply)
 
     def _list(self) -> bytes:
         """All rows, with pauses in which media goes on: a list of a thousand calls takes long."""
@@ -116,3 +118,10 @@ def _read_line(client: Any) -> bytes:
 
 def _dump(value: Row) -> bytes:
     return json.dumps(value).encode("ascii")
+
+
+_WISHES: Final[Mapping[str, Callable[[Overview, str, float], Row]]] = {
+    "end": lambda overview, text, now: {"ended": overview.end(text, now)},
+    "mix": lambda overview, text, now: {"mixed": overview.mix(text, now)},
+    "unmix": lambda overview, text, now: {"unmixed": overview.unmix(text, now)},
+}

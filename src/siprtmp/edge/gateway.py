@@ -13,8 +13,11 @@ from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer
 from rtmplite.net.addresses import written
 from siprtmp import __version__
+from siprtmp.calls import mixed_call
 from siprtmp.calls.admission import Admission
 from siprtmp.calls.call import AudioCall
+from siprtmp.calls.mixed_app import MixedApplication
+from siprtmp.calls.mixed_call import MixedCalls
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
 from siprtmp.edge.loop_lag import LoopLag
@@ -25,6 +28,7 @@ from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
 from siprtmp.edge.status_access import StatusDoor
+from siprtmp.media.transcode import decoder
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.config import Settings, load_credentials, load_users
 from siprtmp.operation.logs import Log
@@ -49,6 +53,9 @@ class Gateway:
             settings.http, settings.domain, settings.allow_anonymous, self.admission
         )
         self.sip: SipSide | None = None
+        self._mixes: MixedCalls | None = None
+        if settings.mix_calls:
+            _load_decoder()
         self._process = ProcessFigures()
         self.totals, self._lag = CallTotals(), LoopLag()
         records = settings.call_records
@@ -62,6 +69,11 @@ class Gateway:
                 registry = self.rtmp.registry
                 self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
             self.sip.facilities.on_end = self._call_ended
+            if settings.mix_calls or settings.state is not None:  # by which the operator asks
+                self._mixes = MixedCalls(self.sip.media, registry)
+                self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
+            if settings.mix_calls and self._mixes is not None:
+                self.sip.facilities.on_up = self._mixes.follow
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
             if settings.room:
@@ -88,7 +100,7 @@ class Gateway:
                 overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
                 overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
                 overview.hear = self.sip.stack.receive
-                overview.trunks = self.sip.trunks.trunks.trunks
+                overview.trunks, overview.mixes = self.sip.trunks.trunks.trunks, self._mixes
             self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, str]:
@@ -145,6 +157,8 @@ class Gateway:
 
     def _call_ended(self, call: AudioCall, reason: str, now: float) -> None:
         self.totals.end(call, reason, now)
+        if self._mixes is not None:
+            self._mixes.stop(call, now)
         if self._records is not None:
             self._records.write(call, reason, now)
 
@@ -168,6 +182,14 @@ class Gateway:
             self._http.stop()
         if self.state is not None:
             self.state.close()
+
+
+def _load_decoder() -> None:
+    try:
+        decoder.load()
+    except ImportError:
+        text = "--mix-calls needs PyAV: pip install 'siprtmp[transcode]'"
+        raise ConfigError(text) from None
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The calls, registrations and streams of a running gateway as rows, and how to end one.
+"""The calls, registrations and streams of a running gateway as rows, and how to end or mix one.
 
 Own design: for the operator alone, since rows name both sides of a call.  A row has JSON values,
 times in seconds.  A row's `id` is the one in the log, the Call-ID of a call or the number of a
@@ -22,6 +22,7 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
 from siprtmp.calls import quality
 from siprtmp.calls.call import AudioCall
+from siprtmp.calls.mixed_call import MixedCalls
 from siprtmp.calls.toll_guard import ThroughCall
 from siprtmp.calls.trunks import Trunk
 from siprtmp.operation.logs import Log
@@ -38,7 +39,7 @@ KINDS: Final = ("calls", "registrations", "streams", "trunks")
 
 
 class Overview:
-    """Lists calls, registrations and streams, and ends one of them.
+    """Lists calls, registrations and streams, ends one of them, and mixes a call.
 
     `connections` gives the RTMP clients there are.  The rest is of the SIP side, if there is one:
     `calls` are those that end here, `tolls` has those between phones; `hear` takes a datagram as
@@ -53,6 +54,7 @@ class Overview:
         self.tolls: Iterable[ThroughCall] = ()
         self.registrar: Registrar | None = None
         self.trunks: Iterable[Trunk] = ()
+        self.mixes: MixedCalls | None = None
         self.hear: Callable[[bytes, Flow, float], None] = _nothing
         self.wake: Callable[[], None] = _nothing
 
@@ -88,11 +90,9 @@ class Overview:
         bindings = [(_binding_id(*each), each) for each in self._bindings(now)]
         clients = {connection.id: connection for connection, _ in self._published()}
         passing = list(self.tolls)
-        known = {*dict(calls), *dict(bindings), *clients, *(each.id for each in passing)}
-        found = {text} & known or {each for each in known if text and each.startswith(text)}
-        if len(found) != 1:
-            raise LocalError(f"{'several ids begin' if found else 'no id begins'} with {text!r}")
-        [wanted] = found
+        wanted = _only(
+            text, {*dict(calls), *dict(bindings), *clients, *(each.id for each in passing)}
+        )
         ended = []
         for call in [each for name, each in calls if name == wanted]:
             call.drop(now, OPERATOR)
@@ -111,6 +111,26 @@ class Overview:
             ended.append("publisher")
         return ended
 
+    def mix(self, text: str, now: float) -> str:
+        """Publish both sides of the call with this id, as `end` finds it; the stream's name.
+
+        Raises LocalError if there is no such call, or it cannot be mixed.
+        """
+        if self.mixes is None:
+            raise LocalError("nothing is mixed here")
+        return self.mixes.start(self._call_of(text), now)
+
+    def unmix(self, text: str, now: float) -> str:
+        """End that; the stream's name.  Raises LocalError if there is no such call, or no mix."""
+        name = self.mixes.stop(self._call_of(text), now) if self.mixes is not None else None
+        if name is None:
+            raise LocalError("that call is not mixed")
+        return name
+
+    def _call_of(self, text: str) -> AudioCall:
+        calls = {each.call.id: each for each in self.calls if each.call is not None}
+        return calls[_only(text, set(calls))]
+
     def _bindings(self, now: float) -> list[tuple[Aor, Binding]]:
         return self.registrar.everything(now) if self.registrar is not None else []
 
@@ -125,6 +145,15 @@ class Overview:
         self.registrar.remove(aor, binding, now)
         user, contact = f"sip:{aor[0]}@{aor[1]}", str(binding.contact.uri)
         self._log.event("unregistered", source=OPERATOR, user=user, contact=contact)
+
+
+def _only(text: str, known: set[str]) -> str:
+    """The id that is `text`, or the only one that begins so."""
+    found = {text} & known or {each for each in known if text and each.startswith(text)}
+    if len(found) != 1:
+        raise LocalError(f"{'several ids begin' if found else 'no id begins'} with {text!r}")
+    [wanted] = found
+    return wanted
 
 
 def _nothing(*what: object) -> None:

@@ -19,13 +19,16 @@ from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sound_ways import SoundWays
 from siprtmp.media.timeline import Timeline
+from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 
 AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
+HEADER: Final = 12  # octets before the payload of a packet of ours: RFC 3550 §5.1
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
 OnEvent = Callable[[int, bytes, float], None]
+OnSent = Callable[[AudioCodec, bytes], None]
 
 
 class Leg(EventPath):
@@ -52,7 +55,7 @@ class Leg(EventPath):
         transcode: Transcoding | None = None,
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
-        wire.on_ready = self._heed_consent
+        wire.on_ready, self._send_rtp = self._heed_consent, wire.send_rtp
         self.ways = SoundWays(transcode)
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self.on_event: OnEvent = lambda timestamp, payload, now: None
@@ -263,8 +266,20 @@ class Leg(EventPath):
         if self._swallowed:  # after packets that were not sent, a new talk spurt begins
             marker, self._swallowed = True, False
         ticks = at + self._offset & 0xFFFFFFFF
-        self._wire.send_rtp(session.send(self._to_phone_type, payload, ticks, marker, now))
+        self._send_rtp(session.send(self._to_phone_type, payload, ticks, marker, now))
         self.sent += 1
+
+    def tap(self, heard: OnSent) -> None:
+        """Give `heard` the sound of each packet that is sent from now on: RFC 3551 §4.5."""
+
+        def send(data: bytes) -> None:
+            self._wire.send_rtp(data)
+            ways = self._plan.sending if self._plan is not None else ()
+            for codec, number in ways:
+                if number == data[1] & 0x7F:
+                    heard(codec, data[HEADER:])
+
+        self._send_rtp = send
 
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:

@@ -1,9 +1,9 @@
 """A conference of sound: each seat hears all others together, and not itself.
 
-Own design: everybody's sound is 8 kHz, the rate that every phone has, and is mixed in blocks of
-20 ms by one clock.  Each seat has a queue that takes up jitter and drift.  A seat that is silent
-hears the whole mix, which is added up and encoded once for all of these; only those who talk at the
-moment have a mix of their own.
+Own design: everybody's sound has one rate, by default the 8 kHz that every phone has, and is mixed
+in blocks of 20 ms by one clock.  Each seat has a queue that takes up jitter and drift.  A seat that
+is silent hears the whole mix, which is added up and encoded once for all of these; only those who
+talk at the moment have a mix of their own.
 
     >>> from array import array
     >>> mixer, heard = Mixer(), []
@@ -24,11 +24,13 @@ from typing import Final
 from p2psip.rtp.payload import g711
 
 CLOCK_RATE: Final = g711.CLOCK_RATE
-BLOCK: Final = 160  # samples
-SECONDS: Final = BLOCK / CLOCK_RATE
-PREFILL: Final = 3 * BLOCK  # waits in a queue before it is heard: two packets may be late
-PLENTY: Final = 8 * BLOCK  # beyond this a silent block is left out
-LIMIT: Final = 25 * BLOCK  # beyond this sound is left out
+MS: Final = 20  # of a block
+SECONDS: Final = MS / 1000
+BLOCK: Final = CLOCK_RATE * MS // 1000  # samples
+WAITING: Final = 3  # blocks that are in a queue before it is heard: two packets may be late
+PREFILL: Final = WAITING * BLOCK
+PLENTY: Final = 8  # blocks beyond which a silent one is left out
+LIMIT: Final = 25  # blocks beyond which sound is left out
 QUIET: Final = 64  # of 32768: the noise of a silent line
 STALL: Final = 5  # blocks by which the clock may be late and still catch up
 WINDOW: Final = 50  # blocks by which the speaker is judged
@@ -42,7 +44,7 @@ class Sound:
 
     @cached_property
     def ulaw(self) -> bytes:
-        """The block in mu-law: RFC 3551 §4.5.14."""
+        """The block in mu-law, if it has 8 kHz: RFC 3551 §4.5.14."""
         return g711.encode_ulaw(self.samples)
 
 
@@ -55,8 +57,8 @@ class Seat:
     `loudness` is the mean of its latest sound, 0 to 32768.
     """
 
-    def __init__(self, mixer: "Mixer", hear: Hear) -> None:
-        self._mixer, self.hear = mixer, hear
+    def __init__(self, mixer: "Mixer", hear: Hear | None) -> None:
+        self._mixer, self.hear, self._block = mixer, hear, mixer.block
         self._queue = array("h")
         self._is_ready = False
         self.loudness = 0.0
@@ -65,8 +67,14 @@ class Seat:
         """Say something; what comes far too fast is left out but for its end."""
         queue = self._queue
         queue.extend(samples)
-        if len(queue) > LIMIT:
-            del queue[:-PREFILL]
+        if len(queue) > LIMIT * self._block:
+            del queue[: -WAITING * self._block]
+
+    @property
+    def delay(self) -> float:
+        """The seconds until sound is heard that is put now."""
+        blocks = len(self._queue) / self._block
+        return SECONDS * (blocks if self._is_ready else max(blocks, WAITING - 1))
 
     def leave(self) -> None:
         """Hear and say nothing more.  Idempotent."""
@@ -74,18 +82,18 @@ class Seat:
 
     def take(self) -> "array[int] | None":
         """The next block, None for silence."""
-        queue = self._queue
-        self._is_ready = len(queue) >= (BLOCK if self._is_ready else PREFILL)
+        queue, size = self._queue, self._block
+        self._is_ready = len(queue) >= (size if self._is_ready else WAITING * size)
         block = None
         while self._is_ready:
-            block, self._queue = queue[:BLOCK], queue[BLOCK:]
+            block, self._queue = queue[:size], queue[size:]
             if max(block) >= QUIET or min(block) <= -QUIET:
                 break
             block, queue = None, self._queue
-            self._is_ready = len(queue) > PLENTY
+            self._is_ready = len(queue) > PLENTY * size
         else:
-            self._is_ready = len(self._queue) >= BLOCK
-        level = sum(map(abs, block[::8])) / (BLOCK / 8) if block is not None else 0.0
+            self._is_ready = len(self._queue) >= size
+        level = sum(map(abs, block[::8])) / (size / 8) if block is not None else 0.0
         self.loudness += (level - self.loudness) / WINDOW
         return block
 
@@ -97,13 +105,18 @@ class Mixer:
     `sit`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rate: int = CLOCK_RATE) -> None:
+        self.block = rate * MS // 1000  # samples
+        self._silence = SILENCE if rate == CLOCK_RATE else Sound(array("h", bytes(2 * self.block)))
         self.seats: list[Seat] = []
         self.deadline: float | None = None
         self._blocks = 0
 
-    def sit(self, hear: Hear, now: float) -> Seat:
-        """Take a seat; `hear(sound, at, now)` gets each block, `at` in ms of the conference."""
+    def sit(self, hear: Hear | None, now: float) -> Seat:
+        """Take a seat; `hear(sound, at, now)` gets each block, `at` in ms of the conference.
+
+        None is for who only talks.
+        """
         seat = Seat(self, hear)
         self.seats.append(seat)
         if self.deadline is None:
@@ -138,17 +151,19 @@ class Mixer:
             self._mix(now)
 
     def _mix(self, now: float) -> None:
-        at, self._blocks = self._blocks * 1000 * BLOCK // CLOCK_RATE, self._blocks + 1
+        at, self._blocks = self._blocks * MS, self._blocks + 1
         seats = list(self.seats)
         blocks = {seat: block for seat in seats if (block := seat.take()) is not None}
-        total = [sum(column) for column in zip(*blocks.values(), strict=True)] or [0] * BLOCK
-        whole = Sound(_clipped(total))
+        total = [sum(column) for column in zip(*blocks.values(), strict=True)]
+        whole = Sound(_clipped(total)) if blocks else self._silence
         for seat in seats:
             own = blocks.get(seat)
+            if seat.hear is None:
+                continue
             if own is None:
                 seat.hear(whole, at, now)
             elif len(blocks) == 1:
-                seat.hear(SILENCE, at, now)
+                seat.hear(self._silence, at, now)
             else:
                 rest = [a - b for a, b in zip(total, own, strict=True)]
                 seat.hear(Sound(_clipped(rest)), at, now)

@@ -87,6 +87,7 @@ class Settings(RtmpSettings):
     keep_first_line: bool = False
     call_from: str | None = None
     room: tuple[str, ...] = ()
+    mix_calls: bool = False
     trunk: tuple[TrunkSettings, ...] = ()
     route: tuple[RouteSettings, ...] = ()
     source: Path | None = field(default=None, compare=False)
@@ -146,7 +147,8 @@ def load(arguments: Sequence[str]) -> Settings:
     for name in set(SIP_LISTENERS) & given.keys():
         given[name] = _after_off(given[name])
     settings = replace(settings, **given)
-    return check(replace(settings, push=(*settings.push, *pushes(settings.route))))
+    pushed = pushes(settings.route, "mixed" if settings.mix_calls else "call")
+    return check(replace(settings, push=(*settings.push, *pushed)))
 
 
 def load_file(path: Path) -> Settings:
@@ -243,6 +245,8 @@ def check(settings: Settings) -> Settings:
     for name, tables in (("trunk", settings.trunk), ("route", settings.route)):
         if tables and not settings.sip:
             raise ConfigError(f"[[{name}]] needs --sip")
+    if settings.mix_calls and not settings.sip:
+        raise ConfigError("--mix-calls needs --sip")
     if settings.vod is None and any(each.needs_files for each in settings.route):
         raise ConfigError("[[route]] with file or announce needs --vod")
     try:

@@ -42,7 +42,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "calls": (
         *("domain", "call-from", "outbound-proxy", "answer-timeout", "media-timeout", "sip-t1"),
-        *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room"),
+        *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room", "mix-calls"),
     ),
     "media": (
         *("rtp-ports", "nat", "video-packet-size", "gop-cache", "merge-ms"),
@@ -242,6 +242,12 @@ def _add_media(add: Add) -> None:
         metavar="NAME",
         help="Open these conference rooms: phones that call sip:NAME at a domain, and RTMP clients "
         "that publish or play room/NAME, hear each other.",
+    )
+    add(
+        "--mix-calls",
+        action="store_true",
+        help="Publish both sides of each call as one stream too, mixed/NAME: their sound as AAC, "
+        "and the phone's pictures.",
     )
     add(
         "--rtp-ports",

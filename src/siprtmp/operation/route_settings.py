@@ -57,9 +57,9 @@ def read_routes(value: Any) -> tuple[RouteSettings, ...]:
     return tuple(map(_read, value))
 
 
-def pushes(routes: tuple[RouteSettings, ...]) -> tuple[str, ...]:
-    """The rules of `--push` that the routes ask for."""
-    return tuple(f"call/{each.stream}={each.push}" for each in routes if each.push)
+def pushes(routes: tuple[RouteSettings, ...], app: str) -> tuple[str, ...]:
+    """The rules of `--push` that the routes ask for, for streams of this application."""
+    return tuple(f"{app}/{each.stream}={each.push}" for each in routes if each.push)
 
 
 def _read(table: Mapping[str, Any]) -> RouteSettings:

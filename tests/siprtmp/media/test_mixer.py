@@ -85,7 +85,7 @@ def test_a_flood_is_bounded():
     table = Table(2)
     for _ in range(100):
         table.say(500, None, blocks=10)
-    assert len(table.seats[0]._queue) <= LIMIT
+    assert len(table.seats[0]._queue) <= LIMIT * BLOCK
     table.run(2)
     assert table.levels(1) == [500, 500]
 

@@ -85,6 +85,7 @@ OPTIONS = [
     ("allow-targets", ["+49*@a", "*@b"], '["+49*@a", "*@b"]', ("+49*@a", "*@b")),
     ("call-records", ["/var/calls"], '"/var/calls"', Path("/var/calls")),
     ("room", ["team", "attic"], '["team", "attic"]', ("team", "attic")),
+    ("mix-calls", [], "true", True),
     ("log-level", ["debug"], '"debug"', "debug"),
     ("log-format", ["json"], '"json"', "json"),
 ]
@@ -154,6 +155,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "max_user_calls_per_hour",
         "allow_targets",
         "room",
+        "mix_calls",
         "tls_cert",
         "tls_key",
         "push",

@@ -19,7 +19,7 @@ def test_a_table_is_read():
     [route] = read(f'match = "News"\nstream = "show"\nannounce = "hello"\npush = "{PUSH}"')
     assert route == RouteSettings("News", stream="show", announce="hello", push=PUSH)
     assert route.pattern == "news@*" and route.needs_files
-    assert pushes((route, RouteSettings("a", file="b"))) == (f"call/show={PUSH}",)
+    assert pushes((route, RouteSettings("a", file="b")), "mixed") == (f"mixed/show={PUSH}",)
     [route] = read('match = "+49*@home"\nto = "sip:{user}@far;transport=tcp"')
     assert route.pattern == "+49*@home" and not route.needs_files
     assert str(route.target("+49 1")) == "sip:+49%201@far;transport=tcp"
@@ -52,6 +52,8 @@ def test_the_file_has_tables_of_routes(tmp_path):
     path.write_text(f'[[route]]\nmatch = "a"\nstream = "b"\npush = "{PUSH}"\n')
     settings = config.load(["--config", str(path), "--push", "live/x=rtmp://a/b/c"])
     assert settings.push == ("live/x=rtmp://a/b/c", f"call/b={PUSH}")
+    settings = config.load(["--config", str(path), "--mix-calls"])
+    assert settings.push == (f"mixed/b={PUSH}",)
     with pytest.raises(ConfigError, match=r"\[\[route\]\] needs --sip"):
         config.load(["--config", str(path), "--sip", "off"])
     path.write_text('[[route]]\nmatch = "a"\nfile = "b"\n')

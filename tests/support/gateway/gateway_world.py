@@ -24,6 +24,8 @@ from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.context import EXTENSIONS, CallContext, MediaAddress
+from siprtmp.calls.mixed_app import MixedApplication
+from siprtmp.calls.mixed_call import MixedCalls
 from siprtmp.calls.room_app import RoomApplication
 from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
@@ -63,6 +65,7 @@ class Gateway(Home):
         allowance=None,
         registry=None,
         transcode=None,
+        mix=False,
     ):
         super().__init__(link, users=users, route=self._route)
         self.agent.extensions = EXTENSIONS
@@ -77,8 +80,13 @@ class Gateway(Home):
         self.sip = SipApplication(self, keep_first=keep_first)
         self.call = CallApplication(self)
         self.rooms = RoomApplication(self, ["team", "attic"], registry)
+        self.mixes = MixedCalls(self, Registry() if registry is None else registry)
+        if mix:
+            self.facilities.on_up = self.mixes.follow
+        self.facilities.on_end = lambda call, reason, now: self.mixes.stop(call, now)
         self.applications = {
-            "sip": self.sip, "call": self.call, "room": self.rooms, "live": LiveApplication()
+            "sip": self.sip, "call": self.call, "room": self.rooms, "live": LiveApplication(),
+            "mixed": MixedApplication(self),
         }  # fmt: skip
         self.caller = Address(Uri("sip", "call", None, "home"))
 
@@ -197,6 +205,7 @@ class Gateway(Home):
             "lines": len(self.sip) + len(self.sip._by_token),
             "names": len(self.call),
             "room members": len(self.rooms),
+            "mixes": len(self.mixes),
             "registrations": len(self.registrations),
             "agent calls": self.agent.calls,
             "dialogs": self.agent.dialogs,

@@ -7,6 +7,7 @@ Own design: the decoders are those of PyAV, which the extra `transcode` installs
 about a tenth of a millisecond, forty times a second, so it is decoded where it comes.
 """
 
+import importlib
 import importlib.util
 from array import array
 from typing import TYPE_CHECKING, Any, Final
@@ -57,6 +58,11 @@ _HEADED: Final = ("aac", "opus", "flac")  # that cannot begin without their head
 def is_available() -> bool:
     """Whether the extra `transcode` is installed."""
     return importlib.util.find_spec("av") is not None
+
+
+def load() -> None:
+    """Load PyAV, which takes longer than a call should wait.  ImportError without the extra."""
+    importlib.import_module("av")
 
 
 class UndecodableError(Exception):

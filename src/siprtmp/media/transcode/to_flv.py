@@ -9,39 +9,28 @@ the stream jumps.
 """
 
 from array import array
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
+from siprtmp.media.transcode.aac import SOUND, AacTags
 from siprtmp.media.transcode.decoder import UndecodableError
 from siprtmp.media.transcode.payload_decoder import payload_decoder
-from siprtmp.media.translate.audio_formats import AAC, AudioCodec
+from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, MediaClock, wrapped_difference
 
-if TYPE_CHECKING:
-    from av.audio.codeccontext import AudioCodecContext
-
-RATE: Final = 48_000
-FRAME: Final = 1024  # samples of a frame of AAC
-BITS: Final = 64_000  # a second, for one channel
 MAX_FILLED: Final = 0.2  # s of loss that are filled up
 MAX_REPEATS: Final = 3  # of the last packet; silence follows
-HEADER: Final = b"\xaf\x00"  # FLV 10.1 §E.4.2.1 [aac-packet-type]
-FRAME_HEAD: Final = b"\xaf\x01"
 
 
 class TranscodedToFlv:
     """Turns one phone's audio into tags of AAC: FLV 10.1 §E.4.2.1.  Used like `RtpToFlv`."""
 
-    sound = AAC, RATE
+    sound = SOUND
 
     def __init__(self, codec: AudioCodec) -> None:
         self.clock = MediaClock(codec.clock_rate)
         self._ssrc: int | None = None
-        self._encoder: AudioCodecContext | None = None  # from the first packet on
-        self._taken = 0.0  # samples given to the resampler, at 48 kHz
-        self._made = 0  # and to the encoder
-        self._last_ms = 0
+        self._tags = AacTags()
         self._use(codec)
 
     @property
@@ -52,7 +41,6 @@ class TranscodedToFlv:
     def _use(self, codec: AudioCodec) -> None:
         self.codec = codec
         self._decode = payload_decoder(codec)
-        self._resampler: Any = None
         self._per_tick = codec.sample_rate // codec.clock_rate
         self._next: int | None = None  # the RTP timestamp behind the last packet
         self._last = array("h")
@@ -83,7 +71,7 @@ class TranscodedToFlv:
         self._next = timestamp + len(samples) // self._per_tick
         self._last = samples
         at -= len(filled) * 1000 // self.codec.sample_rate
-        return self._encode(filled + samples, at)
+        return self._tags.encode(filled + samples, self.codec.sample_rate, at)
 
     def _fill(self, timestamp: int) -> "array[int]":
         """Sound in place of packets lost before this one, if they were few."""
@@ -97,38 +85,3 @@ class TranscodedToFlv:
             piece = array("h", (sample // 2 for sample in piece))
             out += piece
         return out[:missing] + array("h", bytes(2 * max(0, missing - len(out))))
-
-    def _encode(self, samples: "array[int]", at: int) -> list[Tag]:
-        """The frames that are complete with these samples, the first of which is of time `at`."""
-        import av
-
-        tags: list[Tag] = []
-        if self._encoder is None:
-            self._encoder = _aac()
-            tags.append((at, HEADER + (self._encoder.extradata or b"")))
-        if self._resampler is None:
-            self._resampler = av.AudioResampler("fltp", "mono", RATE, frame_size=FRAME)
-        frame = av.AudioFrame("s16", "mono", len(samples))
-        frame.planes[0].update(samples.tobytes())
-        frame.sample_rate = self.codec.sample_rate
-        for piece in self._resampler.resample(frame):
-            piece.pts, piece.time_base = self._made, Fraction(1, RATE)
-            self._made += piece.samples
-            for packet in self._encoder.encode(piece):
-                behind = (packet.pts or 0) - self._taken
-                self._last_ms = max(self._last_ms, at + round(behind * 1000 / RATE))
-                tags.append((self._last_ms, FRAME_HEAD + bytes(packet)))
-        self._taken += len(samples) * RATE / self.codec.sample_rate
-        return tags
-
-
-def _aac() -> "AudioCodecContext":
-    import av
-
-    context = av.CodecContext.create("aac", "w")
-    assert isinstance(context, av.AudioCodecContext)
-    context.sample_rate, context.format, context.layout = RATE, "fltp", "mono"
-    context.time_base, context.bit_rate = Fraction(1, RATE), BITS
-    context.options, context.thread_count = {"aac_coder": "fast"}, 1
-    context.open()
-    return context

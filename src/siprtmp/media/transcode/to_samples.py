@@ -1,19 +1,24 @@
-"""From any FLV audio to samples for the conference: G.711 by tables, all else by a decoder.
+"""From any FLV audio, or any payload, to samples for a mixer.
 
 Implements RFC 3551 §4.5.14 for tags of G.711: FLV 10.1 §E.4.2.1.
+
+Own design: G.711 of 8 kHz needs tables alone, all else a decoder.
 """
 
 from array import array
+from typing import Any
 
 from p2psip.rtp.payload import g711
 from siprtmp.media.transcode import decoder
-from siprtmp.media.translate.audio_formats import ALAW, ULAW
+from siprtmp.media.transcode.payload_decoder import Decode, payload_decoder
+from siprtmp.media.translate.audio_formats import ALAW, ULAW, AudioCodec
 
 
 class ToSamples:
-    """The samples of one speaker's tags, mono at 8 kHz: RFC 3551 §4.5.14."""
+    """The samples of one speaker's tags, mono at `rate`: RFC 3551 §4.5.14."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: int = g711.CLOCK_RATE) -> None:
+        self._rate = rate
         self._decoder: decoder.AudioDecoder | None = None
 
     def decode(self, tag: bytes) -> "array[int]":
@@ -22,12 +27,41 @@ class ToSamples:
         Raises UndecodableError, also for what only a decoder reads that is not installed.
         """
         sound_format = tag[0] >> 4 if tag else ULAW
-        if sound_format == ULAW:
-            return g711.decode_ulaw(tag[1:])
-        if sound_format == ALAW:
-            return g711.decode_alaw(tag[1:])
+        if self._rate == g711.CLOCK_RATE:
+            if sound_format == ULAW:
+                return g711.decode_ulaw(tag[1:])
+            if sound_format == ALAW:
+                return g711.decode_alaw(tag[1:])
         if self._decoder is None:
             if not decoder.is_available():
                 raise decoder.UndecodableError("its codec needs the extra transcode")
-            self._decoder = decoder.AudioDecoder(g711.CLOCK_RATE)
+            self._decoder = decoder.AudioDecoder(self._rate)
         return self._decoder.decode(tag)
+
+
+class PayloadsToSamples:
+    """The samples of one sender's payloads, mono at `rate`: RFC 3551 §4.5."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._codec: AudioCodec | None = None
+        self._decode: Decode | None = None
+        self._resampler: Any = None
+
+    def decode(self, codec: AudioCodec, payload: bytes) -> "array[int]":
+        """The samples of a payload.  Raises UndecodableError.  RFC 3551 §4.5."""
+        import av
+
+        if codec is not self._codec or self._decode is None:
+            self._codec, self._decode = codec, payload_decoder(codec)
+            self._resampler = av.AudioResampler("s16", "mono", self._rate)
+        samples = self._decode(payload)
+        if codec.sample_rate == self._rate or not samples:
+            return samples
+        frame = av.AudioFrame("s16", "mono", len(samples))
+        frame.planes[0].update(samples.tobytes())
+        frame.sample_rate = codec.sample_rate
+        out = array("h")
+        for piece in self._resampler.resample(frame):
+            out.frombytes(bytes(piece.planes[0])[: 2 * piece.samples])
+        return out
