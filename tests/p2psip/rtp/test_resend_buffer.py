@@ -69,6 +69,7 @@ def test_requests_are_no_amplifier(turns):
         buffer.keep(number, bytes(octets), now)
         sent += octets
         again += sum(map(len, buffer.again(lost, now, 0.0)))
+        assert buffer.again([number + 1], now, 0.0) == []  # was never sent
         assert again <= MAX_CREDIT + SHARE * sent
 
 

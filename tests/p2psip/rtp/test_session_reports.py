@@ -203,7 +203,8 @@ def test_each_report_has_the_cname_and_no_other_item():
     while len(seen) < 5:
         seen += ours.tick(ours.deadline)
     for data in seen:
-        _, described = parse_compound(data, strict=True)
+        report, described = parse_compound(data, strict=True)
+        assert report == ReceiverReport(ours.ssrc)
         assert [chunk.items for chunk in described.chunks] == [((1, b"ann@host"),)]
 
 

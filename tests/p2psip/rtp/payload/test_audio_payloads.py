@@ -47,7 +47,7 @@ def test_any_octets_are_an_opus_packet_or_refused(data):
     "data",
     [
         "",  # R1
-        "f8" + 1276 * "00",  # R2
+        "f8" + 1276 * "00", "fa00" + 1276 * "00",  # R2
         "f901",  # R3
         "fa", "fafc", "fa01", "fafb00",  # R4
         "fb00", "fb31" + 49 * "00", "1b0300",  # R5
@@ -62,6 +62,7 @@ def test_malformed_opus(data):
     [whole-fits].
     """
     assert OpusPacket.parse(bytes.fromhex("fa01aa")).frames == (b"\xaa", b"")
+    assert OpusPacket.parse(bytes.fromhex("fb01")).frames == (b"",)
     assert OpusPacket.parse(b"\xf8" + bytes(1275)).frames == (bytes(1275),)
     with pytest.raises(RemoteError):
         OpusPacket.parse(bytes.fromhex(data))
@@ -119,7 +120,13 @@ def test_captured_opus(capture, name, port, payload_type):
 
 @pytest.mark.parametrize(
     "wrong",
-    [(32, False, (b"",)), (1, False, ()), (3, False, (b"",) * 3), (1, False, (bytes(1276),))],
+    [
+        (32, False, (b"",)),
+        (1, False, ()),
+        (3, False, (b"",) * 3),
+        (1, False, (bytes(1276),)),
+        (1, False, (b"", bytes(1276))),
+    ],
 )
 def test_no_such_opus_packet(wrong):
     """Covers RFC 6716 §3.2.1 [frame-limit] and §3.2.5."""
