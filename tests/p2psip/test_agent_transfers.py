@@ -127,7 +127,7 @@ def test_a_subscription_is_refused_unless_it_is_allowed(agents):
 
 
 def test_calls_and_messages_are_told_to_those_who_may_know(agents):
-    """Covers RFC 6665 §3.1.2 [one-event]."""
+    """Covers RFC 6665 §3.1.2."""
     alice, bob, carol = agents
     asked, heard = [], []
     bob.serving.may_watch = lambda package, sender: asked.append((package, sender.uri.user)) or True

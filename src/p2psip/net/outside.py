@@ -213,7 +213,7 @@ class OutsideRequests(ABC):
         is refused, TimeoutError, LocalError.
         """
         name = EventName.parse(event)
-        # RFC 6665 §3.1.2 [one-event]
+        # RFC 6665 §3.1.2
         fields: list[tuple[str, object]] = [("Event", name), ("Expires", expires)]
         if name.package in BODIES:
             fields.append(("Accept", BODIES[name.package]))

@@ -295,9 +295,10 @@ def verify(credentials: Credentials, method: str, secret: str, body: bytes = b""
     `secret` must be of the credentials' algorithm.  Takes the same time wherever they
     differ; false, not an error, for what is not supported.
     """
+    if not credentials.is_digest:  # RFC 3261 §22 [no-basic-taken]
+        return False
     known = _hash_of(credentials.algorithm) is not None
-    # RFC 3261 §22 [no-basic-taken]
-    if not (credentials.is_digest and known and credentials.qop in (None, "auth", "auth-int")):
+    if not (known and credentials.qop in (None, "auth", "auth-int")):
         return False
     # RFC 3261 §22.4 [qop-tells]
     expected = digest_response(  # RFC 8760 §2.6 [server-reads-qop], RFC 7616 §3.6 [same-digest]

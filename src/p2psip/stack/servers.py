@@ -295,6 +295,7 @@ class Servers:
                 case invite_server.Do.SEND_100 if not handle.is_heard:
                     pass  # a 180 may use the allowance; a repeated INVITE is answered with the 100
                 case invite_server.Do.SEND_100 | invite_server.Do.SEND_RESPONSE:
+                    # §17.2.1 [100-without-tag]
                     self._store(handle, bytes(response_to(handle.request, 100)))
                     self._post(handle)
                 case invite_server.Do.FAILED | server.Do.FAILED:

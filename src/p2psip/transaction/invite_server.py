@@ -69,7 +69,7 @@ class Do(StrEnum):
     """The actions of Figure 7, below those lines: orders to the caller (RFC 6026 §8.6)."""
 
     PASS_UP = "pass INV to TU"
-    SEND_100 = "100 sent"  # without a tag of ours in To: §17.2.1 [100-without-tag]
+    SEND_100 = "100 sent"
     SEND_RESPONSE = "response sent"  # the latest one; a 100 when there is none yet
     ACK_UP = "ACK to TU"
     FAILED = "failure to TU"

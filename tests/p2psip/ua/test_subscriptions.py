@@ -57,6 +57,7 @@ def test_a_subscription_is_refreshed_for_a_day():
     expires = {data.split(b"Expires: ")[1][:4] for *_, (_, data) in link.sent if b"200 OK" in data
                and b"SUBSCRIBE\r" in data}  # fmt: skip
     assert expires == {b"3600"}
+    assert {len(each.headers.values("Event")) for each in bodies(link, "SUBSCRIBE")} == {1}
 
 
 def test_a_watcher_that_is_gone_is_forgotten():
