@@ -1,5 +1,7 @@
 """Responses, ACKs and CANCELs carry what the RFC copies into them."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +40,25 @@ def test_no_status_is_borrowed_from_http():
     request = Request("OPTIONS", Uri(host="a"))
     assert not any(response_to(request, status).reason for status in of_http)
     assert all(response_to(request, status).reason for status in REASONS)
+
+
+LATER = {  # Source: IANA's registry of response codes, those that RFC 3261 has not
+    199: "Early Dialog Terminated", 202: "Accepted", 204: "No Notification",
+    412: "Conditional Request Failed", 417: "Unknown Resource-Priority",
+    422: "Session Interval Too Small", 428: "Use Identity Header", 429: "Provide Referrer Identity",
+    430: "Flow Failed", 433: "Anonymity Disallowed", 436: "Bad Identity-Info",
+    437: "Unsupported Certificate", 438: "Invalid Identity Header",
+    439: "First Hop Lacks Outbound Support", 440: "Max-Breadth Exceeded", 469: "Bad Info Package",
+    470: "Consent Needed", 489: "Bad Event", 494: "Security Agreement Required",
+    555: "Push Notification Service Not Supported", 580: "Precondition Failure", 607: "Unwanted",
+}  # fmt: skip
+
+
+def test_each_status_is_a_registered_one(specs):
+    """Covers RFC 3261 §21 [no-other-http-codes]: the headings of §21 name codes and reasons."""
+    heading = re.compile(r"^21\.[1-6]\.\d+\.? +([1-6]\d\d) ([^\n.]+)$", re.M)
+    found = heading.findall((specs / "rfc3261.txt").read_text())
+    assert {int(code): reason.strip() for code, reason in found} | LATER == REASONS
 
 
 def test_extras_follow_and_reasons_can_be_said():
