@@ -16,7 +16,8 @@ STREAM_SECONDS: Final = (95.0, 120.0)  # Source: §4.4.1
 DATAGRAM_SECONDS: Final = (24.0, 29.0)  # Source: §4.4.2
 PONG_SECONDS: Final = 10.0  # Source: §4.4.1
 PING: Final = b"\r\n\r\n"  # Source: §4.4.1
-BASE_SECONDS: Final = 30.0  # Source: §4.5, with one flow, so that all have failed
+BASE_SECONDS: Final = 30.0  # Source: §4.5, where all flows have failed
+BASE_BESIDE: Final = 90.0  # Source: §4.5, where another one stands
 MAX_SECONDS: Final = 1800.0  # Source: §4.5
 # The refusals that are passing: silence, a phone or a server that is not there now.
 RECOVERABLE: Final = frozenset({408, 480, 500, 502, 503, 504})
@@ -130,9 +131,10 @@ def is_recoverable(response: Response) -> bool:
     return response.status in RECOVERABLE or "Retry-After" in response.headers
 
 
-def retry_delay(failures: int, random: Random) -> float:
+def retry_delay(failures: int, random: Random, *, others_stand: bool = False) -> float:
     """How long to wait after so many failures in a row, in seconds: §4.5."""
-    most = min(MAX_SECONDS, BASE_SECONDS * 2 ** min(failures, 10))
+    base = BASE_BESIDE if others_stand else BASE_SECONDS
+    most = min(MAX_SECONDS, base * 2 ** min(failures, 10))
     return between(most / 2, most, random)  # §4.5 [waits-for-the-delay]
 
 
