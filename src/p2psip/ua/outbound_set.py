@@ -45,7 +45,7 @@ class OutboundSet:
         instance = instance or new_instance(random)
         # RFC 5626 §4.2.1 [sets-of-two]
         self._ways: list[tuple[Uri, ...]] = [(proxy,) for proxy in proxies] or [()]
-        # RFC 5626 §4.2.1 [same-reg-ids]: numbered in the order of the set
+        numbered = enumerate(self._ways, 1)  # RFC 5626 §4.2.1 [same-reg-ids]
         self.flows = tuple(
             Registration(
                 stack,
@@ -62,7 +62,7 @@ class OutboundSet:
                 reg_id=number,
                 others_stand=partial(self._others_stand, number) if len(proxies) > 1 else None,
             )
-            for number, way in enumerate(self._ways, 1)
+            for number, way in numbered
         )
 
     @property

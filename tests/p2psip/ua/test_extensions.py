@@ -63,6 +63,7 @@ def test_a_callee_that_lacks_what_is_required_is_not_called_again():
 
 
 def test_no_extension_is_required_twice():
+    """Covers RFC 3261 §8.1.1.9 [insists-by-require]."""
     assert Extensions().require("timer", "100rel", "timer") == [("Require", "timer, 100rel")]
     assert Extensions().require() == []
 

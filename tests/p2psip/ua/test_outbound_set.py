@@ -58,7 +58,7 @@ class World:
     """A phone with the flows of a set, and its proxies."""
 
     def __init__(self, count, *answers):
-        self.link, self.told = Link(), []
+        self.link, self.told, self.servers = Link(), [], []
         said = dict(enumerate(answers))
         self.edges = [Edge(self.link, EDGES[n], *said.get(n, ())) for n in range(count)]
         self.phone = phone = Phone(self.link, BOB)
@@ -70,7 +70,7 @@ class World:
         self.set = OutboundSet(
             phone.stack,
             Address(HOME.replace(user="bob")),
-            lambda server: phone.stack.contact("bob", "TCP", server.host),
+            self.contact_at,
             HOME,
             self,
             phone.random,
@@ -79,6 +79,10 @@ class World:
         for each in self.set.flows:
             registrations.add(each)
         self.set.start(0.0)
+
+    def contact_at(self, server):
+        self.servers.append(server.host)
+        return self.phone.stack.contact("bob", "TCP", server.host)
 
     def ping(self, flow, data):
         if not any(each.dead for each in self.edges if each.address == flow.remote[0]):
@@ -131,12 +135,20 @@ def test_each_proxy_has_a_flow_of_its_own(count):
     routes = [request.routes[0].uri.host for request in requests]
     assert routes == EDGES[:count] and {request.uri for request in requests} == {HOME}
     assert world.set.is_registered and not world.set.pending and world.at == EDGES[0]
+    assert world.servers == EDGES[:count]
 
 
 def test_without_a_proxy_it_is_a_registration_at_the_registrar():
+    """Covers RFC 5626 §4.2.1 [sets-of-two] [same-reg-ids]: of one, too."""
     world = World(0)
     [flow] = world.set.flows
     assert world.set.route == [] and world.set.current is flow and world.set.pending
+    assert world.servers == [HOME.host]
+
+
+def test_a_single_proxy_that_refuses_at_once_is_not_asked_again():
+    world = World(1, [PASSING]).run(400.0)
+    assert world.told == [-503] and len(world.edges[0].times) == 1
 
 
 def test_calls_go_by_the_next_flow_when_the_first_fails():
