@@ -19,7 +19,7 @@ from gevent.event import Event
 from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
-from p2psip.net.locator import Locations, server_uri
+from p2psip.net.locator import Locations, proxies
 from p2psip.net.nat_options import add_nat_options, stun_of, turn_of
 from p2psip.net.sound import LAWS
 from p2psip.net.tls import TlsContexts, client_context
@@ -251,10 +251,11 @@ def _options(options: argparse.Namespace, stop: Event) -> int:
 def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     """The agent that the options describe, at an address that reaches `other`."""
     identity = _uri(options.aor) if options.aor else None
-    server = server_uri(options.registrar) if options.registrar else other and _uri(other)
+    servers = proxies(options.registrar)
+    server = servers[0] if servers else other and _uri(other)
     listen = options.listen or f"{_own_address(server) if server else '127.0.0.1'}:0"
     address = addresses.parse(listen)
-    named = [each for each in (server, identity, other and _uri(other)) if isinstance(each, Uri)]
+    named = [each for each in (*servers, identity, other and _uri(other)) if isinstance(each, Uri)]
     is_secure = any(_is_secure(each) for each in named)
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
     try:

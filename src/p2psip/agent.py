@@ -30,7 +30,7 @@ from p2psip.net.audio_codecs import audio_codec
 from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
-from p2psip.net.locator import Locations, destination, server_uri
+from p2psip.net.locator import Locations, destination, proxies, server_uri
 from p2psip.net.outside import OutsideRequests
 from p2psip.net.phone_address import PhoneAddress
 from p2psip.net.phone_core import PhoneCore, user_agent_of
@@ -67,8 +67,9 @@ class Agent(OutsideRequests):
     for peers with addresses of that family (RFC 6157 §3.2).  `domain`, "host" or "host:port", is
     where `user` is known and registers; without one the agent is reached at its own address only.
     `registrar`, "host", "host:port" or a SIP URI, is the server that registrations and calls are
-    sent to when it is not where the domain itself leads (§8.1.2).  `password` is proven to that
-    server alone, never to callees.  `codecs` are names as `audio_codec` reads them, and `ptime`
+    sent to when it is not where the domain itself leads (§8.1.2).  Of several, all are registered
+    by, and calls go by the first that is there (RFC 5626 §4.2.1).  `password` is proven to these
+    servers alone, never to callees.  `codecs` are names as `audio_codec` reads them, and `ptime`
     the ms of sound that a packet to us had better have (RFC 8866 §6.4).  A call rings
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
     offered, and nothing else.  RTP and RTCP share a port where the peer offers that (RFC 5761
@@ -109,7 +110,7 @@ class Agent(OutsideRequests):
         display: str = "",
         codecs: Sequence[str] = ("PCMU", "PCMA"),
         login: str | None = None,
-        registrar: str | None = None,
+        registrar: str | Sequence[str] | None = None,
         rtp_ports: tuple[int, int] = (0, 0),
         answer_timeout: float = 60.0,
         user_agent: str = "p2psip",
@@ -131,7 +132,7 @@ class Agent(OutsideRequests):
         self._closing = Event()
         sound = [audio_codec(name) for name in codecs]
         home = None if domain is None else server_uri(domain)
-        self._route = () if registrar is None else (server_uri(registrar).with_params(lr=None),)
+        servers = proxies(registrar)
         ports = _ports([listen] if also is None else [listen, also], tls, tls_port)
         self.address: HostPort = ports.address
         self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux, ptime=ptime)
@@ -142,7 +143,7 @@ class Agent(OutsideRequests):
         self.contact = self._stack.contact(user, self._transport)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
-        server = self._route[0] if self._route else home
+        server = servers[0] if servers else home
         secret = Login(login or user, password, server) if password else None
         self._agents = user_agent_of(self._stack, answer_timeout, info_packages)
         self._agents.may_replace = self._may_replace
@@ -155,7 +156,7 @@ class Agent(OutsideRequests):
         self._driver = SipDriver(self._stack, ports, locate=self._locations.flows, tls=tls)
         self._driver.machines.append(self._agents)
         self._registration = PhoneRegistration(
-            self._driver, self.aor, self._home, self._route, secret
+            self._driver, self.aor, self._home, servers, secret, self._contact_at
         )
         self._place.begin(self._driver, stun, turn, self._moved)
 
@@ -188,11 +189,7 @@ class Agent(OutsideRequests):
         The registration is refreshed automatically.  Raises RemoteError with the SIP status if it
         is refused, TimeoutError if it is not answered.
         """
-        contact = self._contact_for(self._next_host(self._home))
-        if self._home.scheme == "sips":
-            # §10.2
-            contact = self._stack.contact_by(contact, None, secure=True)
-        return self._registration.register(contact, timeout, expires)
+        return self._registration.register(timeout, expires)
 
     def unregister(self, timeout: float = 5.0) -> bool:
         """Remove the registration: §10.2.2.  False if the registrar has not confirmed in time."""
@@ -317,17 +314,20 @@ class Agent(OutsideRequests):
         )
 
     def _next_host(self, to: Uri) -> str:
-        """The host that a request for `to` goes to first: §8.1.2.
+        """The host that a request for `to` goes to first: §8.1.2; may wait."""
+        return self._host_of((*self._registration.route, to)[0])
 
-        Where we have addresses of both families it is an address, which names are looked up for;
-        may wait.
-        """
-        uri = (*self._registration.route, to)[0]
+    def _host_of(self, uri: Uri) -> str:
+        """The host of a server, an address where we have both families; may wait."""
         if not self._has_both or is_numeric(uri.host):
             return uri.host
         # RFC 6157 §4 [both-families]
         flows = self._locations.flows(uri)
         return flows[0].remote[0] if flows else uri.host
+
+    def _contact_at(self, server: Uri) -> Uri:
+        """Our Contact in a REGISTER by a server: §10.2; may wait."""
+        return self._contact_for(self._host_of(server))
 
     def _contact_for(self, peer: str) -> Uri:
         return self._stack.contact(self.contact.user, self._transport, peer)

@@ -19,10 +19,12 @@ def add_identity(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
     group = command.add_argument_group("identity")
     group.add_argument(
         "--registrar",
+        action="append",
         metavar="HOST[:PORT]",
         help="Send registrations and calls to this server, instead of the server that the domain "
         "of the own address leads to; by TLS as sips:HOST:PORT, or "
-        "sip:HOST:PORT;transport=tls.",
+        "sip:HOST:PORT;transport=tls.  Given several times, register by each of these servers, and "
+        "call by the first that is there.",
     )
     group.add_argument(
         "--password",

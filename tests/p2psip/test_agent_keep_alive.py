@@ -19,12 +19,13 @@ class Registrar:
     def __init__(self, host):
         ports = SipPorts(host, 0)
         stack = Stack(random=os.urandom, listeners=ports.listeners)
-        self.flows, stack.core = [], self
+        self.flows, self.methods, stack.core = [], [], self
         self.driver = SipDriver(stack, ports)
         self.port = ports.address[1]
 
     def on_request(self, server, request, now):
         self.flows.append(server.flow)
+        self.methods.append(request.method)
         headers = [("Require", "outbound"), *(("Contact", each) for each in request.contacts)]
         server.reply(200, now, headers=headers)
 
@@ -67,9 +68,25 @@ def test_a_phone_gives_up_a_connection_that_does_not_answer(run, monkeypatch):
     registrar.driver.on_pong = lambda flow, data, now: asked.append(flow) or True  # says nothing
     monkeypatch.setattr(keep_alive, "STREAM_SECONDS", (0.02, 0.03))
     monkeypatch.setattr(keep_alive, "PONG_SECONDS", 0.02)
-    monkeypatch.setattr(registration, "retry_delay", lambda failures, random: 0.0)
+    monkeypatch.setattr(registration, "retry_delay", lambda failures, random, **more: 0.0)
     server = f"sip:127.0.0.1:{registrar.port};transport=tcp"
     with Agent(user="bob", domain="example.com", registrar=server) as bob:
         bob.register(timeout=20)
         wait_for(lambda: len(set(registrar.flows)) >= 2)
     assert asked and {flow.transport for flow in registrar.flows} == {"TCP"}
+
+
+def test_a_phone_with_two_proxies_goes_on_by_the_second(run):
+    """Covers RFC 5626 §4.2.1 [registers-by-two]: requests go by the flow that stands."""
+    first, second = run("127.0.0.1"), run("127.0.0.1")
+    servers = [f"sip:127.0.0.1:{each.port};transport=tcp" for each in (first, second)]
+    with Agent(user="bob", domain="example.com", registrar=servers) as bob:
+        bob.register(timeout=20)
+        registered = bob._registration
+        wait_for(lambda: all(flow.stands for flow in registered._current.flows))
+        assert bob.options("alice@example.com", timeout=20).status == 200
+        first.driver.close()
+        wait_for(lambda: registered.route[0].port == second.port)
+        assert bob.options("alice@example.com", timeout=20).status == 200 and bob.registered
+    assert first.methods[:2] == ["REGISTER", "OPTIONS"]
+    assert second.methods[:2] == ["REGISTER", "OPTIONS"]

@@ -7,8 +7,9 @@ A sans-I/O machine.  `permit` names the peers' hosts, `send` wraps a packet for 
 the server that any of them, or `tick`, made.
 
 Own design: the first packet to a peer asks for a channel and leaves in a Send indication; from the
-server's consent on, four octets before each packet are all that a relay costs.  What the server has
-lost is not restored: the owner is told by `state`, and ends or begins anew.
+server's consent on, four octets before each packet are all that a relay costs.  A channel that is
+not renewed is done without.  What the server has lost is not restored: the owner is told by
+`state`, and ends or begins anew.
 """
 
 from collections.abc import Callable, Iterable
@@ -63,12 +64,13 @@ class AllocationState(StrEnum):
 
 @dataclass(slots=True)
 class _Exchange:
-    """A request under way: its attributes without the user's, and what its success does."""
+    """A request under way: its attributes without the user's, and what its end does."""
 
     transaction: ClientTransaction
     method: TurnMethod
     attributes: Attributes
     done: Callable[[StunMessage, float], None]
+    refused: Callable[[float], None]
     challenges: int = 0
     is_unproven: bool = False  # an answer came that was not signed
 
@@ -209,6 +211,7 @@ class Allocation:
         attributes: Attributes,
         done: Callable[[StunMessage, float], None],
         now: float,
+        refused: Callable[[float], None] = lambda now: None,
         challenges: int = 0,
     ) -> None:
         identifier, login = self._random(12), self._login
@@ -224,7 +227,8 @@ class Allocation:
             key=login.key,  # RFC 8489 §9.2.3.2 [signs-again]
             digest=login.digest,
         )
-        exchange = _Exchange(ClientTransaction(request, now), method, attributes, done, challenges)
+        transaction = ClientTransaction(request, now)
+        exchange = _Exchange(transaction, method, attributes, done, refused, challenges)
         self._running[identifier] = exchange
         self._out.append(request.data)
 
@@ -243,7 +247,7 @@ class Allocation:
         if response.kind is StunClass.SUCCESS and not response.unknown((*StunType, *TurnType)):
             exchange.done(response, now)
         else:
-            self._refused(exchange.method, response)
+            self._refused(exchange, response, now)
 
     def _challenged(self, response: StunMessage, exchange: _Exchange, now: float) -> None:
         """Ask again as a challenge wants it, a few times at most: RFC 8489 §9.2.5."""
@@ -261,15 +265,16 @@ class Allocation:
         elif exchange.challenges >= MAX_CHALLENGES:
             self._fail("the TURN server challenges without end")
         else:
-            rest = exchange.method, exchange.attributes, exchange.done, now
+            rest = exchange.method, exchange.attributes, exchange.done, now, exchange.refused
             self._ask(*rest, exchange.challenges + 1)
 
-    def _refused(self, method: TurnMethod, response: StunMessage) -> None:
-        """Fail if the allocation is refused; of another refusal only tell the owner.
+    def _refused(self, exchange: _Exchange, response: StunMessage, now: float) -> None:
+        """Fail if the allocation is refused; else do without what was asked for.
 
-        Not done: RFC 8656 §12.3 [out-of-sync-begins-anew]: a call would lose its address for a
-        channel that it can do without.
+        Departs from RFC 8656 §12.3 [out-of-sync-begins-anew]: the channel is given up and not the
+        allocation; its call would lose its address, and Send indications reach the peer as well.
         """
+        method = exchange.method
         code, reason = response.error() or (0, "an answer that cannot be used")
         text = f"{code} {reason}" if code else reason
         if method in (TurnMethod.ALLOCATE, TurnMethod.REFRESH) or code == MISMATCH:
@@ -281,6 +286,7 @@ class Allocation:
             self._fail(f"{what} ({text})", hopeless=code in HOPELESS)
         else:
             self.trouble = text
+            exchange.refused(now)
 
     def _fail(self, error: str, *, hopeless: bool = False) -> None:
         self.state, self.error, self.is_hopeless = AllocationState.FAILED, error, hopeless
@@ -298,13 +304,17 @@ class Allocation:
             self._fail(f"the TURN server's answer cannot be used: {error}")
             return
         self.state = AllocationState.READY
-        # §8 [refreshed-in-time] [refreshed-often]
-        self._refresh_at = now + min(REFRESH, lifetime / 2)
         self._renew_at = now + PERMISSION
+        self._lasts(lifetime, now)
 
     def _refreshed(self, response: StunMessage, now: float) -> None:
-        lifetime = read_lifetime(response.get(TurnType.LIFETIME))
-        # §8 [refreshed-in-time]
+        self._lasts(read_lifetime(response.get(TurnType.LIFETIME)), now)
+
+    def _lasts(self, lifetime: int, now: float) -> None:
+        """Refresh the allocation in time; without any time left it is over: §8.3."""
+        if lifetime == 0:
+            self._fail("the TURN server has ended our address")
+        # §8 [refreshed-in-time] [refreshed-often]
         self._refresh_at = now + min(REFRESH, lifetime / 2)
 
     def _permit_all(self, hosts: Iterable[str], now: float) -> None:
@@ -319,7 +329,14 @@ class Allocation:
         def done(response: StunMessage, now: float) -> None:
             self._permitted.update(dict.fromkeys(listed, True))
 
-        self._ask(TurnMethod.CREATE_PERMISSION, wishes, done, now)
+        def refused(now: float) -> None:
+            if len(listed) == 1:
+                self._permitted[listed[0]] = False
+            else:  # one of them may have spoiled it for all
+                for host in listed:
+                    self._permit_all([host], now)
+
+        self._ask(TurnMethod.CREATE_PERMISSION, wishes, done, now, refused)
 
     def _bind(self, number: int, peer: TransportAddress, now: float) -> None:
         wishes = (
@@ -330,7 +347,10 @@ class Allocation:
         def done(response: StunMessage, now: float) -> None:
             self._channels[peer.host, peer.port] = number
 
-        self._ask(TurnMethod.CHANNEL_BIND, wishes, done, now)
+        def refused(now: float) -> None:
+            self._channels.pop((peer.host, peer.port), None)  # its data goes in indications: §11.1
+
+        self._ask(TurnMethod.CHANNEL_BIND, wishes, done, now, refused)
 
     def _unwrapped(self, indication: StunMessage) -> tuple[bytes, TransportAddress] | None:
         data, value = indication.get(TurnType.DATA), indication.get(TurnType.XOR_PEER_ADDRESS)

@@ -11,16 +11,18 @@ from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.audio_codecs import CN, RED, sound_first, with_keys
+from p2psip.net.audio_codecs import CN, RED, sound_first, type_beside, with_keys
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.media_transport import MediaTransport
 from p2psip.net.rtp_ports import MediaPool
 from p2psip.rtp.extended_report import VoipMetrics
+from p2psip.rtp.payload.comfort_noise import ComfortNoise
 from p2psip.rtp.payload.dtmf import event_of
 from p2psip.rtp.payload.duration import ticks
 from p2psip.rtp.payload.event_receiver import EventReceiver, HeardEvent
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
-from p2psip.rtp.payload.red import MAX_LENGTH, MAX_OFFSET, RedundantBlock, RedundantPayload
+from p2psip.rtp.payload.red import RedundantPayload
+from p2psip.rtp.payload.red_sender import RedundantSender
 from p2psip.rtp.reorder import HOLD_SECONDS, ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from p2psip.rtp.voip_metrics import BurstMeter
@@ -43,6 +45,9 @@ EventHandler = Callable[[HeardEvent, int], object]
 
 WRAP: Final = 0xFFFFFFFF  # of timestamps
 TALKING: Final = 0.2  # s after which a talker who sends nothing is silent; RFC 3551 §4.2, a packet
+UPDATE: Final = 1.0  # s between descriptions of our background, of which the first may be lost
+# Own design: what a program leaves out has no background to measure, and a quiet line has this one.
+NOISE: Final = bytes(ComfortNoise(70))
 
 
 class AudioStream:
@@ -57,7 +62,8 @@ class AudioStream:
     for both RTP and RTCP, which we take whenever it is offered.  With `voip_metrics` our reports
     tell how we hear the peer (RFC 3611 §4.7), without asking first.  `ptime` is how many ms
     of sound we ask for in a packet (RFC 8866 §6.4).  `direction` is what the next offer or answer
-    asks for (RFC 8866 §6.7).  Raises NoPortsError.
+    asks for (RFC 8866 §6.7).  Where comfort noise was agreed on, a pause of ours is told by it
+    (RFC 3389 §5).  Raises NoPortsError.
     """
 
     def __init__(
@@ -94,13 +100,15 @@ class AudioStream:
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._heard_kind, self._heard = 0, b""  # the last sound
         self._heard_at: int | None = None
-        self._said: tuple[int, bytes] | None = None  # the last of ours: position and payload
+        self._redundancy = RedundantSender()
         self._start = int.from_bytes(os.urandom(4), "big")  # not guessable: RFC 3550 §5.1
         self._position = 0
         self._talked = monotonic()  # when the sound was at `_position`
         self._keys = EventSender(self._codecs[0].clock_rate)
         self._heard_keys = EventReceiver()
-        self._talking = self._closed = False
+        self._talking = self._spoken = self._closed = False
+        self._noise: int | None = None  # the payload types of our pauses, and of redundant sound
+        self._red: int | None = None
         self.direction, self._ptime = "sendrecv", ptime
 
     # -- agreement ----------------------------------------------------------------------
@@ -227,6 +235,8 @@ class AudioStream:
         if media.telephone_event is None or not media.sends:
             self._keys.clear()
         self._media, self._ours, self._theirs = media, ours, theirs
+        self._noise = type_beside(media, CN) if media.sends else None
+        self._red = type_beside(media, RED)
         self._transport.settle(media, line)
         # RFC 3711 §3.4 [first-size-with-srtcp] [sizes-with-srtcp]
         self._session.reporter.count_below(self._transport.report_octets)
@@ -253,26 +263,13 @@ class AudioStream:
         self._talking = media.sends and not self._keys.busy and self._transport.is_ready
         if self._talking:
             at = self._start + position & 0xFFFFFFFF
-            kind, packed = self._packed(media, payload, position)
+            sound = media.send_payload_types[0]
+            kind, packed = self._redundancy.packed(sound, self._red, payload, position)
             self._transport.send_rtp(session.send(kind, packed, at, marker, now))
+            if marker:
+                self._spoken = True
+                self._wake()
         return media.sends
-
-    def _packed(self, media: AgreedMedia, payload: bytes, position: int) -> tuple[int, bytes]:
-        """The payload type and payload to send, with the sound before it where RED is agreed on.
-
-        RFC 2198 §3.  What does not fit into a block stays out.
-        """
-        kind, before, self._said = media.send_payload_types[0], self._said, (position, payload)
-        names = [codec.name.upper() for codec in media.codecs]
-        if RED not in names:
-            return kind, payload
-        older: tuple[RedundantBlock, ...] = ()
-        offset = position - before[0] if before is not None else 0
-        if before is not None and 0 < offset <= MAX_OFFSET and len(before[1]) <= MAX_LENGTH:
-            # RFC 2198 §3 [same-clock] [copy-of-the-primary] [no-more-bandwidth]
-            older = (RedundantBlock(kind, offset, before[1]),)
-        red = media.send_payload_types[names.index(RED)]
-        return red, bytes(RedundantPayload(kind, payload, older))
 
     def press(self, digits: str, seconds: float) -> bool:
         """Send keys one after another: RFC 4733 §2.5.1.  LocalError if one is no key.
@@ -290,11 +287,33 @@ class AudioStream:
         self._wake()
         return True
 
+    @property
+    def _pause_at(self) -> float | None:
+        """When to tell the peer of our background, None while there is nothing to tell."""
+        if self._noise is None or not self._spoken or self._keys.busy:
+            return None
+        # RFC 3389 §5: at the beginning of a pause, and now and then
+        return self._talked + (TALKING if self._talking else UPDATE)
+
+    def _send_noise(self, now: float) -> None:
+        at, session, kind = self._pause_at, self._session, self._noise
+        is_due = at is not None and at <= now and self._transport.is_ready
+        if not is_due or session is None or kind is None:
+            return
+        begun = self._position
+        self._position += int((now - self._talked) * session.clock_rate)
+        # RFC 3389 §4 [as-a-codec-of-its-own]
+        position = begun if self._talking else self._position
+        self._talked, self._talking = now, False
+        ticks = self._start + position & WRAP
+        # RFC 3389 §4 [no-marker]
+        self._transport.send_rtp(session.send(kind, NOISE, ticks, False, now))
+
     def _send_keys(self, now: float) -> None:
         media, session = self._media, self._session
         if media is None or session is None or media.telephone_event is None:
             return
-        if not self._transport.is_ready:
+        if not (self._keys.busy and self._transport.is_ready):
             return  # `wake` follows
         silent = now - self._talked
         if silent > TALKING:  # time goes on without sound
@@ -360,8 +379,9 @@ class AudioStream:
         """When to call `tick`: for a report, a key, or to give up a late packet."""
         if self._closed or self._session is None:
             return None
-        keys = self._keys.deadline if self._transport.is_ready else None
-        waiting = (self._order.deadline, keys, self._heard_keys.deadline)
+        is_ready = self._transport.is_ready
+        keys, pause = (self._keys.deadline, self._pause_at) if is_ready else (None, None)
+        waiting = (self._order.deadline, keys, pause, self._heard_keys.deadline)
         return min((self._session.deadline, *(at for at in waiting if at is not None)))
 
     def tick(self, now: float) -> None:
@@ -369,6 +389,7 @@ class AudioStream:
         if self._closed or self._session is None:
             return
         self._send_keys(now)
+        self._send_noise(now)
         for item in self._order.tick(now):
             self._hear(*item)
         self._tell_events(self._heard_keys.tick(now))

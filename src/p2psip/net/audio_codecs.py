@@ -42,6 +42,18 @@ def with_keys(codecs: Sequence[Codec]) -> tuple[Codec, ...]:
     return (*codecs, *(Codec(TELEPHONE_EVENT, rate, fmtp=KEYS) for rate in rates))
 
 
+def type_beside(media: AgreedMedia, name: str) -> int | None:
+    """The payload type by which we send noise or redundancy, None if that was not agreed on.
+
+    RFC 3389 §5.1, RFC 2198 §5: its clock is that of the sound.
+    """
+    rate = media.codecs[0].clock_rate
+    for codec, kind in zip(media.codecs, media.send_payload_types, strict=True):
+        if codec.name.upper() == name and codec.clock_rate == rate:
+            return kind
+    return None
+
+
 def sound_first(media: AgreedMedia) -> AgreedMedia:
     """The same line with a codec of sound in front, as noise and redundancy need one: RFC 2198 §5.
 

@@ -76,6 +76,15 @@ def server_uri(text: str) -> Uri:
     return uri
 
 
+def proxies(servers: str | Sequence[str] | None) -> tuple[Uri, ...]:
+    """Read the servers that requests go to first, one or several, as loose routes.
+
+    RFC 3261 §8.1.2.  Raises LocalError as `server_uri` does.
+    """
+    listed = [servers] if isinstance(servers, str) else servers or ()
+    return tuple(server_uri(each).with_params(lr=None) for each in listed)
+
+
 def destination(text: str, home: Uri) -> Address:
     """Read whom to call: a URI, an address in brackets, or a user of `home`'s domain or another.
 

@@ -19,12 +19,14 @@ from p2psip.ua.event_bodies import (
     MessageSummary,
     dialog_info,
 )
+from p2psip.ua.request_validation import refuse_accept
 from p2psip.ua.subscriptions import EventName, ServedSubscription
 from p2psip.ua.ua import UserAgent
 
 DIALOG: Final = "dialog"
 SUMMARY: Final = "message-summary"
-PACKAGES: Final = (DIALOG, SUMMARY)
+# The packages, each with the one type of its bodies, which is its default too.
+PACKAGES: Final = {DIALOG: DIALOG_INFO, SUMMARY: MESSAGE_SUMMARY}
 
 
 def dialog_states(calls: Iterable[Call]) -> list[DialogState]:
@@ -50,8 +52,6 @@ class Serving:
     Departs from RFC 6665 §4.4.4 [lists-all-packages]: a 489 does not list refer, which a SUBSCRIBE
     cannot ask for.
     Not done: RFC 6665 §4.4.4 [says-allow-events]: only that refusal says what there is.
-    Not done: RFC 6665 §3.2.1 [body-as-accepted]: each package has one type here, and the Accept of
-    a SUBSCRIBE is not read.
     Not done: RFC 6665 §6.3 [authenticates]: a phone has no passwords of others; who a sender is, a
     trusted proxy says, else nobody proves it.
     Not done: RFC 6665 §6.4 [no-replays]: for the same reason.
@@ -80,6 +80,8 @@ class Serving:
             return
         if not self.may_watch(event.package, self.sender_of(server)):
             raise RemoteError("Forbidden", 403)  # RFC 6665 §4.2.1.3 [403-without-leave]
+        # RFC 6665 §3.2.1 [body-as-accepted]
+        refuse_accept(request, PACKAGES[event.package])
         served = self._agents.serve(server, self.reached_at(server.flow.remote[0]), now)
         served.on_over = lambda subscription: self._served.pop(subscription, None)
         self._served[served] = -1
@@ -94,7 +96,7 @@ class Serving:
     def _tell(self, served: ServedSubscription, now: float) -> None:
         self._served[served] = version = self._served[served] + 1
         if served.event.package == DIALOG:
-            body, kind = dialog_info(self.entity, version, self._calls()), DIALOG_INFO
+            body = dialog_info(self.entity, version, self._calls())
         else:
-            body, kind = bytes(self.summary), MESSAGE_SUMMARY
-        served.tell(kind, body, now)
+            body = bytes(self.summary)
+        served.tell(PACKAGES[served.event.package], body, now)

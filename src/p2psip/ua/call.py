@@ -24,7 +24,7 @@ from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.digest_client import DigestClient, copy_credentials
-from p2psip.ua.messages import TEXT, received, refuse_large
+from p2psip.ua.messages import DialogMessages
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.peer_offers import PeerOffers
 from p2psip.ua.reoffer import GONE, Reoffer
@@ -70,7 +70,7 @@ class UserAgentCall(ABC):
         self.refresher = SessionRefresh(self, now)
         self._timers: dict[Timer, float] = {}
         self._reoffer, self.offers = Reoffer(self), PeerOffers(self)
-        self._transfers = Transfers(self)
+        self._transfers, self._messages = Transfers(self), DialogMessages(self)
         self._question: AuthenticatedRequest | None = None
         self._bye_reason: str | None = None
         self._bye: AuthenticatedRequest | None = None
@@ -79,7 +79,7 @@ class UserAgentCall(ABC):
             "INVITE": self.offers.on_reinvite,
             "UPDATE": self.offers.on_update,
             "INFO": self._on_info,
-            "MESSAGE": self._on_message,
+            "MESSAGE": self._messages.on_request,
             "REFER": self._transfers.on_refer,
         }
 
@@ -157,14 +157,11 @@ class UserAgentCall(ABC):
     def message(self, text: str, now: float) -> None:
         """Send an instant message within the call (RFC 3428 §4); `owner.on_refused` may hear of it.
 
-        Raises LocalError for one that is too large (RFC 3428 §8).
-        Not done: RFC 3428 §8 [one-at-a-time-within]: nothing holds a second one back until the
-        first is answered.
+        It waits for the answers to those before it, and is not sent if the call ends meanwhile.
+        Raises LocalError for one that is too large, and if too many wait (RFC 3428 §8).
         """
         if self.is_up:
-            request = self.new_request("MESSAGE", text.encode(errors="replace"), TEXT)
-            refuse_large(request)
-            self.exchange(request, now)
+            self._messages.send(text, now)
 
     def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
         """Ask the peer to call `target`, in place of a call of ours with it (RFC 3515 §2.4.1).
@@ -247,6 +244,7 @@ class UserAgentCall(ABC):
         elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
             # RFC 6086 §4.2.1 [469-keeps-the-call]
             self.owner.on_alive(self, now)
+        self._messages.on_response(exchange, response, now)
         if response.status >= 300 and exchange.request.method in TOLD:
             self.owner.on_refused(self, exchange.request, response, now)
 
@@ -294,11 +292,6 @@ class UserAgentCall(ABC):
         package = self.agent.extensions.info_package(request)
         self.owner.on_info(self, request.content_type, request.body, now, package)
         leg.shared.reply(server, 200, now)  # RFC 6086 §4.2.2 [200-otherwise]
-
-    def _on_message(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
-        """Take a MESSAGE within the call (RFC 3428 §7)."""
-        self.owner.on_message(self, received(request), now)
-        server.reply(200, now)  # RFC 3428 §7
 
     def _end(self, reason: str, now: float) -> None:
         """End without a message, and tell the owner unless it has ended the call."""

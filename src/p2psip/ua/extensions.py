@@ -2,12 +2,13 @@
 
 Implements RFC 3261 §8.2.2.3 and §13.2.1.
 
-    >>> ours = Extensions(info_packages=("dtmf",))
-    >>> for name, value in ours.headers():
+    >>> ours = Extensions(info_packages=("dtmf",), required=("100rel",))
+    >>> for name, value in ours.of_invite():
     ...     print(f"{name}: {value}")
     Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK
     Supported: 100rel, timer
     Recv-Info: dtmf
+    Require: 100rel
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ class Extensions:
     """What a user agent can do beyond RFC 3261, in one place (§13.2.1).
 
     `methods` are those it takes, `options` the option tags it knows, `info_packages` the Info
-    Packages it wants to receive (RFC 6086 §5.2.2).
+    Packages it wants to receive (RFC 6086 §5.2.2), and `required` those of the options that whoever
+    is called has to know, too.
 
     Not done: RFC 5626 §4.3 [says-outbound]: only a REGISTER says it, since our Contacts in calls
     ask for no flow of their own.
@@ -38,6 +40,7 @@ class Extensions:
     # RFC 3261 §20.37 [standard-tags-only]
     options: tuple[str, ...] = ("100rel", "timer")
     info_packages: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     @property
     def allow(self) -> str:
@@ -61,6 +64,23 @@ class Extensions:
     def supported(self) -> list[tuple[str, object]]:
         """The header for every other request (RFC 4028 §7.1)."""
         return [("Supported", ", ".join(self.options))] if self.options else []
+
+    def of_invite(self, *applied: str) -> list[tuple[str, object]]:
+        """The headers of an INVITE that begins a call, and makes use of `applied` (§13.2.1).
+
+        Departs from RFC 3261 §8.1.3.5 [goes-without]: only what a call is worth nothing without is
+        required, and so a 420 is the end of it.
+        """
+        # RFC 3262 §4 [only-in-invite]
+        return [*self.headers(), *self.require(*self.required, *applied)]
+
+    def require(self, *applied: str) -> list[tuple[str, object]]:
+        """The header for the extensions that a message makes use of (§8.1.1.9, §8.2.4).
+
+        Its receiver has to know them, or to refuse a request.
+        """
+        # §8.1.1.9 [insists-by-require]
+        return [("Require", ", ".join(dict.fromkeys(applied)))] if applied else []
 
     def refuse_unknown(self, request: Request) -> None:
         """Refuse a request that needs an extension we lack (§8.2.2.3): RefusalError with 420."""

@@ -9,14 +9,18 @@ from typing import Final
 from p2psip.errors import RemoteError
 from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, TransportAddress
 from p2psip.nat.stun_client import ClientTransaction
+from p2psip.sip.message import Response
 from p2psip.transaction.flow import Flow
 
 STREAM_SECONDS: Final = (95.0, 120.0)  # Source: §4.4.1
 DATAGRAM_SECONDS: Final = (24.0, 29.0)  # Source: §4.4.2
 PONG_SECONDS: Final = 10.0  # Source: §4.4.1
 PING: Final = b"\r\n\r\n"  # Source: §4.4.1
-BASE_SECONDS: Final = 30.0  # Source: §4.5, with one flow, so that all have failed
+BASE_SECONDS: Final = 30.0  # Source: §4.5, where all flows have failed
+BASE_BESIDE: Final = 90.0  # Source: §4.5, where another one stands
 MAX_SECONDS: Final = 1800.0  # Source: §4.5
+# The refusals that are passing: silence, a phone or a server that is not there now.
+RECOVERABLE: Final = frozenset({408, 480, 500, 502, 503, 504})
 
 Random = Callable[[int], bytes]
 
@@ -39,9 +43,6 @@ class KeepAlives:
 
     `at` is when to call `tick`, None without a flow.  `is_answered` once one was answered, and
     `has_failed` when the flow is to be given up.
-
-    Not done: RFC 5626 §4.2.2 [kept-after-a-refusal] [kept-by-pongs]: a refused REGISTER stops them,
-    and the connection then ends as any silent one does; one that is accepted begins them again.
     """
 
     def __init__(self, random: Random) -> None:
@@ -122,9 +123,18 @@ class KeepAlives:
         self._next = now + between(*self._bounds, self._random)  # §4.4.1 [new-number-each-time]
 
 
-def retry_delay(failures: int, random: Random) -> float:
+def is_recoverable(response: Response) -> bool:
+    """Whether a refused REGISTER may be accepted later: by its status, or by its Retry-After.
+
+    Then the flow is kept, for the proxy that refuses may have the binding still: §4.2.2.
+    """
+    return response.status in RECOVERABLE or "Retry-After" in response.headers
+
+
+def retry_delay(failures: int, random: Random, *, others_stand: bool = False) -> float:
     """How long to wait after so many failures in a row, in seconds: §4.5."""
-    most = min(MAX_SECONDS, BASE_SECONDS * 2 ** min(failures, 10))
+    base = BASE_BESIDE if others_stand else BASE_SECONDS
+    most = min(MAX_SECONDS, base * 2 ** min(failures, 10))
     return between(most / 2, most, random)  # §4.5 [waits-for-the-delay]
 
 

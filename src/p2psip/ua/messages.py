@@ -23,12 +23,14 @@ from p2psip.ua.extensions import Extensions
 from p2psip.ua.request_validation import RefusalError, is_encoded, refuse_encoding
 
 if TYPE_CHECKING:
+    from p2psip.ua.call import UserAgentCall
+    from p2psip.ua.call_leg import CallLeg
     from p2psip.ua.ua import UserAgent
 
 TEXT: Final = "text/plain"
 MAX_SIZE: Final = 1300  # octets of a request.  Source: RFC 3428 §8
 ROOM: Final = 200  # octets that a Via and credentials may add on the way
-MAX_WAITING: Final = 100  # messages that wait for the one before, to one user
+MAX_WAITING: Final = 100  # messages that wait for the one before, to one user or in one call
 
 Heard = Callable[[Response, float], object]
 
@@ -145,3 +147,48 @@ class Messages:
         else:
             del self._waiting[key]
         heard(response, now)
+
+
+class DialogMessages:
+    """The messages within one call (RFC 3428 §7); ours are sent one at a time (§8 there)."""
+
+    def __init__(self, call: "UserAgentCall") -> None:
+        self._call = call
+        self._waiting: deque[bytes] = deque()
+        self._sent: Request | None = None  # that has no final response yet
+        self._exchange: AuthenticatedRequest | None = None
+
+    def send(self, text: str, now: float) -> None:
+        """Send a message, after the answers to those before it (RFC 3428 §8).
+
+        Raises LocalError for a message that is too large, and if too many wait.
+        """
+        body = text.encode(errors="replace")
+        if self._sent is None:
+            request = self._call.new_request("MESSAGE", body, TEXT)
+            refuse_large(request)
+            self._send(request, now)
+            return
+        refuse_large(self._sent.replace(body=body))  # which has the same headers
+        if len(self._waiting) == MAX_WAITING:
+            raise LocalError(f"{MAX_WAITING} messages wait already")
+        self._waiting.append(body)  # RFC 3428 §8 [one-at-a-time-within]
+
+    def _send(self, request: Request, now: float) -> None:
+        self._sent = request
+        self._exchange = self._call.exchange(request, now)
+
+    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take an answer within the call: a message's final one lets the next go (RFC 3428 §8)."""
+        if exchange is self._exchange and response.status >= 200:
+            self._sent = None
+            if self._waiting and self._call.is_up:
+                body = self._waiting.popleft()
+                self._send(self._call.new_request("MESSAGE", body, TEXT), now)
+
+    def on_request(
+        self, server: ServerHandle, request: Request, leg: "CallLeg", now: float
+    ) -> None:
+        """Take a MESSAGE of the peer (RFC 3428 §7)."""
+        self._call.owner.on_message(self._call, received(request), now)
+        server.reply(200, now)  # RFC 3428 §7

@@ -1,7 +1,7 @@
 """A user agent's registration: made, kept alive, taken back.
 
-Implements RFC 3261 §10.2, with outbound over one flow (RFC 5626 §4.2) and the service route of
-RFC 3608.
+Implements RFC 3261 §10.2, with outbound over one flow (RFC 5626 §4.2), of which `outbound_set` has
+several; the service route of RFC 3608 is in `service_route`.
 
 A sans-I/O machine.  The owner is told of the first answer and of every failure; a refresh in time
 is not reported.  A registrar that knows nothing of outbound sees parameters that it ignores.
@@ -12,7 +12,6 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.headers import Headers
@@ -23,8 +22,10 @@ from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import LOCAL, Flow, HostPort
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient, Login, hop_of
-from p2psip.ua.keep_alive import KeepAlives, retry_delay
+from p2psip.ua.instance import new_instance
+from p2psip.ua.keep_alive import KeepAlives, is_recoverable, retry_delay
 from p2psip.ua.own_gruus import OwnGruus
+from p2psip.ua.service_route import ServiceRoute
 
 DEFAULT_EXPIRES: Final = 3600  # s: §10.2, our wish
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
@@ -32,7 +33,6 @@ RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refres
 RETRY_MAX: Final = 300.0
 MAX_PLACES: Final = 16  # addresses of one registrar that are remembered
 MAX_EXPIRES: Final = 86_400  # s, the most a 423 or a Retry-After can make us ask for
-REG_ID: Final = "1"  # of the one flow that there is: RFC 5626 §10 [reg-id-of-31-bits]
 
 
 class State(StrEnum):
@@ -66,11 +66,11 @@ class Registration:
     With `persistent` the first REGISTER is repeated, too, until it is accepted.  Departs from RFC
     3261 §22.1: a password that was refused is shown again later, since a provider may refuse it by
     mistake, and nobody is there to start a trunk again.
-    `instance` is the URN of the device, a new UUID if empty (RFC 5626 §4.1).
+    `instance` is the URN of the device, a new UUID if empty (RFC 5626 §4.1), and `reg_id` the
+    number of its flow; `others_stand()` tells of the other flows of a set, None if it is alone.
     `on_deadline(self, at)` is told whenever `deadline` changes.  `ping(flow, data)` sends a
     keep-alive, `lose(flow)` closes a connection that does not answer it; without a `ping` none is
     sent.
-    `service_route` is what the registrar wants later requests to pass: RFC 3608 §6.1.
     A registrar that sends us elsewhere is followed to `max_redirects` others, each time anew; the
     password is for the first alone (§8.1.3.4).
 
@@ -98,10 +98,12 @@ class Registration:
         instance: str = "",
         persistent: bool = False,
         max_redirects: int = 0,
+        reg_id: int = 1,
+        others_stand: Callable[[], bool] | None = None,
     ) -> None:
         self.state, self._persistent = State.TRYING, persistent
         self._max_redirects = max_redirects
-        self.service_route: tuple[Address, ...] = ()
+        self._service_route = ServiceRoute()
         self.ping: Callable[[Flow, bytes], None] | None = None
         self.lose: Callable[[Flow], None] = lambda flow: None
         self.deadline: float | None = None
@@ -127,8 +129,9 @@ class Registration:
         self._retry = RETRY_MIN
         self._asked_at = 0.0
         # RFC 5626 §4.1 [uuid-is-the-instance]
-        self._instance = instance or _new_instance(random)
-        self._wants_flow, self._is_outbound, self._failures = True, False, 0
+        self._instance, self._reg_id = instance or new_instance(random), reg_id
+        self._wants_flow, self._is_outbound, self._failures = True, others_stand is not None, 0
+        self._others_stand, self._is_lost = others_stand or (lambda: False), False
         self._random = random
         self._gruus = OwnGruus(self._instance)
         self._act_at: float | None = None
@@ -139,15 +142,17 @@ class Registration:
         """Whether a REGISTER waits for its answer: §10.2."""
         return self._exchange is not None and not self._exchange.done
 
+    @property
+    def stands(self) -> bool:
+        """Whether it is registered by a flow that has not failed since: RFC 5626 §4.5."""
+        return self.state is State.REGISTERED and not self._is_lost
+
     def route(self, first: Sequence[Uri]) -> list[Uri]:
         """The route of later requests: our own proxies, then those of the registrar.
 
-        RFC 3608 §6.1.  The registrar may name ours again, which is then passed once.
+        RFC 3608 §6.1.
         """
-        service = [each.uri for each in self.service_route]
-        if service and first and equivalent(service[0], first[-1]):
-            service = service[1:]
-        return [*first, *service]  # RFC 3608 §6.1 [route-is-used]
+        return self._service_route.after(first)
 
     def gruu(self, now: float, *, private: bool = False) -> Uri | None:
         """A URI of the registrar's that leads to this device from anywhere, None without one.
@@ -203,9 +208,9 @@ class Registration:
     def on_flow_lost(self, flow: Flow, now: float) -> None:
         """Form a flow again whose connection is lost: RFC 5626 §4.5."""
         kept = self._keep_alive.flow
-        if kept is not None and kept.peer == flow.peer and not self.pending:
+        if kept is not None and kept.peer == flow.peer:
             self._keep_alive.stop()
-            self._wake_at(now)
+            self._form_again(now)
 
     def heard(self, flow: Flow, data: bytes, now: float) -> bool:
         """Take the answer to a keep-alive, b"" for a CRLF; False if none was waited for.
@@ -224,11 +229,20 @@ class Registration:
         """Form a flow again: at once if it was good, else after a delay (RFC 5626 §4.5)."""
         was_good = self._keep_alive.is_answered
         self._keep_alive.stop()
-        if not self.pending:
-            self._failures += not was_good
-            at = now if was_good else now + retry_delay(self._failures, self._random)
-            self._wake_at(at if self._act_at is None else min(at, self._act_at))
+        self._failures += not was_good and not self.pending
+        self._form_again(now if was_good else now + self._delay())
         self.lose(flow)
+
+    def _form_again(self, at: float) -> None:
+        """Register again at a time, unless that is under way, or waits after a refusal."""
+        self._is_lost = True
+        if self.state is State.REGISTERED and not self.pending:
+            self._wake_at(at if self._act_at is None else min(at, self._act_at))
+        else:
+            self._wake_at(self._act_at)
+
+    def _delay(self) -> float:
+        return retry_delay(self._failures, self._random, others_stand=self._others_stand())
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take the registrar's answer: §10.2.4, §10.2.7, §10.2.8."""
@@ -252,11 +266,10 @@ class Registration:
             self._refused(response, now)
 
     def _granted(self, response: Response, now: float) -> None:
-        granted, self._bound = self._lifetime(response), self._told
+        granted, self._bound, self._is_lost = self._lifetime(response), self._told, False
         self._server = self._exchange.sent_to if self._exchange is not None else None
         self._was_registered, self._retry, self._failures = True, RETRY_MIN, 0
-        # RFC 3608 §6.1 [route-is-replaced] [order-is-kept]
-        self.service_route = _service_route(response)
+        self._service_route.learn(response)
         self._has_flow(response, now)
         # the registrar counts from the request, which may have come long before its answer
         self._gruus.learn(response, self._asked_at + granted)
@@ -282,12 +295,14 @@ class Registration:
             self._keep_alive.stop()
 
     def _refused(self, response: Response, now: float) -> None:
-        self.service_route = ()  # RFC 3608 §6.1 [refused-clears-it]
+        self._service_route.clear()
         if self._is_outbound:
-            self._keep_alive.stop()
+            # RFC 5626 §4.2.2 [kept-after-a-refusal] [kept-by-pongs]
+            if not is_recoverable(response):
+                self._keep_alive.stop()
             self._failures += 1
             asked = min(seconds(response.headers.get("Retry-After", "0")), MAX_EXPIRES)
-            self._wake_at(now + max(asked, retry_delay(self._failures, self._random)))
+            self._wake_at(now + max(asked, self._delay()))
         elif self._was_registered or self._persistent:
             self._wake_at(now + self._retry)  # §10.2.7 [not-at-once]
             self._retry = min(self._retry * 2, RETRY_MAX)
@@ -356,7 +371,8 @@ class Registration:
         # RFC 5626 §4.2.1 [has-instance] [has-reg-id] [same-reg-ids], §4.5 [same-reg-id]
         # RFC 5627 §4.1 [names-its-instance] [suggests-no-gruu], RFC 3261 §10.2 [no-action]
         contact = Address(self._contact).with_param("+sip.instance", f"<{self._instance}>")
-        return contact.with_param("reg-id", REG_ID) if self._wants_flow else contact
+        # RFC 5626 §10 [reg-id-of-31-bits]
+        return contact.with_param("reg-id", str(self._reg_id)) if self._wants_flow else contact
 
     @property
     def call_id(self) -> str:
@@ -378,20 +394,3 @@ class Registration:
     def _next_cseq(self) -> int:
         self._cseq += 1  # §10.2 [cseq-by-one]
         return self._cseq
-
-
-def _new_instance(random: Callable[[int], bytes]) -> str:
-    """The URN of a random UUID: RFC 5626 §4.1."""
-    octets = bytearray(random(16))
-    octets[6], octets[8] = octets[6] & 0x0F | 0x40, octets[8] & 0x3F | 0x80
-    text = octets.hex()
-    return f"urn:uuid:{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def _service_route(response: Response) -> tuple[Address, ...]:
-    """The proxies that later requests are to pass; none if they cannot be read: RFC 3608 §6.1."""
-    try:
-        route = tuple(map(Address.parse, response.headers.all("Service-Route")))
-    except RemoteError:
-        return ()
-    return route if all(each.uri.scheme in ("sip", "sips") for each in route) else ()

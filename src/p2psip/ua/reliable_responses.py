@@ -67,12 +67,11 @@ class ReliableResponses:
             self._leg.session.we_offer(sdp)  # RFC 3261 §13.2.1 [offer-comes-first]
         elif sdp:
             self._leg.session.we_answer(sdp)  # RFC 3261 §13.2.1 [answer-is-reliable]
-        call = self._call
-        response = dialog_response(self._server, call.contact, call.agent.extensions, status, sdp)
+        call, ours = self._call, self._call.agent.extensions
         # RFC 3261 §8.2.4 [says-what-it-applied], RFC 3262 §3 [requires-100rel] [one-higher]
         # RFC 3261 §20.32 [standard-tags-only]
-        headers = response.headers.append("Require", OPTION).append("RSeq", self._next)
-        self._response = response.replace(headers=headers)
+        headers = [*ours.require(OPTION), ("RSeq", self._next)]
+        self._response = dialog_response(self._server, call.contact, ours, status, sdp, headers)
         self._current, todo = ReliableProvisional.start(now, t1=call.agent.stack.t1)
         self._sent[self._next] = self._current
         self._next += 1

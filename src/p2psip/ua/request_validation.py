@@ -60,16 +60,17 @@ def refuse_method(request: Request, allow: str = ALLOW) -> NoReturn:
     raise RefusalError(405, "Method Not Allowed", [("Allow", allow)])
 
 
-def refuse_accept(request: Request) -> None:
-    """Refuse an INVITE whose sender takes no session description back: §21.4.7.
+def refuse_accept(request: Request, content_type: str = SDP) -> None:
+    """Refuse a request whose sender does not take bodies of our type back: §21.4.7.
 
-    Raises RefusalError with 406.  An empty Accept would ask for no body at all, and is taken for
-    none, since phones write empty headers.
+    For an INVITE that is a session description, for a SUBSCRIBE what its package has (RFC 6665
+    §3.2.1).  Raises RefusalError with 406.  An empty Accept would ask for no body at all, and is
+    taken for none, since phones write empty headers.
     """
     ranges = [Term.parse(each) for each in request.headers.all("Accept")]
     # §20.1 [sdp-is-the-default]
-    if ranges and not any(each.covers(SDP) for each in ranges):
-        warning = Warn(399, "p2psip", "A session description is all that can be sent")
+    if ranges and not any(each.covers(content_type) for each in ranges):
+        warning = Warn(399, "p2psip", f"Nothing but {content_type} can be sent")
         raise RefusalError(406, "Not Acceptable", [("Warning", warning)])
 
 

@@ -108,7 +108,7 @@ class SessionRefresh:
             return []
         # RFC 3261 §8.2.4 [only-what-it-supports] [says-what-it-applied]
         # RFC 4028 §9 [requires-timer] [requires-timer-of-uas]
-        require = [("Require", OPTION)] if supported else []
+        require = self._call.agent.extensions.require(OPTION) if supported else []
         return [*require, ("Session-Expires", terms)]
 
     # Refreshes

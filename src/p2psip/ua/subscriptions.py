@@ -21,6 +21,7 @@ from p2psip.stack.request_origin import Whereabouts
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.digest_client import DigestClient
+from p2psip.ua.request_validation import refuse_accept
 from p2psip.ua.shared_dialog import SharedDialog
 
 if TYPE_CHECKING:
@@ -294,6 +295,8 @@ class ServedSubscription:
         """Take a new SUBSCRIBE, which refreshes or ends it (RFC 6665 §4.2.1.4)."""
         if self.is_over:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
+        if self._body[0]:
+            refuse_accept(request, self._body[0])  # RFC 6665 §3.2.1 [body-as-accepted]
         expires = min(EXPIRES if request.expires is None else request.expires, EXPIRES)
         self._shared.dialog.refresh(request)  # RFC 3261 §12.2.2 [contact-moves-the-target]
         self._machine.refresh(expires, now)

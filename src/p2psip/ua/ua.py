@@ -133,6 +133,9 @@ class UserAgent:
         # §8.1.1.8 [sips-for-sips]
         secure = "sips" in (to.uri.scheme, *(each.scheme for each in route[:1]))
         contact = self.stack.contact_by(contact, to.uri.param("transport"), secure=secure)
+        # RFC 3891 §6.2 [requires-replaces]
+        is_replacing = any(name == "Replaces" for name, _ in headers)
+        applied = [REPLACES] if is_replacing and REPLACES in self.extensions.options else []
         # §12.1.2 [contact-in-the-request], §13.2.1 [says-allow] [says-info] [says-supported]
         request = outside_request(
             self.random,
@@ -142,7 +145,11 @@ class UserAgent:
             route=route,
             # §8.1.1.8 [one-contact], §8.1.1.9 [says-what-it-can]
             # RFC 3311 §4 [invite-allows-update]
-            headers=[("Contact", Address(contact)), *self.extensions.headers(), *headers],
+            headers=[
+                ("Contact", Address(contact)),
+                *self.extensions.of_invite(*applied),
+                *headers,
+            ],
             body=sdp,
             content_type=SDP,
             call_id=call_id,

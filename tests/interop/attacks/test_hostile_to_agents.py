@@ -109,7 +109,8 @@ def test_a_wish_that_is_followed_brings_its_target_an_invite_of_ours(phone, atta
     assert isinstance(invite, Request) and str(invite.uri) == there
     assert invite.headers["Replaces"] == "a;to-tag=1;from-tag=2" and len(invite.vias) == 1
     assert invite.from_.uri == phone.aor.uri and invite.body.startswith(b"v=0\r\no=")
-    assert not any(name in invite.headers for name in ("Route", "P-Asserted-Identity", "Require"))
+    assert not any(name in invite.headers for name in ("Route", "P-Asserted-Identity"))
+    assert invite.headers.all("Require") == ("replaces",)  # ours, and not what it asked for
     for wrong, status in {
         f"<{there};method=BYE>": 603,
         f"<{there}?Replaces=a>": 400,

@@ -235,6 +235,48 @@ def test_a_peer_that_may_not_be_reached_is_told_of():
     assert world.client.state is AllocationState.READY
 
 
+def test_a_channel_that_is_not_renewed_is_done_without():
+    world = World().pass_on()
+    world.client.permit([PEER[0]], 0.0)
+    world.pass_on()
+    world.send(b"first"), world.pass_on()
+    assert world.send(b"second") == channel_data(0x4000, b"second")
+    world.server.refusals[TurnMethod.CHANNEL_BIND] = [400]
+    world.run(PERMISSION)
+    world.server.channels.clear()
+    assert world.client.trouble == "400 no" and world.client.state is AllocationState.READY
+    assert StunMessage.parse(world.send(b"third")).method == TurnMethod.SEND
+    assert world.server.sent[-1] == (b"third", PEER)
+    world.run(2 * PERMISSION)
+    assert world.methods().count(TurnMethod.CHANNEL_BIND) == 2
+    assert world.client.receive(channel_data(0x4000, b"late"), world.now) == (b"late", PEER)
+
+
+def test_a_permission_that_is_not_renewed_is_gone_for_that_host_alone():
+    """Covers RFC 8656 §11.1 [needs-permission]."""
+    world, far = World().pass_on(), ("192.0.2.77", 4000)
+    world.client.permit([far[0], PEER[0]], 0.0)
+    world.pass_on()
+    world.server.refusals[TurnMethod.CREATE_PERMISSION] = [403, 403]  # for both, then for the first
+    world.run(PERMISSION)
+    assert not world.client.permits(far[0]) and world.send(b"x", far) is None
+    assert world.client.permits(PEER[0]) and world.send(b"x") is not None
+    world.run(2 * PERMISSION)
+    assert world.client.permits(far[0])  # asked for again with the others
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_address_without_any_time_left_is_over(at_once):
+    server = TurnServer()
+    server.lifetime = 0 if at_once else 600
+    world = World(server).pass_on()
+    server.lifetime = 0
+    world.run(REFRESH + 1.0)
+    assert world.client.state is AllocationState.FAILED and not world.client.is_hopeless
+    assert world.client.relayed is None and world.client.deadline is None
+    assert world.methods().count(TurnMethod.REFRESH) == (not at_once)
+
+
 def test_a_server_that_is_silent_is_given_up():
     """Covers RFC 8489 §6.2.1 [gives-up]."""
     world = World().pass_on()

@@ -3,7 +3,7 @@
 import pytest
 
 from p2psip.errors import RemoteError
-from p2psip.net.audio import AudioStream
+from p2psip.net.audio import WRAP, AudioStream
 from p2psip.net.audio_codecs import audio_codec
 from p2psip.net.port_pool import PortPool
 from p2psip.rtp import fast
@@ -102,6 +102,74 @@ def test_comfort_noise_is_silence(ends):
     bob.stream._on_rtp(session.send(13, bytes(ComfortNoise(60)), 160, False, 0.0), 0.0)
     bob.stream._on_rtp(session.send(0, b"b" * 160, 1600, True, 0.0), 0.0)
     assert [payload[:1] for payload, _ in bob.heard] == [b"a", b"b"]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time of a phone's sound, which `clock[0]` sets."""
+    now = [1000.0]
+    monkeypatch.setattr("p2psip.net.audio.monotonic", lambda: now[0])
+    return now
+
+
+def run(end, clock, until):
+    """Let a phone do what is due; [(time, payload type, marker, timestamp, payload)] it sent."""
+    said = []
+    while (at := end.stream.deadline) is not None and at <= until:
+        clock[0] = max(clock[0], at)
+        end.sent.clear()
+        end.stream.tick(clock[0])
+        for datagram in end.sent:
+            kind, marker, _, timestamp, _, start, stop = fast.unpack(datagram)
+            said.append((clock[0], kind, marker, timestamp, datagram[start:stop]))
+    clock[0] = until
+    return said
+
+
+def talk(end, clock, count=5):
+    """Send packets of 20 ms in time; the timestamp of the end of the last one, and its marker."""
+    end.sent.clear()
+    for _ in range(count):
+        end.stream.send(b"a" * 160)
+        clock[0] += 0.02
+    return fast.unpack(end.sent[-1])[3] + 160 & WRAP, bool(fast.unpack(end.sent[0])[1])
+
+
+def test_a_pause_of_ours_is_told_by_comfort_noise(clock, ends):
+    """Covers RFC 3389 §4 [as-a-codec-of-its-own] [no-marker] [type-13-at-8000]."""
+    alice, _bob = ends("PCMU", "CN")
+    alice.stream._transport.send_rtcp = lambda data: None
+    assert run(alice, clock, clock[0] + 3.0) == []  # nobody has spoken yet
+    end, begins = talk(alice, clock)
+    paused = clock[0]
+    said = run(alice, clock, paused + 3.0)
+    assert begins and [(kind, bool(marker)) for _, kind, marker, *_ in said] == [(13, False)] * 3
+    assert {payload for *_, payload in said} == {bytes(ComfortNoise(70))}
+    times = [at - paused for at, *_ in said]
+    assert times == pytest.approx([0.18, 1.18, 2.18])
+    assert [stamp - end & WRAP for *_, stamp, _ in said] == pytest.approx([0, 9600, 17600], abs=2)
+    _end, begins = talk(alice, clock, 1)
+    assert begins  # a talk spurt
+
+
+def test_without_an_agreement_a_pause_is_nothing(clock, ends):
+    alice, _bob = ends("PCMU")
+    alice.stream._transport.send_rtcp = lambda data: None
+    talk(alice, clock)
+    assert run(alice, clock, clock[0] + 3.0) == []
+
+
+def test_keys_and_hold_are_no_pauses(clock, ends):
+    alice, bob = ends("PCMU", "CN")
+    for each in (alice, bob):
+        each.stream._transport.send_rtcp = lambda data: None
+    talk(alice, clock)
+    assert alice.stream.press("1", 3.0)
+    assert 13 not in {kind for _, kind, *_ in run(alice, clock, clock[0] + 2.0)}
+    run(alice, clock, clock[0] + 3.0)
+    bob.stream.direction = "inactive"
+    alice.stream.answer(bob.stream.offer())
+    assert alice.stream.held and run(alice, clock, clock[0] + 3.0) == []
 
 
 def test_broken_redundancy_is_passed_over(ends):

@@ -40,6 +40,34 @@ def test_extensions_are_of_the_standards_track():
     assert set().union(*lists) == standard
 
 
+def test_a_call_names_what_its_callee_has_to_know():
+    """Covers RFC 3261 §8.1.1.9 [insists-by-require], RFC 3262 §4 [only-in-invite]."""
+    link, alice, bob = phones()
+    alice.agent.extensions = Extensions(required=("100rel",))
+    call = alice.dial(B, link.now)
+    link.run(until=1.0)
+    assert call.is_up and bob.calls[0].invite.headers.all("Require") == ("100rel",)
+    settle(link, alice, bob)
+    requests = [parse_message(data) for *_, (_, data) in link.sent if not data.startswith(b"SIP")]
+    assert {each.method for each in requests if "Require" in each.headers} == {"INVITE"}
+
+
+def test_a_callee_that_lacks_what_is_required_is_not_called_again():
+    link, alice, bob = phones()
+    alice.agent.extensions = Extensions(required=("100rel",))
+    bob.agent.extensions = Extensions(options=("timer",))
+    alice.dial(B, link.now)
+    link.run(until=1.0)
+    assert names(link) == ["A INVITE", "B 420 INVITE", "A ACK"] and alice.log[-1][2] == 420
+    settle(link, alice, bob)
+
+
+def test_no_extension_is_required_twice():
+    """Covers RFC 3261 §8.1.1.9 [insists-by-require]."""
+    assert Extensions().require("timer", "100rel", "timer") == [("Require", "timer, 100rel")]
+    assert Extensions().require() == []
+
+
 def test_allow_has_every_method_that_is_taken():
     """Covers RFC 3261 §13.1 [calls-end-too], §20.5 [allow-lists-all]."""
     link, script, bob, invite, response = called()

@@ -6,6 +6,7 @@ from support.sip.flows import (
     SDP,
     A,
     B,
+    ack,
     called,
     first_request,
     names,
@@ -155,4 +156,45 @@ def test_a_message_within_a_call():
     bob.on_message = lambda call, message, now: bob.log.append(("message", call, message.text))
     message = within(invite, response, "MESSAGE", 4, b"hi", Content_Type=TEXT)
     assert script.say(message, B).status == 200 and bob.log[-1][2] == "hi"
+    settle(link, bob)
+
+
+def test_messages_within_a_call_follow_each_other():
+    """Covers RFC 3428 §8 [one-at-a-time-within] [no-more-than-1300]."""
+    link, script, bob, invite, response = called()
+    script.say(ack(invite, response), B)
+    [call], refused = bob.calls, []
+    bob.on_refused = lambda call, request, answer, now: refused.append(
+        (request.body, answer.status)
+    )
+    script.heard.clear()
+    for text in ("one", "two", "three"):
+        call.message(text, link.now)
+    with pytest.raises(LocalError):
+        call.message("x" * 1000, link.now)
+    link.run(until=link.now + 0.1)
+    [first] = script.heard
+    script.say(response_to(first, 100), B)
+    assert [each.body for each in script.heard] == [b"one"]
+    script.say(response_to(first, 202), B)
+    second = script.heard[-1]
+    assert (second.body, second.cseq.number) == (b"two", first.cseq.number + 1)
+    script.say(response_to(second, 480), B)
+    assert script.heard[-1].body == b"three" and refused == [(b"two", 480)]
+    settle(link, bob)
+
+
+def test_messages_that_wait_end_with_their_call():
+    link, script, bob, invite, response = called()
+    script.say(ack(invite, response), B)
+    [call] = bob.calls
+    script.heard.clear()
+    for _ in range(101):
+        call.message("x", link.now)
+    with pytest.raises(LocalError):
+        call.message("x", link.now)
+    link.run(until=link.now + 0.1)
+    script.say(response_to(script.heard[0], 481), B)
+    assert not call.is_up and {each.method for each in script.heard} == {"MESSAGE", "BYE"}
+    assert len([each for each in script.heard if each.method == "MESSAGE"]) == 1
     settle(link, bob)

@@ -248,6 +248,52 @@ def test_a_lost_flow_is_formed_again_at_once_and_then_ever_more_slowly():
     assert registration.state is State.REGISTERED
 
 
+GRANTED = (200, [OUTBOUND, ("Expires", 100), ("Flow-Timer", 10)])  # and refreshed after 80 s
+LATER = ("Retry-After", 400)
+
+
+@pytest.mark.parametrize("transport", ["UDP", "TCP"])
+@pytest.mark.parametrize("refusal", [(503, [LATER]), (500, [LATER]), (480, ()), (486, [LATER])])
+def test_a_passing_refusal_leaves_the_flow_as_it_is(refusal, transport):
+    """Covers RFC 5626 §4.2.2 [kept-after-a-refusal] [kept-by-pongs]."""
+    link, home, bob, registration, pings = world(GRANTED, refusal, transport=transport)
+    link.run(until=109.0)
+    assert len(home.requests) == 2 and registration.state is State.FAILED
+    assert [at for at, *_ in pings if at > 82.0] and not bob.lost
+    link.run(until=500.0)
+    assert len(home.requests) >= 3 and registration.state is State.REGISTERED
+    gaps = [after - before for (before, *_), (after, *_) in pairwise(pings) if after < 480.0]
+    assert refusal[1] == () or max(gaps) <= 11.0
+
+
+@pytest.mark.parametrize("status", [403, 404, 501])
+def test_a_final_refusal_ends_the_keep_alives(status):
+    """Covers RFC 5626 §4.2.2 [kept-by-pongs]."""
+    link, home, _, registration, pings = world(GRANTED, (status, ()), transport="TCP")
+    link.run(until=109.0)
+    assert len(home.requests) == 2 and registration.state is State.FAILED
+    assert pings and not [at for at, *_ in pings if at > 81.0]
+
+
+@pytest.mark.parametrize("ends", ["lost", "silent"])
+def test_a_flow_that_ends_after_a_refusal_waits_for_the_time_it_was_told(ends):
+    """Covers RFC 5626 §4.5 [waits-for-the-delay]."""
+    says = [b""]
+    answers = GRANTED, (503, [LATER])
+    link, home, bob, registration, pings = world(
+        *answers, transport="TCP", answered=lambda data: says[0]
+    )
+    link.run(until=100.0)
+    if ends == "lost":
+        bob.stack.flow_failed(Flow("TCP", (HOME, PORT), (BOB, 40000)), link.now)
+    says[0] = None
+    link.run(until=470.0)
+    assert len(home.requests) == 2 and len(bob.lost) == (ends == "silent")
+    assert len([at for at, *_ in pings if at > 100.0]) <= (2 if ends == "silent" else 0)
+    link.run(until=490.0)
+    assert len(home.requests) == 3 and registration.state is State.REGISTERED
+
+
 def test_the_loss_of_another_connection_means_nothing():
     link, home, bob, *_ = world((200, [OUTBOUND]), transport="TCP")
     link.run(until=10.0)

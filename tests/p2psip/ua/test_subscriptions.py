@@ -236,6 +236,22 @@ def test_a_subscribe_is_answered_at_once_and_gets_no_more_than_it_asks_for():
     assert [each.contacts[0].uri for each in (first, again)] == [bob.contact, bob.contact]
 
 
+def test_a_refresh_may_not_ask_for_another_type():
+    """Covers RFC 6665 §3.2.1 [body-as-accepted]."""
+    link = Link()
+    bob, script = Watcher(link, B), Script(link, A)
+    fields = {"Event": "presence", "Expires": "60"}
+    script.say(first_request("SUBSCRIBE", b"", **fields), B)
+    first = next(m for m in script.heard if not isinstance(m, Request))
+    said = []
+    for number, accept in enumerate(("text/html", f"text/html, {KIND}"), 2):
+        more = {"Accept": accept, "To": first.headers["To"], "CSeq": f"{number} SUBSCRIBE"}
+        script.heard.clear()
+        script.say(first_request("SUBSCRIBE", b"", str(number), **fields, **more), B)
+        said += [m.status for m in script.heard if not isinstance(m, Request)][:1]
+    assert said == [406, 200] and len(bob.served) == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "status"),
     [({"Event": None}, 489), ({"Event": "refer"}, 403), ({"Contact": None}, 400), ({}, 200)],

@@ -254,7 +254,7 @@ def test_a_notify_with_something_else_is_refused():
 
 
 def test_an_attended_transfer():
-    """Covers RFC 3891 §3 and §6.1 [one-of-each-tag]."""
+    """Covers RFC 3891 §3 and §6.1 [one-of-each-tag], §6.2 [requires-replaces]."""
     link, alice, bob, carol = desks()
     alice.dial(C, link.now)
     link.run(until=2.0)
@@ -264,6 +264,8 @@ def test_an_attended_transfer():
     assert ("transfer", first, 200) in alice.log
     assert [call.state for call in carol.calls] == [CallState.ENDED, CallState.UP]
     assert second.state is CallState.ENDED and bob.calls[-1].is_up
+    calls = second, bob.calls[-1]
+    assert [call.invite.headers.get("Require") for call in calls] == [None, "replaces"]
     first.bye(link.now)
     settle(link, alice, bob, carol)
 
