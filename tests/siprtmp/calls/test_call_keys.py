@@ -67,6 +67,17 @@ def test_keys_leave_in_the_stream_of_the_sound(world, alice, talking):
     assert (after[3] - second) & 0xFFFFFFFF > 800 and world.is_clean()
 
 
+def test_keys_are_as_long_by_the_clock_that_the_phone_agreed_on(world, desk, alice):
+    """Covers Field §"Events by one clock or the other"."""
+    desk.answers = sdp("96", "103", maps=("96 speex/16000", "103 telephone-event/16000"))
+    alice.call("invite", BOB, "wideband", "dtmf")
+    world.wait()
+    alice.call("sendDTMF", "5")
+    world.wait(1.0)
+    keys = [TelephoneEvent.parse(payload) for kind, *_, payload, _ in packets(world) if kind == 103]
+    assert [key.duration for key in keys if key.end] == [1600] * 3 and world.is_clean()
+
+
 def test_sound_is_left_out_while_a_key_is_down(world, alice, talking):
     """Covers RFC 4733 §2.5.1.2."""
     talk(world, alice, talking, 0, 5)
