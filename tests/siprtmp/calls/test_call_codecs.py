@@ -57,7 +57,10 @@ def events(world, what):
 
 
 def test_the_best_sound_is_offered_first(with_extra):
-    """Covers RFC 3264 §5, in an INVITE that is short enough for UDP: RFC 3261 §18.1.1."""
+    """Covers RFC 3264 §5, in an INVITE that is short enough for UDP: RFC 3261 §18.1.1.
+
+    Covers Field §"Requests too long for UDP".
+    """
     world, _ = with_extra
     desk = Desk(world.link)
     world.tool().publish(NAME)

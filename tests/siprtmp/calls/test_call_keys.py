@@ -79,7 +79,10 @@ def test_keys_are_as_long_by_the_clock_that_the_phone_agreed_on(world, desk, ali
 
 
 def test_sound_is_left_out_while_a_key_is_down(world, alice, talking):
-    """Covers RFC 4733 §2.5.1.2."""
+    """Covers RFC 4733 §2.5.1.2.
+
+    Covers Field §"Sound under a key".
+    """
     talk(world, alice, talking, 0, 5)
     alice.call("sendDTMF", "1")
     talk(world, alice, talking, 5, 30)
@@ -99,7 +102,10 @@ def test_keys_without_any_sound(world, alice, talking):
 
 
 def test_a_phone_that_knows_no_events_gets_an_info_for_each_key(world, desk, alice):
-    """Covers RFC 6086 §4.2.1: one at a time, in their order."""
+    """Covers RFC 6086 §4.2.1: one at a time, in their order.
+
+    Covers Field §"Keys by INFO".
+    """
     alice.call("invite", BOB, "pcmu", "dtmf")
     world.wait()
     alice.call("sendDTMF", "5 *x")
@@ -184,7 +190,10 @@ def test_each_key_of_the_phone_is_told_once(world, alice, talking):
     ],
 )
 def test_keys_that_come_by_info(world, desk, alice, talking, kind, body, told):
-    """Covers RFC 6086 §4.2.2: of a phone that sends no events."""
+    """Covers RFC 6086 §4.2.2: of a phone that sends no events.
+
+    Covers Field §"Keys by INFO".
+    """
     desk.calls[-1].info(kind, body, world.now)
     world.wait()
     assert alice.heard() == [("dtmf", digit) for digit in told] and world.is_clean()
