@@ -113,14 +113,17 @@ def make_answer(
     spare = list(media)
     lines: list[MediaDescription] = []
     agreed: list[AgreedMedia] = []
-    for theirs in offer.media:
+    before = previous.media if previous else ()
+    for index, theirs in enumerate(offer.media):
+        # Field §"Numbers without rtpmap"
+        known = codecs_of(before[index]) if index < len(before) else ()
         line, result = refusal(theirs), AgreedMedia(theirs.kind)  # §8.2 [zero-for-zero]
         for ours in spare:
             # RFC 6337 §5.2.3 [accepts-what-it-would-offer]
             if ours.kind != theirs.kind or not ours.transport.accepts(theirs, offer, host):
                 continue
             # §6.1 [order-of-the-offer] [one-in-common] [nothing-in-common-is-refused]
-            pairs = _pairs(codecs_of(theirs), ours.formats, prefer)
+            pairs = _pairs(codecs_of(theirs, known), ours.formats, prefer)
             if _is_enough(pairs, ours.formats):  # RFC 6337 §5.2.3 [one-format-in-common]
                 line, result = _accept(offer, theirs, ours, pairs)
                 spare.remove(ours)

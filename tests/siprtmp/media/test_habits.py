@@ -163,6 +163,18 @@ def test_answers_that_say_little(lines, name):
     assert plan.audio.media.telephone_event == (101 if "101" in lines else None)
 
 
+def test_a_hold_that_explains_nothing():
+    """Covers Field §"Numbers without rtpmap": numbers mean what they meant before."""
+    ours, _ = sdp_map.answer(described(LINPHONE), STOCK_ANSWERS, OURS)
+    theirs = described(
+        "m=audio 10964 RTP/AVP 96 97\r\n", TOP.replace("c=IN IP4 192.0.2.2", "c=IN IP4 0.0.0.0")
+    )
+    _, plan = sdp_map.answer(theirs, STOCK_ANSWERS, OURS, previous=ours)
+    assert plan.audio.codec.name == "opus" and plan.audio.media.held
+    with pytest.raises(RemoteError):
+        sdp_map.answer(theirs, STOCK_ANSWERS, OURS)
+
+
 @pytest.mark.parametrize(
     "lines",
     [
