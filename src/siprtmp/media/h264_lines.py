@@ -27,7 +27,7 @@ H264: Final = "H264"
 CLOCK_RATE: Final = 90_000  # Source: RFC 6184 §8.2.1
 FEEDBACK: Final = ("nack", "nack pli")  # RFC 4585 §4.2
 MAX_ANSWERED: Final = 8  # formats of one line
-_OFFERED: Final = (
+_OFFERED: Final = (  # Field §"Packing that is not named"
     (99, "profile-level-id=42e01f;packetization-mode=1"),
     (100, "profile-level-id=42e01f"),
 )

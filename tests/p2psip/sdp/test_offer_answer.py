@@ -271,9 +271,9 @@ def test_plain_rtp_with_frills_is_accepted():
     ],
 )  # fmt: skip
 def test_packet_time(wanted, longest, codec, time):
-    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2.
+    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2 [default-20-ms].
 
-    Covers RFC 8866 §6.5 [time-of-media] and RFC 3551 §4.2 [default-20-ms].
+    Covers RFC 8866 §6.5 [time-of-media] and Field §"Packet times that are not kept".
     """
     assert packet_time(wanted, longest, codec) == time
 
