@@ -73,10 +73,14 @@ class AgreedMedia:
         return max(times, default=0) / 1000
 
     def received_codec(self, payload_type: int) -> Codec | None:
-        """Give the codec that a payload type number on arriving packets means: §5.1."""
-        for number, codec in zip(self.receive_payload_types, self.codecs, strict=True):
-            if number == payload_type:
-                return codec
+        """Give the codec that a payload type number on arriving packets means: §5.1.
+
+        Our own numbers go first, then those of the peer: Field §"Numbers of an answer's own".
+        """
+        for numbers in (self.receive_payload_types, self.send_payload_types):
+            for number, codec in zip(numbers, self.codecs, strict=True):
+                if number == payload_type:
+                    return codec
         return None
 
 

@@ -232,6 +232,12 @@ def _agreed(
     first = codecs[0][0] if codecs else None
     events_by = _telephone_events(both, first)
     event = events_by[0][0] if events_by else None
+    # Field §"Numbers of an answer's own"
+    events_heard = dict.fromkeys(number for _, number in events_by)
+    sounds_heard = {number for _, number in codecs}
+    for other, _ in events_by:
+        if other.payload_type not in sounds_heard:
+            events_heard[other.payload_type] = None
     where = connection(theirs, session)
     black_hole = where is not None and is_unspecified(where.address)  # §8.4 [zeros-are-a-hold]
     remote = media_address(theirs, session)
@@ -250,7 +256,7 @@ def _agreed(
         send_payload_types=tuple(codec.payload_type for codec, _ in codecs),
         receive_payload_types=tuple(number for _, number in codecs),
         telephone_event=event.payload_type if event else None,
-        receive_telephone_events=tuple(number for _, number in events_by),
+        receive_telephone_events=tuple(events_heard),
         event_clock=event.clock_rate if event else 8000,
         events=events(event.fmtp) if event else frozenset(),
         direction=word,

@@ -356,6 +356,8 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
         if known is not None:
             sending.append((known, send))
             receiving[receive] = known
+    for known, send in sending:
+        receiving.setdefault(send, known)  # Field §"Numbers of an answer's own"
     if not sending or not _is_near(media, host):
         # RFC 3261 §13.3.1.3 [488-for-the-offer]
         raise RemoteError("Not Acceptable Here", 488)

@@ -8,6 +8,7 @@ from p2psip.errors import RemoteError
 from p2psip.rtp.payload.dtmf import TelephoneEvent
 from p2psip.rtp.payload.event_receiver import EventBegan, EventReceiver
 from p2psip.rtp.session import RtpSession
+from p2psip.sdp.codec import codecs_of
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
@@ -161,6 +162,46 @@ def test_answers_that_say_little(lines, name):
     plan = concluded(lines)
     assert plan.audio.codec.name == name and plan.video is None
     assert plan.audio.media.telephone_event == (101 if "101" in lines else None)
+
+
+def test_an_answer_by_numbers_of_its_own():
+    """Covers Field §"Numbers of an answer's own": they are sent by, and heard beside ours."""
+    ours = codecs_of(sdp_map.offer(STOCK_TOOLS, OURS).media[0])
+    wide, keys = (each.payload_type for each in ours if each.clock_rate == 48000)
+    plan = concluded(
+        "m=audio 5004 RTP/AVP 121 122\r\na=rtpmap:121 opus/48000/2\r\n"
+        "a=rtpmap:122 telephone-event/48000\r\n"
+    )
+    sound = plan.audio
+    assert [number for _, number in sound.sending] == [121]
+    assert sound.receiving[wide] is sound.receiving[121] is sound.codec
+    assert sound.media.telephone_event == 122
+    assert set(sound.media.receive_telephone_events) == {keys, 122}
+    assert sound.media.received_codec(121) is sound.media.received_codec(wide)
+
+
+def test_numbers_that_an_answer_exchanges_mean_what_the_offer_said():
+    """Covers Field §"Numbers of an answer's own": ours go first."""
+    wide = codecs_of(sdp_map.offer(STOCK_TOOLS, OURS).media[0])[0].payload_type
+    plan = concluded(
+        f"m=audio 5004 RTP/AVP 121 {wide}\r\na=rtpmap:121 opus/48000/2\r\n"
+        f"a=rtpmap:{wide} telephone-event/48000\r\n"
+    )
+    assert plan.audio.receiving[wide] is plan.audio.codec
+    assert wide not in plan.audio.media.receive_telephone_events
+
+
+def test_an_answer_that_takes_the_number_of_another_clock():
+    """Covers Field §"Numbers of an answer's own": events of two clocks confuse some phones."""
+    ours = codecs_of(sdp_map.offer(STOCK_TOOLS, OURS).media[0])
+    events = {each.clock_rate: each.payload_type for each in ours if each.is_telephone_event}
+    number = events[48000]
+    plan = concluded(
+        f"m=audio 58085 RTP/AVP 8 0 {number}\r\na=rtpmap:{number} telephone-event/8000\r\n"
+    )
+    media = plan.audio.media
+    assert (media.telephone_event, media.event_clock) == (number, 8000)
+    assert set(media.receive_telephone_events) == {number, events[8000]}
 
 
 def test_a_hold_that_explains_nothing():
