@@ -11,7 +11,10 @@ from p2psip.net.ping import Ping
 
 
 def test_each_change_is_told_once():
-    """Covers RFC 3261 §11: a refusal comes from somebody who is there, 408 and 503 do not."""
+    """Covers RFC 3261 §11: a refusal comes from somebody who is there, 408 and 503 do not.
+
+    Covers Field §"Answers to OPTIONS".
+    """
     answers = [None, RemoteError("no", 404), RemoteError("x", 408), TimeoutError()]
     answers += [RemoteError("x", 503), RemoteError("no", 486), None]
     told, asked = [], []

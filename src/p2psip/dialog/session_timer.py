@@ -20,6 +20,7 @@ from p2psip.sip.params import find, parse_params
 from p2psip.transaction.machine import Machine
 
 INTERVAL: Final = 1800  # s.  Source: RFC 4028 §4
+# Field §"Short session timers"
 LEAST: Final = 90  # s.  Source: RFC 4028 §9, of our Min-SE and when there is none
 MARGIN: Final = 32.0  # s before the expiration, or a third of it: RFC 4028 §10
 MAX_SECONDS: Final = 2**31 - 1

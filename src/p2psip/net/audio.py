@@ -345,7 +345,7 @@ class AudioStream:
         media = self._media
         if media is None:
             return
-        if kind == media.receive_telephone_event:
+        if kind in media.receive_telephone_events:
             with suppress(RemoteError):  # a malformed event is dropped as a lost one
                 self._tell_events(self._heard_keys.heard(timestamp, payload, monotonic()))
         elif (codec := media.received_codec(kind)) is None or codec.name.upper() == CN:

@@ -43,7 +43,7 @@ class MediaSecurity:
     Not done: RFC 4568 §6.4.2 [replaced-in-time]: no call lasts for 2^31 packets, 16 months of
     sound; beyond them the counts of each source still hold.
     Departs from RFC 4568 §6.1 [lifetime-is-kept]: phones name a lifetime and never take another
-    key; what they send afterwards is authentic still, and the call goes on.
+    key (Field §"Lifetimes of keys"); what they send afterwards is authentic, and the call goes on.
     """
 
     def __init__(self, port: int, rtcp_port: int, *, wanted: bool, rtcp_mux: bool = False) -> None:

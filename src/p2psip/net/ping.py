@@ -10,7 +10,8 @@ import gevent
 
 from p2psip.errors import RemoteError
 
-# Answers that come from a proxy on the way, or from nobody: time-out, and no way to the peer.
+# Answers that come from a proxy on the way, or from nobody: time-out, and no way to the peer.  Any
+# other is the peer's: Field §"Answers to OPTIONS".
 GONE: Final = (408, 503)
 
 

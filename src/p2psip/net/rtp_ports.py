@@ -318,8 +318,9 @@ class MediaPort:
     def _is_alias(self, source: Any, remote: Any) -> bool:
         """Whether `source` is the loopback address of a peer on this machine.
 
-        baresip signals the address of an outer interface even in a call to 127.0.0.1, and the
-        system then sends from 127.0.0.1, though from the port that was signalled.
+        Some phones signal the address of an outer interface even in a call to 127.0.0.1, and the
+        system then sends from there, though from the port that was signalled: Field §"Media from
+        another address".
         """
         if remote is None or source[1] != remote[1] or not is_loopback(source[0]):
             return False

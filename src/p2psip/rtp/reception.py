@@ -4,7 +4,8 @@ Implements RFC 3550 §A.1 and §6.4.1, for one source at a time.
 
 The first source is accepted at once, since signalling told of it.  Another one takes over
 after `MIN_SEQUENTIAL` packets in sequence with none of the old between them, because
-phones change their SSRC on hold and transfer; or at once, after the old has said BYE.
+phones change their SSRC on hold and transfer (Field §"Sources that change"); or at once, after the
+old has said BYE.
 Own design: a stray stream that reaches the same port never gets two packets in a row in.
 
     >>> reception = Reception(clock_rate=8000)

@@ -108,7 +108,7 @@ class Reporter:
         What cannot be parsed is counted in `invalid` and dropped.
         """
         try:
-            packets = parse_compound(data)
+            packets = parse_compound(data)  # Field §"First packets that are no media"
         except RemoteError:
             self.invalid += 1
             return []

@@ -2,9 +2,9 @@
 
 Implements RFC 4585 §6.2.1, on the side of the sender, which may choose how to repair a loss.
 
-Own design: the same packet is sent once more, as Linphone does it, since a payload format of its
-own for that (RFC 4588) is unknown to phones.  Requests can be forged, so the repeated packets take
-no more than `SHARE` of the stream's own rate, with bursts of `MAX_CREDIT`.
+Own design: the same packet is sent once more, since a payload format of its own for that (RFC 4588)
+is unknown to phones: Field §"Packets sent again".  Requests can be forged, so the repeated packets
+take no more than `SHARE` of the stream's own rate, with bursts of `MAX_CREDIT`.
 
     >>> buffer = ResendBuffer()
     >>> for number in range(8):

@@ -61,7 +61,7 @@ class RtpSession(Sender):
     `wallclock` plus `now` is Unix time (§4 allows any constant: differences are then still of use).
     `payload_types`, if not None, are those by which a new source may introduce itself.
     `bandwidth` is for RTCP, in octets a second.  With `echo` our own packets, sent back
-    by a reflector such as SIPp's, are heard as the peer's.
+    by a reflector, are heard as the peer's: Field §"Packets sent back".
     """
 
     def __init__(

@@ -29,7 +29,8 @@ class AgreedMedia:
     `receive_payload_types` stand in the same order and are what will arrive.  `remote` and
     `remote_rtcp` are None where nothing may be sent; `rtcp_mux` says that RTCP shares the ports of
     RTP, at both ends.  `direction` is ours; `held` says that the peer wants no media for now
-    (§8.4).  `ptime` is the packet time to send with, in ms.  `port` is our own; `mid` names the
+    (§8.4).  `event_clock` is the clock of telephone events, in ticks a second: RFC 4733 §2.1.
+    `ptime` is the packet time to send with, in ms.  `port` is our own; `mid` names the
     line, and `feedback` are the RTCP messages that both understand for the first codec.  A refused
     line has `accepted` False and the other fields empty.
     """
@@ -43,7 +44,8 @@ class AgreedMedia:
     send_payload_types: tuple[int, ...] = ()
     receive_payload_types: tuple[int, ...] = ()
     telephone_event: int | None = None
-    receive_telephone_event: int | None = None
+    receive_telephone_events: tuple[int, ...] = ()
+    event_clock: int = 8000
     events: frozenset[int] = frozenset()
     direction: str = "inactive"
     held: bool = False
@@ -71,10 +73,14 @@ class AgreedMedia:
         return max(times, default=0) / 1000
 
     def received_codec(self, payload_type: int) -> Codec | None:
-        """Give the codec that a payload type number on arriving packets means: §5.1."""
-        for number, codec in zip(self.receive_payload_types, self.codecs, strict=True):
-            if number == payload_type:
-                return codec
+        """Give the codec that a payload type number on arriving packets means: §5.1.
+
+        Our own numbers go first, then those of the peer: Field §"Numbers of an answer's own".
+        """
+        for numbers in (self.receive_payload_types, self.send_payload_types):
+            for number, codec in zip(numbers, self.codecs, strict=True):
+                if number == payload_type:
+                    return codec
         return None
 
 

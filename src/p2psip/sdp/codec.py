@@ -46,7 +46,7 @@ class Codec:
 
     def identity(self) -> tuple[str, int, int, str]:
         """The fields that tell encodings apart, as `same` says: RFC 8866 §5.14."""
-        name = self.name.lower()
+        name = self.name.lower()  # Field §"Names in lower case"
         return name, self.clock_rate, self.channels, formats.configuration(name, self.fmtp)
 
     def negotiate(self, offered: "Codec") -> "Negotiated | None":
@@ -101,8 +101,8 @@ class Negotiated(NamedTuple):
 def codecs_of(media: MediaDescription, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
     """Read the codecs of a line in its order of preference: RFC 8866 §5.14.
 
-    `default` gives the meaning of numbers that the line leaves unexplained: some phones answer
-    without the `a=rtpmap` that §6.1 demands, meaning the offer's number.
+    `default` gives the meaning of numbers that the line leaves unexplained, although §6.1 demands
+    an `a=rtpmap`: Field §"Numbers without rtpmap".
     """
     fmtp = fmtps(media)
     known = {each.payload_type: each for each in default}

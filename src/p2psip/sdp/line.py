@@ -213,7 +213,10 @@ def address_type(host: str) -> str:
 
 
 def is_unspecified(host: str) -> bool:
-    """Say whether this is 0.0.0.0, the hold of old phones, or its IPv6 twin: RFC 3264 §8.4."""
+    """Say whether this is 0.0.0.0, a hold as RFC 3264 §8.4 has it, or its IPv6 twin.
+
+    Field §"Hold by address".
+    """
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -247,7 +250,10 @@ def reaches(host: str, remote: str) -> bool:
 
 
 def in_reach(host: str, where: Connection | None) -> bool:
-    """Say whether `host` is of the family of a `c=` line; on hold it need not be: RFC 3264 §8.4."""
+    """Say whether `host` is of the family of a `c=` line; on hold it need not be: RFC 3264 §8.4.
+
+    Field §"Media by the other family".
+    """
     if where is None or is_unspecified(where.address):
         return True
     return where.address_type == address_type(host)

@@ -113,14 +113,17 @@ def make_answer(
     spare = list(media)
     lines: list[MediaDescription] = []
     agreed: list[AgreedMedia] = []
-    for theirs in offer.media:
+    before = previous.media if previous else ()
+    for index, theirs in enumerate(offer.media):
+        # Field §"Numbers without rtpmap"
+        known = codecs_of(before[index]) if index < len(before) else ()
         line, result = refusal(theirs), AgreedMedia(theirs.kind)  # §8.2 [zero-for-zero]
         for ours in spare:
             # RFC 6337 §5.2.3 [accepts-what-it-would-offer]
             if ours.kind != theirs.kind or not ours.transport.accepts(theirs, offer, host):
                 continue
             # §6.1 [order-of-the-offer] [one-in-common] [nothing-in-common-is-refused]
-            pairs = _pairs(codecs_of(theirs), ours.formats, prefer)
+            pairs = _pairs(codecs_of(theirs, known), ours.formats, prefer)
             if _is_enough(pairs, ours.formats):  # RFC 6337 §5.2.3 [one-format-in-common]
                 line, result = _accept(offer, theirs, ours, pairs)
                 spare.remove(ours)
@@ -143,7 +146,7 @@ def apply_answer(
     `media` are those that the offer was made of, if any has another transport than plain RTP.
 
     Raises RemoteError(488) for an answer that does not fit line by line.  Lines missing at
-    the end count as refused: some phones drop what they do not know.
+    the end count as refused: Field §"Answers with fewer lines".
     """
     if len(answer.media) > len(offer.media):
         raise RemoteError("Answer has more lines than the offer", 488)
@@ -168,6 +171,7 @@ def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) ->
     """Choose how many ms of audio to put in a packet for a peer: §6.1, RFC 8866 §6.5.
 
     Between none and 200 ms whatever it asks for (RFC 3551 §4.2), in whole frames of the codec.
+    What it sends itself may differ: Field §"Packet times that are not kept".
     """
     limit = min(longest or MAX_PTIME, MAX_PTIME)
     # RFC 8866 §6.5 [time-of-media], RFC 3551 §4.2 [default-20-ms]
@@ -185,6 +189,7 @@ def _accept(
     sends, receives = FLOWS[direction(theirs, offer)]
     we_send, we_receive = FLOWS[ours.direction]
     # §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive], §8.4 [no-hold-in-return]
+    # Field §"Holds that are answered wrongly"
     word = WORDS[we_send and receives, we_receive and sends]
     # §6.1 [numbers-of-the-offer], RFC 6184 §8.2.2 [number-of-the-offer]
     answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
@@ -225,7 +230,14 @@ def _agreed(
     """Sum up a line; `both` pairs each codec of the peer with the number we receive it by."""
     codecs = [(codec, number) for codec, number in both if not codec.is_telephone_event]
     first = codecs[0][0] if codecs else None
-    event, event_number = _telephone_event(both, first)
+    events_by = _telephone_events(both, first)
+    event = events_by[0][0] if events_by else None
+    # Field §"Numbers of an answer's own"
+    events_heard = dict.fromkeys(number for _, number in events_by)
+    sounds_heard = {number for _, number in codecs}
+    for other, _ in events_by:
+        if other.payload_type not in sounds_heard:
+            events_heard[other.payload_type] = None
     where = connection(theirs, session)
     black_hole = where is not None and is_unspecified(where.address)  # §8.4 [zeros-are-a-hold]
     remote = media_address(theirs, session)
@@ -244,7 +256,8 @@ def _agreed(
         send_payload_types=tuple(codec.payload_type for codec, _ in codecs),
         receive_payload_types=tuple(number for _, number in codecs),
         telephone_event=event.payload_type if event else None,
-        receive_telephone_event=event_number,
+        receive_telephone_events=tuple(events_heard),
+        event_clock=event.clock_rate if event else 8000,
         events=events(event.fmtp) if event else frozenset(),
         direction=word,
         held=black_hole or not FLOWS[direction(theirs, session)][1],
@@ -270,17 +283,17 @@ def _feedback(
     return feedback_of(ours, number) & feedback_of(theirs, first.payload_type)
 
 
-def _telephone_event(
+def _telephone_events(
     both: Sequence[tuple[Codec, int]], speech: Codec | None
-) -> tuple[Codec | None, int | None]:
-    """Choose the event format that shares the clock of the speech, if there are several.
+) -> list[tuple[Codec, int]]:
+    """The event formats, the one that shares the clock of the speech in front.
 
     RFC 4733 §2.2.1: events and speech of one stream share their timestamps.
     """
     found = [(codec, number) for codec, number in both if codec.is_telephone_event]
     if speech:
         found.sort(key=lambda pair: pair[0].clock_rate != speech.clock_rate)
-    return found[0] if found else (None, None)
+    return found
 
 
 def _pairs(

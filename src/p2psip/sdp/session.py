@@ -11,9 +11,10 @@ Implements RFC 8866 §5, with the grammar of §9.
     >>> session.media[0].attribute("sendonly")
     ''
 
-Reading accepts what real peers send (single newlines, lines out of order, blank
-lines, no `s=` or two, no `t=`); writing is exact.  Text is octets in an unknown character set:
-it is held as `str` by UTF-8 with surrogate escapes, so that every octet comes out as it went in.
+Reading accepts what real peers send (single newlines, lines out of order, blank lines, no `s=` or
+two, no `t=`): Field §"Descriptions with something amiss".  Writing is exact.  Text is octets in an
+unknown character set: it is held as `str` by UTF-8 with surrogate escapes, so that every octet
+comes out as it went in.
 """
 
 import re

@@ -89,7 +89,7 @@ class _AuthHeader:
     @property
     def algorithm(self) -> str:
         """The algorithm, in the registry's capitals if known; MD5 by default (RFC 7616 §3.3)."""
-        name = self.param("algorithm") or "MD5"
+        name = self.param("algorithm") or "MD5"  # Field §"Digest with and without quotes"
         base, sess = name.upper(), ""
         if base.endswith("-SESS"):
             base, sess = base[:-5], "-sess"
@@ -260,6 +260,7 @@ def answer(
     algorithm, target = challenge.algorithm, str(uri)
     secret = password if hashed else ha1(user, challenge.realm, password, algorithm)
     # RFC 8760 §2.6 [client-reads-qop], RFC 7616 §3.4 [qop-as-offered]
+    # Field §"Proofs of the body"
     qop = ("auth" if "auth" in challenge.qop else "auth-int") if challenge.qop else None
     response = digest_response(
         secret,

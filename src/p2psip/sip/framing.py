@@ -79,6 +79,8 @@ class StreamFramer:
 
     def _next(self) -> Item | None:
         if self._size is None:
+            while self._buffer.startswith(b"\0"):  # Field §"Keep-alives of other kinds"
+                del self._buffer[0]
             if self._buffer.startswith(b"\r\n"):  # RFC 3261 §7.5 [crlf-before-a-message]
                 return self._line_break()
             try:

@@ -100,8 +100,8 @@ def split(text: str, separator: str) -> list[str]:
 def split_list(text: str) -> list[str]:
     """Split a comma-separated header into its values (§7.3.1).
 
-    Phones write empty headers, and a comma at the end: both are forgiven.  Raises RemoteError where
-    `split` does, and for any other empty value: RFC 4475 §3.1.2.1.
+    Empty headers and a comma at the end are forgiven: Field §"Separators too many".  Raises
+    RemoteError where `split` does, and for any other empty value: RFC 4475 §3.1.2.1.
     """
     values = split(text, ",")
     if not values[-1]:

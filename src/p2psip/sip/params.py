@@ -24,8 +24,8 @@ _BARE: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++|\[[0-9A-Fa-f:.]++\]|[0-9A-F
 def parse_params(pieces: Sequence[str]) -> Params:
     """Parse the parameters, already split at the semicolons (§25.1).
 
-    One semicolon at the end is forgiven, since phones write it.  Raises RemoteError for any other
-    empty piece (RFC 4475 §3.1.2.1) or a value that is neither quoted nor free of separators.
+    One semicolon at the end is forgiven: Field §"Separators too many".  Raises RemoteError for any
+    other empty piece (RFC 4475 §3.1.2.1) or a value that is neither quoted nor free of separators.
     """
     params: list[tuple[str, str | None]] = []
     for piece in without_empty_end(pieces):

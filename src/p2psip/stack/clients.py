@@ -41,7 +41,7 @@ IN_FULL: Final = 3  # requests without any answer that such an address is sent w
 # Requests to one address without any answer.  Own design: each is repeated for half a minute, and a
 # user may register silent addresses, for strangers to call.
 MAX_SILENT: Final = 200
-MAX_DATAGRAM: Final = 1300  # octets; a larger request goes by TCP where it can: §18.1.1
+MAX_DATAGRAM: Final = 1300  # octets: §18.1.1, Field §"Requests too long for UDP"
 
 
 class ClientUser(Protocol):

@@ -97,7 +97,8 @@ class Hops:
         """A URI that leads `peer`, or anybody, to us, for Contact and Record-Route (§8.1.1.8).
 
         Departs from RFC 5630 §5.3 [no-transport-tls]: without transport=tls a SIP URI leads to
-        UDP at most peers, and phones that register by TLS write it themselves.
+        UDP at most peers, and phones that register by TLS write it themselves: Field §"Contacts
+        without transport=tls".
         """
         return self._contact(user, self._listener(transport, peer), peer)
 
@@ -255,6 +256,7 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
     if request.uri.scheme == "sips":
         # §16.6 [secure-target-secure-hop], §8.1.2 [sips-over-any-route]
         hop = first.replace(scheme="sips")
+    # Field §"Loose routes with a value"
     if first.param("lr") is not None:  # §16.6 [looks-at-the-first-route]
         return request, hop  # §16.6 [route-or-target-is-the-hop], §8.1.2 [to-the-first-route]
     # §16.6 [target-goes-last], §12.2.1.1 [rest-of-the-routes] [target-comes-last]
@@ -293,6 +295,7 @@ def way_back(request: Request, flow: Flow) -> Flow:
     """
     via = request.via
     # RFC 3581 §4 [answers-to-rport], RFC 3261 §18.2.2 [same-connection]
+    # Field §"Responses to the port in the Via"
     if flow.reliable or via.has_rport:
         return flow
     # §18.2.2 [to-the-source] [to-sent-by]

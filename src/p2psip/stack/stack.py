@@ -277,7 +277,7 @@ class Stack:
 
     def _receive(self, data: bytes | memoryview, flow: Flow, now: float) -> None:
         if not bytes(data).strip(b"\r\n\0 "):
-            return  # a keep-alive
+            return  # a keep-alive: Field §"Keep-alives of other kinds"
         try:
             message = parse_message(data)
         except RemoteError as error:

@@ -312,11 +312,13 @@ class Registration:
 
     def _lifetime(self, response: Response) -> int:
         """The lifetime granted to our own Contact: §10.2.4."""
-        for contact in response.contacts:
-            if not contact.is_star and equivalent(contact.uri, self._contact):
-                text = contact.param("expires")
-                if text is not None:
-                    return seconds(text)
+        contacts = [each for each in response.contacts if not each.is_star]
+        own = [each for each in contacts if equivalent(each.uri, self._contact)]
+        # Field §"Contacts that a registrar rewrites"
+        for contact in own or (contacts if len(contacts) == 1 else ()):
+            text = contact.param("expires")
+            if text is not None:
+                return seconds(text)
         return self._expires if response.expires is None else response.expires
 
     def _may_ask_longer(self, response: Response) -> bool:

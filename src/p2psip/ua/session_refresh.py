@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OPTION: Final = "timer"  # Source: RFC 4028 §7.1
 EXPIRED: Final = "session expired"
 MOST: Final = 86_400  # s, the most that a 422 can make us ask for
-WITHOUT_UPDATE: Final = frozenset({405, 501})
+WITHOUT_UPDATE: Final = frozenset({405, 501})  # Field §"Other words for a refusal"
 
 
 class SessionRefresh:

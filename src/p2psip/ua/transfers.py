@@ -80,7 +80,7 @@ def status_of(content_type: str, body: bytes) -> tuple[int, str]:
     """
     if content_type != SIPFRAG:
         raise RemoteError("Unsupported Media Type", 415)
-    line = (body.splitlines() or [b""])[0]  # some phones end it with LF alone
+    line = (body.splitlines() or [b""])[0]  # Field §"Line feeds in a sipfrag"
     version, _, rest = line.decode(errors="replace").partition(" ")
     digits, _, reason = rest.partition(" ")
     if version.upper() != "SIP/2.0" or len(digits) != 3 or not digits.isdecimal():

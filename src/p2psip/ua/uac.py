@@ -203,7 +203,8 @@ class OutgoingCall(UserAgentCall):
 
         Departs from RFC 3261 §13.2.1 [first-is-the-answer] [later-are-ignored]: an earlier one
         counts only if its response was acknowledged (RFC 3262 §5).  Others are early media, which
-        often comes from another machine than the phone that answers.
+        often comes from another machine than the phone that answers: Field §"Early media of another
+        callee".
         """
         self._timers.clear()
         self.leg, self.remote = leg, leg.dialog.remote

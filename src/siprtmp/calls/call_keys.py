@@ -3,9 +3,9 @@
 Implements RFC 4733 §2.5 by way of `media.keys`.
 
 Own design: a phone that has not agreed on telephone events gets an INFO for each key, of the type
-application/dtmf-relay, which no RFC describes and which phones and PBXs have taken for twenty
-years: "Signal=5" and "Duration=100", in milliseconds.  Such INFOs are heard too, and those of
-application/dtmf, whose body is the key.
+application/dtmf-relay, which no RFC describes (Field §"Keys by INFO"): "Signal=5" and
+"Duration=100", in milliseconds.  Such INFOs are heard too, and those of application/dtmf, whose
+body is the key.
 """
 
 import re

@@ -117,7 +117,7 @@ class CallRequests(CallMedia, CallHandler):
             try:
                 self._change(sdp_map.conclude(ours, SessionDescription.parse(sdp)), now)
             except RemoteError as error:
-                self._unusable(error, now)
+                self._unusable(error, now)  # Field §"Refusals by port 0"
 
     def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
         """The session stays as it was: RFC 3261 §14.1."""

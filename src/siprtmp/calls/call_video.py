@@ -1,7 +1,7 @@
 """The pictures of a call, as long as both ends have any.
 
 Implements RFC 3264 §5.1 for the line beside the sound's, and RFC 5168 §4 for phones that take no
-RTCP feedback.
+RTCP feedback: Field §"Key frames by INFO".
 
 Own design: pictures never decide about a call.  Without a port for them, or a phone that takes
 them, the call has sound alone.

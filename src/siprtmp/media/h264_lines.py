@@ -27,7 +27,7 @@ H264: Final = "H264"
 CLOCK_RATE: Final = 90_000  # Source: RFC 6184 §8.2.1
 FEEDBACK: Final = ("nack", "nack pli")  # RFC 4585 §4.2
 MAX_ANSWERED: Final = 8  # formats of one line
-_OFFERED: Final = (
+_OFFERED: Final = (  # Field §"Packing that is not named"
     (99, "profile-level-id=42e01f;packetization-mode=1"),
     (100, "profile-level-id=42e01f"),
 )
@@ -61,6 +61,8 @@ class VideoPlan:
     @property
     def parameter_sets(self) -> tuple[bytes, ...]:
         """The parameter sets that the phone's description has: RFC 6184 §8.1.
+
+        Field §"Parameter sets in one place".
 
         Departs from RFC 6184 §8.2.2 [sets-of-another-level]: sets of an answer count whatever its
         level is: those among the pictures replace them, and may never come.
@@ -106,7 +108,7 @@ def forgiven(answer: SessionDescription, offer: SessionDescription) -> SessionDe
     """An answer whose formats of H.264 are those of the offer, by their numbers.
 
     Departs from RFC 6184 §8.2.2: a phone should answer with the profile of the offer, or not at
-    all.  Baresip, Linphone and others answer with a profile of their own, and decode what comes.
+    all.  Some answer with another and decode what comes: Field §"A profile of its own".
     """
     lines = []
     for theirs, ours in zip_longest(answer.media, offer.media):

@@ -3,7 +3,7 @@
 Implements RFC 4733 §2.5, between a leg and `EventSender` and `EventReceiver`.
 
 A sans-I/O machine.  Keys go in the stream of the sound, which is left out meanwhile: a phone that
-hears the tone as well would count it twice.
+hears the tone as well would count it twice: Field §"Sound under a key".
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from siprtmp.media.consent import Consent
 from siprtmp.media.leg_interfaces import Wire
 from siprtmp.media.sdp_map import AudioPlan
 
-CLOCK_RATE: Final = 8000  # of the only format that is offered: see `sdp_map.DTMF`
+CLOCK_RATE: Final = 8000  # of sound and events, unless agreed otherwise
 SECONDS: Final = 0.1  # of a key; Own design: twice what a receiver of tones needs
 
 
@@ -91,6 +91,8 @@ class Keys:
             return False
         if not plan.media.events.issuperset(codes):  # RFC 4733 §2.5.1.1 [only-events-listed]
             return False
+        if not self._sender.busy:
+            self._sender = EventSender(plan.media.event_clock)  # RFC 4733 §2.3.5
         for code in codes:
             try:
                 self._sender.press(EventPress(code, SECONDS), now)

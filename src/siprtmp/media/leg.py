@@ -327,7 +327,10 @@ class Leg(EventPath):
             self._welcome(now)
 
     def alive(self, now: float) -> None:
-        """Take a sign of life.  Own design: RTP, RTCP, or an answer to a SIP request."""
+        """Take a sign of life: RTP, RTCP, or an answer to a SIP request.
+
+        Own design: peers have no reports, or no sound for long: Field §"Calls without reports".
+        """
         self._watch.alive(now)
 
     def _welcome(self, now: float) -> None:
@@ -344,7 +347,7 @@ class Leg(EventPath):
         # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None:
-            if plan is not None and payload_type == plan.media.receive_telephone_event:
+            if plan is not None and payload_type in plan.media.receive_telephone_events:
                 self.on_event(timestamp, payload, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
             return  # comfort noise, or what was never agreed

@@ -42,6 +42,13 @@ from siprtmp.media.translate.audio_formats import (
 
 # RFC 4733 §2.5.1.1 [events-offered]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
+# RFC 4733 §2.2.1, for phones that take events by the clock of their sound alone: Field §"Events by
+# one clock or the other".  They list no events, and so mean those of `DTMF`: RFC 4733 §2.4.1.
+DTMF_BY_RATE: Final = {
+    8000: DTMF,
+    16000: Codec("telephone-event", 16000, payload_type=DTMF_PAYLOAD_TYPE + 2),
+    48000: Codec("telephone-event", 48000, payload_type=DTMF_PAYLOAD_TYPE + 1),
+}
 # RFC 3551 §5 [video-at-90-khz] [fine-clock]
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
@@ -172,10 +179,10 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     `unnamed` says the client named none, when Speex has number 96 at either rate.
     Raises RemoteError(488) when nothing is left to offer.
     """
-    codecs = [_codec(name, unnamed) for name in names if name not in VIDEO_NAMES]
+    codecs = _codecs(names, unnamed)
     lines = []
-    if any(not codec.is_telephone_event for codec in codecs):
-        lines.append(LocalMedia("audio", tuple(codecs), ours.transport))
+    if any(not codec.is_telephone_event for codec in codecs):  # Field §"Sound first"
+        lines.append(LocalMedia("audio", codecs, ours.transport))
     if "flv" in names and ours.x_flv is not None:
         # RFC 3551 §6 [one-kind-each], RFC 3550 §5.1 [types-part-no-streams]
         # and §5.2 [session-for-each-kind] [kinds-not-mixed]
@@ -203,9 +210,10 @@ def offer_again(
     """
     # RFC 6337 §5.3 [hold-says-sendonly] [held-stays-held] [else-both-ways]
     # RFC 6337 §5.3 [own-wish-in-each-offer] [their-hold-is-not-ours]
+    # Field §"Offers that keep a hold"
     sound, pictures = HOLD if holds else TALK
     # RFC 3261 §14.2 [offers-as-if-new] [offers-all-formats]
-    codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
+    codecs = _codecs(names)
     lines: list[LocalMedia | None] = []
     for line in before.media:
         if line.kind == "audio" and line.port:
@@ -237,7 +245,7 @@ def answer(
     a port for it.  Raises RemoteError(488) when no
     audio codec is in common.
     """
-    codecs = tuple(_codec(name, False) for name in names if name not in VIDEO_NAMES)
+    codecs = _with_one_clock(_codecs(names), theirs)
     sound, pictures = HOLD if holds else TALK
     media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), sound)]
     if "flv" in names and ours.x_flv is not None and offers_x_flv(theirs):
@@ -292,6 +300,30 @@ def speex_names(narrowband: bool) -> tuple[str, ...]:
     return (first, second, "dtmf", "flv")
 
 
+def _codecs(names: Sequence[str], unnamed: bool = False) -> tuple[Codec, ...]:
+    """The formats of a line of sound, with events by each of its clocks: RFC 4733 §2.2.1."""
+    codecs = [_codec(name, unnamed) for name in names if name not in VIDEO_NAMES]
+    if DTMF in codecs:
+        rates = {codec.clock_rate for codec in codecs}
+        codecs += [each for rate, each in DTMF_BY_RATE.items() if rate in rates and rate != 8000]
+    return tuple(codecs)
+
+
+def _with_one_clock(codecs: Sequence[Codec], theirs: SessionDescription) -> tuple[Codec, ...]:
+    """The formats to answer with: of the events only one, for the peer's favourite sound.
+
+    Own design: a peer that may choose among several may choose one that does not fit, as browsers
+    have done.
+    """
+    offered = [each for line in theirs.media if line.kind == "audio" for each in codecs_of(line)]
+    sounds = [codec for codec in codecs if not codec.is_telephone_event]
+    first = next((each for each in offered if any(map(each.same, sounds))), DTMF)
+    events = DTMF_BY_RATE.get(first.clock_rate, DTMF)
+    if events not in codecs or not any(map(events.same, offered)):
+        events = DTMF
+    return tuple(each for each in codecs if each == events or not each.is_telephone_event)
+
+
 def _codec(name: str, unnamed: bool) -> Codec:
     if name == "dtmf":
         return DTMF
@@ -324,6 +356,8 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
         if known is not None:
             sending.append((known, send))
             receiving[receive] = known
+    for known, send in sending:
+        receiving.setdefault(send, known)  # Field §"Numbers of an answer's own"
     if not sending or not _is_near(media, host):
         # RFC 3261 §13.3.1.3 [488-for-the-offer]
         raise RemoteError("Not Acceptable Here", 488)

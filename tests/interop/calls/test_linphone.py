@@ -108,3 +108,22 @@ def test_a_phone_holds_and_comes_back(server, phone, rate):
     alice.expect("byed")
     alice.close()
     server.wait_status({"calls": 0, "dialogs": 0, "lines": 0})
+
+
+@pytest.mark.parametrize("rate", [16000])
+@pytest.mark.needs("linphonec")
+def test_keys_by_the_clock_of_the_sound(server, phone, rate):
+    """Covers Field §"Events by one clock or the other": this phone has no others."""
+    alice = RichClient(server.rtmp, "alice@127.0.0.1")
+    alice.call("invite", "bob@127.0.0.1", "wideband", "dtmf")
+    assert alice.expect("ringing") == ("180 Ringing",)
+    alice.expect("accepted")
+    phone.wait_for("LinphoneCallStreamsRunning")
+    alice.call("sendDTMF", "1")
+    phone.wait_until(lambda: "Receiving tone 1 from" in phone.output, what="our key")
+    phone.command("7")
+    assert alice.expect("dtmf") == ("7",)
+    alice.call("bye")
+    phone.wait_for("LinphoneCallReleased")
+    alice.close()
+    server.wait_status({"calls": 0, "dialogs": 0, "lines": 0})

@@ -64,6 +64,8 @@ def test_two_ends_know_each_other(routes, here, there):
 def test_requests_are_taken_in_order_only(numbers):
     """Covers RFC 3261 §12.2.2 [gaps-are-fine] [500-for-older] [first-number-is-taken]
     [number-is-kept].
+
+    Covers Field §"Numbers that go back".
     """
     caller, _ = both_ends()
     highest = None

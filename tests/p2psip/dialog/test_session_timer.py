@@ -103,4 +103,5 @@ def test_terms_that_are_none(text):
 
 
 def test_the_least_is_what_the_spec_says():
+    """Covers Field §"Short session timers"."""
     assert LEAST == 90

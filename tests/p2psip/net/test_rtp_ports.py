@@ -115,6 +115,15 @@ def test_media_over_ipv6(open_port, heard):
     phone.close()
 
 
+def test_a_phone_on_this_machine_may_signal_an_outer_address(open_port, phone, heard, monkeypatch):
+    """Covers Field §"Media from another address"."""
+    monkeypatch.setattr(rtp_ports, "is_own_address", lambda ip: ip == "192.0.2.2")
+    port = open_port()
+    port.remote = ("192.0.2.2", phone.address[1])
+    phone.rtp.sendto(rtp(), (LOOPBACK, port.rtp_port))
+    until(lambda: heard)
+
+
 def test_strangers_are_not_heard(open_port, phone, heard):
     """Own design: who sends from another host is nobody, before and after the answer."""
     port, stranger = open_port(), Phone("127.0.0.2")

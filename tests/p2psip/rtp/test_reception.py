@@ -13,7 +13,10 @@ def header(ssrc, sequence, payload_type=0):
 
 @given(st.lists(st.booleans(), max_size=40), st.integers(0, 0xFFFF))
 def test_a_stray_stream_between_is_not_heard(strays, first):
-    """Covers RFC 3550 §A.1: two packets in a row are needed to take over."""
+    """Covers RFC 3550 §A.1: two packets in a row are needed to take over.
+
+    Covers Field §"Sources that change".
+    """
     reception = Reception(8000)
     for number, stray in enumerate(strays):
         heard = reception.heard(header(1, number), 0.0)
@@ -37,7 +40,10 @@ def test_a_new_source_takes_over_with_higher_numbers():
 
 
 def test_after_a_bye_the_next_is_believed_at_once():
-    """Covers RFC 3550 §6.3.4."""
+    """Covers RFC 3550 §6.3.4.
+
+    Covers Field §"Sources that change".
+    """
     reception = Reception(8000)
     old = reception.heard(header(1, 500), 0.0)
     reception.forget()

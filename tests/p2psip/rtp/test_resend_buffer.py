@@ -14,7 +14,10 @@ def filled(count=10, octets=100, start=0):
 
 
 def test_a_packet_is_sent_again_as_it_was():
-    """Covers RFC 4585 §6.2.1, across the end of the numbers."""
+    """Covers RFC 4585 §6.2.1, across the end of the numbers.
+
+    Covers Field §"Packets sent again".
+    """
     buffer = filled(10, start=65530)
     assert [data[:4] for data in buffer.again([65535, 2], 0.5, 0.1)] == [
         (65535).to_bytes(4, "big"),

@@ -196,7 +196,10 @@ def test_a_collision_before_we_spoke_needs_no_goodbye():
 
 
 def test_an_echo_is_heard_if_we_want_it():
-    """Covers RFC 3550 §8.2: SIPp's reflector sends our packets back as they are."""
+    """Covers RFC 3550 §8.2: SIPp's reflector sends our packets back as they are.
+
+    Covers Field §"Packets sent back".
+    """
     ours = session(1, echo=True)
     for i in range(3):
         header = ours.received_rtp(ours.send(0, b"me", i * 160, False, i * 0.02), i * 0.02)

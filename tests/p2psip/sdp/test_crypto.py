@@ -162,3 +162,12 @@ def test_no_such_attribute():
     for wrong in ((1, SUITE, ()), (10**9, SUITE, (SrtpKey.parse(KEY),)), (-1, SUITE, ())):
         with pytest.raises(LocalError):
             CryptoAttribute(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("option", "usable"), [("|2^31", True), ("|2^48", True), ("|2^31|1:1", False)]
+)
+def test_keys_with_a_lifetime_are_used_and_those_with_a_name_are_not(option, usable):
+    """Covers Field §"Lifetimes of keys"."""
+    crypto = CryptoAttribute.parse(f"1 {SUITE} inline:{KEY}{option}")
+    assert crypto.is_usable == usable

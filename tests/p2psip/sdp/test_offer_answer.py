@@ -58,7 +58,7 @@ def test_both_ends_agree(alice, bob, prefer):
         assert at_bob.held == (alice.direction in ("sendonly", "inactive"))
         assert at_alice.remote == (B, bob.transport.port)
         assert at_bob.remote_rtcp == (A, alice.transport.port + 1)
-        assert at_alice.telephone_event == at_bob.receive_telephone_event
+        assert (at_alice.telephone_event,) == (at_bob.receive_telephone_events or (None,))[:1]
         for codec, number in zip(at_bob.codecs, at_bob.receive_payload_types, strict=True):
             assert at_bob.received_codec(number) is codec
         assert at_bob.received_codec(127) is None
@@ -170,12 +170,12 @@ def test_telephone_events_stand_apart():
                     "a=fmtp:101 0-11,16")  # fmt: skip
     fast = replace(DTMF, clock_rate=48000)
     _, (agreed,) = answer_to(offer, audio(PCMU, fast, DTMF))
-    assert (agreed.telephone_event, agreed.receive_telephone_event) == (101, 101)
+    assert (agreed.receive_telephone_events, agreed.event_clock) == ((101, 100), 8000)
     assert agreed.events == frozenset(range(12)) | {16}
     _, (agreed,) = answer_to(offer, audio(Codec("opus", 48000, 2), DTMF, fast))
-    assert agreed.telephone_event == 100 and agreed.events == DTMF_EVENTS
+    assert (agreed.telephone_event, agreed.event_clock, agreed.events) == (100, 48000, DTMF_EVENTS)
     _, (agreed,) = answer_to(offer, audio(PCMU))
-    assert agreed.telephone_event is agreed.receive_telephone_event is None and not agreed.events
+    assert not (agreed.telephone_event or agreed.receive_telephone_events or agreed.events)
 
 
 def test_digits_alone_are_no_call():
@@ -271,9 +271,9 @@ def test_plain_rtp_with_frills_is_accepted():
     ],
 )  # fmt: skip
 def test_packet_time(wanted, longest, codec, time):
-    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2.
+    """Covers RFC 3264 §6.1, RFC 8866 §6.4 §6.5, RFC 5574 §5.6, RFC 3551 §4.2 [default-20-ms].
 
-    Covers RFC 8866 §6.5 [time-of-media] and RFC 3551 §4.2 [default-20-ms].
+    Covers RFC 8866 §6.5 [time-of-media] and Field §"Packet times that are not kept".
     """
     assert packet_time(wanted, longest, codec) == time
 

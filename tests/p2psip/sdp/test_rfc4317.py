@@ -149,7 +149,10 @@ def test_our_offers_are_theirs(exchanges, section):
 
 
 def test_holds_are_recognised(exchanges):
-    """Covers RFC 3264 §8.4: by direction (3.1, 3.2) and by 0.0.0.0 (5.2, 5.3)."""
+    """Covers RFC 3264 §8.4: by direction (3.1, 3.2) and by 0.0.0.0 (5.2, 5.3).
+
+    Covers Field §"Hold by address".
+    """
     offer, answer = exchanges["3.1"][:2]
     held = apply_answer(offer, answer)[0]
     assert held.held and held.direction == "recvonly" and held.receives and not held.sends

@@ -44,6 +44,8 @@ def test_odd_descriptions_are_forgiven(data):
     """Covers RFC 8866 §5: single newlines; and lines that phones leave out.
 
     Covers RFC 8866 §5 [newline-alone].
+
+    Covers Field §"Descriptions with something amiss".
     """
     session = SessionDescription.parse(data)
     assert session.name and session.times

@@ -141,7 +141,10 @@ def test_unknown_schemes_and_algorithms():
 
 
 def test_capitals_do_not_matter_where_they_should_not():
-    """Covers RFC 7616 §3.3."""
+    """Covers RFC 7616 §3.3.
+
+    Covers Field §"Digest with and without quotes".
+    """
     asked = Challenge.parse('DIGEST REALM="a" , nonce = "b",algorithm="sha-256-SESS", stale=TRUE,')
     assert asked.algorithm == "SHA-256-sess" and asked.stale and asked.is_supported
     assert asked.qop == () and asked.opaque is None
@@ -203,6 +206,8 @@ def test_what_stands_in_quotes_and_what_does_not():
 
     Covers RFC 7616 §3.4 [quoted-in-answer] [bare-in-answer] [cnonce-in-answer] [count-in-answer].
     Covers RFC 8760 §2.6 [uri-is-quoted] [client-sends-qop].
+
+    Covers Field §"Digest with and without quotes".
     """
     asked = Challenge.digest("r", nonce="n", algorithm="SHA-256", opaque="o", stale=True)
     assert str(asked) == (
@@ -224,6 +229,8 @@ def test_the_quality_is_one_that_was_offered(offered, used):
     """Covers RFC 8760 §2.6 [client-reads-qop] and RFC 7616 §3.4 [qop-as-offered].
 
     Covers RFC 7616 §3.3 [other-qops-ignored].
+
+    Covers Field §"Proofs of the body".
     """
     asked = Challenge.digest("r", nonce="n", qop=offered)
     assert asked.is_supported and not Challenge.digest("r", nonce="n", qop="odd").is_supported

@@ -56,6 +56,17 @@ def test_pings_and_pongs_between_messages():
     assert framer.feed(b"\r") == [] and framer.feed(b"\n") == [KeepAlive.PING]
 
 
+@pytest.mark.parametrize("beat", [b"\r\n\0", b"\r\n\r\n\0", b"\0\0\0\0"])
+def test_octets_of_zero_between_messages_are_no_part_of_them(beat):
+    """Covers Field §"Keep-alives of other kinds"."""
+    message = b"OPTIONS sip:a@b SIP/2.0\r\nContent-Length: 0\r\n\r\n"
+    for size in (1, 1000):
+        framer, stream = StreamFramer(), message + beat + message
+        found = [framer.feed(stream[at : at + size]) for at in range(0, len(stream), size)]
+        read = [each for items in found for each in items if not isinstance(each, KeepAlive)]
+        assert read == [parse_message(message)] * 2 and not framer.broken
+
+
 def test_a_malformed_message_does_not_end_the_stream():
     """Covers RFC 3261 §18.3: its length is known, so the next one is found."""
     bad = REQUEST.replace(b"SIP/2.0", b"SIP/7.0\r\nVia: SIP/2.0/TCP host.example.com")

@@ -34,7 +34,10 @@ def test_empty_values_and_open_quotes_are_refused(value):
 
 
 def test_an_empty_header_and_a_comma_at_the_end_are_forgiven():
-    """Covers RFC 3261 §7.3.1: phones write both."""
+    """Covers RFC 3261 §7.3.1: phones write both.
+
+    Covers Field §"Separators too many".
+    """
     assert split_list("") == split_list(" ") == [] and split_list("a, b ,") == ["a", "b"]
 
 

@@ -92,7 +92,10 @@ def test_a_malformed_value_harms_its_own_view_alone(view, changes):
 
 
 def test_empty_headers_and_separators_at_the_end_are_forgiven():
-    """Covers RFC 3261 §7.3.1: phones write them, and they mean nothing."""
+    """Covers RFC 3261 §7.3.1: phones write them, and they mean nothing.
+
+    Covers Field §"Separators too many".
+    """
     r = request(
         Via=("", "SIP/2.0/UDP a;branch=z9hG4bK1;,"),
         Contact=("", "<sip:a@b>;q=1;,"),

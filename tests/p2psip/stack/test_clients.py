@@ -221,7 +221,10 @@ def test_what_is_cancelled_while_being_located_is_never_sent():
 
 
 def test_a_large_request_goes_by_tcp_and_by_udp_where_nobody_listens():
-    """Covers RFC 3261 §18.1.1 [large-by-tcp] [via-follows] [back-to-udp]."""
+    """Covers RFC 3261 §18.1.1 [large-by-tcp] [via-follows] [back-to-udp].
+
+    Covers Field §"Requests too long for UDP".
+    """
     stack, asker = lone_stack(), Asker()
     stack.request(request(body=b"x" * 1300), asker, 0.0)
     [(large, way)] = sent(stack)

@@ -16,6 +16,8 @@ def test_the_top_via_learns_where_a_request_really_came_from():
 
     Covers RFC 3261 §18.2.1 [source-is-noted] [received-is-the-source], and §18.2.2 [to-the-source]
     [to-sent-by].
+
+    Covers Field §"Responses to the port in the Via".
     """
     core = Server()
     stack = lone_stack(core)
@@ -52,13 +54,16 @@ def test_a_loose_and_a_strict_route_go_where_they_should():
     And §16.6 [strict-router-is-served] [target-goes-last] [first-route-is-the-target]
     [strict-router-is-the-hop], §12.2.1.1 [strict-router-is-the-request-uri] [rest-of-the-routes]
     [target-comes-last], §8.1.1.1 [given-route], §8.1.2 [to-the-first-route] [strict-router-first].
+
+    Covers Field §"Loose routes with a value".
     """
     stack, asker = lone_stack(), Asker()
-    loose = ("Route", "<sip:10.0.0.3;lr>, <sip:p2.com;lr>")
+    loose = ("Route", "<sip:10.0.0.3;r2=on;lr=on>, <sip:10.0.0.3;transport=tcp;r2=on;lr=on>")
     stack.request(request("OPTIONS", "sip:bob@b.com", 1, loose), asker, 0.0)
     strict = ("Route", "<sip:10.0.0.4;x=y;method=INVITE>, <sip:p2.com;lr;z>")
     stack.request(request("OPTIONS", "sip:bob@b.com", 2, strict), asker, 0.0)
     (a, way_a), (b, way_b) = sent(stack)
+    assert a.headers["Route"] == loose[1]
     assert way_a.remote[0] == "10.0.0.3" and str(a.uri) == "sip:bob@b.com" and len(a.routes) == 2
     assert way_b.remote[0] == "10.0.0.4" and str(b.uri) == "sip:10.0.0.4;x=y"
     assert [str(route.uri) for route in b.routes] == ["sip:p2.com;lr;z", "sip:bob@b.com"]
@@ -166,3 +171,12 @@ def test_an_outside_address_is_for_peers_of_its_family():
     assert str(stack.contact(peer="2001:db8::9")) == "sip:[2001:db8::1]:5070"
     alone = Stack(random=random_source("x"), listeners=both[1:], advertised="203.0.113.1")
     assert str(alone.contact(peer="2001:db8::9")) == "sip:203.0.113.1:5070"
+
+
+def test_a_contact_for_tls_says_so():
+    """Covers Field §"Contacts without transport=tls"."""
+    listeners = [Listener("UDP", "10.0.0.1", PORT), Listener("TLS", "10.0.0.1", 5061)]
+    stack = Stack(random=random_source("x"), listeners=listeners)
+    assert str(stack.contact("bob", "TLS")) == "sip:bob@10.0.0.1:5061;transport=tls"
+    moved = stack.contact_by(stack.contact("bob"), "TLS")
+    assert str(moved) == "sip:bob@10.0.0.1:5061;transport=tls"

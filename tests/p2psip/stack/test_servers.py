@@ -191,3 +191,11 @@ def test_unanswered_responses_are_reported_and_forgotten():
     kept = handle.size
     handle.respond(Response(200, "OK", handle.request.headers), 99.0)
     assert len(stack.take_orders()) == 12 and handle.size == kept
+
+
+def test_what_keeps_a_router_open_is_no_malformed_message():
+    """Covers Field §"Keep-alives of other kinds"."""
+    stack = lone_stack(Server())
+    for data in (b"", b"\r\n", b"\r\n\r\n", b"\0\0\0\0", b"\r\n\0", b" \r\n"):
+        stack.receive(data, UDP, 0.0)
+    assert sent(stack) == [] and stack.counters.malformed == 0

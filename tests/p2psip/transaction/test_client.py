@@ -26,7 +26,10 @@ def schedule(client):
 
 
 def test_gaps_double_up_to_t2_until_timer_f():
-    """Covers RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2] [t2-default] [timer-f-in-trying]."""
+    """Covers RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2] [t2-default] [timer-f-in-trying].
+
+    Covers Field §"Requests without an answer".
+    """
     sent, end = schedule(NonInviteClient.start(now=0.0)[0])
     assert sent == [0.5, 1.5, 3.5, 7.5, 11.5, 15.5, 19.5, 23.5, 27.5, 31.5] and end == 32.0
 

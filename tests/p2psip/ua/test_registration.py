@@ -173,11 +173,13 @@ def test_a_failed_refresh_is_tried_again_ever_more_slowly():
         ([("Contact", f"<sip:bob@{BOB}:{PORT}>;expires=50"), ("Expires", 9)], 50),
         ([("Contact", f"<sip:x@y>;expires=7, <sip:bob@{BOB}:{PORT}>"), ("Expires", 60)], 60),
         ([("Contact", "*"), ("Expires", 70)], 70),
+        ([("Contact", "<sip:bob@203.0.113.7:1024>;expires=40")], 40),
+        ([("Contact", "<sip:x@y>;expires=7, <sip:z@y>;expires=8")], 100),
         ([], 100),
     ],
 )
 def test_what_was_granted_is_said_in_one_of_three_ways(headers, granted):
-    """Covers RFC 3261 §10.2.4."""
+    """Covers RFC 3261 §10.2.4, and Field §"Contacts that a registrar rewrites"."""
     link = Link()
     Script(link, (200, headers))
     bob = Member(link, BOB, "bob")

@@ -188,8 +188,9 @@ def test_a_timer_that_nobody_asked_for_is_heeded():
     assert script.heard[-1].method == "BYE" and alice.log[-1][2] == "session expired"
 
 
-def test_a_refusal_of_a_refresh_is_met_as_its_status_asks():
-    """Covers RFC 4028 §10 [heeds-the-status]."""
+@pytest.mark.parametrize("unknown", [405, 501])
+def test_a_refusal_of_a_refresh_is_met_as_its_status_asks(unknown):
+    """Covers RFC 4028 §10 [heeds-the-status], and Field §"Other words for a refusal"."""
     link, _alice, script, call, invite = calling()
     answer = accept(invite)
     headers = answer.headers.append("Session-Expires", "200;refresher=uac")
@@ -200,7 +201,7 @@ def test_a_refusal_of_a_refresh_is_met_as_its_status_asks():
     longer = response_to(update, 422, headers=[("Min-SE", "300")])
     update = script.say(longer, A)
     assert update.headers["Session-Expires"] == "300;refresher=uac"
-    invite = script.say(response_to(update, 405), A)
+    invite = script.say(response_to(update, unknown), A)
     assert invite.method == "INVITE" and invite.body == b"offer"
     script.say(response_to(invite, 500), A)
     assert call.is_up

@@ -122,6 +122,8 @@ def test_a_notify_may_come_before_the_answer_and_a_second_notifier_is_refused():
 
     Covers RFC 6665 §8.3.1 [200-not-202].
     And RFC 3515 §2.4.4 [notify-may-be-first].
+
+    Covers Field §"News that nobody asked for".
     """
     link = Link()
     alice, script = Watcher(link, A), Script(link, B)

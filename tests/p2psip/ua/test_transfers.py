@@ -22,6 +22,7 @@ from p2psip.sip.uri import Uri
 from p2psip.ua.extensions import Extensions
 from p2psip.ua.replaces import Replaces
 from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.transfers import status_of
 from p2psip.ua.ua import CallState
 
 D = "10.0.0.4"
@@ -160,6 +161,12 @@ def test_a_refer_is_accepted_at_once_and_its_progress_told(is_in_a_call):
     assert accepted.status == 202 and accepted.contacts[0].uri == bob.contact
     told = next(m for m in script.heard if isinstance(m, Request))
     assert told.method == "NOTIFY" and told.body == b"SIP/2.0 100 Trying\r\n"
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"", b"\r\nTo: <sip:x@y>\r\n"])
+def test_a_sipfrag_ends_in_any_way(end):
+    """Covers Field §"Line feeds in a sipfrag"."""
+    assert status_of("message/sipfrag", b"SIP/2.0 100 Trying" + end) == (100, "Trying")
 
 
 def test_a_transfer_outlives_its_call():

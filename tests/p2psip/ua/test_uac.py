@@ -86,6 +86,7 @@ def test_what_an_invite_says():
     check_request(invite)
     assert invite.max_forwards == 70 and invite.via.branch.startswith("z9hG4bK")
     assert set(invite.headers.all("Supported")) == {"100rel", "timer"}  # RFC 3262, RFC 4028
+    assert "Require" not in invite.headers  # Field §"Extensions that are required in vain"
     settle(link, alice)
 
 
@@ -216,6 +217,8 @@ def test_a_cancel_that_crosses_the_200_becomes_a_bye():
 def test_the_second_phone_that_is_picked_up_is_hung_up():
     """Covers RFC 3261 §13.2.2.4 [new-dialog-of-a-2xx] [ack-for-each] [ack-again]
     [bye-if-unwanted].
+
+    Covers Field §"Early media of another callee".
     """
     link, alice, script, call, invite = calling()
     other = Script(link, C)

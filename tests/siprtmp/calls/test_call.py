@@ -29,7 +29,14 @@ TUNNEL = ("video", ("97",), ["97 x-flv/90000"])
         (
             (),
             (),
-            [("audio", ("96", "101"), ["96 speex/16000", "101 telephone-event/8000"]), TUNNEL],
+            [
+                (
+                    "audio",
+                    ("96", "101", "103"),
+                    ["96 speex/16000", "101 telephone-event/8000", "103 telephone-event/16000"],
+                ),
+                TUNNEL,
+            ],
         ),
         (
             ("", "", "", "narrowband"),
@@ -42,8 +49,11 @@ TUNNEL = ("video", ("97",), ["97 x-flv/90000"])
             [
                 (
                     "audio",
-                    ("8", "98", "101", "0", "96"),
-                    ["98 speex/8000", "101 telephone-event/8000", "96 speex/16000"],
+                    ("8", "98", "101", "0", "96", "103"),
+                    [
+                        *("98 speex/8000", "101 telephone-event/8000", "96 speex/16000"),
+                        "103 telephone-event/16000",
+                    ],
                 )
             ],
         ),
@@ -55,7 +65,10 @@ TUNNEL = ("video", ("97",), ["97 x-flv/90000"])
     ],
 )
 def test_offers_are_those_the_original_made(world, desk, args, names, lines):
-    """Covers RFC 3264 §5: payload type numbers, in the client's order."""
+    """Covers RFC 3264 §5: payload type numbers, in the client's order.
+
+    The original had events of 8000 ticks alone: Field §"Events by one clock or the other".
+    """
     desk.answers = b""  # it rings on
     alice = world.rich("alice@home", *args)
     alice.call("invite", BOB, *names)

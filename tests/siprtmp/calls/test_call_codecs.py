@@ -57,7 +57,10 @@ def events(world, what):
 
 
 def test_the_best_sound_is_offered_first(with_extra):
-    """Covers RFC 3264 §5, in an INVITE that is short enough for UDP: RFC 3261 §18.1.1."""
+    """Covers RFC 3264 §5, in an INVITE that is short enough for UDP: RFC 3261 §18.1.1.
+
+    Covers Field §"Requests too long for UDP".
+    """
     world, _ = with_extra
     desk = Desk(world.link)
     world.tool().publish(NAME)
@@ -66,6 +69,7 @@ def test_the_best_sound_is_offered_first(with_extra):
     assert names(call.remote_sdp) == [
         *("opus/48000/2", "G722/8000", "PCMU/8000", "PCMA/8000"),
         *("speex/16000", "speex/8000", "telephone-event/8000"),
+        *("telephone-event/16000", "telephone-event/48000"),
     ]
     assert len(bytes(call.invite)) < 1300
 

@@ -67,8 +67,22 @@ def test_keys_leave_in_the_stream_of_the_sound(world, alice, talking):
     assert (after[3] - second) & 0xFFFFFFFF > 800 and world.is_clean()
 
 
+def test_keys_are_as_long_by_the_clock_that_the_phone_agreed_on(world, desk, alice):
+    """Covers Field §"Events by one clock or the other"."""
+    desk.answers = sdp("96", "103", maps=("96 speex/16000", "103 telephone-event/16000"))
+    alice.call("invite", BOB, "wideband", "dtmf")
+    world.wait()
+    alice.call("sendDTMF", "5")
+    world.wait(1.0)
+    keys = [TelephoneEvent.parse(payload) for kind, *_, payload, _ in packets(world) if kind == 103]
+    assert [key.duration for key in keys if key.end] == [1600] * 3 and world.is_clean()
+
+
 def test_sound_is_left_out_while_a_key_is_down(world, alice, talking):
-    """Covers RFC 4733 §2.5.1.2."""
+    """Covers RFC 4733 §2.5.1.2.
+
+    Covers Field §"Sound under a key".
+    """
     talk(world, alice, talking, 0, 5)
     alice.call("sendDTMF", "1")
     talk(world, alice, talking, 5, 30)
@@ -88,7 +102,10 @@ def test_keys_without_any_sound(world, alice, talking):
 
 
 def test_a_phone_that_knows_no_events_gets_an_info_for_each_key(world, desk, alice):
-    """Covers RFC 6086 §4.2.1: one at a time, in their order."""
+    """Covers RFC 6086 §4.2.1: one at a time, in their order.
+
+    Covers Field §"Keys by INFO".
+    """
     alice.call("invite", BOB, "pcmu", "dtmf")
     world.wait()
     alice.call("sendDTMF", "5 *x")
@@ -173,7 +190,10 @@ def test_each_key_of_the_phone_is_told_once(world, alice, talking):
     ],
 )
 def test_keys_that_come_by_info(world, desk, alice, talking, kind, body, told):
-    """Covers RFC 6086 §4.2.2: of a phone that sends no events."""
+    """Covers RFC 6086 §4.2.2: of a phone that sends no events.
+
+    Covers Field §"Keys by INFO".
+    """
     desk.calls[-1].info(kind, body, world.now)
     world.wait()
     assert alice.heard() == [("dtmf", digit) for digit in told] and world.is_clean()

@@ -147,7 +147,10 @@ def test_a_later_offer_may_add_pictures_and_take_them_away(world):
 
 
 def test_a_new_player_has_the_phone_asked_for_a_key_frame(world, desk):
-    """Covers RFC 5168 §4: by INFO, as this phone takes no feedback."""
+    """Covers RFC 5168 §4: by INFO, as this phone takes no feedback.
+
+    Covers Field §"Key frames by INFO".
+    """
     world.registry.keeps_groups = False
     world.tool().publish(NAME)
     world.wait()
@@ -177,7 +180,10 @@ def test_a_player_that_finds_pictures_has_nobody_asked(world, desk):
 
 
 def test_a_phone_that_asks_by_sip_has_the_publisher_told(world, desk):
-    """Covers RFC 5168 §4 [fast-update-asks-the-encoder]: by a status, as RTMP has no request."""
+    """Covers RFC 5168 §4 [fast-update-asks-the-encoder]: by a status, as RTMP has no request.
+
+    Covers Field §"Key frames by INFO".
+    """
     tool = world.tool()
     tool.publish(NAME)
     world.wait()

@@ -94,6 +94,8 @@ def test_pictures_are_answered_only_with_a_port_and_a_name():
 def test_what_is_offered():
     """Covers RFC 6184 §8.2.1 [media-is-video] [name-is-h264] [clock-is-90000], §6.2 and §6.3
     [mode-1-is-read].
+
+    Covers Field §"Packing that is not named".
     """
     line = sdp_map.offer(NAMES, OURS).media[1]
     assert line.kind == "video" and line.formats == ("99", "100")
@@ -106,7 +108,10 @@ def test_what_is_offered():
 @pytest.mark.parametrize("profile", ["42e01f", "42e00d", "42001f", "42801F", "64001e"])
 @pytest.mark.parametrize("mode", [0, 1])
 def test_phones_agree_to_our_offer_by_what_they_write(profile, mode):
-    """Departs from RFC 6184 §8.2.2: baresip and Linphone answer with a profile of their own."""
+    """Departs from RFC 6184 §8.2.2: baresip and Linphone answer with a profile of their own.
+
+    Covers Field §"A profile of its own".
+    """
     offer = sdp_map.offer(NAMES, OURS)
     assert [line.kind for line in offer.media] == ["audio", "video"]
     fmtp = f"profile-level-id={profile};packetization-mode={mode}"
@@ -120,6 +125,8 @@ def test_phones_agree_to_our_offer_by_what_they_write(profile, mode):
 def test_parameter_sets_of_the_phone_are_read():
     """Covers RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer] [level-sets-ignored]: broken
     ones are passed over.
+
+    Covers Field §"Parameter sets in one place".
     """
     text = "profile-level-id=42e01f;sprop-parameter-sets=Z0LAH9sC,aMqMsg==,%%%,"
     text += ";sprop-level-parameter-sets=42e01e,Z0LAHtsC"

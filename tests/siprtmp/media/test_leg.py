@@ -270,7 +270,7 @@ LIFE = {  # what a phone may do, and whether that shows that it lives
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("side", LIFE)
 def test_a_phone_that_shows_no_life_is_asked_and_then_given_up(side, held):
-    """Own design: comfort noise and digits are signs of life too, and what we send is none."""
+    """Covers Field §"Calls without reports"; comfort noise and digits are signs of life too."""
     act, lives = LIFE[side]
     rig = Rig(PCMU, media_timeout=5.0, held=held)
     for i in range(20):

@@ -122,6 +122,41 @@ def test_events_are_offered_with_their_numbers():
     ]
 
 
+RATES = "a=rtpmap:111 opus/48000/2\r\na=rtpmap:110 telephone-event/48000\r\n"
+SLOW = "a=rtpmap:126 telephone-event/8000\r\n"
+
+
+def test_events_are_offered_by_each_clock_of_the_sound():
+    """Covers Field §"Events by one clock or the other"."""
+    (line,) = sdp_map.offer(["opus", "wideband", "pcmu", "dtmf"], OURS).media
+    maps = [each.value for each in line.attributes if each.name == "rtpmap"]
+    clocks = [value.partition("/")[2] for value in maps if "telephone-event" in value]
+    assert sorted(clocks) == ["16000", "48000", "8000"]
+    theirs = description(media=f"m=audio 5004 RTP/AVP 111 102\r\n{RATES.replace('110', '102')}")
+    media = sdp_map.conclude(sdp_map.offer(["opus", "pcmu", "dtmf"], OURS), theirs).audio.media
+    assert (media.telephone_event, media.event_clock) == (102, 48000)
+    assert media.receive_telephone_events == (102,)
+
+
+@pytest.mark.parametrize(
+    ("lines", "number", "clock"),
+    [
+        ("m=audio 5004 RTP/AVP 111 110\r\n" + RATES, 110, 48000),  # Linphone
+        ("m=audio 5004 RTP/AVP 111 126\r\n" + RATES + SLOW, 126, 8000),  # baresip
+        ("m=audio 5004 RTP/AVP 111 126 110 0\r\n" + RATES + SLOW, 110, 48000),  # browsers
+        ("m=audio 5004 RTP/AVP 0 111 126 110\r\n" + RATES + SLOW, 126, 8000),
+        ("m=audio 5004 RTP/AVP 0 110\r\n" + RATES, None, 8000),
+    ],
+)
+def test_events_are_answered_by_one_clock(lines, number, clock):
+    """Covers Field §"Events by one clock or the other"."""
+    answer, plan = sdp_map.answer(description(media=lines), ["opus", "pcmu", "dtmf"], OURS)
+    media = plan.audio.media
+    assert (media.telephone_event, media.event_clock) == (number, clock)
+    maps = [each.value for each in answer.media[0].attributes if each.name == "rtpmap"]
+    assert sum("telephone-event" in value for value in maps) == (number is not None)
+
+
 def test_an_address_is_compared_however_it_is_written():
     """Own design: one host has many spellings, and is no third party to itself."""
     six = Endpoint("2001:db8::9", 4000, 7)

@@ -67,11 +67,13 @@ class _Current:
 class EventReceiver:
     """Follows the events of one source: §2.5.2.2.
 
-    It remembers one event: reports of an older timestamp are late repetitions.
+    It remembers one event: reports of an older timestamp are late repetitions.  So are those of a
+    time at which that event was under way: Field §"Events whose timestamp moves".
     """
 
     def __init__(self) -> None:
         self._timestamp: int | None = None  # of the newest segment
+        self._newest = -1, 0  # its event, and the ticks that were reported of it
         self._current: _Current | None = None
         self.deadline: float | None = None
 
@@ -111,11 +113,15 @@ class EventReceiver:
         elif current and current.event == report.event and ahead == MAX_DURATION:
             current.before += MAX_DURATION  # §2.5.2.3 [segments-without-gap-are-one-event]
             current.duration = report.duration
+        elif report.event == self._newest[0] and ahead < self._newest[1] + (current is not None):
+            # Field §"Events whose timestamp moves"
+            if current is not None:
+                current.duration = max(current.duration, report.duration)
         else:
             self._end(told, complete=False)
             self._current = _Current(report.event, 0, report.duration)
             told.append(EventBegan(report.event, report.volume))
-        self._timestamp = timestamp
+        self._timestamp, self._newest = timestamp, (report.event, report.duration)
         if report.end:
             self._end(told, complete=True)
 

@@ -4,8 +4,8 @@ Implements RFC 6184 §5.1, with the losses of §5.8.
 
 NAL units of one timestamp belong to one picture.  The marker ends it, which spares the wait for the
 next picture, but a receiver may not rely on that: it gets lost, some senders never set it, and
-some set it on every slice.  So the first picture waits for the next timestamp, and so do all, once
-a slice that does not begin a picture has come behind a marker.
+some set it on every slice (Field §"Markers of pictures").  So the first picture waits for the next
+timestamp, and so do all, once a slice that does not begin a picture has come behind a marker.
 
     >>> assembler = PictureAssembler()
     >>> sps, first, second = b"\\x67", b"\\x65\\x88", b"\\x65\\x42"

@@ -14,7 +14,8 @@ from typing import Final
 REANCHOR_MS: Final = 40  # how far the sample count may stray from RTMP time before a gap is real
 RTMP_WRAP: Final = 1 << 32  # ms: RTMP 1.0 §5.3.1.3, the extended timestamp
 RTP_WRAP: Final = 1 << 32  # ticks: RFC 3550 §5.1
-JUMP_SECONDS: Final = 5.0  # an RTP timestamp further off than this starts a new stream
+# An RTP timestamp further off than this starts a new stream: Field §"Clocks that jump"
+JUMP_SECONDS: Final = 5.0
 
 
 def wrapped_difference(a: int, b: int, wrap: int) -> int:

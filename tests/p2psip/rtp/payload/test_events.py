@@ -129,6 +129,19 @@ def test_a_long_event_is_one_event_in_segments():
     assert hear([packet for packet in sent if packet[3] != full])[-1].duration == 160000
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_timestamp_that_moves_with_each_report_makes_one_key(first):
+    """Covers Field §"Events whose timestamp moves": a second press has a pause before it."""
+    moving = [(n, 160 * n, TelephoneEvent(5, 160 * n)) for n in range(first, 6)]
+    moving += [(n, 160 * n, TelephoneEvent(5, 800, end=True)) for n in range(6, 9)]
+    again = [(n + 20, at + 3200, report) for n, at, report in moving]
+    sent = [(n / 50, at, False, bytes(report)) for n, at, report in moving + again]
+    told = hear(sent)
+    assert told == [EventBegan(5, 10), EventEnded(5, 800, True)] * 2
+    other = (6 / 50, 960, False, bytes(TelephoneEvent(7, 160)))
+    assert [each.event for each in hear([*sent[:3], other])] == [5, 5, 7, 7]
+
+
 def test_a_late_call_makes_one_report():
     """Covers RFC 4733 §2.5.1.2: of the true duration."""
     sender = EventSender(RATE)
@@ -211,7 +224,7 @@ def test_several_events_in_one_packet():
     ]  # fmt: skip
     assert receiver.heard(0xFFFFFFF0, payload, 0.0) == []
     assert receiver.heard(0xFFFFFFF0 + 400 & 0xFFFFFFFF, payload[4:], 0.0) == []  # again
-    assert receiver.heard(0xFFFFFFF0 + 401 & 0xFFFFFFFF, payload[4:], 0.0) != []
+    assert receiver.heard(0xFFFFFFF0 + 800 & 0xFFFFFFFF, payload[4:], 0.0) != []
 
 
 def captured(datagrams, payload_type):

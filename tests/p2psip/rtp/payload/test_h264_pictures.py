@@ -56,7 +56,10 @@ def through(packets):
 
 @given(stream(), st.sampled_from(["last", "never", "any"]), st.data())
 def test_slices_become_pictures_whatever_the_marker_says(pictures, rule, data):
-    """Covers RFC 6184 §5.1 [marker-is-a-hint] [marker-on-last]."""
+    """Covers RFC 6184 §5.1 [marker-is-a-hint] [marker-on-last].
+
+    Covers Field §"Markers of pictures".
+    """
     items = []
     for at, units in enumerate(pictures):
         for place, unit in enumerate(units, 1):
@@ -81,7 +84,10 @@ def test_a_picture_does_not_wait_for_the_next_one_once_the_marker_has_proved_tru
 
 @pytest.mark.parametrize("count", [2, 5])
 def test_a_marker_on_every_slice_ends_no_picture(count):
-    """Covers RFC 6184 §5.1 [marker-is-a-hint]: found out with the first picture."""
+    """Covers RFC 6184 §5.1 [marker-is-a-hint]: found out with the first picture.
+
+    Covers Field §"Markers of pictures".
+    """
     items = [NalUnit(unit, at, True) for at in range(4) for unit in slices(5, count)]
     assert assemble(items) == [Picture(tuple(slices(5, count)), at, False) for at in range(4)]
 

@@ -30,7 +30,10 @@ def test_rtmp_time_follows_rtp_time_and_not_arrival(start, steps, jitter):
 
 
 def test_a_new_source_or_a_jump_starts_from_arrival_and_never_runs_back():
-    """Covers RFC 3550 §5.1."""
+    """Covers RFC 3550 §5.1.
+
+    Covers Field §"Clocks that jump".
+    """
     machine = RtpToFlv(PCMU)
     assert machine.convert(b"x", 1000, 1, 100) == [(100, b"\x82x")]
     assert machine.convert(b"x", 9, 2, 300) == [(300, b"\x82x")]  # another SSRC
