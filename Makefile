@@ -35,7 +35,8 @@ test: .venv/.test  ## run the whole test suite
 
 oracle: .venv/.test  ## draw 10,000 messages of each kind, and ask the RFCs' grammars and other programs about them
 	ORACLE_DRAWS=$(ORACLE_DRAWS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
-	  -k "in_the_grammar or foreign" tests/p2psip/strategies tests/rtmplite/strategies $(ARGS)
+	  -k "in_the_grammar or foreign" tests/p2psip/strategies tests/rtmplite/strategies \
+	  tests/siprtmp/oracle $(ARGS)
 
 lint: .venv/.test  ## style and format
 	$(BIN)/ruff check .
