@@ -158,7 +158,8 @@ def _parser() -> Parser:
         "compare",
         help=about,
         description=f"{about} Exit code 0 if both agree, 1 if they do not.",
-        usage=f"{program()} oracle compare CODEC [OPTION...] -- COMMAND...",
+        usage=f"{program()} oracle compare [--valid] [--odd] [--broken] [--encode]\n"
+        "           [--count N] [--seed N] [--timeout S] CODEC -- COMMAND...",
     )
     _add_cases(compare, _compare, CASES)
     compare.add_argument(
@@ -171,7 +172,8 @@ def _parser() -> Parser:
         metavar="S",
         help=f"Wait S seconds for each answer ({DEFAULT_TIMEOUT:g}).",
     )
-    parser.epilog = "\n".join(each.format_usage().strip() for each in commands.choices.values())
+    usages = (each.format_usage().strip() for each in commands.choices.values())
+    parser.epilog = "\n".join(text.removeprefix("usage: ") for text in usages)
     return parser
 
 

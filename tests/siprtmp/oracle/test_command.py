@@ -39,6 +39,13 @@ def test_the_fields_of_a_codec_are_listed(oracle):
     assert "extension: profile number, data octets" in oracle("list", "rtp")[1]
 
 
+def test_the_page_of_the_protocol_has_the_fields_of_every_codec():
+    page = (REPO / "docs" / "5-reference" / "oracle-protocol.md").read_text()
+    for codec in catalogue.CODECS.values():
+        assert "\n".join(codec.fields()) in page
+        assert f"\n### {codec.name}" in page or f" and {codec.name}\n" in page
+
+
 def test_octets_in_three_forms_are_decoded_and_encoded(oracle):
     forms = {"hex": PACKET.hex().encode(), "base64": base64.b64encode(PACKET), "raw": PACKET}
     for name, given in forms.items():
