@@ -8,6 +8,7 @@ import argparse
 import base64
 import binascii
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -40,7 +41,13 @@ def run(arguments: Sequence[str]) -> int:
         raise ConfigError("only compare takes a command behind --")
     options.command = command
     run_it: Callable[[argparse.Namespace], int] = options.run
-    return run_it(options)
+    try:
+        code = run_it(options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader has enough lines; what is left must not be written either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -92,14 +92,21 @@ class Report:
 class Comparison:
     """One codec against one implementation, which is asked no line twice.
 
-    `clock` tells the seconds by which the search for smaller cases ends in time.
+    `clock` tells the seconds by which the search for smaller cases ends in time.  A class of cases
+    is left when `most` findings are there.
     """
 
     def __init__(
-        self, codec: Codec, ask: Ask, clock: Callable[[], float], *, encode: bool = False
+        self,
+        codec: Codec,
+        ask: Ask,
+        clock: Callable[[], float],
+        *,
+        encode: bool = False,
+        most: int = MAX_FINDINGS,
     ) -> None:
         self.codec, self.report = codec, Report()
-        self._ask, self._clock, self._encode = ask, clock, encode
+        self._ask, self._clock, self._encode, self._most = ask, clock, encode, most
         self._answers: dict[str, Answer] = {}
 
     def run(self, cases: Cases, kinds: Sequence[Kind], count: int, seed: int) -> Report:
@@ -119,7 +126,7 @@ class Comparison:
             if found and found.key not in known:
                 first.setdefault(found.key, found)
             self.report.cases += 1
-            return len(first) == MAX_FINDINGS
+            return len(first) == self._most
 
         drawn(cases[kind], note, count, seed)
         for key, finding in first.items():

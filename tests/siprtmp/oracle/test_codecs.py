@@ -15,6 +15,7 @@ from siprtmp.oracle.compare import SECONDS, Answer, Comparison
 from siprtmp.oracle.search import draws
 
 CASES = max(8, WANTED // 10)
+pytestmark = pytest.mark.timeout(2400)
 PAIRS = [
     (codec.name, kind)
     for codec in catalogue.CODECS.values()
