@@ -194,8 +194,9 @@ class _Reader:
                 into.items.extend(self.items(given["items"], where))
             case Dictionary():
                 for pair in array(given["entries"], where):
-                    key, value = self.items(pair, where)
-                    into.entries.append((key, value))
+                    if len(entry := self.items(pair, where)) != 2:
+                        raise NeutralError(f"{where}: an entry is a key and a value")
+                    into.entries.append((entry[0], entry[1]))
             case Externalizable():
                 into.content = self.value(given["content"], where)
 

@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 import os
+import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -92,7 +93,7 @@ def _encode(options: argparse.Namespace) -> int:
         raise ConfigError(f"the input is no JSON: {error}") from None
     try:
         octets = codec.encode(codec.from_neutral(written))
-    except REFUSALS as error:
+    except (*REFUSALS, struct.error, OverflowError, ValueError) as error:  # a number out of range
         print(f"siprtmp: refused: {error}", file=sys.stderr)
         return 1
     if options.format == "raw":

@@ -188,8 +188,9 @@ class Comparison:
             try:
                 value = self.codec.to_neutral(self.codec.decode(octets))
             except REFUSALS as error:
-                what = f"is written as octets that cannot be read: {error}"
-                return self._wrong(what, case, asked, answer)
+                shown = f"{answer}, and this is refused: {error}"
+                what = "is written as octets that cannot be read"
+                return Finding(case.clause, what, case, asked, case.value, shown)
         elif answer.word != "value":
             raise ProtocolError(f"{answer.word} is no answer to {asked[:40]!r}")
         found = difference(case.value, value, self.report.members)

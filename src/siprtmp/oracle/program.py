@@ -43,8 +43,8 @@ class Program:
     def ask(self, line: str) -> Answer:
         """Send one line, and give the answer to it.
 
-        Raises ConfigError where the command cannot be started, or has not answered once before it
-        ended, and ProtocolError for an answer that is none.
+        Raises ConfigError where the command cannot be started, or has ended or kept silent before
+        its first answer, and ProtocolError for an answer that is none.
         """
         process = self._process or self._start()
         assert process.stdin is not None
@@ -55,10 +55,11 @@ class Program:
         except BrokenPipeError:
             answer = b""
         except TimeoutError:
-            self._stop(FAREWELL)
-            return Answer("gone", f"not within {self.timeout:g} s")
+            self._stop(0)
+            return self._gone(f"gave no answer within {self.timeout:g} s")
         if not answer:
-            return self._ended(process)
+            self._stop()
+            return self._gone(f"ended with {process.returncode}")
         self._has_answered = True
         try:
             return parse_answer(answer.decode("utf-8", "replace"))
@@ -91,12 +92,10 @@ class Program:
         line, _, self._held = b"".join(pieces).partition(b"\n")
         return line + b"\n"
 
-    def _ended(self, process: subprocess.Popen[bytes]) -> Answer:
-        self._stop(FAREWELL)
-        code = process.returncode
+    def _gone(self, what: str) -> Answer:
         if not self._has_answered:
-            raise ConfigError(f"{self.words[0]} ended with {code} before it answered anything")
-        return Answer("gone", f"the program ended with {code}")
+            raise ConfigError(f"{self.words[0]} {what}, before it answered anything")
+        return Answer("gone", f"the program {what}")
 
     def _stop(self, patience: float = FAREWELL) -> None:
         """End the input, and the process where that does not end it."""

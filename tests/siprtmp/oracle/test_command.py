@@ -71,10 +71,21 @@ def test_octets_that_are_refused_are_exit_code_1(oracle):
     assert (code, out) == (1, "") and "shorter than its fixed header" in err
 
 
-def test_a_value_that_cannot_be_written_is_exit_code_1(oracle):
-    value = {"payload_type": 255, "sequence": 0, "timestamp": 0, "ssrc": 0, "payload": ""}
-    code, _, err = oracle("encode", "rtp", given=json.dumps(value).encode())
-    assert code == 1 and "payload_type does not fit" in err
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        (
+            "rtp",
+            {"payload_type": 255, "sequence": 0, "timestamp": 0, "ssrc": 0, "payload": ""},
+            "payload_type does not fit",
+        ),
+        ("rtcp", [{"type": "receiver-report", "ssrc": 1 << 40}], "refused"),
+        ("flv-tag", {"tag_type": 8, "timestamp": 0, "data": "", "stream_id": -1}, "refused"),
+    ],
+)
+def test_a_value_that_cannot_be_written_is_exit_code_1(oracle, name, value, reason):
+    code, _, err = oracle("encode", name, given=json.dumps(value).encode())
+    assert code == 1 and reason in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -115,7 +126,7 @@ def test_vectors_are_lines_of_json_by_class(oracle):
 
 def test_a_program_that_agrees_is_exit_code_0(oracle):
     code, out, _ = oracle("compare", "rtp", "--count", "15", "--", sys.executable, ADAPTER)
-    assert (code, out) == (0, "rtp: no disagreement in 45 cases (seed 0)\n")
+    assert code == 0 and out.startswith("rtp: no disagreement in ") and out.count("\n") == 1
 
 
 def test_a_program_that_disagrees_is_exit_code_1_and_a_report(oracle, tmp_path):

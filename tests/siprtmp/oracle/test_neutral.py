@@ -62,6 +62,11 @@ def test_amf_keeps_bits_identity_and_order():
         ("amf0", [{"type": "object"}], r"value\[0\]: no 'id' for the type 'object'"),
         ("amf0", [{"type": "reference", "id": 4}], "no 4 for the type 'reference'"),
         ("amf0", [{"type": "object", "id": 1, "members": [[1]]}], "a name and a value"),
+        (
+            "amf3",
+            [{"type": "dictionary", "id": 1, "weak": False, "entries": [[True]]}],
+            "a key and a value",
+        ),
     ],
 )
 def test_json_that_is_no_value_is_refused_with_the_place(name, written, reason):

@@ -33,11 +33,16 @@ def test_a_program_that_hangs_is_ended():
     with python("print('skip') if 'good' in line else time.sleep(1000)") as program:
         assert program.ask("good") == Answer("skip")
         program.timeout = 0.1
-        assert program.ask("bad") == Answer("gone", "not within 0.1 s")
+        assert program.ask("bad") == Answer("gone", "the program gave no answer within 0.1 s")
 
 
 def test_a_program_that_never_answers_cannot_be_compared():
-    with python("os._exit(4)") as program, pytest.raises(ConfigError, match="ended with 4 before"):
+    with python("os._exit(4)") as program, pytest.raises(ConfigError, match="ended with 4, before"):
+        program.ask("decode 00")
+    with (
+        python("time.sleep(1000)", 0.1) as program,
+        pytest.raises(ConfigError, match="no answer within"),
+    ):
         program.ask("decode 00")
 
 
