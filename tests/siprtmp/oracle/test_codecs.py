@@ -14,7 +14,7 @@ from siprtmp.oracle.codec import KINDS, REFUSALS
 from siprtmp.oracle.compare import SECONDS, Answer, Comparison, ProtocolError
 from siprtmp.oracle.search import draws
 
-CASES = max(8, WANTED // 10)
+CASES = max(5, WANTED // 10)
 pytestmark = pytest.mark.timeout(2400)
 PAIRS = [
     (codec.name, kind)
