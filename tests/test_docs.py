@@ -106,6 +106,7 @@ def test_options_of_our_programs_exist(page):
         if "-m" not in words[:2]:
             continue
         package, *rest = words[words.index("-m") + 1 :]
+        rest = rest[: rest.index("--")] if "--" in rest else rest  # another program's
         options = {word.split("=")[0] for word in rest if word.startswith("--")}
         subcommand = [word for word in rest[:1] if not word.startswith("-")]
         if package == "siprtmp" and not subcommand:

@@ -135,8 +135,12 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip rtmplite.amf
                                      rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
+program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
+                                     p2psip.strategies rtmplite.amf rtmplite.flv
+                                     rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.strategies
+                                     siprtmp.operation
 program siprtmp                      p2psip.sip p2psip.net rtmplite.net siprtmp.operation
-                                     siprtmp.edge siprtmp.demo
+                                     siprtmp.edge siprtmp.demo siprtmp.oracle
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

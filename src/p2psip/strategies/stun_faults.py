@@ -1,0 +1,71 @@
+"""Datagrams that are no STUN message, one fault at a time.
+
+Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
+The clauses are of RFC 8489 §5, §6.3 and §14.
+"""
+
+from collections.abc import Callable
+from struct import pack
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from p2psip.strategies.faults import Drawn, MediaFault, Octets, broken
+from p2psip.strategies.stun import messages
+
+_MESSAGE: Final = messages().map(lambda message: message.data)
+
+
+def broken_stun() -> SearchStrategy[Drawn]:
+    """Datagrams with one fault: RFC 8489 §5, §14."""
+    return broken(STUN_FAULTS)
+
+
+def _edited(edit: Callable[[bytes, int], bytes], numbers: SearchStrategy[int]) -> Octets:
+    return st.builds(edit, _MESSAGE, numbers)
+
+
+def _with_length(data: bytes, more: int) -> bytes:
+    """The same octets, and a length that is wrong by `more`."""
+    return data[:2] + pack("!H", len(data) - 20 + more & 0xFFFF) + data[4:]
+
+
+def _with_cut_attribute(data: bytes, missing: int) -> bytes:
+    """One more attribute, which announces more octets than the message has."""
+    grown = data + pack("!HH", 0x8022, 4 + missing) + b"abcd"
+    return _with_length(grown, 0)
+
+
+STUN_FAULTS: Final = (
+    MediaFault("header cut", "RFC 8489 §5", _edited(lambda data, n: data[:n], st.integers(0, 19))),
+    MediaFault(
+        "first bits not zero",
+        "RFC 8489 §5",
+        _edited(lambda data, n: bytes((data[0] | n << 6,)) + data[1:], st.integers(1, 3)),
+    ),
+    MediaFault(
+        "no magic cookie",
+        "RFC 8489 §5",
+        _edited(
+            lambda data, n: data[:4] + pack("!I", 0x2112A442 ^ n) + data[8:],
+            st.integers(1, 0xFFFFFFFF),
+        ),
+    ),
+    MediaFault(
+        "length beyond the end",
+        "RFC 8489 §5",
+        _edited(_with_length, st.integers(1, 100).map(lambda words: 4 * words)),
+    ),
+    MediaFault(
+        "length of no whole words",
+        "RFC 8489 §5",
+        _edited(lambda data, n: _with_length(data + bytes(n), 0), st.integers(1, 3)),
+    ),
+    MediaFault(
+        "attribute beyond the end",
+        "RFC 8489 §14",
+        _edited(_with_cut_attribute, st.integers(1, 1000)),
+    ),
+)
+"""Every fault of the form of a STUN message: RFC 8489 §5, §14."""

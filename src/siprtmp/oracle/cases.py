@@ -1,0 +1,54 @@
+"""Strategies of cases, from strategies of values, of spellings and of faults.
+
+Own design: the strategies of both families draw pairs of different kinds; a case is the same for
+all codecs.  Needs Hypothesis.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
+
+from hypothesis.strategies import SearchStrategy
+
+from siprtmp.oracle.codec import Case, Codec, Kind
+
+Cases: TypeAlias = Mapping[Kind, SearchStrategy[Case]]
+
+
+class Fault(Protocol):
+    """What all faults of the strategies have; those of SIP also have a `status`."""
+
+    @property
+    def name(self) -> str:
+        """What is wrong."""
+
+    @property
+    def clause(self) -> str:
+        """The section that it breaks."""
+
+
+def valid(codec: Codec, values: SearchStrategy[Any]) -> SearchStrategy[Case]:
+    """Values, as our writer puts them."""
+    encode = codec.encode
+    assert encode is not None, f"{codec.name} is read only"
+    return values.map(
+        lambda value: Case("valid", codec.citation, encode(value), codec.to_neutral(value))
+    )
+
+
+def odd(
+    codec: Codec, pairs: SearchStrategy[tuple[bytes, Any]], clause: str, *allowed: str
+) -> SearchStrategy[Case]:
+    """Octets that our writer never chooses, with the value that they mean."""
+    return pairs.map(
+        lambda pair: Case("odd", clause, pair[0], codec.to_neutral(pair[1]), allowed=allowed)
+    )
+
+
+def broken(pairs: SearchStrategy[tuple[Any, bytes]]) -> SearchStrategy[Case]:
+    """Octets with a fault that a reader must refuse them for."""
+    return pairs.map(lambda pair: _refused(*pair))
+
+
+def _refused(fault: Fault, octets: bytes) -> Case:
+    status = getattr(fault, "status", None)
+    return Case("broken", fault.clause, octets, fault=fault.name, status=status)

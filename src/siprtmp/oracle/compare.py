@@ -1,0 +1,202 @@
+"""Hold another implementation against our codecs: find disagreements, and make each one small.
+
+Own design: an implementation is a function from a line of the protocol to its answer
+(docs/5-reference/oracle-protocol.md), so that one engine compares programs and functions.
+Disagreements that break the same rule in the same way are one finding.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from hypothesis.strategies import SearchStrategy
+
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.oracle.cases import Cases
+from siprtmp.oracle.codec import REFUSALS, Case, Codec, Kind
+from siprtmp.oracle.neutral import Json, Members, difference
+from siprtmp.oracle.search import drawn, smallest
+
+MAX_FINDINGS: Final = 20  # of one class, beyond which the reader has enough to mend
+SECONDS: Final = 20.0  # for the search of a smaller case, of one finding
+WORDS: Final = ("value", "octets", "error", "skip")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an implementation says about one line: a word of `WORDS`, or `gone` without an answer.
+
+    `content` is the JSON of a value, and text in all other cases.
+    """
+
+    word: Literal["value", "octets", "error", "skip", "gone"]
+    content: Json = ""
+
+    def __str__(self) -> str:
+        shown = json.dumps(self.content) if self.word == "value" else self.content
+        return f"{self.word} {shown}".rstrip()
+
+
+Ask: TypeAlias = Callable[[str], Answer]
+
+
+class ProtocolError(ConfigError):
+    """The command does not speak the protocol; nothing that it says can be judged."""
+
+
+def parse_answer(line: str) -> Answer:
+    """Read one line of an answer.  Raises ProtocolError."""
+    word, _, rest = line.rstrip("\r\n").partition(" ")
+    match word:
+        case "value":
+            try:
+                return Answer("value", json.loads(rest))
+            except (ValueError, RecursionError) as error:
+                raise ProtocolError(f"no JSON behind value: {rest[:80]!r} ({error})") from None
+        case "octets" | "error" | "skip":
+            return Answer(word, rest)
+    raise ProtocolError(f"no answer of the protocol: {line[:80]!r}; it is {', '.join(WORDS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A disagreement: the clause and what is wrong, and the smallest case that shows it.
+
+    `expected` and `answered` are what differs, the whole answer where it is not a value.
+    """
+
+    clause: str
+    what: str
+    case: Case
+    asked: str
+    expected: Json
+    answered: Json
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The rule and the way it is broken, which make it one finding with others."""
+        return self.clause, self.what
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of a comparison: its findings, and what could not be compared."""
+
+    findings: list[Finding] = field(default_factory=list)
+    cases: int = 0
+    skipped: int = 0
+    members: Members = field(default_factory=Members)
+
+
+class Comparison:
+    """One codec against one implementation, which is asked no line twice.
+
+    `clock` tells the seconds by which the search for smaller cases ends in time.  A class of cases
+    is left when `most` findings are there.
+    """
+
+    def __init__(
+        self,
+        codec: Codec,
+        ask: Ask,
+        clock: Callable[[], float],
+        *,
+        encode: bool = False,
+        most: int = MAX_FINDINGS,
+    ) -> None:
+        self.codec, self.report = codec, Report()
+        self._ask, self._clock, self._encode, self._most = ask, clock, encode, most
+        self._answers: dict[str, Answer] = {}
+
+    def run(self, cases: Cases, kinds: Sequence[Kind], count: int, seed: int) -> Report:
+        """Compare `count` cases of each class; then look for a smaller case of each finding."""
+        for kind in kinds:
+            if kind in cases:
+                self.report.findings += self._findings(cases, kind, count, seed)
+        self.report.findings.sort(key=lambda finding: finding.key)
+        return self.report
+
+    def _findings(self, cases: Cases, kind: Kind, count: int, seed: int) -> Iterator[Finding]:
+        first: dict[tuple[str, str], Finding] = {}
+        known = {finding.key for finding in self.report.findings}
+
+        def note(case: Case) -> bool:
+            found = self.judge(case)
+            if found and found.key not in known:
+                first.setdefault(found.key, found)
+            self.report.cases += 1
+            return len(first) == self._most
+
+        drawn(cases[kind], note, count, seed)
+        for key, finding in first.items():
+            small = self._smaller(cases[kind], key, count, seed)
+            yield (self.judge(small) if small else None) or finding
+
+    def _smaller(
+        self, cases: SearchStrategy[Case], key: tuple[str, str], count: int, seed: int
+    ) -> Case | None:
+        """Find the smallest case that shows this finding, in `SECONDS`."""
+        end = self._clock() + SECONDS
+
+        def shows(case: Case) -> bool:
+            found = self.judge(case)
+            return found is not None and found.key == key
+
+        return smallest(cases, shows, count, seed, lambda: self._clock() > end)
+
+    def judge(self, case: Case) -> Finding | None:
+        """Ask about one case; give what is wrong with the answer, None if nothing is."""
+        asked = self._line(case)
+        answer = self._answers.get(asked)
+        if answer is None:
+            answer = self._answers[asked] = self._ask(asked)
+            self.report.skipped += answer.word == "skip"
+        if answer.word == "skip" or answer.word in case.allowed:
+            return None
+        if answer.word == "gone":
+            what = f"there is no answer: {answer.content}"
+            return Finding(case.clause, what, case, asked, None, None)
+        if case.refused:
+            what = f"is accepted: {case.fault}"
+            return None if answer.word == "error" else self._wrong(what, case, asked, answer)
+        if answer.word == "error":
+            return self._wrong("is refused", case, asked, answer)
+        return self._differs(case, asked, answer)
+
+    def _line(self, case: Case) -> str:
+        if self._encode:
+            return f"encode {json.dumps(case.value)}"
+        return f"decode {case.octets.hex()}"
+
+    def _wrong(self, what: str, case: Case, asked: str, answer: Answer) -> Finding:
+        expected = f"error {case.fault}" if case.refused else case.value
+        return Finding(case.clause, what, case, asked, expected, str(answer))
+
+    def _differs(self, case: Case, asked: str, answer: Answer) -> Finding | None:
+        value, way = answer.content, "read"
+        if self._encode:
+            way = "written"
+            try:
+                octets = bytes.fromhex(value) if answer.word == "octets" else None
+                if octets is None:
+                    raise ValueError
+            except ValueError:
+                raise ProtocolError(
+                    f"no octets behind {asked[:40]!r}: {str(answer)[:80]}"
+                ) from None
+            try:
+                value = self.codec.to_neutral(self.codec.decode(octets))
+            except REFUSALS as error:
+                shown = f"{answer}, and this is refused: {error}"
+                what = "is written as octets that cannot be read"
+                return Finding(case.clause, what, case, asked, case.value, shown)
+        elif answer.word != "value":
+            raise ProtocolError(f"{answer.word} is no answer to {asked[:40]!r}")
+        found = difference(case.value, value, self.report.members)
+        if found is None:
+            return None
+        where = ".".join(found.place) or "value"
+        clause = self.codec.clause_of(found.names) if found.names else case.clause
+        what = f"is {way} otherwise: {where}"
+        return Finding(clause, what, case, asked, found.expected, found.answered)

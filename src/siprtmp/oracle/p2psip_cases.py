@@ -1,0 +1,129 @@
+"""Cases of the SIP family's codecs, drawn by the strategies of `p2psip.strategies`.
+
+Own design: needs Hypothesis, so `catalogue` imports it late.
+"""
+
+from collections.abc import Callable, Mapping
+from struct import pack
+from typing import Final, TypeAlias
+
+from hypothesis import strategies as st
+
+from p2psip.nat.stun import StunAttribute, StunMessage
+from p2psip.rtp.packet import RtpPacket
+from p2psip.rtp.rtcp import RtcpPacket
+from p2psip.strategies import rtp, rtp_faults, sdp, sdp_faults, sip, stun, stun_faults
+from siprtmp.oracle.cases import Cases, broken, odd, valid
+from siprtmp.oracle.codec import Codec
+from siprtmp.oracle.p2psip_codecs import Stun
+
+_Maker: TypeAlias = Callable[[Codec], Cases]
+
+_SIP_FAULTS: Final = st.sampled_from(
+    [sip.HEADER_FAULTS, sip.ADDRESS_FAULTS, sip.VALUE_FAULTS, sip.LINE_FAULTS]
+).flatmap(st.sampled_from)
+
+
+def _sip(codec: Codec) -> Cases:
+    """RFC 3261 §7.3.1 for other spellings."""
+    messages = sip.messages()
+    spelt = messages.flatmap(lambda each: sip.spellings(each).map(lambda data: (data, each)))
+    faulty = st.tuples(_SIP_FAULTS, sip.requests()).map(lambda two: (two[0], two[0].spoil(two[1])))
+    return {
+        "valid": valid(codec, messages),
+        "odd": odd(codec, spelt, "RFC 3261 §7.3.1"),
+        "broken": broken(faulty),
+    }
+
+
+def _sdp(codec: Codec) -> Cases:
+    """RFC 8866 §5 for lines that are lost, or end otherwise: a reader may refuse them."""
+    forgiven = sdp.odd_sessions().map(lambda data: (data, codec.decode(data)))
+    faulty = st.one_of(
+        sdp_faults.broken_sections(),
+        sdp_faults.broken_kinds(),
+        sdp_faults.broken_places(),
+        sdp_faults.broken_values(),
+    )
+    return {
+        "valid": valid(codec, sdp.sessions()),
+        "odd": odd(codec, forgiven, "RFC 8866 §5", "error"),
+        "broken": broken(faulty),
+    }
+
+
+def _padded_rtp(packet: RtpPacket, filling: bytes) -> tuple[bytes, RtpPacket]:
+    """A packet whose padding is not of zeros, of which RFC 3550 §5.1 says nothing."""
+    padded = bytes(packet) + filling + bytes((len(filling) + 1,))
+    read = RtpPacket.parse(bytes((padded[0] | 0x20,)) + padded[1:])
+    return bytes((padded[0] | 0x20,)) + padded[1:], read
+
+
+def _rtp(codec: Codec) -> Cases:
+    whole = rtp.rtp_packets().filter(lambda packet: not packet.padding)
+    filled = st.builds(_padded_rtp, whole, st.binary(min_size=1, max_size=9))
+    return {
+        "valid": valid(codec, rtp.rtp_packets()),
+        "odd": odd(codec, filled, "RFC 3550 §5.1"),
+        "broken": broken(rtp_faults.broken_rtp()),
+    }
+
+
+def _padded_rtcp(
+    packets: list[RtcpPacket], words: int, filler: int
+) -> tuple[bytes, list[RtcpPacket]]:
+    """A compound with padding in its last packet: RFC 3550 §6.4.1."""
+    *others, last = map(bytes, packets)
+    first, kind, length = last[0] | 0x20, last[1], len(last) // 4 - 1 + words
+    padding = bytes((filler,)) * (4 * words - 1) + bytes((4 * words,))
+    padded = bytes((first, kind)) + pack("!H", length) + last[4:] + padding
+    return b"".join((*others, padded)), packets
+
+
+def _rtcp(codec: Codec) -> Cases:
+    """Compounds without a report in front are for ends that have agreed on it: RFC 3550 §6.1."""
+    bare = st.lists(rtp.rtcp_packets(), min_size=1, max_size=3).map(
+        lambda packets: (b"".join(map(bytes, packets)), packets)
+    )
+    padded = st.builds(_padded_rtcp, rtp.compounds(), st.integers(1, 5), st.integers(0, 255))
+    return {
+        "valid": valid(codec, rtp.compounds()),
+        "odd": odd(codec, bare, "RFC 3550 §6.1", "error") | odd(codec, padded, "RFC 3550 §6.4.1"),
+        "broken": broken(rtp_faults.broken_compounds()) | broken(rtp_faults.broken_rtcp()),
+    }
+
+
+def _filled_stun(kind: int, value: bytes, filler: int, plain: Stun) -> tuple[bytes, Stun]:
+    """An attribute whose padding is not of zeros: RFC 8489 §14."""
+    added = pack("!HH", kind, len(value)) + value + bytes((filler,)) * (-len(value) % 4)
+    head = StunMessage.write(plain.kind, plain.method, plain.transaction_id).data
+    data = head[:2] + pack("!H", len(added)) + head[4:] + added
+    attributes = (StunAttribute(kind, value),)
+    return data, Stun(plain.kind, plain.method, plain.transaction_id, attributes)
+
+
+def _stun(codec: Codec) -> Cases:
+    plain = stun.messages().map(
+        lambda each: Stun(each.kind, each.method, each.transaction_id, each.attributes)
+    )
+    signed = stun.messages(st.just(b"key"))
+    filled = st.builds(
+        _filled_stun, st.just(0x8022), st.binary(max_size=9), st.integers(1, 255), plain
+    )
+    return {
+        "valid": valid(codec, plain),
+        "odd": odd(
+            codec, signed.map(lambda each: (each.data, codec.decode(each.data))), codec.citation
+        )
+        | odd(codec, filled, "RFC 8489 §14"),
+        "broken": broken(stun_faults.broken_stun()),
+    }
+
+
+CASES: Final[Mapping[str, _Maker]] = {
+    "sip": _sip,
+    "sdp": _sdp,
+    "rtp": _rtp,
+    "rtcp": _rtcp,
+    "stun": _stun,
+}
