@@ -132,11 +132,17 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack
                                      rtmplite.vod rtmplite.net rtmplite.net.http
                                      rtmplite.net.server siprtmp.media.transcode siprtmp.media
                                      siprtmp.operation siprtmp.calls
+machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
+                                     rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
+                                     rtmplite.rtmp.wire rtmplite.rtmfp.crypto rtmplite.rtmp
+                                     rtmplite.rtmfp.netconnection siprtmp.operation
+edge    [siprtmp.explain.capture]
+edge    [siprtmp.explain.command]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip rtmplite.amf
                                      rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
 program siprtmp                      p2psip.sip p2psip.net rtmplite.net siprtmp.operation
-                                     siprtmp.edge siprtmp.demo
+                                     siprtmp.edge siprtmp.explain siprtmp.demo
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

@@ -42,8 +42,9 @@ commands:
   calls --state DIR      List the calls of a running gateway, or end one.
   check-config FILE      Say whether a configuration file is good.
   users USER REALM       Ask for a password, and print lines for the --users file.
+  explain [FILE|HEX]     Print every field of a packet, message, file or capture.
 
-{program} COMMAND --help lists the options of serve, demo and calls.
+{program} COMMAND --help lists the options of serve, demo, calls and explain.
 {program} --version prints the version.
 """
 
@@ -108,6 +109,13 @@ def calls(arguments: Sequence[str]) -> int:
     return calls_command.run(arguments)
 
 
+def explain(arguments: Sequence[str]) -> int:
+    """Print every field of a packet, a message, a file or a capture."""
+    from siprtmp.explain import command
+
+    return command.run(arguments)
+
+
 def check_config(arguments: Sequence[str]) -> int:
     """Read a configuration file as `serve` would."""
     if len(arguments) != 1:
@@ -142,6 +150,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "calls": calls,
     "check-config": check_config,
     "users": users,
+    "explain": explain,
 }
 
 
