@@ -66,7 +66,7 @@ def octets_of(name: str) -> bytes:
     """
     if name == _STDIN:
         raw = sys.stdin.buffer.read()
-    elif Path(name).exists():
+    elif os.path.exists(name):  # which takes a long line of digits for no file
         try:
             raw = Path(name).read_bytes()
         except OSError as error:

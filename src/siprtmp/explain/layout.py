@@ -144,11 +144,11 @@ class Layout:
         source: Source | None = None if self.of is None else source_of(self.of)
         meaning = meaning or ("" if self.of is None else meaning_of(self.of))
         field = Field(self.name, self.span.start, self.span.end, plain(value), meaning, source)
-        return blamed(replace(field, children=tuple(self.fields)), fault)
+        return _blamed(replace(field, children=tuple(self.fields)), fault, self.span.data)
 
 
-def blamed(field: Field, fault: Fault | None) -> Field:
-    """Put a fault where it belongs: on the field that its reason names, else on the whole.
+def _blamed(field: Field, fault: Fault | None, data: bytes) -> Field:
+    """Put a fault where it belongs, see `_place`, or on the whole.
 
     Nowhere if a field within has it already, as its codec was asked before; and where a field
     within has another one, on the whole.
@@ -157,16 +157,24 @@ def blamed(field: Field, fault: Fault | None) -> Field:
     if fault is None or any(each.reason == fault.reason for each in found):
         return field
     children = list(field.children)
-    place = None if found else _place(children, fault.reason)
+    place = None if found else _place(children, fault, data)
     if place is None:
         return field if field.fault else replace(field, fault=fault)
     children[place] = replace(children[place], fault=fault)
     return replace(field, children=tuple(children))
 
 
-def _place(children: list[Field], reason: str) -> int | None:
-    """Which of the fields a reason names; the octets that nobody described if none."""
-    words = set(_WORD.findall(reason.lower()))
+def _place(children: list[Field], fault: Fault, data: bytes) -> int | None:
+    """Which of the fields is to blame.
+
+    The one whose text the codec was looking at, else the one that the reason names, else the
+    octets that nobody described.
+    """
+    held = [data[each.start : each.end].strip() for each in children]
+    for given in fault.given:
+        if given and given in held:
+            return held.index(given)
+    words = set(_WORD.findall(fault.reason.lower()))
     for place, each in enumerate(children):
         named = set(_WORD.findall(each.name.lower()))
         if named and named <= words:
@@ -203,5 +211,7 @@ def explained(
     except REFUSALS as error:
         fault = fault or fault_of(error)
     if fault is not None and of is not None and not fault.citation:
-        fault = Fault(fault.reason, source_of(of).citation, fault.name or source_of(of).name)
+        source = source_of(of)
+        name = fault.name or source.name
+        fault = replace(fault, citation=source.citation, name=name)
     return layout.done(value or "", fault=fault)

@@ -21,7 +21,7 @@ import linecache
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import FrameType, FunctionType, MethodType, TracebackType
 from typing import Any, Final
@@ -38,6 +38,7 @@ _IMPLEMENTS: Final = re.compile(rf"\bImplements\s+(?P<spec>{_SPECS})\b")
 _NOT_DONE: Final = re.compile(r"(?:Departs from|Not done:|Own design:)")
 _END: Final = re.compile(r"[.:;](?:\s|\Z)|\s\(§|,? §|\s\((?:RFC|RTMP|AMF|FLV|E-RTMP) ")
 _WORD: Final = re.compile(r"[a-z]{3,}")
+_MOST_GIVEN: Final = 1000  # characters
 _FAMILIES: Final = ("p2psip", "rtmplite")
 
 
@@ -51,11 +52,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong, the clause that it breaks, and the function that noticed."""
+    """What is wrong, the clause that it breaks, and the function that noticed.
+
+    `given` are the texts that the functions on the way there were given, the innermost first: what
+    is wrong stands in them.
+    """
 
     reason: str
     citation: str = ""
     name: str = ""
+    given: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
 
 
 @cache
@@ -96,16 +102,25 @@ def fault_of(error: SipError | RtmpError) -> Fault:
     reason = str(getattr(error, "reason", None) or getattr(error, "description", None) or error)
     frames = [each for each in _frames(error.__traceback__) if _is_codec(each[0])]
     where = _qualified(frames[-1][0]) if frames else ""
+    given = tuple(each for frame, _ in reversed(frames) for each in _given(frame))
     for frame, line in reversed(frames):
         if citation := _at_line(frame, line, reason) or _at_function(frame):
-            return Fault(reason, citation, where)
-    return Fault(reason, "", where)
+            return Fault(reason, citation, where, given)
+    return Fault(reason, "", where, given)
 
 
 def _frames(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
     while trace is not None:
         yield trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
+
+
+def _given(frame: FrameType) -> Iterator[bytes]:
+    """Yield the arguments of a call that are texts of a moderate length."""
+    for name in frame.f_code.co_varnames[: frame.f_code.co_argcount]:
+        given = frame.f_locals.get(name)
+        if isinstance(given, str) and len(given) <= _MOST_GIVEN:
+            yield given.encode("utf-8", "surrogateescape").strip()
 
 
 def _is_codec(frame: FrameType) -> bool:

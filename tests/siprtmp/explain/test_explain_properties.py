@@ -7,7 +7,7 @@ from support.explained import bounded, gaps
 from support.mutations import mutations
 
 from p2psip.rtp.payload.aac import pack_aac
-from p2psip.strategies import audio, video
+from p2psip.strategies import audio, rtp_faults, sdp_faults, video
 from p2psip.strategies import rtp as rtp_strategies
 from p2psip.strategies import sdp as sdp_strategies
 from p2psip.strategies import sip as sip_strategies
@@ -19,8 +19,8 @@ from rtmplite.rtmfp.crypto.cipher import default_cipher
 from rtmplite.rtmfp.wire.packet import scramble
 from rtmplite.strategies import amf as amf_strategies
 from rtmplite.strategies import amf3 as amf3_strategies
+from rtmplite.strategies import amf_faults, enhanced, rtmfp_faults, rtmp_faults, shared
 from rtmplite.strategies import avc as avc_strategies
-from rtmplite.strategies import enhanced, shared
 from rtmplite.strategies import flv as flv_strategies
 from rtmplite.strategies import rtmfp as rtmfp_strategies
 from rtmplite.strategies import rtmp as rtmp_strategies
@@ -43,8 +43,7 @@ def _aac():
     return frames.map(lambda each: pack_aac(each, 1400)[0][0])
 
 
-# What is drawn for each protocol; the first column of those that a codec may refuse all the same,
-# since what is within has octets of any kind, ends with a star.
+# What is drawn for each protocol.
 DRAWN = {
     "sip": sip_strategies.messages().map(bytes),
     "sip-stream": st.lists(sip_strategies.messages().map(bytes), max_size=2).map(b"\r\n".join),
@@ -122,3 +121,33 @@ def test_messages_of_rtmp_are_explained_to_the_last_octet(whole):
     field = rtmp_message.message(Span.all(whole.payload), whole, Context())
     bounded(field, whole.payload)
     assert list(field.faults()) == [] and gaps(field) == []
+
+
+# Strategies that break one rule at a time.
+BROKEN = {
+    "rtp": rtp_faults.broken_rtp(),
+    "rtcp": rtp_faults.broken_compounds(),
+    "telephone-event": rtp_faults.broken_events(),
+    "amf0": amf_faults.amf0_messages(),
+    "amf3": amf_faults.amf3_messages(),
+    "rtmp-chunks": rtmp_faults.chunk_stream_faults(),
+    "rtmfp-packet": rtmfp_faults.packets(),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_what_breaks_a_rule_is_noticed_with_a_clause(name, data):
+    _, octets = data.draw(BROKEN[name])
+    field = DESCRIBERS[name](Span.all(octets), Context())
+    bounded(field, octets)
+    said = list(field.faults())
+    assert said and all(each.citation and each.name for each in said)
+
+
+@settings(max_examples=12)
+@given(sdp_faults.broken_sessions())
+def test_a_broken_description_is_noticed_with_a_clause(octets):
+    said = list(DESCRIBERS["sdp"](Span.all(octets), Context()).faults())
+    assert said and all(each.citation for each in said)
