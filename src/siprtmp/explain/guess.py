@@ -14,6 +14,8 @@ from typing import Final
 
 from p2psip.nat.stun import is_stun
 from p2psip.nat.turn import CHANNELS, read_channel_data
+from p2psip.rtp.packet import RtpPacket
+from p2psip.rtp.rtcp import parse_compound
 from rtmplite.amf import amf0
 from rtmplite.errors import RtmpError
 from rtmplite.rtmp.handshake import VERSION
@@ -33,6 +35,7 @@ from siprtmp.explain import (
 )
 from siprtmp.explain.context import Context, Describer
 from siprtmp.explain.field import Field, Span
+from siprtmp.explain.layout import refusal
 from siprtmp.explain.source import Fault
 
 # What `--as` takes.
@@ -96,13 +99,17 @@ def _is_command(data: bytes) -> bool:
 
 
 Sign = Callable[[bytes], object]
-_DATAGRAMS: Final[tuple[tuple[Sign, str], ...]] = (
+_SURE: Final[tuple[tuple[Sign, str], ...]] = (
     (is_stun, "stun"),
     (_SIP.match, "sip"),
     (_SDP.match, "sdp"),
     (rtmfp.is_startup, "rtmfp"),
-    (_is_rtcp, "rtcp"),
-    (_is_rtp, "rtp"),
+)
+# Of the datagrams of a capture, many have these bits by chance: the codec must agree.
+_DATAGRAMS: Final[tuple[tuple[Sign, str], ...]] = (
+    *_SURE,
+    (lambda data: _is_rtcp(data) and refusal(parse_compound, data) is None, "rtcp"),
+    (lambda data: _is_rtp(data) and refusal(RtpPacket.parse, data) is None, "rtp"),
     (_is_channel_data, "channel-data"),
 )
 _STREAMS: Final[tuple[tuple[Sign, Describer], ...]] = (
@@ -113,7 +120,10 @@ _STREAMS: Final[tuple[tuple[Sign, Describer], ...]] = (
 _FILES: Final[tuple[tuple[Sign, str], ...]] = (
     (lambda data: data[:3] == b"FLV", "flv"),
     (_is_rtmp, "rtmp"),
-    *_DATAGRAMS,
+    *_SURE,
+    (_is_rtcp, "rtcp"),
+    (_is_rtp, "rtp"),
+    (_is_channel_data, "channel-data"),
     (_is_command, "amf0"),
 )
 

@@ -86,3 +86,10 @@ def test_streams_are_put_together_up_to_a_gap():
     segments = [Segment(1, b"c"), Segment(2**32 - 1, b"abc"), Segment(2**32 - 1, b"a")]
     assert assembled(segments) == (b"abc", 0)
     assert assembled([*segments, Segment(9, b"?")]) == (b"abc", 7)
+
+
+def test_what_looks_like_rtp_by_chance_is_left_alone(corpus):
+    """The capture of 2005 has much other traffic; all that is taken for RTP is sound."""
+    data = (corpus / "pcap/sip/sip_rtp_calls_2005.pcap").read_bytes()
+    field = capture(data, Context(), range(1, 200))
+    assert [fault.reason for each in named(field, "RTP", "RTCP") for fault in each.faults()] == []

@@ -89,7 +89,7 @@ def test_every_protocol_is_drawn():
 
 
 @pytest.mark.parametrize("name", DRAWN)
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_what_is_valid_is_explained_to_the_last_octet(name, data):
     """No error, nothing left over, and parts that lie within the whole side by side."""
@@ -102,7 +102,7 @@ def test_what_is_valid_is_explained_to_the_last_octet(name, data):
 
 
 @pytest.mark.parametrize("name", DRAWN)
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_wounded_octets_crash_nothing(name, data):
     """Only output, never another error; and not much of it."""
@@ -111,7 +111,7 @@ def test_wounded_octets_crash_nothing(name, data):
     guessed(Span.all(octets), Context())
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     rtmp_strategies.controls().map(lambda each: each.message())
     | shared.messages().map(lambda each: each.message())
@@ -136,7 +136,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_what_breaks_a_rule_is_noticed_with_a_clause(name, data):
     _, octets = data.draw(BROKEN[name])
@@ -146,7 +146,7 @@ def test_what_breaks_a_rule_is_noticed_with_a_clause(name, data):
     assert said and all(each.citation and each.name for each in said)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(sdp_faults.broken_sessions())
 def test_a_broken_description_is_noticed_with_a_clause(octets):
     said = list(DESCRIBERS["sdp"](Span.all(octets), Context()).faults())
