@@ -19,8 +19,10 @@ INVITE = (
     b"CSeq: 3141 INVITE\r\n"
     b"Contact: <sip:dave@laptop.example>\r\n"
     b"Content-Type: application/sdp\r\n\r\n"
-    b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n"
-    b"m=audio 4917 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\n"
+    b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\n"  # RFC 8866 §5
+    b"c=IN IP4 192.0.2.1\r\nt=0 0\r\n"  # RFC 8866 §5
+    b"m=audio 4917 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\n"  # RFC 4733 §2.4
+    b"a=fmtp:101 0-15\r\n"
 )
 
 
