@@ -15,7 +15,7 @@ from typing import Final
 from rtmplite.flv.avc import AvcConfig, split_units
 from rtmplite.flv.avc_sps import PPS, SPS, SequenceParameters, pps_ids
 from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import REFUSALS, Layout, explained, refusal
+from siprtmp.explain.layout import REFUSALS, Layout, explained
 
 _NAMES: Final = {
     1: "slice",
@@ -90,9 +90,10 @@ def units(span: Span, length_size: int = 4) -> Field:
 
     def walk(layout: Layout) -> None:
         while layout.left:
-            size = layout.number("length", length_size)
-            if refusal(split_units, bytes(layout.span.part(layout.at - length_size))):
-                size = min(size, layout.left)
-            layout.add(unit(layout.take(size)))
+            if size := layout.number("length", length_size):
+                layout.add(unit(layout.take(size)))
 
-    return explained("NAL units", span, split_units, walk, split_units)
+    def parse(data: bytes) -> object:
+        return split_units(data, length_size)
+
+    return explained("NAL units", span, parse, walk, split_units)

@@ -3,6 +3,7 @@
 Own design: a describer walks through the octets in the order of the codec and takes a field after
 the other.  Where the octets end too soon the walk ends, and the codec's error has its place.
 
+    >>> from p2psip.errors import RemoteError
     >>> def walk(layout):
     ...     version, count = layout.bits(1, ("version", 2), ("count", 6))
     ...     layout.number("length", 2, "octets")
@@ -21,12 +22,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from p2psip.errors import RemoteError, SipError
+from p2psip.errors import SipError
 from rtmplite.errors import RtmpError
 from siprtmp.explain.field import Field, Span, plain
 from siprtmp.explain.source import Fault, Source, fault_of, meaning_of, source_of
-
-__all__ = ["EndError", "Layout", "RemoteError", "explained", "refusal"]
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
 REFUSALS: Final = (SipError, RtmpError)

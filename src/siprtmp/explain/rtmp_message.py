@@ -12,6 +12,7 @@ Own design: see `siprtmp.explain.field`.
 from collections.abc import Callable
 from dataclasses import fields
 
+from rtmplite.amf import amf0
 from rtmplite.errors import RtmpError
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.aggregate import aggregated
@@ -48,7 +49,7 @@ def _reading(whole: Message) -> tuple[Callable[[bytes], object] | None, _Walk, o
         case MessageType.COMMAND | MessageType.COMMAND_AMF3:
             return (lambda _: Command.parse(whole)), _amf, Command
         case MessageType.DATA | MessageType.DATA_AMF3:
-            return None, _amf, MessageType
+            return None, _amf, amf0.decode
         case MessageType.SHARED_OBJECT | MessageType.SHARED_OBJECT_AMF3:
             return (lambda _: SharedObject.parse(whole)), _shared_object, SharedObject
         case MessageType.AGGREGATE:

@@ -12,7 +12,7 @@ its key is not in the message.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from p2psip.errors import SipError
+from p2psip.errors import RemoteError, SipError
 from p2psip.nat.stun import (
     BINDING,
     HEADER_SIZE,
@@ -25,7 +25,7 @@ from p2psip.nat.stun import (
 from p2psip.nat.turn import TurnMethod, TurnType, read_channel_data
 from siprtmp.explain.context import Context
 from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, RemoteError, explained, refusal
+from siprtmp.explain.layout import Layout, explained, refusal
 from siprtmp.explain.source import Fault, fault_of
 
 _PLAIN_ADDRESSES: Final = {StunType.MAPPED_ADDRESS, StunType.ALTERNATE_SERVER}

@@ -192,3 +192,15 @@ def test_a_broken_chunk_is_found_within_its_packet():
     assert (name, plain[start:end]) == ("sequence number", b"\5")
     assert reason.startswith("a forward sequence number below 0")
     assert section == "RFC 7016 §2.3.11 [fsn-offset-not-greater]"
+
+
+def test_lengths_of_two_octets_are_taken_from_the_record():
+    sets = "6742c00cda0507ec0440000003004000000603c50aa801000468ce3c80"
+    record = bytes.fromhex("0142c00cfde10016" + sets)
+    tags = [
+        Tag(TagType.VIDEO, 0, bytes.fromhex("1700000000") + record),
+        Tag(TagType.VIDEO, 40, bytes.fromhex("1701000000 0000 0002 65aa")),
+    ]
+    field = described(flv.file, write_flv(tags))
+    assert wrong(field) == []
+    assert [each.value for each in named(field, "NAL unit")][2:] == ["slice of a key picture"]
