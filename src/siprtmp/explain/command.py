@@ -4,6 +4,7 @@ Own design: octets come as a file, as hexadecimal digits, or on standard input.
 """
 
 import argparse
+import io
 import json
 import os
 import re
@@ -36,6 +37,8 @@ def run(arguments: Sequence[str]) -> int:
     context.rtpmaps |= {each.payload_type: each for each in options.rtpmap}
     data = octets_of(options.input)
     field = explain(data, context, options.protocol, options.packets)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack letters, even the §
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if options.json:
             print(json.dumps(as_json(field, data)))

@@ -18,6 +18,7 @@ from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import parse_compound
 from rtmplite.amf import amf0
 from rtmplite.errors import RtmpError
+from rtmplite.flv.avc import LENGTH_SIZE
 from rtmplite.rtmp.handshake import VERSION
 from rtmplite.rtmp.wire.digest import PACKET_SIZE
 from siprtmp.explain import (
@@ -147,7 +148,7 @@ def datagram(span: Span, context: Context) -> Field:
 
 def stream(span: Span, context: Context) -> Field:
     """Describe what one direction of a TCP connection carried."""
-    data = bytes(span)
+    data, context.length_size = bytes(span), LENGTH_SIZE
     for sign, describe in _STREAMS:
         if sign(data):
             return describe(span, context)

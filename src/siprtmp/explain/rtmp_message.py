@@ -18,7 +18,12 @@ from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.aggregate import aggregated
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
-from rtmplite.rtmp.wire.shared_object import SharedObject, SharedObjectEventType
+from rtmplite.rtmp.wire.shared_object import (
+    EVENTS,
+    OtherSharedObjectEvent,
+    SharedObject,
+    SharedObjectEventType,
+)
 from siprtmp.explain import amf, flv
 from siprtmp.explain.context import Context
 from siprtmp.explain.field import Field, Span
@@ -108,17 +113,29 @@ def _shared_object(layout: Layout, context: Context) -> str:
     while layout.left:
         head = bytes(layout.span.part(layout.at, layout.at + 5))
         size = min(5 + int.from_bytes(head[1:], "big"), layout.left)
-        layout.add(explained("event", layout.take(size), None, _event, SharedObjectEventType))
+        layout.add(_event(layout.take(size), context))
     return name
 
 
-def _event(layout: Layout) -> str:
-    kind = layout.number("type", 1, flv.named(SharedObjectEventType))
-    layout.number("length", 4)
-    if layout.left:
-        layout.octets("data")
-    name = flv.named(SharedObjectEventType)
-    return name(kind) if callable(name) else ""
+def _event(span: Span, context: Context) -> Field:
+    """An event of a shared object; the names of its class tell what its data are."""
+    kind = span.data[span.start]
+    known = EVENTS.get(kind)
+
+    def walk(layout: Layout) -> None:
+        layout.number("type", 1, flv.named(SharedObjectEventType))
+        layout.number("length", 4)
+        for each in fields(known) if known is not None else ():
+            if each.name in ("name", "code", "level"):
+                layout.text(each.name, layout.number(f"{each.name} length", 2))
+            elif layout.left:
+                layout.add(amf.values(layout.take(layout.left), context))
+        if layout.left:
+            layout.octets("data")
+
+    of = known or OtherSharedObjectEvent
+    check = None if known is None else (lambda data: known.parse(data[5:]))
+    return explained(of.__name__, span, check, walk, of)
 
 
 def _aggregate(layout: Layout, context: Context) -> None:

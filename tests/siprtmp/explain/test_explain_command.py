@@ -117,3 +117,12 @@ def test_a_reader_who_leaves_is_no_error(capsys, monkeypatch):
         monkeypatch.setattr(sys, "stdout", output)
         assert main(["explain", "--as", "amf0", "05" * 20_000]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_an_output_without_letters_is_no_error(capsys, monkeypatch):
+    """A terminal of ASCII has no section sign."""
+    raw = io.BytesIO()
+    with io.TextIOWrapper(raw, encoding="ascii") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(["explain", "--as", "telephone-event", EVENT]) == 0
+        assert b"RFC 4733 \\xa72.3" in raw.getvalue()

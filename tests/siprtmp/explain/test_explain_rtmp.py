@@ -13,6 +13,14 @@ from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble
 from rtmplite.rtmp.wire.chunk import ChunkWriter, Message
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import MessageType
+from rtmplite.rtmp.wire.shared_object import (
+    Flags,
+    RequestChange,
+    SendMessage,
+    SharedObject,
+    Status,
+    Use,
+)
 from siprtmp.explain import amf, flv, rtmfp, rtmp, rtmp_message
 from siprtmp.explain.context import Context, RtmfpKey
 from siprtmp.explain.field import Span
@@ -204,3 +212,21 @@ def test_lengths_of_two_octets_are_taken_from_the_record():
     field = described(flv.file, write_flv(tags))
     assert wrong(field) == []
     assert [each.value for each in named(field, "NAL unit")][2:] == ["slice of a key picture"]
+
+
+def test_events_of_a_shared_object_have_their_names_and_values():
+    events = (Use(), RequestChange("ann", 1.0), Status("Bad", "error"), SendMessage(("hi", 2.0)))
+    whole = SharedObject("users", 3, Flags.NONE, events).message()
+    field = rtmp_message.message(Span.all(whole.payload), whole, Context())
+    hold(field, whole.payload)
+    assert wrong(field) == [] and field.value == "users"
+    assert [each.name for each in field.children][-4:] == [
+        *("Use", "RequestChange", "Status", "SendMessage"),
+    ]
+    assert [each.value for each in named(field, "name")] == ["users", "ann"]
+    assert [each.value for each in named(field, "value")] == ["1.0", '"hi"', "2.0"]
+    cut = whole._replace(payload=whole.payload.replace(b"\0\3ann", b"\0\xffann"))
+    field = rtmp_message.message(Span.all(cut.payload), cut, Context())
+    [(_, start, _, reason, _)] = wrong(field)
+    assert cut.payload[start:].startswith(b"ann")
+    assert reason == "a shared object message ends within a name"
