@@ -36,7 +36,11 @@ _CITATION: Final = re.compile(
 )
 _IMPLEMENTS: Final = re.compile(rf"\bImplements\s+(?P<spec>{_SPECS})\b")
 _NOT_DONE: Final = re.compile(r"(?:Departs from|Not done:|Own design:)")
-_END: Final = re.compile(r"[.:;](?:\s|\Z)|\s\(§|,? §|\s\((?:RFC|RTMP|AMF|FLV|E-RTMP) ")
+# Where a first sentence ends, or only the citation is to come.
+_END: Final = re.compile(
+    r"\.(?=\s|\Z)|;\s|,\s(?=§)|:\s(?=§|RFC|RTMP|AMF|FLV|E-RTMP|Field)"
+    r"|\s\((?:[A-Z][^()]*)?§[^()]*\)(?=[.:;]|\Z)"
+)
 _WORD: Final = re.compile(r"[a-z]{3,}")
 _MOST_GIVEN: Final = 1000  # characters
 _FAMILIES: Final = ("p2psip", "rtmplite")
@@ -83,18 +87,7 @@ def meaning_of(described: object) -> str:
     if isinstance(described, FunctionType | MethodType):
         return ""
     inner = getattr(described, "fget", None) or getattr(described, "func", described)
-    first = " ".join((inner.__doc__ or "").strip().split("\n\n")[0].split())
-    found = _END.search(first)
-    colon = (
-        found is not None
-        and found[0].startswith(":")
-        and not first[found.end() :].startswith(
-            ("§", "RFC", "RTMP", "AMF", "FLV", "E-RTMP", "the common")
-        )
-    )
-    if found is not None and colon:  # a colon that explains, and no citation
-        found = _END.search(first, found.end())
-    return first[: found.start()] if found else first
+    return _END.split(" ".join((inner.__doc__ or "").split()), maxsplit=1)[0]
 
 
 def fault_of(error: SipError | RtmpError) -> Fault:
