@@ -132,6 +132,12 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack
                                      rtmplite.vod rtmplite.net rtmplite.net.http
                                      rtmplite.net.server siprtmp.media.transcode siprtmp.media
                                      siprtmp.operation siprtmp.calls
+machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
+                                     rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
+                                     rtmplite.rtmp.wire rtmplite.rtmfp.crypto rtmplite.rtmp
+                                     rtmplite.rtmfp.netconnection siprtmp.operation
+edge    [siprtmp.explain.capture]
+edge    [siprtmp.explain.command]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip rtmplite.amf
                                      rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
@@ -140,7 +146,7 @@ program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.strategies
                                      siprtmp.operation
 program siprtmp                      p2psip.sip p2psip.net rtmplite.net siprtmp.operation
-                                     siprtmp.edge siprtmp.demo siprtmp.oracle
+                                     siprtmp.edge siprtmp.explain siprtmp.oracle siprtmp.demo
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

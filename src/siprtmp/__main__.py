@@ -42,9 +42,10 @@ commands:
   calls --state DIR      List the calls of a running gateway, or end one.
   check-config FILE      Say whether a configuration file is good.
   users USER REALM       Ask for a password, and print lines for the --users file.
+  explain [FILE|HEX]     Print every field of a packet, message, file or capture.
   oracle COMMAND         Test another implementation of the protocols with our codecs.
 
-{program} COMMAND --help lists the options of serve, demo, calls and oracle.
+{program} COMMAND --help lists the options of serve, demo, calls, explain and oracle.
 {program} --version prints the version.
 """
 
@@ -109,6 +110,13 @@ def calls(arguments: Sequence[str]) -> int:
     return calls_command.run(arguments)
 
 
+def explain(arguments: Sequence[str]) -> int:
+    """Print every field of a packet, a message, a file or a capture."""
+    from siprtmp.explain import command
+
+    return command.run(arguments)
+
+
 def oracle(arguments: Sequence[str]) -> int:
     """Test another implementation of the protocols with our codecs."""
     from siprtmp.oracle import command
@@ -150,6 +158,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "calls": calls,
     "check-config": check_config,
     "users": users,
+    "explain": explain,
     "oracle": oracle,
 }
 

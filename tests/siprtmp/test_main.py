@@ -107,7 +107,7 @@ def test_help_names_the_program_as_it_was_started(capsys, monkeypatch, started_a
     monkeypatch.setattr(sys, "argv", [started_as, "--help"])
     assert __main__.main() == 0
     assert capsys.readouterr().out.startswith(f"usage: {name} [COMMAND]")
-    for command in ("serve", "demo", "calls"):
+    for command in ("serve", "demo", "calls", "explain"):
         with pytest.raises(SystemExit):
             __main__.main([command, "--help"])
         assert capsys.readouterr().out.startswith(f"usage: {name} {command} ")

@@ -79,7 +79,7 @@ def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]
     `Opaque`.  Raises RemoteError if `data` ends within a value or holds a marker that cannot be
     one.
     """
-    reader, values = _Reader(data, externals=externals), []
+    reader, values = Amf0Reader(data, externals=externals), []
     while reader.left:
         values.append(reader.outermost())
     return values
@@ -96,7 +96,7 @@ def decode_one(
     `seen` is the table of references (§2.9), to be passed along where several values share one.
     Raises RemoteError as `decode` does.
     """
-    reader = _Reader(data, offset, seen, externals)
+    reader = Amf0Reader(data, offset, seen, externals)
     return reader.outermost(), reader.at
 
 
@@ -116,8 +116,8 @@ def encode(*values: Value, avmplus: bool = False, externals: Externals = FLEX) -
     return b"".join(writer.parts)
 
 
-class _Reader(Cursor):
-    """One pass over `data`, with the table that references point into."""
+class Amf0Reader(Cursor):
+    """One pass over `data`, with the table that references point into: §2.9."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class _Reader(Cursor):
     def value(self) -> Value:
         marker = self.u8()
         self.spend(cost.SLOT)
-        read = _READERS.get(marker)  # §2.1 [markers]
+        read = READERS.get(marker)  # §2.1 [markers]
         if read is None:
             # §2.6 [movieclip-reserved], §2.16 [recordset-reserved], §2.11 [object-end-only-there],
             # §2.1 [object-end-only-closes]
@@ -256,22 +256,22 @@ class _Reader(Cursor):
 
 
 # §2.1 [marker-values] [markers]
-_READERS: Final[Mapping[int, Callable[[_Reader], Value]]] = {
-    NUMBER: _Reader.number,
-    BOOLEAN: _Reader.boolean,
-    STRING: _Reader.string,
-    OBJECT: _Reader.object,
-    NULL: _Reader.null,
-    UNDEFINED_MARKER: _Reader.undefined,
-    REFERENCE: _Reader.reference,
-    ECMA_ARRAY: _Reader.ecma_array,
-    STRICT_ARRAY: _Reader.strict_array,
-    DATE: _Reader.date,
-    LONG_STRING: _Reader.long_string,
-    UNSUPPORTED_MARKER: _Reader.unsupported,
-    XML_DOCUMENT: _Reader.xml,
-    TYPED_OBJECT: _Reader.typed_object,
-    AVMPLUS: _Reader.avmplus,
+READERS: Final[Mapping[int, Callable[[Amf0Reader], Value]]] = {
+    NUMBER: Amf0Reader.number,
+    BOOLEAN: Amf0Reader.boolean,
+    STRING: Amf0Reader.string,
+    OBJECT: Amf0Reader.object,
+    NULL: Amf0Reader.null,
+    UNDEFINED_MARKER: Amf0Reader.undefined,
+    REFERENCE: Amf0Reader.reference,
+    ECMA_ARRAY: Amf0Reader.ecma_array,
+    STRICT_ARRAY: Amf0Reader.strict_array,
+    DATE: Amf0Reader.date,
+    LONG_STRING: Amf0Reader.long_string,
+    UNSUPPORTED_MARKER: Amf0Reader.unsupported,
+    XML_DOCUMENT: Amf0Reader.xml,
+    TYPED_OBJECT: Amf0Reader.typed_object,
+    AVMPLUS: Amf0Reader.avmplus,
 }
 
 _COMPLAINTS: Final[Mapping[int, str]] = {

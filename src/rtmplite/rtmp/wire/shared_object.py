@@ -228,7 +228,7 @@ Event: TypeAlias = (
     | RequestRemove | UseSuccess | OtherSharedObjectEvent
 )  # fmt: skip
 
-_EVENTS: Final[
+EVENTS: Final[
     Mapping[
         int,
         type[
@@ -297,7 +297,7 @@ class SharedObject:
             if len(data) < length:
                 raise RemoteError("a shared object message is shorter than its events")
             at += length  # §7.1.3 [layout]
-            known = _EVENTS.get(event_type)  # §7.1.3 [event-types]
+            known = EVENTS.get(event_type)  # §7.1.3 [event-types]
             events.append(known.parse(data) if known else OtherSharedObjectEvent(event_type, data))
         return cls(name, version, Flags(flags), tuple(events))
 
