@@ -43,7 +43,10 @@ class Vp8ToFlv:
     def convert(
         self, item: Vp8Unpacked, arrival_ms: int, shown_ms: float | None = None
     ) -> list[Tag]:
-        """The tag of a frame, with its RTMP time; the arguments are those of `H264ToFlv`."""
+        """The tag of a frame, with its RTMP time; the arguments are those of `H264ToFlv`.
+
+        E-RTMP v2 §"Enhanced Video".
+        """
         if isinstance(item, Vp8Damage):
             self.freezes += not self._frozen
             self._frozen = self.wants_key_frame = True
