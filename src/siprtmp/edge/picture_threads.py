@@ -1,7 +1,8 @@
 """The threads that decode and encode pictures, for all calls: the loop must not wait for them.
 
-Own design: as many threads as the machine has processors, and each call has one of them at a time.
-ffmpeg works without the interpreter's lock, so the loop goes on meanwhile.
+Own design: as many threads as the machine has processors, but for one that is left to the loop, and
+each way of a call has one of them at a time.  ffmpeg works without the interpreter's lock, so the
+loop goes on meanwhile.
 """
 
 import os
@@ -26,7 +27,7 @@ def picture_transcoding(wanted: VideoLimits | None) -> AvPictureTranscoding | No
         return None
     if missing := picture_encoder.missing():
         raise ConfigError(f"--transcode-video: this PyAV has no {' and no '.join(missing)}")
-    workers = Workers(os.cpu_count() or 1)
+    workers = Workers(max(1, (os.cpu_count() or 1) - 1))
 
     def run(job: Callable[[], T], then: Callable[[T, float], None]) -> None:
         workers.run(job, lambda made: then(made, monotonic()))

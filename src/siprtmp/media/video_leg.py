@@ -184,7 +184,7 @@ class VideoLeg:
 
     @property
     def group(self) -> PictureGroup:
-        """The pictures since the last key frame, perhaps from before the call: FLV 10.1 §E.4.3.1."""
+        """The pictures since the last key frame, also from before the call: FLV 10.1 §E.4.3.1."""
         return self._to_phone.group
 
     @group.setter
