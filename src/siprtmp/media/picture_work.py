@@ -6,7 +6,7 @@ pictures are dropped up to the next key frame: a call is better with fewer pictu
 ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
@@ -50,6 +50,12 @@ class PictureWork:
         self.making = self.error = ""
         self.dropped = 0
 
+    def begin(self, group: Iterable[tuple[int, bytes]], now: float) -> None:
+        """Take all since the last key frame, of which the newest picture alone is made."""
+        self._waiting = [Source(time, body, now) for time, body in group]
+        self._header = next((each for each in self._waiting if is_sequence_header(each.body)), None)
+        self._start(1)
+
     def put(self, time: int, body: bytes, now: float) -> None:
         """Take a tag of RTMP time `time` (ms), which has come, or was due, at `now`."""
         source = Source(time, body, now)
@@ -83,7 +89,7 @@ class PictureWork:
         self._waiting, self._octets, self._starves = [], 0, True
         self._wants(now)
 
-    def _start(self) -> None:
+    def _start(self, latest: int = ENCODED) -> None:
         if self._is_busy or not self._waiting:
             return
         sources, self._waiting, self._octets = self._waiting, [], 0
@@ -91,7 +97,7 @@ class PictureWork:
         transcoder, last = self._transcoder, sources[-1]
         self._is_busy = True
         self._run(
-            lambda: transcoder.convert(sources, len(sources) - ENCODED, is_key),
+            lambda: transcoder.convert(sources, len(sources) - latest, is_key),
             lambda made, now: self._done(made, last, is_key, now),
         )
 

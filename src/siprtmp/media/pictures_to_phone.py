@@ -197,8 +197,7 @@ class PicturesToPhone:
             changed=self._on_changed,
             wants=lambda now: self._listener.on_key_frame_wanted(),
         )
-        for timestamp, payload in self.group:
-            work.put(timestamp, payload, now)
+        work.begin(self.group, now)
 
     def _close_work(self) -> None:
         if self._work is not None:

@@ -175,8 +175,9 @@ def test_all_since_the_last_key_frame_are_made_for_a_phone_that_comes_later():
         rig.publish(body, at=at)
     rig.leg.start(video_plan(LOW), rig.now, hosts=(PHONE[0],))
     rig.show(tag(inter(2)), at=80)
-    assert rig.threads.converted == [(1, 0, False), (3, 1, False)]
-    assert rig.ticks == [0, 3600]
+    assert rig.threads.converted == [(4, 3, False)]
+    rig.show(tag(inter(3)), at=120)
+    assert rig.numbers == [99, 99] and rig.ticks == [0, 3600]
 
 
 def test_a_file_waits_in_front_of_the_encoder():

@@ -33,6 +33,7 @@ def test_it_is_offered_behind_h264():
     [limits-are-declared] and §6.1 [both-limits] [limits-for-nothing-else].
     """
     session = sdp_map.offer(NAMES, OURS)
+    assert vp8_lines.is_offered(session)
     assert session.media[1].kind == "video" and session.media[1].formats == ("99", "100", "102")
     assert line(session, "rtpmap")[2] == "102 VP8/90000"
     assert line(session, "fmtp")[2] == "102 max-fr=30;max-fs=8160"

@@ -58,7 +58,7 @@ class PictureEncoder:
         self._written: Callable[[Packet[Any]], list[bytes]] = self._h264
         options = _x264(bits, level, slice_octets)
         if codec == VP8:
-            self._written, options = _vp8, _LIBVPX
+            self._written, options = _vp8, _libvpx(bits)
         self._context = self._open(ENCODERS[codec], options)
 
     def _open(self, name: str, options: dict[str, str]) -> "VideoCodecContext":
@@ -113,12 +113,16 @@ def _x264(bits: int, level: float, slice_octets: int) -> dict[str, str]:
     return options
 
 
-_LIBVPX: Final = {
-    "deadline": "realtime",
-    "cpu-used": "8",
-    "lag-in-frames": "0",
-    "auto-alt-ref": "0",
-}
+def _libvpx(bits: int) -> dict[str, str]:
+    return {
+        "deadline": "realtime",
+        "cpu-used": "8",
+        "lag-in-frames": "0",
+        "auto-alt-ref": "0",
+        "minrate": str(bits),
+        "maxrate": str(bits),
+        "bufsize": str(bits // 2),
+    }
 
 
 def _avc(is_key: bool, packet_type: AvcPacketType, data: bytes) -> bytes:
