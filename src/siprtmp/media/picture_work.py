@@ -50,11 +50,11 @@ class PictureWork:
         self.making = self.error = ""
         self.dropped = 0
 
-    def begin(self, group: Iterable[tuple[int, bytes]], now: float) -> None:
-        """Take all since the last key frame, of which the newest picture alone is made."""
+    def begin(self, group: Iterable[tuple[int, bytes]], latest: int, now: float) -> None:
+        """Take all since the last key frame, and make the `latest` ones alone."""
         self._waiting = [Source(time, body, now) for time, body in group]
         self._header = next((each for each in self._waiting if is_sequence_header(each.body)), None)
-        self._start(1)
+        self._start(latest)
 
     def put(self, time: int, body: bytes, now: float) -> None:
         """Take a tag of RTMP time `time` (ms), which has come, or was due, at `now`."""

@@ -8,7 +8,7 @@ where the phone, or the operator, sets a limit that they exceed, and only with a
 as they are made.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from p2psip.rtp.video_sender import VideoSender
@@ -17,7 +17,7 @@ from siprtmp.media import repeat
 from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
 from siprtmp.media.pacing import Pacer
-from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.picture_group import Message, PictureGroup
 from siprtmp.media.picture_meter import PictureMeter
 from siprtmp.media.picture_work import PictureWork
 from siprtmp.media.translate.flv_to_h264 import FlvToH264
@@ -95,7 +95,7 @@ class PicturesToPhone:
         for timestamp, payload in self.group:
             packets = self._convert(timestamp, payload)
             if self._excess:
-                self._make(now)
+                self._make(self.group, 1, now)
                 return
             self._send((True, packets, 0, b""), now)
 
@@ -116,12 +116,13 @@ class PicturesToPhone:
         is_key, packets = is_key_frame(payload), NOTHING
         if self._work is None:
             packets = self._convert(timestamp, payload)
-            if self._excess:
-                self._make(now)
+            if self._excess:  # what waits leaves as it is, and this picture behind it
+                before = [each for each in self.group if each[1] is not payload]
+                self._make(before, 0, now)
+                packets = NOTHING
+            elif not packets:
                 return
-            if not packets:
-                return
-            if self._repeats:
+            elif self._repeats:
                 self._repeat(packets[0].ticks, is_key, now)
         item, at = (is_key, packets, timestamp, payload), timestamp / 1000
         if self.pacer.passes(at, now):
@@ -165,6 +166,7 @@ class PicturesToPhone:
                 return False
             self._header, self._meter = payload, PictureMeter()
             if self._work is not None and self._plan is not None:
+                self.stop()
                 self.begin(self._plan, now)
                 return True
         elif is_key_frame(payload) and self._work is None:
@@ -182,13 +184,13 @@ class PicturesToPhone:
             facts = PictureFacts(width, height, read.level, read.sub_profile, *facts[4:])
         self._excess = self._limits.excess(facts)
 
-    def _make(self, now: float) -> None:
-        """Decode and encode from now on, beginning with all since the last key frame."""
+    def _make(self, group: Iterable[Message], latest: int, now: float) -> None:
+        """Decode and encode from now on, and of a group of pictures the `latest` ones."""
         transcoding, plan = self._transcoding, self._plan
         assert transcoding is not None and plan is not None
         mode = self._pack_for(plan, "CB")
         self._repeats = False
-        work = self._work = PictureWork(
+        self._work = PictureWork(
             transcoding,
             plan.name,
             self._limits,
@@ -197,7 +199,7 @@ class PicturesToPhone:
             changed=self._on_changed,
             wants=lambda now: self._listener.on_key_frame_wanted(),
         )
-        work.begin(self.group, now)
+        self._work.begin(group, latest, now)
 
     def _close_work(self) -> None:
         if self._work is not None:

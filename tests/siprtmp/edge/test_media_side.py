@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import gevent
 import pytest
+from gevent.event import AsyncResult
 
 from p2psip.net.local_network import LocalNetwork
 from siprtmp.edge import picture_threads
@@ -50,7 +51,7 @@ def test_pictures_are_made_in_threads_and_come_back_to_the_loop():
     limits = made.limits
     assert (limits.width, limits.height, limits.rate) == (640, 360, 15)
     assert limits.bits == 500_000 and limits.baseline and not limits.level
-    done, came = gevent.event.AsyncResult(), []
+    done, came = AsyncResult(), []
     made.run(lambda: came.append(gevent.getcurrent()) or Made([]), lambda *given: done.set(given))
     given, now = done.get(timeout=20)
     assert given == Made([]) and now > 0 and came != [gevent.getcurrent()]

@@ -194,6 +194,37 @@ def test_a_file_waits_in_front_of_the_encoder():
     assert len(rig.numbers) == 60 and rig.holding == [True, False]
 
 
+def test_a_file_that_turns_out_to_be_too_much_keeps_its_order():
+    """Own design: what waits already leaves as it is, before what is made."""
+    rig = Rig(plan=video_plan(bits=40_000))
+    rig.show(HEADER, at=0)
+    for number in range(60):
+        key = number % 30 == 0
+        body = tag(idr(number, 300) if key else inter(number, 300), key=key)
+        rig.leg.publish(40 * number, body, 0.0)
+    assert rig.holding == [True]
+    for at in range(100):
+        rig.wait(at * 0.04)
+        rig.threads.work(rig.now)
+    assert rig.numbers == [*range(30), *[99] * 30] and rig.holding == [True, False]
+    ticks = [packet[4] - rig.sent[0][4] & 0xFFFFFFFF for packet in rig.sent]
+    assert ticks == sorted(ticks) and rig.ticks == [3600 * at for at in range(60)]
+
+
+def test_a_file_that_changes_is_followed_at_once():
+    """Own design: what waits for the old encoder is dropped, rather than mixed up with the new."""
+    rig = Rig(LOW)
+    begin(rig)
+    for number in range(3, 60):
+        rig.leg.publish(40 * number, tag(inter(number)), rig.now)
+    assert rig.holding == [True]
+    rig.leg.publish(2400, small(), rig.now)
+    assert rig.holding == [True, False]
+    rig.show(tag(idr(7), key=True), at=2400)
+    rig.show(tag(inter(8)), at=2440)
+    assert len(rig.threads.asked) == 2 and rig.ticks[-1] == 2440 * 90
+
+
 def test_what_is_made_belongs_to_the_sound_of_its_own_time():
     """Covers RFC 3550 §6.4.1 [timestamp-of-the-report]: not to that of the end of the work."""
     rig = Rig(LOW)
