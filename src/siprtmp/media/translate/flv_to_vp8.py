@@ -11,7 +11,7 @@ from p2psip.rtp.payload.vp8 import pack_vp8
 from rtmplite.errors import RemoteError
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType
-from rtmplite.flv.video import CodecId, FrameType
+from rtmplite.flv.video import CodecId, FrameType, VideoTag
 from siprtmp.media.translate.flv_to_h264 import TICKS_PER_MS
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
@@ -57,7 +57,7 @@ class FlvToVp8:
 def _frame(body: bytes) -> tuple[bool, bytes] | None:
     """Whether a tag has a key frame, and its octets; None for a tag without a picture."""
     if body[:1] < b"\x80":
-        number = body[0] & 0x0F
+        number = VideoTag.parse(body).codec_id
         names = {each.value: each.name for each in CodecId}
         raise UnsuitableError(f"video codec {names.get(number, number)}")
     tag = ExVideoTag.parse(body)

@@ -3,6 +3,8 @@
 import av
 import numpy as np
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
 from support.gateway.numbered_film import HEIGHT, WIDTH, film, picture, seen
 
 from p2psip.sdp.h264_parameters import H264Parameters, ProfileLevel
@@ -186,6 +188,25 @@ def test_a_picture_of_any_size_is_not_decoded():
     head = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A]) + (16000).to_bytes(2, "little") * 2
     with pytest.raises(UndecodableError):
         PictureDecoder().decode(b"\x91vp08" + head + bytes(100), 0)
+
+
+@given(st.data())
+def test_no_octets_whatever_end_the_work(data):
+    """Own design: an error is said, and what is good again comes out."""
+    codec = data.draw(st.sampled_from([H264, VP8]))
+    good = film(codec, count=3)
+    bad = [bytearray(each.body) for each in good]
+    for body in bad:
+        for _ in range(data.draw(st.integers(0, 3))):
+            body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+        del body[data.draw(st.integers(1, len(body))) :]
+    bad.append(bytearray(data.draw(st.binary(max_size=40))))
+    transcoder = PictureTranscoder(H264, PictureLimits(width=32))
+    for at, body in enumerate(bad):
+        made = transcoder.convert([Source(40 * at, bytes(body), 0.0)], 0, False)
+        event("broken" if made.error else "decoded")
+    again = film(codec, count=3, width=48, start=200)  # of another header, and so another decoder
+    assert any(transcoder.convert([each], 0, False).tags for each in again)
 
 
 def test_encoders_that_are_missing_are_named(monkeypatch):

@@ -70,6 +70,16 @@ def test_other_codecs_and_rubbish_are_unsuitable(body, reason):
         packer.convert(body, 40)
 
 
+@given(st.one_of(st.binary(), st.binary().map(b"\x91vp08".__add__)))
+def test_any_octets_are_packed_or_unsuitable(body):
+    """Covers RFC 7741 §4.4: never another error."""
+    try:
+        packets = FlvToVp8(100).convert(body, 0)
+    except UnsuitableError:
+        return
+    assert all(len(packet.payload) <= 100 for packet in packets)
+
+
 def test_tags_without_a_frame_are_no_packets():
     packer = FlvToVp8(1200)
     for kind in (VideoPacketType.SEQUENCE_START, VideoPacketType.METADATA):
