@@ -60,9 +60,17 @@ class PictureDecoder:
         codec, is_header, is_key, composition, data = read
         if codec != self.codec or (is_header and data != self._header):
             self.codec, self._header, self._context = codec, data if is_header else b"", None
-        if is_header or (self._context is None and not is_key):
+        # no octets would mean the end to a decoder
+        if is_header or not data or (self._context is None and not is_key):
             return ()
-        return self._decode(data, time + composition, time)
+        used = self._context
+        try:
+            return self._decode(data, time + composition, time)
+        except UndecodableError:
+            self._context = None
+            if used is None or not is_key:
+                raise
+        return self.decode(body, time)  # anew, for what came before may have spoilt the decoder
 
     def _decode(self, data: bytes, shown: int, decoded: int) -> Sequence["VideoFrame"]:
         import av
@@ -73,7 +81,6 @@ class PictureDecoder:
             packet.pts, packet.dts, packet.time_base = shown, decoded, MILLISECOND
             return context.decode(packet)
         except (av.FFmpegError, ValueError) as error:
-            self._context = None
             raise UndecodableError(f"broken {self.codec}: {error}") from None
 
     def _open(self) -> "VideoCodecContext":

@@ -171,6 +171,14 @@ def test_after_a_broken_picture_the_next_is_a_key_frame():
     assert is_key_frame(tags[0][1]) and len(tags) == 16
 
 
+def test_a_tag_without_octets_does_not_end_the_decoder():
+    """An empty packet says to ffmpeg that no more will come."""
+    transcoder, sources = PictureTranscoder(VP8, PictureLimits()), film(VP8)
+    passed(transcoder, sources[:4])
+    assert not passed(transcoder, [Source(160, b"\x91vp08", 0.0), Source(160, b"\xa1vp08", 0.0)])
+    assert len(passed(transcoder, sources[4:])) == 12
+
+
 def test_tags_without_a_picture_make_none():
     track = VideoTrack(VideoFourCc.AVC, b"")
     for body in (
