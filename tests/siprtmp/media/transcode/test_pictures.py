@@ -1,5 +1,7 @@
 """Pictures by PyAV: decoded, made smaller, fewer and simpler, and encoded again."""
 
+from functools import cache
+
 import av
 import numpy as np
 import pytest
@@ -198,12 +200,16 @@ def test_a_picture_of_any_size_is_not_decoded():
         PictureDecoder().decode(b"\x91vp08" + head + bytes(100), 0)
 
 
+@cache
+def short_film(codec, **options):
+    return film(codec, count=3, **options)
+
+
 @given(st.data())
 def test_no_octets_whatever_end_the_work(data):
     """Own design: an error is said, and what is good again comes out."""
     codec = data.draw(st.sampled_from([H264, VP8]))
-    good = film(codec, count=3)
-    bad = [bytearray(each.body) for each in good]
+    bad = [bytearray(each.body) for each in short_film(codec)]
     for body in bad:
         for _ in range(data.draw(st.integers(0, 3))):
             body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
@@ -213,7 +219,7 @@ def test_no_octets_whatever_end_the_work(data):
     for at, body in enumerate(bad):
         made = transcoder.convert([Source(40 * at, bytes(body), 0.0)], 0, False)
         event("broken" if made.error else "decoded")
-    again = film(codec, count=3, width=48, start=200)  # of another header, and so another decoder
+    again = short_film(codec, width=48, start=200)  # of another header, and so another decoder
     assert any(transcoder.convert([each], 0, False).tags for each in again)
 
 
