@@ -7,6 +7,7 @@ can hold.
 
 import ast
 import sys
+from configparser import ConfigParser
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -355,6 +356,14 @@ OURS = [
     for top in ("src", "rfc_annotations", "tests", "perf")
     for path in sorted((ROOT / top).rglob("*.py"))
 ]
+
+
+def test_every_room_is_installed():
+    """A room that setup.cfg does not name is in no wheel."""
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    rooms = {name_of(path) for path in SRC.rglob("__init__.py")}
+    assert {*config["options"]["packages"].split()} == rooms | {"rfc_annotations"}
 
 
 def test_no_module_outgrows_a_reader():

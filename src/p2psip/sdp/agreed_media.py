@@ -31,7 +31,8 @@ class AgreedMedia:
     RTP, at both ends.  `direction` is ours; `held` says that the peer wants no media for now
     (§8.4).  `event_clock` is the clock of telephone events, in ticks a second: RFC 4733 §2.1.
     `ptime` is the packet time to send with, in ms.  `port` is our own; `mid` names the
-    line, and `feedback` are the RTCP messages that both understand for the first codec.  A refused
+    line, `feedback` are the RTCP messages that both understand for the first codec, and `bits` is
+    how many a second the peer takes at most, 0 where it does not say (RFC 8866 §5.8).  A refused
     line has `accepted` False and the other fields empty.
     """
 
@@ -53,6 +54,7 @@ class AgreedMedia:
     mid: str | None = None
     feedback: frozenset[str] = frozenset()
     rtcp_mux: bool = False
+    bits: int = 0
 
     @property
     def sends(self) -> bool:

@@ -202,6 +202,20 @@ def maxptime(media: MediaDescription) -> int | None:
     return _milliseconds(media.attribute("maxptime"))
 
 
+def bits(media: MediaDescription, session: SessionDescription) -> int:
+    """Give the most bits a second that the author takes, 0 if it does not say: §5.8.
+
+    AS counts kilobits, and TIAS, a later kind, bits without headers.  Those of the session hold
+    for a line that says nothing itself.
+    """
+    for ceilings in (media.bandwidths, session.bandwidths):
+        said = {each.kind: each.value for each in ceilings}
+        # §5.8 [other-bandwidths] [unknown-bandwidth-ignored]
+        if most := said.get("TIAS") or 1000 * said.get("AS", 0):
+            return most
+    return 0
+
+
 def connection(media: MediaDescription, session: SessionDescription) -> Connection | None:
     """Give the `c=` line that holds for a line: its own, else the session's: §5.7."""
     return media.connection or session.connection

@@ -36,6 +36,7 @@ from p2psip.sdp.attributes import (
     DEFAULT_PTIME,
     MAX_PTIME,
     RTCP_LOOKALIKES,
+    bits,
     connection,
     direction,
     events,
@@ -269,6 +270,7 @@ def _agreed(
         rtcp_mux=is_muxed,
         # RFC 4585 §4.2 [only-what-is-answered]
         feedback=_feedback(ours, theirs, both),
+        bits=bits(theirs, session),
     )
 
 

@@ -31,9 +31,9 @@ from siprtmp.calls.metadata import announce
 from siprtmp.calls.url_login import caller_of
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.translate.sound_header import SoundHeader
-from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "call"
 BAD_NAME: Final = "NetStream.Publish.BadName"

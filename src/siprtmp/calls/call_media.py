@@ -101,8 +101,14 @@ class CallMedia(ABC):
 
     @property
     def transcodes(self) -> bool:
-        """Whether the sound of either side is decoded and encoded now."""
-        return self.leg is not None and bool(self.leg.ways.making)
+        """Whether sound or pictures of either side are decoded and encoded now."""
+        return bool(self.making)
+
+    @property
+    def making(self) -> list[str]:
+        """What is decoded and encoded now, to the phone and from it, as "aac > opus"."""
+        sound = self.leg.ways.making if self.leg is not None else []
+        return sound + (self.video.leg.making if self.video.leg is not None else [])
 
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""

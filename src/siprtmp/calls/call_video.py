@@ -16,6 +16,7 @@ from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from rtmplite.live.streams import LiveStream
 from siprtmp.calls.metadata import describe
+from siprtmp.media import vp8_lines
 from siprtmp.media.h264_lines import VideoPlan, offered_parameters
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.video_leg import VideoLeg
@@ -55,13 +56,17 @@ class CallVideo:
             call.log_event("video-without-port")
             return endpoint
         self.leg, leg.on_tag = leg, call.user.on_tag
-        return replace(endpoint, video=LocalTransport(at.port, rtcp_port=at.rtcp_port))
+        video = LocalTransport(at.port, rtcp_port=at.rtcp_port)
+        return replace(endpoint, video=video, vp8=call.facilities.media.makes_pictures)
 
     def answering(
         self, endpoint: Endpoint, theirs: SessionDescription, peers: Collection[str], now: float
     ) -> Endpoint:
         """Our endpoint for the answer to an offer, which has pictures or not: RFC 3264 §6."""
-        if not offered_parameters(theirs):
+        is_known = offered_parameters(theirs) or (
+            self._call.facilities.media.makes_pictures and vp8_lines.is_offered(theirs)
+        )
+        if not is_known:
             return endpoint
         return self.offered_at(endpoint, peers, now)
 
@@ -108,6 +113,11 @@ class CallVideo:
         """Log that the phone does not see the publisher: FLV 10.1 §E.4.3.1."""
         self._call.log_event("video-unsuitable", reason=reason)
         self._call.user.on_unsuitable(f"The phone cannot see this: {reason}; publish H.264.")
+
+    def on_video_transcoding(self, making: str, reason: str) -> None:
+        """Log that pictures are decoded and encoded: RFC 6184 §8.2.2."""
+        codec, _, to = making.partition(" > ")
+        self._call.log_event("transcoding", codec=codec, to=to, reason=reason)
 
     def on_key_frame_needed(self, now: float) -> None:
         """Ask the phone by INFO: RFC 5168 §4."""

@@ -87,6 +87,9 @@ class CallXFlv:
         self._call.log_event("video-unsuitable", reason=reason)
         self._call.user.on_unsuitable(f"The other side cannot get this: {reason}.")
 
+    def on_video_transcoding(self, making: str, reason: str) -> None:
+        """Do nothing, since all pictures pass through a tunnel.  RFC 6184 §8.2.2."""
+
     def on_key_frame_needed(self, now: float) -> None:
         """Do nothing, since a tunnel asks for no key frame.  RFC 5168 §4."""
 

@@ -72,6 +72,10 @@ class MediaEdge(Protocol):
     def media_host(self) -> str:
         """The address that peers outside know us by: RFC 8866 §5.7."""
 
+    @property
+    def makes_pictures(self) -> bool:
+        """Whether pictures may be decoded and encoded."""
+
     def host_for(self, peers: Collection[str]) -> str:
         """The address of ours that peers at these hosts can reach: RFC 8866 §5.7."""
 

@@ -32,9 +32,9 @@ from siprtmp.calls.line_state import State
 from siprtmp.calls.transferred import TransferredCall
 from siprtmp.media import sdp_map
 from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.translate.sound_header import SoundHeader
-from siprtmp.media.video_leg import VIDEO
 
 if TYPE_CHECKING:
     from siprtmp.calls.sip_app import SipApplication

@@ -23,12 +23,16 @@ def figures_of(call: AudioCall) -> Figures:
     leg, plan, video = call.leg, call.plan, call.video.leg
     figures: Figures = {
         "codec": plan.codec.name if plan is not None else None,
-        "transcoding": leg.ways.making if leg is not None else [],
+        "transcoding": call.making,
         "sent": leg.sent if leg is not None else 0,
         "received": leg.received if leg is not None else 0,
     }
     if video is not None and video.plan is not None:
-        figures |= {"video": "h264", "video_sent": video.sent, "video_received": video.received}
+        figures |= {
+            "video": video.plan.name,
+            "video_sent": video.sent,
+            "video_received": video.received,
+        }
         figures["freezes"] = video.freezes
     seen = leg.statistics if leg is not None else None
     if seen is not None and plan is not None:

@@ -13,10 +13,10 @@ from siprtmp.calls.context import MediaEdge, Waker
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.media.leg import AUDIO
 from siprtmp.media.mixer import Hear, Mixer, Seat
+from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.transcode.decoder import UndecodableError
 from siprtmp.media.transcode.to_samples import ToSamples
 from siprtmp.media.translate.audio_formats import PCMU
-from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "room"
 MAX_MEMBERS: Final = 50

@@ -18,6 +18,7 @@ from p2psip.net.rtp_ports import MediaPool, MediaPort
 from p2psip.sip.uri import Uri
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.context import MediaAddress, Timed
+from siprtmp.edge.picture_threads import picture_transcoding
 from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
@@ -56,11 +57,17 @@ class MediaSide:
         self._alarms: dict[Leg | VideoLeg | XFlvLeg, Alarm] = {}
         self._gatherer = WakeupCoalescer()
         self._transcode = AvTranscoding() if decoder.is_available() else None
+        self._pictures = picture_transcoding(settings.transcode_video)
 
     @property
     def media_host(self) -> str:
         """Where peers outside send media to, unless a router gives a port another address."""
         return self._network.outside
+
+    @property
+    def makes_pictures(self) -> bool:
+        """Whether pictures may be decoded and encoded."""
+        return self._pictures is not None
 
     @property
     def legs(self) -> int:
@@ -107,6 +114,7 @@ class MediaSide:
             wallclock=wallclock(),
             wake=lambda: alarm.set(),
             max_octets=self._video_packet_size,
+            transcoding=self._pictures,
         )
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)

@@ -22,6 +22,9 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.line import Attribute
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
+from siprtmp.media import vp8_lines
+from siprtmp.media.translate.picture_limits import PictureLimits, h264_limits
+from siprtmp.media.vp8_lines import Vp8Format
 
 H264: Final = "H264"
 CLOCK_RATE: Final = 90_000  # Source: RFC 6184 §8.2.1
@@ -39,12 +42,25 @@ class VideoPlan:
     """The agreement of both ends on the pictures of a call: RFC 3264 §6.1.
 
     `sending` holds (parameters, payload type to put on packets), the peer's favourite first;
-    `receiving` maps the payload types that will arrive.
+    `receiving` maps the payload types that will arrive.  Both are empty for a phone that has `vp8`
+    alone.
     """
 
     media: AgreedMedia
     sending: tuple[tuple[H264Parameters, int], ...]
     receiving: Mapping[int, H264Parameters]
+    vp8: Vp8Format | None = None
+
+    @property
+    def name(self) -> str:
+        """The codec that is sent, "h264" or "vp8": RFC 3264 §6.1."""
+        return "h264" if self.sending else "vp8"
+
+    @property
+    def arriving(self) -> frozenset[int]:
+        """The payload types that will arrive: RFC 3264 §6.1."""
+        own = () if self.vp8 is None else (self.vp8.receive_type,)
+        return frozenset((*self.receiving, *own))
 
     def for_profile(self, profile: str) -> tuple[H264Parameters, int]:
         """The way to send pictures of this profile, by its name in RFC 6184 §8.1 Table 5.
@@ -53,10 +69,18 @@ class VideoPlan:
         than they name.  Of two ways of packing, the one in which any picture fits.
 
         Departs from RFC 6184 §8.2.2: the level is that of the publisher, whatever was agreed on,
-        for no encoder is here that could lower it, and a phone may show it all the same.
+        unless pictures may be made: no encoder is there else that could lower it, and a phone may
+        show it all the same.
         """
         exact = [each for each in self.sending if each[0].profile_level.sub_profile == profile]
         return max(exact or self.sending, key=lambda each: each[0].packetization_mode)
+
+    @property
+    def limits(self) -> PictureLimits:
+        """The most that the phone takes: RFC 6184 §8.1, RFC 7741 §6.2.2, RFC 8866 §5.8."""
+        if not self.sending:
+            return self.vp8.limits if self.vp8 is not None else PictureLimits()
+        return h264_limits(self.for_profile("")[0], self.media.bits)
 
     @property
     def parameter_sets(self) -> tuple[bytes, ...]:
@@ -78,14 +102,15 @@ class VideoPlan:
         return tuple(filter(None, dict.fromkeys(sets)))
 
 
-def line(transport: LocalTransport) -> LocalMedia:
-    """The line of an offer: RFC 3264 §5.1."""
+def line(transport: LocalTransport, has_vp8: bool = False) -> LocalMedia:
+    """The line of an offer, with VP8 behind H.264 if we have it: RFC 3264 §5.1."""
+    formats = (*FORMATS, vp8_lines.FORMAT) if has_vp8 else FORMATS
     # RFC 6184 §8.2.1 [media-is-video] [name-is-h264] [clock-is-90000], §6.3 [mode-1-is-read]
-    return LocalMedia("video", FORMATS, transport, feedback=FEEDBACK)
+    return LocalMedia("video", formats, transport, feedback=FEEDBACK)
 
 
 def lines_for(
-    theirs: SessionDescription, transport: LocalTransport, direction: str
+    theirs: SessionDescription, transport: LocalTransport, direction: str, has_vp8: bool = False
 ) -> list[LocalMedia]:
     """The line that answers an offer, with the profiles that the offer has: RFC 3264 §6.1."""
     offered = [
@@ -96,7 +121,7 @@ def lines_for(
         )
         for each in offered_parameters(theirs)
     ]
-    formats = tuple(offered[:MAX_ANSWERED])
+    formats = (*offered[:MAX_ANSWERED], *([vp8_lines.FORMAT] if has_vp8 else ()))
     if not formats:
         return []
     feedback = (*FEEDBACK, "ccm fir")  # RFC 5104 §4.3.1; an offer has no octets to spare
@@ -129,7 +154,8 @@ def _with_profiles(theirs: MediaDescription, ours: MediaDescription) -> Iterator
         if read is None or wanted is None or read.packetization_mode != wanted.packetization_mode:
             yield each
         else:
-            yield Attribute("fmtp", f"{number} {replace(read, profile_level=wanted.profile_level)}")
+            profile_level = wanted.profile_level.at(read.profile_level.level)
+            yield Attribute("fmtp", f"{number} {replace(read, profile_level=profile_level)}")
 
 
 def offered_parameters(theirs: SessionDescription) -> list[H264Parameters]:
@@ -144,7 +170,7 @@ def offered_parameters(theirs: SessionDescription) -> list[H264Parameters]:
 
 
 def plan(media: AgreedMedia) -> VideoPlan | None:
-    """The plan of an accepted line, None without H.264: RFC 6184 §8.2.2."""
+    """The plan of an accepted line, None without H.264 and VP8: RFC 6184 §8.2.2."""
     sending, receiving = [], {}
     for codec, send, receive in zip(
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
@@ -153,7 +179,8 @@ def plan(media: AgreedMedia) -> VideoPlan | None:
         if read is not None:
             sending.append((read, send))
             receiving[receive] = read
-    return VideoPlan(media, tuple(sending), receiving) if sending else None
+    vp8 = vp8_lines.agreed(media)
+    return VideoPlan(media, tuple(sending), receiving, vp8) if sending or vp8 else None
 
 
 def _read(codec: Codec) -> H264Parameters | None:

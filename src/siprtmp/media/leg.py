@@ -274,8 +274,7 @@ class Leg(EventPath):
 
         def send(data: bytes) -> None:
             self._wire.send_rtp(data)
-            ways = self._plan.sending if self._plan is not None else ()
-            for codec, number in ways:
+            for codec, number in self._plan.sending if self._plan is not None else ():
                 if number == data[1] & 0x7F:
                     heard(codec, data[HEADER:])
 

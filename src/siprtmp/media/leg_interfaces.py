@@ -3,11 +3,13 @@
 Own design: protocols of `leg`, so that tests replace either side.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.flv_to_rtp import Packet
+from siprtmp.media.translate.made_pictures import Made, Source
+from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.translate.timebase import MediaClock
@@ -121,6 +123,30 @@ class Transcoding(Protocol):
         """A translation of a phone's codec into AAC, or into Speex: FLV 10.1 §E.4.2.1."""
 
 
+class PictureMaker(Protocol):
+    """A translation of pictures that decodes and encodes: FLV 10.1 §E.4.3.1."""
+
+    def convert(self, sources: Sequence[Source], late: int, wants_key: bool) -> Made:
+        """The tags made of these; of the first `late` ones none is encoded.
+
+        With `wants_key` the first picture is a key frame.
+        """
+
+
+class PictureTranscoding(Protocol):
+    """Makes pictures, in threads: `siprtmp.media.transcode` has the real one.
+
+    `limits` are the operator's.  `run` calls a job in a thread, and then a function in the loop
+    with what the job gave, and the time.
+    """
+
+    limits: PictureLimits
+    run: Callable[[Callable[[], Made], Callable[[Made, float], None]], None]
+
+    def transcoder(self, codec: str, limits: PictureLimits, slice_octets: int) -> PictureMaker:
+        """A translation into "h264" or "vp8", whose slices have at most so many octets."""
+
+
 class VideoListener(Protocol):
     """The call that pictures belong to."""
 
@@ -129,6 +155,12 @@ class VideoListener(Protocol):
 
     def on_video_unsuitable(self, reason: str) -> None:
         """The publisher's pictures cannot be sent to the phone: FLV 10.1 §E.4.3.1."""
+
+    def on_video_transcoding(self, making: str, reason: str) -> None:
+        """Pictures are decoded and encoded: from what into what, as "h264 9x9 > vp8 9x9", and why.
+
+        RFC 6184 §8.2.2 has the limits that a phone sets.
+        """
 
     def on_key_frame_needed(self, now: float) -> None:
         """Ask the phone for a key frame by SIP, as it takes no feedback: RFC 5168 §4."""

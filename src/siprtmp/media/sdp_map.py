@@ -127,7 +127,8 @@ class Endpoint:
 
     RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `x_flv` and
     `video` are for the lines of x-flv and of H.264, which need their own: two lines of one port
-    would be one stream (RFC 3264 §5.1).  0 and None when there are none.
+    would be one stream (RFC 3264 §5.1).  0 and None when there are none.  `vp8` says that the
+    line of H.264 may have VP8 too.
     """
 
     host: str
@@ -136,6 +137,7 @@ class Endpoint:
     rtcp_port: int | None = None
     video: LocalTransport | None = None
     x_flv: LocalTransport | None = None
+    vp8: bool = False
 
     @property
     def transport(self) -> LocalTransport:
@@ -188,7 +190,7 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
         # and §5.2 [session-for-each-kind] [kinds-not-mixed]
         lines.append(LocalMedia("video", (X_FLV,), ours.x_flv))
     if "h264" in names and ours.video is not None:
-        lines.append(h264.line(ours.video))
+        lines.append(h264.line(ours.video, ours.vp8))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)
@@ -220,7 +222,7 @@ def offer_again(
             transport = replace(ours.transport, rtcp_mux=rtcp_mux(line))
             lines.append(LocalMedia("audio", codecs, transport, sound))
         elif ours.video is not None and line.port == ours.video.port:
-            video = h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line)))
+            video = h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line)), ours.vp8)
             lines.append(replace(video, direction=pictures))
         elif ours.x_flv is not None and line.port == ours.x_flv.port:
             tunnel = replace(ours.x_flv, rtcp_mux=rtcp_mux(line))
@@ -253,7 +255,7 @@ def answer(
         media.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
     elif "h264" in names and ours.video is not None:
         transport = replace(ours.video, rtcp_mux=True)
-        media += h264.lines_for(theirs, transport, pictures)
+        media += h264.lines_for(theirs, transport, pictures, ours.vp8)
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
     return session, _plans(agreed, ours.host)
 

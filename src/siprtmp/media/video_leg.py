@@ -10,32 +10,18 @@ a lost one has spoilt: it freezes, and asks for a key frame.
 from collections.abc import Callable, Collection
 from typing import Final
 
-from p2psip.rtp.payload.h264_pictures import PictureAssembler
-from p2psip.rtp.payload.h264_unpacker import H264Unpacker
 from p2psip.rtp.reporter import Reporter
-from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
-from p2psip.rtp.video_sender import VideoSender
-from rtmplite.flv.video import is_key_frame
-from siprtmp.media import repeat
+from p2psip.rtp.video_receiver import VideoReceiver
 from siprtmp.media.consent import Consent
 from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
-from siprtmp.media.leg_interfaces import VideoListener, Wire
-from siprtmp.media.pacing import Pacer
+from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
 from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.pictures_from_phone import OnTag, PicturesFromPhone
+from siprtmp.media.pictures_to_phone import PicturesToPhone
 from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.flv_to_h264 import MAX_OCTETS, FlvToH264
-from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.translate.h264_to_flv import H264ToFlv
-from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
+from siprtmp.media.translate.flv_to_h264 import MAX_OCTETS
 
-VIDEO: Final = 9  # the message type of video: RTMP 1.0 §7.1.4
-EARLY: Final = 0.02  # s before its time that a picture may leave
-ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
-MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
-BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key frame
-
-OnTag = Callable[[int, int, bytes, float], None]
 
 
 class VideoLeg:
@@ -44,7 +30,7 @@ class VideoLeg:
     RFC 3550 §6.4 for the session; the arguments are those of `Leg`, with the `timeline` of its
     sound, which the pictures follow.  No payload to the phone is longer than `max_octets`.
     `on_tag` is called with each piece of video from the phone (type, RTMP time in ms, tag body,
-    now).  `group` may be replaced by one that has pictures from before the call.
+    now).  With `transcoding` pictures are made that the phone cannot have as they are.
     """
 
     def __init__(
@@ -59,37 +45,21 @@ class VideoLeg:
         wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
         max_octets: int = MAX_OCTETS,
+        transcoding: PictureTranscoding | None = None,
     ) -> None:
-        self.max_octets = max_octets
         self._wire, self._listener, self._wake = wire, listener, wake
-        self.on_tag: OnTag = _ignore
+        self.max_octets = max_octets
+        self._on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self._timeline = timeline or Timeline(now)
         self._consent = Consent()
         self._plan: VideoPlan | None = None
-        self._sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
-        self._cname, self._wallclock = cname, wallclock
-        self._reporter: Reporter | None = None  # both come with the first plan
+        self._to_phone = PicturesToPhone(wire, listener, random, wake, max_octets, transcoding)
+        self._sender, self._transcoding = self._to_phone.sender, transcoding
+        self._cname, self._wallclock, self._random = cname, wallclock, random
+        self._reporter: Reporter | None = None  # these come with the first plan
         self._receiver: VideoReceiver | None = None
-        self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
-        self._random = random
-        self._to_phone: FlvToH264 | None = None  # while pictures may be sent
-        self.group = PictureGroup()  # for then
-        self._payload_type = -1
-        self._pacer: Pacer[tuple[bool, list[Packet]]] = Pacer(EARLY)
-        self._unpacker, self._assembler = H264Unpacker(), PictureAssembler()
-        self._to_rtmp: H264ToFlv | None = None
-        self._size: tuple[int, int] | None = None  # as told
-        self._ask_at: float | None = None  # when to ask for a key frame by SIP
-        self._shown = 0  # the RTP time of the last picture to the phone, without its offset
-        self._repeats, self._repeat_at = False, now  # whether to, and not before
-        self._holding = self._skipping = self._closed = False
-        self._reason = ""
-        self.sent = self.received = self.unsuitable = self.wanted = 0
-
-    @property
-    def freezes(self) -> int:
-        """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
-        return self._to_rtmp.freezes if self._to_rtmp is not None else 0
+        self._from_phone: PicturesFromPhone | None = None
+        self._closed = False
 
     # -- set-up -------------------------------------------------------------------------
 
@@ -109,11 +79,13 @@ class VideoLeg:
         if self._closed:
             return
         before, self._plan = self._plan, plan
-        if self._receiver is None:
+        if self._from_phone is None:
             self._prepare(plan, now)
+        else:
+            self._from_phone.plan = plan
         self._consent.point(plan.media.remote, hosts if proven else (), now, answered=not early)
         if before != plan or not self._consent.is_open:
-            self._stop_sending()
+            self._to_phone.stop()
         self._wire.hosts, self._wire.rtcp_mux = hosts, plan.media.rtcp_mux
         self._wire.remote = plan.media.remote
         if plan.media.remote_rtcp is not None:
@@ -122,7 +94,6 @@ class VideoLeg:
 
     def _prepare(self, plan: VideoPlan, now: float) -> None:
         feedback = plan.media.feedback
-        self._to_rtmp = H264ToFlv(plan.parameter_sets)
         self._reporter = Reporter(
             self._cname,
             self._random,
@@ -134,24 +105,12 @@ class VideoLeg:
             early=bool(feedback),
             report_interval=plan.media.report_interval,
         )
-        self._receiver = VideoReceiver(CLOCK_RATE, self._reporter, feedback, plan.receiving)
-
-    def _stop_sending(self) -> None:
-        """Send nothing more by the old plan, also nothing that waits: RFC 3264 §8.3.2."""
-        # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats]
-        self._to_phone = None
-        self._pacer.clear()
-        self._hold_back(False)
-
-    @property
-    def plan(self) -> VideoPlan | None:
-        """The plan of the last answer: RFC 3264 §7."""
-        return self._plan
-
-    @property
-    def size(self) -> tuple[int, int] | None:
-        """Width and height of the phone's pictures, once they are known: RFC 6184 §8.1."""
-        return self._to_rtmp.size if self._to_rtmp is not None else None
+        receiver = VideoReceiver(CLOCK_RATE, self._reporter, feedback, plan.arriving)
+        self._receiver = receiver
+        self._from_phone = PicturesFromPhone(
+            plan, receiver, self._timeline, self._listener, self._transcoding
+        )
+        self._from_phone.on_tag = self._on_tag
 
     def close(self, now: float) -> None:
         """Send an RTCP BYE (RFC 3550 §6.6) and close the ports."""
@@ -163,28 +122,85 @@ class VideoLeg:
             if farewell:
                 self._wire.send_rtcp(farewell)
         self._wire.close()
-        self._pacer.clear()
-        self._hold_back(False)
+        self._to_phone.stop()
+        if self._from_phone is not None:
+            self._from_phone.close()
 
-    # -- from the publisher -------------------------------------------------------------
+    # -- figures ------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> VideoPlan | None:
+        """The plan of the last answer: RFC 3264 §7."""
+        return self._plan
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Width and height of the phone's pictures, once they are known: RFC 6184 §8.1."""
+        return self._from_phone.size if self._from_phone is not None else None
+
+    @property
+    def freezes(self) -> int:
+        """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
+        return self._from_phone.freezes if self._from_phone is not None else 0
+
+    @property
+    def received(self) -> int:
+        """The packets of pictures from the phone: RFC 3550 §6.4.1."""
+        return self._from_phone.received if self._from_phone is not None else 0
+
+    @property
+    def sent(self) -> int:
+        """The packets of pictures to the phone: RFC 3550 §6.4.1."""
+        return self._to_phone.sent
+
+    @property
+    def unsuitable(self) -> int:
+        """The published messages that could not be sent: FLV 10.1 §E.4.3.1."""
+        return self._to_phone.unsuitable
+
+    @property
+    def wanted(self) -> int:
+        """The key frames that the phone has asked for: RFC 5104 §3.5.1."""
+        return self._to_phone.wanted
+
+    @property
+    def making(self) -> list[str]:
+        """What is decoded and encoded now, as "h264 1280x720 > h264 640x360": RFC 6184 §8.2.2."""
+        back = self._from_phone.making if self._from_phone is not None else ""
+        return [each for each in (self._to_phone.making, back) if each]
+
+    # -- the two ways -------------------------------------------------------------------
+
+    @property
+    def on_tag(self) -> OnTag:
+        """The user of the phone's pictures: FLV 10.1 §E.4.3.1."""
+        return self._on_tag
+
+    @on_tag.setter
+    def on_tag(self, on_tag: OnTag) -> None:
+        self._on_tag = on_tag
+        if self._from_phone is not None:
+            self._from_phone.on_tag = on_tag
+
+    @property
+    def group(self) -> PictureGroup:
+        """The pictures since the last key frame, also from before the call: FLV 10.1 §E.4.3.1."""
+        return self._to_phone.group
+
+    @group.setter
+    def group(self, group: PictureGroup) -> None:
+        self._to_phone.group = group
 
     def publish(self, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
-        plan = self._plan
+        plan, to_phone = self._plan, self._to_phone
         if plan is None or self._closed or not payload:
             return
-        self.group.put(timestamp, payload)
-        if self._to_phone is None:
-            if self._may_send(plan, now):
-                self._begin(plan, now)
-        elif packets := self._convert(plan, timestamp, payload):
-            item, at = (is_key_frame(payload), packets), timestamp / 1000
-            if self._repeats:
-                self._repeat(packets[0].ticks, item[0], now)
-            if self._pacer.passes(at, now):
-                self._send(item, now)
-            else:
-                self._queue(at, item, now)
+        to_phone.group.put(timestamp, payload)
+        if to_phone.is_open:
+            to_phone.publish(timestamp, payload, now)
+        elif self._may_send(plan, now):
+            to_phone.begin(plan, now)
 
     def _may_send(self, plan: VideoPlan, now: float) -> bool:
         """Whether the phone takes pictures, can be reached, and its address is proven: `Consent`.
@@ -198,75 +214,10 @@ class VideoLeg:
             self._consent.hear(now)
         return self._consent.is_open
 
-    def _begin(self, plan: VideoPlan, now: float) -> None:
-        """Send all since the last key frame at once, so that the phone need not wait for one."""
-        parameters, self._payload_type = plan.for_profile("")
-        self._to_phone = FlvToH264(parameters.packetization_mode, self.max_octets)
-        self._skipping = False
-        for timestamp, payload in self.group:
-            self._send((True, self._convert(plan, timestamp, payload)), now)
-
-    def _convert(self, plan: VideoPlan, timestamp: int, payload: bytes) -> list[Packet]:
-        """Make a picture into packets; a sequence header, or an unsuitable one, gives none."""
-        to_phone = self._to_phone
-        assert to_phone is not None
-        try:
-            packets = to_phone.convert(payload, timestamp)
-        except UnsuitableError as error:
-            self.unsuitable += 1
-            if str(error) != self._reason:
-                self._reason = str(error)
-                self._listener.on_video_unsuitable(self._reason)
-            return []
-        if not packets and (profile := to_phone.profile_level) is not None:
-            parameters, self._payload_type = plan.for_profile(profile.sub_profile)
-            to_phone.mode = parameters.packetization_mode
-        return packets
-
-    def _repeat(self, next_ticks: int, is_key: bool, now: float) -> None:
-        """Repeat all since the last key frame, before a picture that is none: see `repeat`."""
-        to_phone, waits = self._to_phone, self._pacer.deadline is not None
-        self._repeats = not is_key and (waits or now < self._repeat_at)
-        if self._repeats or is_key or to_phone is None:
-            return
-        times = range(self._shown + 1, next_ticks)
-        before = list(self.group)[:-1]
-        self._repeat_at = now + repeat.SECONDS
-        self._send((True, repeat.again(before, to_phone.mode, self.max_octets, times)), now)
-
-    def _queue(self, at: float, item: tuple[bool, list[Packet]], now: float) -> None:
-        pacer = self._pacer
-        idle, dropped = pacer.deadline is None, pacer.dropped
-        for due in pacer.put(at, item, now):
-            self._send(due, now)
-        self._skipping |= pacer.dropped != dropped
-        if idle and pacer.deadline is not None:
-            self._wake()
-        if pacer.is_ahead and not self._holding:
-            self._hold_back(True)
-
-    def _send(self, item: tuple[bool, list[Packet]], now: float) -> None:
-        is_key, packets = item
-        self._skipping = self._skipping and not is_key
-        if self._skipping:  # it depends on a picture that was dropped
-            return
-        send, pack, payload_type = self._wire.send_rtp, self._sender.send, self._payload_type
-        for ticks, payload, marker in packets:
-            send(pack(payload_type, payload, ticks + self._offset & 0xFFFFFFFF, marker, now))
-            self._shown = ticks
-        self.sent += len(packets)
-
-    def _hold_back(self, hold: bool) -> None:
-        if hold != self._holding:
-            self._holding = hold
-            self._listener.on_video_hold_back(hold)
-
-    # -- from the phone -----------------------------------------------------------------
-
     def on_rtp(self, data: bytes, now: float) -> None:
         """Take one datagram from the RTP port: RFC 3550 §A.1."""
-        receiver = self._receiver
-        if self._closed or receiver is None:
+        receiver, from_phone = self._receiver, self._from_phone
+        if self._closed or receiver is None or from_phone is None:
             return
         invalid, source = receiver.invalid, receiver.ssrc
         packets = receiver.received(data, now)
@@ -274,12 +225,11 @@ class VideoLeg:
             return
         self._listener.on_picture(now)
         self._consent.hear(now)
-        if receiver.ssrc != source and source is not None and self._to_rtmp is not None:
-            self._unpacker, self._assembler = H264Unpacker(), PictureAssembler()
-            self._to_rtmp.restart()
+        if receiver.ssrc != source and source is not None:
+            from_phone.restart()
         for packet in packets:
-            self._deliver(packet, now)
-        if receiver.deadline is not None or self._ask_at is not None:
+            from_phone.take(packet, now)
+        if receiver.deadline is not None or from_phone.ask_at is not None:
             self._wake()
 
     def on_rtcp(self, data: bytes, now: float) -> None:
@@ -298,98 +248,34 @@ class VideoLeg:
 
     def ask_key_frame(self, now: float) -> None:
         """Ask the phone for a key frame, for a player that has just come: RFC 5104 §3.5.1."""
-        if self._receiver is not None and self.received:
-            if self._asks_by_rtcp:
-                self._receiver.join(now)
-            elif self._ask_at is None:
-                self._ask_at = now
+        if self._from_phone is not None and self._from_phone.ask_key_frame(now):
             self._wake()
-
-    def _deliver(self, packet: VideoPacket, now: float) -> None:
-        plan, to_rtmp, receiver = self._plan, self._to_rtmp, self._receiver
-        # RFC 3264 §6.1; RFC 3550 §5.1: what was never agreed is ignored
-        if plan is None or to_rtmp is None or receiver is None:
-            return
-        if packet.payload_type not in plan.receiving:
-            return
-        self.received += 1
-        timeline = self._timeline
-        sequence, _, timestamp, marker, payload = packet
-        for item in self._unpacker.push(sequence, timestamp, marker, payload):
-            for picture in self._assembler.push(item):
-                behind = wrapped_difference(timestamp, picture.timestamp, RTP_WRAP)
-                came = now - min(max(0, behind), MAX_WAIT) / CLOCK_RATE
-                # RFC 3550 §6.4.1 [sound-and-picture-together]
-                moment = receiver.time_of(picture.timestamp)
-                shown = timeline.at(moment, came) if moment is not None else None
-                tags = to_rtmp.convert(picture, int(timeline.arrival(came)), shown)
-                if tags and to_rtmp.size != self._size:
-                    self._size = to_rtmp.size
-                    self._listener.on_picture_size(now)
-                for time, tag in tags:
-                    self.on_tag(VIDEO, time, tag, now)
-                if to_rtmp.wants_key_frame:
-                    self._damaged(now)
-                elif picture.is_key:
-                    self._ask_at = None
-                    receiver.refreshed()
-
-    def _damaged(self, now: float) -> None:
-        """Ask for a key frame until one has come, by the way that the phone takes."""
-        if self._asks_by_rtcp:
-            assert self._receiver is not None
-            self._receiver.damaged(now)
-        elif self._ask_at is None:
-            self._ask_at = now
-
-    @property
-    def _asks_by_rtcp(self) -> bool:
-        # RFC 5168 §3 [feedback-first]
-        return self._plan is not None and not BY_RTCP.isdisjoint(self._plan.media.feedback)
 
     def want_key_frame(self, now: float) -> None:
         """Take the phone's wish for a key frame, which came by SIP: RFC 5168 §4."""
         self._sender.want(now)
-
-    def _on_key_frame_wanted(self) -> None:
-        """Tell the publisher, and repeat what there is with the next picture if it is none."""
-        self.wanted += 1
-        self._repeats = True
-        self._listener.on_key_frame_wanted()
 
     # -- time ---------------------------------------------------------------------------
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`: the next picture, report or request.  RFC 3550 §6.2 for reports."""
-        if self._closed or self._reporter is None or self._receiver is None:
+        reporter, receiver, from_phone = self._reporter, self._receiver, self._from_phone
+        if self._closed or reporter is None or receiver is None or from_phone is None:
             return None
-        reports, lost = self._reporter.deadline, self._receiver.deadline
-        times = self._pacer.deadline, reports, lost, self._sender.deadline, self._ask_at
+        due, lost = self._to_phone.pacer.deadline, receiver.deadline
+        times = due, reporter.deadline, lost, self._sender.deadline, from_phone.ask_at
         return min((each for each in times if each is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Do the work that is due: a picture, a report (RFC 3550 §6.3), a request."""
-        if self._closed or self._reporter is None or self._receiver is None:
+        reporter, from_phone = self._reporter, self._from_phone
+        if self._closed or reporter is None or from_phone is None:
             return
-        dropped = self._pacer.dropped
-        due = self._pacer.tick(now)
-        self._skipping |= self._pacer.dropped != dropped
-        for item in due:
-            self._send(item, now)
-        if self._holding and self._pacer.has_room:
-            self._hold_back(False)
-        for packet in self._receiver.tick(now):
-            self._deliver(packet, now)
+        self._to_phone.tick(now)
+        from_phone.tick(now)
         self._sender.tick(now)
-        if self._ask_at is not None and self._ask_at <= now:
-            self._ask_at = now + ASK_SECONDS
-            self._listener.on_key_frame_needed(now)  # RFC 5168 §4
-        if self._reporter.deadline <= now:
-            for report in self._reporter.tick(now):
+        if reporter.deadline <= now:
+            for report in reporter.tick(now):
                 if self._consent.is_open:
                     self._wire.send_rtcp(report)
-
-
-def _ignore(type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-    """Drop pictures of the phone while no user has set `on_tag`."""

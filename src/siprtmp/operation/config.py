@@ -6,6 +6,7 @@ opened, and its message is one line that says what to change.
 """
 
 import argparse
+import importlib.util
 import ipaddress
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -74,6 +75,7 @@ class Settings(RtmpSettings):
     media_timeout: float = 60.0
     merge_ms: int = 0
     video_packet_size: int = 1200
+    transcode_video: values.VideoLimits | None = None
     record: Path | None = None
     vod: Path | None = None
     state: Path | None = None
@@ -196,6 +198,8 @@ def _convert(name: str, value: Any) -> Any:
         return listener(_text(value))
     if name == "rtp_ports":
         return values.port_range(_text(value))
+    if name == "transcode_video":
+        return values.video_limits(_text(value))
     if name == "stun":
         return tuple(map(stun_server, map(_text, value if isinstance(value, list) else [value])))
     if name in _LISTS:
@@ -241,6 +245,8 @@ def check(settings: Settings) -> Settings:
     _check_texts(settings)
     _check_tls(settings)
     _check_films(settings)
+    if settings.transcode_video is not None and importlib.util.find_spec("av") is None:
+        raise ConfigError("--transcode-video needs the extra transcode: pip install av")
     load_users(settings)
     for name, tables in (("trunk", settings.trunk), ("route", settings.route)):
         if tables and not settings.sip:

@@ -15,6 +15,7 @@ from rtmplite.net.addresses import listener, parse
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import (
     Parser,
+    VideoLimits,
     count,
     merge,
     milliseconds,
@@ -22,6 +23,7 @@ from siprtmp.operation.arguments import (
     port_range,
     program,
     seconds,
+    video_limits,
 )
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
@@ -45,7 +47,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
         *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room", "mix-calls"),
     ),
     "media": (
-        *("rtp-ports", "nat", "video-packet-size", "gop-cache", "merge-ms"),
+        *("rtp-ports", "nat", "transcode-video", "video-packet-size", "gop-cache", "merge-ms"),
         *("record", "vod", "shared"),
     ),
     "limits of RTMP clients": (
@@ -259,6 +261,16 @@ def _add_media(add: Add) -> None:
         "--nat",
         action="store_true",
         help="Send sound to the address that a phone's sound comes from, for phones behind a NAT.",
+    )
+    add(
+        "--transcode-video",
+        nargs="?",
+        const=VideoLimits(),
+        type=video_limits,
+        metavar="WIDTHxHEIGHT@RATE,KBITS",
+        help="Decode and encode pictures that a phone cannot take as they are, with the extra "
+        "transcode (off). Limits such as 640x360@15,500 hold for all phones; baseline among them "
+        "allows Constrained Baseline alone.",
     )
     add(
         "--video-packet-size",

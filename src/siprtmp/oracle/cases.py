@@ -14,7 +14,7 @@ from siprtmp.oracle.codec import Case, Codec, Kind
 Cases: TypeAlias = Mapping[Kind, SearchStrategy[Case]]
 
 
-class Fault(Protocol):
+class DrawnFault(Protocol):
     """What all faults of the strategies have; those of SIP also have a `status`."""
 
     @property
@@ -49,6 +49,6 @@ def broken(pairs: SearchStrategy[tuple[Any, bytes]]) -> SearchStrategy[Case]:
     return pairs.map(lambda pair: _refused(*pair))
 
 
-def _refused(fault: Fault, octets: bytes) -> Case:
+def _refused(fault: DrawnFault, octets: bytes) -> Case:
     status = getattr(fault, "status", None)
     return Case("broken", fault.clause, octets, fault=fault.name, status=status)

@@ -15,6 +15,8 @@ from support.peers.peers import Ffmpeg
 from support.peers.process import require
 from support.peers.replay_phone import ReplayPhone, filmed, recorded, units
 
+from rtmplite.flv.avc_sps import SequenceParameters
+
 SETS = (7, 8)
 PROBED = 15  # pictures, more than ffmpeg reads before it begins
 SIZE = 320 * 240  # octets of a picture in grey
@@ -155,4 +157,33 @@ def test_a_phone_decodes_a_publisher_with_b_frames(start, gateway, tmp_path):
     since = [stamp - stamps[0] + (1 << 31) & 0xFFFFFFFF for stamp in stamps]
     assert since != sorted(since)  # there are B-frames
     for (at, number), (later, next_number) in pairwise(zip(sorted(since), seen, strict=True)):
+        assert abs((later - at) / 6000 - (next_number - number)) < 0.02
+
+
+@pytest.mark.needs("ffmpeg")
+def test_a_phone_of_a_low_level_sees_a_large_publisher(start, gateway, tmp_path):
+    """With --transcode-video: smaller, without B-frames, and each picture at its own time."""
+    server = gateway("--sip-t1", "200", "--transcode-video", "@15,300")
+    words = ("-re", *numbered_pictures.source(), "-vf", "scale=1280:720", "-t", "3")
+    words += ("-c:v", "libx264", "-bf", "2", "-g", "15", "-preset", "veryfast")
+    words += ("-pix_fmt", "yuv420p", "-f", "flv", server.url("call", "studio"))
+    publisher = start(Ffmpeg, *words)
+    publisher.wait_until(lambda: "frame=" in publisher.output, what="the first picture")
+    with ReplayPhone(server.sip) as phone:
+        phone.call("studio", profile="42e00c")
+        packets = phone.watch(publisher)
+        phone.hang_up()
+    found = list(units(packets))
+    sets = [SequenceParameters.parse(unit) for unit in found if unit[0] & 31 == 7]
+    assert {(each.profile, each.level) for each in sets} == {(66, 12)}
+    assert {each.width * each.height <= 352 * 288 for each in sets} == {True}
+    film = tmp_path / "seen.h264"
+    film.write_bytes(b"".join(b"\0\0\0\1" + unit for unit in found))
+    seen = numbered_pictures.numbers(film)
+    # Where this machine is busy, the gateway leaves pictures out, and keeps the times of others.
+    assert len(seen) > 5 and seen == sorted(set(seen))
+    stamps = list(dict.fromkeys(each.timestamp for each in packets))
+    since = [stamp - stamps[0] & 0xFFFFFFFF for stamp in stamps]
+    assert len(since) == len(seen) and since == sorted(since)
+    for (at, number), (later, next_number) in pairwise(zip(since, seen, strict=True)):
         assert abs((later - at) / 6000 - (next_number - number)) < 0.02

@@ -2,13 +2,21 @@
 
 from types import SimpleNamespace
 
+import gevent
+import pytest
+from gevent.event import AsyncResult
+
 from p2psip.net.local_network import LocalNetwork
+from siprtmp.edge import picture_threads
 from siprtmp.edge.media_side import MediaSide
+from siprtmp.media.translate.made_pictures import Made
+from siprtmp.operation.arguments import ConfigError, VideoLimits
 
 
 def media_side(**options):
     """One on loopback, with these settings."""
     settings = {"nat": False, "media_timeout": 60.0, "rtp_ports": (0, 0), "video_packet_size": 1200}
+    settings["transcode_video"] = None
     network = LocalNetwork("127.0.0.1")
     settings = SimpleNamespace(**settings | options)
     return MediaSide(settings, "127.0.0.1", network, lambda user, now: (), None)
@@ -34,3 +42,22 @@ def test_each_call_has_a_name_of_its_own():
     finally:
         for leg in legs:
             leg.close(0.0)
+
+
+def test_pictures_are_made_in_threads_and_come_back_to_the_loop():
+    """Own design: --transcode-video."""
+    assert picture_threads.picture_transcoding(None) is None
+    made = picture_threads.picture_transcoding(VideoLimits(640, 360, 15, 500, True))
+    limits = made.limits
+    assert (limits.width, limits.height, limits.rate) == (640, 360, 15)
+    assert limits.bits == 500_000 and limits.baseline and not limits.level
+    done, came = AsyncResult(), []
+    made.run(lambda: came.append(gevent.getcurrent()) or Made([]), lambda *given: done.set(given))
+    given, now = done.get(timeout=20)
+    assert given == Made([]) and now > 0 and came != [gevent.getcurrent()]
+
+
+def test_a_pyav_without_encoders_is_refused(monkeypatch):
+    monkeypatch.setattr(picture_threads.picture_encoder, "missing", lambda: ["libx264"])
+    with pytest.raises(ConfigError, match="no libx264"):
+        media_side(transcode_video=VideoLimits())

@@ -19,7 +19,7 @@ from rtmplite.flv.video import (
     is_sequence_header,
 )
 from siprtmp.media import repeat
-from siprtmp.media.video_leg import ASK_SECONDS
+from siprtmp.media.pictures_from_phone import ASK_SECONDS
 
 MODE_1 = "profile-level-id=42e01f;packetization-mode=1"
 MODE_0 = "profile-level-id=42e01f"

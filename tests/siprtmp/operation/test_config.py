@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.certificates import certificate
 
 from siprtmp.operation import config
-from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.arguments import ConfigError, VideoLimits
 from siprtmp.operation.config import Settings
 from siprtmp.operation.options import build_parser
 
@@ -46,6 +46,7 @@ OPTIONS = [
     ("media-timeout", ["30"], "30", 30.0),
     ("merge-ms", ["15"], "15", 15),
     ("video-packet-size", ["900"], "900", 900),
+    ("transcode-video", ["640x360@15,500"], '"640x360@15,500"', VideoLimits(640, 360, 15, 500)),
     ("gop-cache", ["off"], '"off"', "off"),
     ("tls-cert", ["/etc/c.pem"], '"/etc/c.pem"', Path("/etc/c.pem")),
     ("tls-key", ["/etc/k.pem"], '"/etc/k.pem"', Path("/etc/k.pem")),

@@ -66,12 +66,14 @@ class Gateway(Home):
         registry=None,
         transcode=None,
         mix=False,
+        pictures=None,
     ):
         super().__init__(link, users=users, route=self._route)
         self.agent.extensions = EXTENSIONS
         self.link, self.users, self.room = link, users, room
         self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
+        self.pictures = pictures
         self.legs, self.videos = {}, {}
         self.registrations = Registrations()
         self.machines.append(self.registrations)
@@ -100,6 +102,10 @@ class Gateway(Home):
         return self.sip.find(request) or self.rooms.find(request) or self.call.find(request)
 
     # MediaEdge
+    @property
+    def makes_pictures(self):
+        return self.pictures is not None
+
     def host_for(self, peers):
         return self.media_host
 
@@ -134,6 +140,7 @@ class Gateway(Home):
             cname=sound.cname,
             timeline=sound.timeline,
             wake=lambda: alarm.set(),
+            transcoding=self.pictures,
         )
         alarm = Alarm(self, leg)
         self.videos[leg] = wire, alarm

@@ -44,7 +44,7 @@ def tag(*units, key=False):
     return bytes(VideoTag(kind, CodecId.AVC, AvcPacketType.NALU, 0, join_units(units)))
 
 
-def video_plan(*fmtps, direction="sendrecv", feedback=(), port=PHONE[1]):
+def video_plan(*fmtps, direction="sendrecv", feedback=(), port=PHONE[1], bits=0):
     """The plan of an answer with these formats of H.264."""
     formats = fmtps or ("profile-level-id=42e01f;packetization-mode=1",)
     codecs = tuple(
@@ -53,7 +53,7 @@ def video_plan(*fmtps, direction="sendrecv", feedback=(), port=PHONE[1]):
     numbers = tuple(codec.payload_type for codec in codecs)
     media = AgreedMedia(
         "video", True, 4002, (PHONE[0], port), None, codecs, numbers, numbers,
-        direction=direction, feedback=frozenset(feedback),
+        direction=direction, feedback=frozenset(feedback), bits=bits,
     )  # fmt: skip
     read = [H264Parameters.parse(each.fmtp) for each in codecs]
     pairs = tuple(zip(read, numbers, strict=True))
@@ -74,6 +74,7 @@ class VideoRig:
         self.leg = VideoLeg(self, self, random_source(1), 0.0, **options)
         self.leg.on_tag = lambda *tag: self.tags.append(tag[:3])
         self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
+        self.made = []
         if plan is not None:
             self.leg.start(plan, 0.0, hosts=hosts)
 
@@ -93,6 +94,9 @@ class VideoRig:
 
     def on_video_unsuitable(self, reason):
         self.unsuitable.append(reason)
+
+    def on_video_transcoding(self, making, reason):
+        self.made.append((making, reason))
 
     def on_key_frame_needed(self, now):
         self.asked.append(now)

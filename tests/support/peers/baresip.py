@@ -11,7 +11,7 @@ from support.peers.tones import Samples, read_wav, tone, write_wav
 
 MODULES_PATH = Path("/usr/lib/baresip/modules")
 MODULES = ("g711", "g722", "opus", "sndfile", "aubridge", "aufile", "uuid")
-MIRROR = ("avcodec", "vidbridge")
+MIRROR = ("avcodec", "vp8", "vidbridge")
 APPLICATIONS = ("account", "contact", "menu", "ctrl_tcp")
 
 PHONE_PORTS = range(10_000, 20_000)  # below those that the kernel gives to others
@@ -72,14 +72,15 @@ class Baresip(Process):
         account: str = "",
         ca: Path | None = None,
         mirror: bool = False,
+        video: str = "H264",
         rtcp_mux: bool = False,
         contact: str = "",
     ) -> None:
         """`codecs` in baresip's notation, `account` more account parameters (";name=value"),
         `contact` the address that its command "message" writes to.
 
-        With `mirror` it has H.264, and sends back what it sees.  With `rtcp_mux` it offers one
-        port for RTP and RTCP, and takes one where that is offered.
+        With `mirror` it has H.264, or the codec of `video`, and sends back what it sees.
+        With `rtcp_mux` it offers one port for RTP and RTCP, and takes one where that is offered.
 
         By TLS it checks the server's certificate against the authorities in `ca`.
         """
@@ -95,7 +96,7 @@ class Baresip(Process):
         write_wav(folder / "tone.wav", tone(hz, 120, rate), rate, channels)
         self._write_config(rate, ca, mirror, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
-        options += ["video_codecs=H264"] if mirror else []
+        options += [f"video_codecs={video}"] if mirror else []
         options += [f"auth_user={user}", f"auth_pass={password}"] if password else []
         if registrar:
             options += [f'outbound="sip:{registrar};transport={transport}"', "regint=60"]

@@ -117,15 +117,15 @@ class ReplayPhone:
         for each in (self._sip, self._rtp, self._sound):
             each.close()
 
-    def call(self, user: str) -> None:
-        """Call until it is answered."""
+    def call(self, user: str, profile: str = "64001f") -> None:
+        """Call until it is answered, as a phone of this profile and level of H.264."""
         self._to = self._target = f"sip:{user}@{self._server[0]}:{self._server[1]}"
         ports = [each.getsockname()[1] for each in (self._sound, self._rtp)]
         offer = (
             f"v=0\r\no=- 1 1 IN IP4 {HOST}\r\ns=-\r\nc=IN IP4 {HOST}\r\nt=0 0\r\n"
             f"m=audio {ports[0]} RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\n"
             f"m=video {ports[1]} RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n"
-            "a=fmtp:96 profile-level-id=64001f;packetization-mode=1\r\n"
+            f"a=fmtp:96 profile-level-id={profile};packetization-mode=1\r\n"
         )
         answer = self._ask("INVITE", offer)
         port = re.search(r"^m=video (\d+)", answer, re.M)

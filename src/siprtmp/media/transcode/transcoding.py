@@ -1,13 +1,19 @@
 """The translations that decode and encode, as a leg asks for them.
 
-Own design: one object for all calls of a gateway that has the extra `transcode`.
+Own design: one object for all calls of a gateway that has the extra `transcode`, and another one
+where pictures may be made too.
 """
 
+from collections.abc import Callable
+
 from siprtmp.media.transcode.encoder import can_encode
+from siprtmp.media.transcode.pictures import PictureTranscoder
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.transcode.to_speex import SpeexToFlv
 from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.made_pictures import Made
+from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.sound_header import SoundHeader
 
 
@@ -27,3 +33,30 @@ class AvTranscoding:
     def to_rtmp(self, codec: AudioCodec, speex: bool) -> TranscodedToFlv | SpeexToFlv:
         """A translation of a phone's codec into AAC, or into Speex: FLV 10.1 §E.4.2.1."""
         return SpeexToFlv(codec) if speex else TranscodedToFlv(codec)
+
+
+class AvPictureTranscoding:
+    """Makes translations of pictures, within the `limits` of the operator.
+
+    `run` calls a job in a thread, and then a function in the loop with the result and the time.
+    Of the limits 0 is none; `rate` is in pictures a second.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Callable[[], Made], Callable[[Made, float], None]], None],
+        *,
+        width: int = 0,
+        height: int = 0,
+        rate: int = 0,
+        kilobits: int = 0,
+        baseline: bool = False,
+    ) -> None:
+        self.run = run
+        self.limits = PictureLimits(width, height, rate, 1000 * kilobits, baseline)
+
+    def transcoder(
+        self, codec: str, limits: PictureLimits, slice_octets: int = 0
+    ) -> PictureTranscoder:
+        """A translation into "h264" or "vp8": FLV 10.1 §E.4.3.1."""
+        return PictureTranscoder(codec, limits, slice_octets)

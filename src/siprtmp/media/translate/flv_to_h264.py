@@ -17,7 +17,7 @@ from p2psip.rtp.payload.h264_pictures import IDR, SLICES
 from p2psip.sdp.h264_parameters import ProfileLevel
 from rtmplite.errors import RemoteError
 from rtmplite.flv.avc import AvcConfig, split_units
-from rtmplite.flv.avc_sps import PPS, SPS
+from rtmplite.flv.avc_sps import PPS, SPS, SequenceParameters
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
@@ -66,6 +66,15 @@ class FlvToH264:
         if config is None or not config.sps or len(config.sps[0]) < 4:
             return None
         return ProfileLevel(*config.sps[0][1:4])
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the publisher's pictures, 0 if they are not known: FLV 10.1 §E.5."""
+        try:
+            read = SequenceParameters.parse(self._config.sps[0] if self._config else b"")
+        except (IndexError, RemoteError):
+            return 0, 0
+        return read.width, read.height
 
     def restart(self) -> None:
         """Send nothing until a key frame: the phone has missed pictures.  RFC 6184 §5."""

@@ -1,0 +1,293 @@
+"""The way of a publisher's pictures to a phone: as they are, or made into what the phone takes.
+
+Implements RFC 6184 §5 by way of `FlvToH264`, and RFC 3550 §5.1 for the times of the packets.
+
+Own design: pictures that pass cost nothing and lose nothing, so they are decoded and encoded only
+where the phone, or the operator, sets a limit that they exceed, and only with a
+`PictureTranscoding`.  Then they wait in front of the encoder until they are due, and leave as soon
+as they are made.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from p2psip.rtp.video_sender import VideoSender
+from rtmplite.flv.video import is_key_frame, is_sequence_header
+from siprtmp.media import repeat
+from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
+from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
+from siprtmp.media.pacing import Pacer
+from siprtmp.media.picture_group import Message, PictureGroup
+from siprtmp.media.picture_meter import PictureMeter
+from siprtmp.media.picture_work import PictureWork
+from siprtmp.media.translate.flv_to_h264 import FlvToH264
+from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.flv_to_vp8 import FlvToVp8
+from siprtmp.media.translate.picture_limits import PictureFacts, PictureLimits
+
+EARLY: Final = 0.02  # s before its time that a picture may leave
+NOTHING: Final[list[Packet]] = []
+
+# Whether it is a key frame, its packets, and where these are still to be made its time and body.
+Item = tuple[bool, list[Packet], int, bytes]
+
+
+class PicturesToPhone:
+    """Sends the pictures of one publisher; RFC 3550 §5.1.
+
+    `sender` is the source that they leave by.  `group` may be replaced by one that has pictures
+    from before the call.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        listener: VideoListener,
+        random: Callable[[int], bytes],
+        wake: Callable[[], None],
+        max_octets: int,
+        transcoding: PictureTranscoding | None,
+    ) -> None:
+        self._wire, self._listener, self._wake = wire, listener, wake
+        self._max_octets, self._transcoding = max_octets, transcoding
+        self.sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
+        self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
+        self.group = PictureGroup()
+        self._plan: VideoPlan | None = None
+        self._packer: FlvToH264 | FlvToVp8 | None = None  # while pictures may be sent
+        self._payload_type = -1
+        self.pacer: Pacer[Item] = Pacer(EARLY)
+        self._shown = 0  # the RTP time of the last picture, without its offset
+        self._repeats, self._repeat_at = False, float("-inf")  # whether to, and not before
+        self._holding = self._skipping = False
+        self._reason = ""
+        self._meter = PictureMeter()
+        self._limits = PictureLimits()
+        self._work: PictureWork | None = None
+        self._header, self._excess = b"", ""  # the publisher's; why its pictures cannot pass
+        self.sent = self.unsuitable = self.wanted = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether pictures are sent: RFC 3264 §5.1."""
+        return self._packer is not None
+
+    @property
+    def making(self) -> str:
+        """What is decoded and encoded, as "h264 9x9 > h264 9x9"; "" for pictures that pass."""
+        return self._work.making if self._work is not None else ""
+
+    def stop(self) -> None:
+        """Send nothing more by the old plan, also nothing that waits: RFC 3264 §8.3.2."""
+        # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats]
+        self._packer = None
+        self._close_work()
+        self.pacer.clear()
+        self._hold_back(False)
+
+    def begin(self, plan: VideoPlan, now: float) -> None:
+        """Send all since the last key frame at once, so that the phone need not wait for one."""
+        self._plan, self._excess, self._skipping = plan, "", False
+        self._close_work()
+        self._pack_for(plan, "")
+        if self._transcoding is not None:
+            self._limits = plan.limits.lower(self._transcoding.limits)
+        for timestamp, payload in self.group:
+            packets = self._convert(timestamp, payload)
+            if self._excess:
+                self._make(self.group, 1, now)
+                return
+            self._send((True, packets, 0, b""), now)
+
+    def _pack_for(self, plan: VideoPlan, profile: str) -> int:
+        """Pack pictures of this profile, or of VP8, from now on; return the packetization mode."""
+        if plan.sending:
+            parameters, self._payload_type = plan.for_profile(profile)
+            self._packer = FlvToH264(parameters.packetization_mode, self._max_octets)
+            return parameters.packetization_mode
+        assert plan.vp8 is not None
+        self._packer, self._payload_type = FlvToVp8(self._max_octets), plan.vp8.send_type
+        return 1
+
+    def publish(self, timestamp: int, payload: bytes, now: float) -> None:
+        """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
+        if self._transcoding is not None and self._begins_anew(timestamp, payload, now):
+            return
+        is_key, packets = is_key_frame(payload), NOTHING
+        if self._work is None:
+            packets = self._convert(timestamp, payload)
+            if self._excess:  # what waits leaves as it is, and this picture behind it
+                before = [each for each in self.group if each[1] is not payload]
+                self._make(before, 0, now)
+                packets = NOTHING
+            elif not packets:
+                return
+            elif self._repeats:
+                self._repeat(packets[0].ticks, is_key, now)
+        item, at = (is_key, packets, timestamp, payload), timestamp / 1000
+        if self.pacer.passes(at, now):
+            self._send(item, now)
+        else:
+            self._queue(at, item, now)
+
+    def _convert(self, timestamp: int, payload: bytes) -> list[Packet]:
+        """Make a picture into packets; a sequence header, or an unsuitable one, gives none."""
+        packer, plan = self._packer, self._plan
+        assert packer is not None and plan is not None
+        try:
+            packets = packer.convert(payload, timestamp)
+        except UnsuitableError as error:
+            if self._transcoding is not None:
+                self._excess = str(error)
+            else:
+                self._say_unsuitable(str(error))
+            return []
+        if packets or not isinstance(packer, FlvToH264):
+            return packets
+        if (profile := packer.profile_level) is not None:
+            parameters, self._payload_type = plan.for_profile(profile.sub_profile)
+            packer.mode = parameters.packetization_mode
+            self._judge()
+        return packets
+
+    def _say_unsuitable(self, reason: str) -> None:
+        self.unsuitable += 1
+        if reason != self._reason:
+            self._reason = reason
+            self._listener.on_video_unsuitable(reason)
+
+    # -- pictures that are made ---------------------------------------------------------
+
+    def _begins_anew(self, timestamp: int, payload: bytes, now: float) -> bool:
+        """Count a picture; begin again with a new header, whose pictures may be others."""
+        self._meter.put(timestamp, payload)
+        if is_sequence_header(payload):
+            if payload == self._header:
+                return False
+            self._header, self._meter = payload, PictureMeter()
+            if self._work is not None and self._plan is not None:
+                self.stop()
+                self.begin(self._plan, now)
+                return True
+        elif is_key_frame(payload) and self._work is None:
+            self._judge()
+        return False
+
+    def _judge(self) -> None:
+        """Note in which respect the publisher's pictures are too much for the phone."""
+        packer = self._packer
+        if self._transcoding is None:
+            return
+        facts = PictureFacts(rate=self._meter.rate, bits=self._meter.bits)
+        if isinstance(packer, FlvToH264) and (read := packer.profile_level) is not None:
+            width, height = packer.size
+            facts = PictureFacts(width, height, read.level, read.sub_profile, *facts[4:])
+        self._excess = self._limits.excess(facts)
+
+    def _make(self, group: Iterable[Message], latest: int, now: float) -> None:
+        """Decode and encode from now on, and of a group of pictures the `latest` ones."""
+        transcoding, plan = self._transcoding, self._plan
+        assert transcoding is not None and plan is not None
+        mode = self._pack_for(plan, "CB")
+        self._repeats = False
+        self._work = PictureWork(
+            transcoding,
+            plan.name,
+            self._limits,
+            0 if mode else self._max_octets,
+            give=self._give,
+            changed=self._on_changed,
+            wants=lambda now: self._listener.on_key_frame_wanted(),
+        )
+        self._work.begin(group, latest, now)
+
+    def _close_work(self) -> None:
+        if self._work is not None:
+            self._work.close()
+            self._work = None
+
+    def _give(self, timestamp: int, payload: bytes, at: float, now: float) -> None:
+        """Send a picture that has been made; it belongs to the sound of the time `at`."""
+        packer, work = self._packer, self._work
+        if packer is None or work is None:
+            return
+        try:
+            packets = packer.convert(payload, timestamp)
+        except UnsuitableError:  # a slice that no encoder could make short enough, in mode 0
+            work.want_key_frame()
+        else:
+            self._transmit(packets, at)
+
+    def _on_changed(self) -> None:
+        work = self._work
+        if work is not None and work.error:
+            self._say_unsuitable(work.error)
+        elif work is not None and work.making:
+            self._listener.on_video_transcoding(work.making, self._excess)
+
+    # -- out ----------------------------------------------------------------------------
+
+    def _repeat(self, next_ticks: int, is_key: bool, now: float) -> None:
+        """Repeat all since the last key frame, before a picture that is none: see `repeat`."""
+        packer, waits = self._packer, self.pacer.deadline is not None
+        self._repeats = not is_key and (waits or now < self._repeat_at)
+        if self._repeats or is_key or not isinstance(packer, FlvToH264):
+            return
+        times = range(self._shown + 1, next_ticks)
+        before = list(self.group)[:-1]
+        self._repeat_at = now + repeat.SECONDS
+        again = repeat.again(before, packer.mode, self._max_octets, times)
+        self._send((True, again, 0, b""), now)
+
+    def _queue(self, at: float, item: Item, now: float) -> None:
+        pacer = self.pacer
+        idle, dropped = pacer.deadline is None, pacer.dropped
+        for due in pacer.put(at, item, now):
+            self._send(due, now)
+        self._skipping |= pacer.dropped != dropped
+        if idle and pacer.deadline is not None:
+            self._wake()
+        if pacer.is_ahead and not self._holding:
+            self._hold_back(True)
+
+    def _send(self, item: Item, now: float) -> None:
+        is_key, packets, timestamp, payload = item
+        self._skipping = self._skipping and not is_key
+        if self._skipping and not (payload and is_sequence_header(payload)):
+            return  # it depends on a picture that was dropped
+        if packets:
+            self._transmit(packets, now)
+        elif payload and self._work is not None:
+            self._work.put(timestamp, payload, now)
+
+    def _transmit(self, packets: list[Packet], now: float) -> None:
+        send, pack, payload_type = self._wire.send_rtp, self.sender.send, self._payload_type
+        for ticks, payload, marker in packets:
+            send(pack(payload_type, payload, ticks + self._offset & 0xFFFFFFFF, marker, now))
+            self._shown = ticks
+        self.sent += len(packets)
+
+    def _hold_back(self, hold: bool) -> None:
+        if hold != self._holding:
+            self._holding = hold
+            self._listener.on_video_hold_back(hold)
+
+    def _on_key_frame_wanted(self) -> None:
+        """Have a key frame made; where it passes tell the publisher, and repeat what there is."""
+        self.wanted += 1
+        if self._work is not None:
+            # RFC 5104 §4.3.1.2 [refresh-on-fir]
+            self._work.want_key_frame()
+            return
+        self._repeats = True
+        self._listener.on_key_frame_wanted()
+
+    def tick(self, now: float) -> None:
+        """Send the picture that is due: RFC 3550 §5.1."""
+        dropped = self.pacer.dropped
+        due = self.pacer.tick(now)
+        self._skipping |= self.pacer.dropped != dropped
+        for item in due:
+            self._send(item, now)
+        if self._holding and self.pacer.has_room:
+            self._hold_back(False)

@@ -1,0 +1,110 @@
+"""From any video tags to those that one end takes: another codec, a smaller size, fewer pictures.
+
+Implements FLV 10.1 §E.4.3.1 between a decoder and an encoder.
+
+Own design: each picture keeps the time at which it is shown, so that it stays with its sound.  All
+pictures are decoded, since later ones depend on them; of those that are too many, or late, none is
+encoded.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.picture_decoder import PictureDecoder
+from siprtmp.media.transcode.picture_encoder import PictureEncoder
+from siprtmp.media.translate.made_pictures import Made, Source
+from siprtmp.media.translate.picture_limits import MOST, PictureLimits
+from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+
+class PictureTranscoder:
+    """Makes the pictures of one end into those of another; it is used by one thread at a time.
+
+    `codec` is that to make, "h264" or "vp8"; `slice_octets` as `PictureEncoder` has it.
+    """
+
+    def __init__(self, codec: str, limits: PictureLimits, slice_octets: int = 0) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._codec, self._limits, self._slice_octets = codec, limits, slice_octets
+        self._decoder = PictureDecoder()
+        self._encoder: PictureEncoder | None = None
+        self._reformatter = VideoReformatter()
+        self._source = ""  # codec and size
+        self._rate = limits.rate or MOST
+        self._time: int | None = None  # ms, unbounded
+        self._due = 0.0  # ms, of the next picture that is encoded
+
+    def convert(self, sources: Sequence[Source], late: int, wants_key: bool) -> Made:
+        """The tags made of these; of the first `late` ones none is encoded.
+
+        With `wants_key` the first picture is a key frame.  It raises nothing, being called in a
+        thread of its own.
+        """
+        out: list[tuple[int, bytes]] = []
+        error = ""
+        for at, source in enumerate(sources):
+            try:
+                for frame in self._decoder.decode(source.body, self._unwrapped(source.time)):
+                    if at < late or not self._is_due(frame):
+                        continue
+                    made = self._encode(frame, wants_key)
+                    wants_key = wants_key and not made
+                    out += [(time % RTMP_WRAP, body) for time, body in made]
+            except UndecodableError as broken:
+                error = str(broken)
+                self._source = ""  # the next picture is a key frame
+        return Made(out, self._making, error)
+
+    @property
+    def _making(self) -> str:
+        if self._encoder is None:
+            return ""
+        width, height = self._encoder.size
+        return f"{self._source or self._decoder.codec} > {self._codec} {width}x{height}"
+
+    def _unwrapped(self, time: int) -> int:
+        if self._time is None:
+            self._time = time
+        self._time += wrapped_difference(time, self._time, RTMP_WRAP)
+        return self._time
+
+    def _is_due(self, frame: "VideoFrame") -> bool:
+        """Whether the rate has room for a picture; a jump of the time begins anew."""
+        if frame.pts is None:
+            return False
+        step, early = 1000 / self._rate, self._due - frame.pts
+        if step / 4 < early < 2 * step:
+            return False
+        self._due = (self._due if abs(early) < step else frame.pts) + step
+        return True
+
+    def _encode(self, frame: "VideoFrame", wants_key: bool) -> list[tuple[int, bytes]]:
+        import av
+
+        source = f"{self._decoder.codec} {frame.width}x{frame.height}"
+        try:
+            if self._encoder is None or source != self._source:
+                self._begin(frame.width, frame.height)
+                self._source, wants_key = source, True
+            assert self._encoder is not None
+            width, height = self._encoder.size
+            pts = frame.pts
+            picture = self._reformatter.reformat(frame, width, height, "yuv420p", threads=1)
+            picture.pts = pts
+            return self._encoder.encode(picture, wants_key)
+        except (av.FFmpegError, ValueError) as error:
+            raise UndecodableError(f"cannot make {self._codec}: {error}") from None
+
+    def _begin(self, width: int, height: int) -> None:
+        limits = self._limits
+        width, height, rate = limits.fitted(width, height)
+        bits = limits.bits_for(width, height, rate)
+        self._rate = rate
+        self._encoder = PictureEncoder(
+            self._codec, (width, height), rate, bits, limits.level, self._slice_octets
+        )

@@ -1,0 +1,40 @@
+"""The option --transcode-video, and the limits that it takes."""
+
+import pytest
+
+from siprtmp.operation import config
+from siprtmp.operation.arguments import ConfigError, VideoLimits
+from siprtmp.operation.config import Settings
+
+
+@pytest.mark.parametrize(
+    ("words", "limits"),
+    [
+        ([], VideoLimits()),
+        (["on"], VideoLimits()),
+        (["off"], None),
+        (["640x360"], VideoLimits(640, 360)),
+        (["640x360@15"], VideoLimits(640, 360, 15)),
+        (["@15"], VideoLimits(rate=15)),
+        (["500"], VideoLimits(kilobits=500)),
+        (["baseline,300"], VideoLimits(kilobits=300, baseline=True)),
+        (["640x360@15,500,baseline"], VideoLimits(640, 360, 15, 500, True)),
+    ],
+)
+def test_each_limit_may_be_left_out(words, limits):
+    assert config.load(["--transcode-video", *words]).transcode_video == limits
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "640x", "1x1", "640x12", "640x360@0", "@100", "8", "640x360,8", "500,", "yes"]
+)
+def test_other_words_are_refused(text):
+    with pytest.raises(ConfigError):
+        config.load(["--transcode-video", text])
+
+
+def test_pictures_are_not_made_without_the_extra(monkeypatch):
+    monkeypatch.setattr(config.importlib.util, "find_spec", lambda name: None)
+    assert config.load(["--transcode-video", "off"]) == Settings()
+    with pytest.raises(ConfigError, match="--transcode-video needs the extra transcode"):
+        config.load(["--transcode-video"])
