@@ -19,12 +19,12 @@ from siprtmp.calls.line import Line
 from siprtmp.calls.metadata import DATA, on_metadata, pictures
 from siprtmp.media.leg import AUDIO
 from siprtmp.media.mixer import Mixer, Sound
+from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.aac import SOUND, AacTags
 from siprtmp.media.transcode.decoder import UndecodableError
 from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.video_leg import VIDEO
 
 APP: Final = "mixed"
 NARROW: Final = 8_000  # samples a second, of G.711

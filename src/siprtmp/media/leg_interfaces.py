@@ -8,7 +8,7 @@ from typing import Protocol
 
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.flv_to_rtp import Packet
-from siprtmp.media.translate.made_pictures import Made, Source
+from siprtmp.media.translate.made_pictures import Made, PictureTag
 from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.sound_header import SoundHeader
@@ -126,7 +126,7 @@ class Transcoding(Protocol):
 class PictureMaker(Protocol):
     """A translation of pictures that decodes and encodes: FLV 10.1 §E.4.3.1."""
 
-    def convert(self, sources: Sequence[Source], late: int, wants_key: bool) -> Made:
+    def convert(self, sources: Sequence[PictureTag], late: int, wants_key: bool) -> Made:
         """The tags made of these; of the first `late` ones none is encoded.
 
         With `wants_key` the first picture is a key frame.

@@ -11,7 +11,7 @@ from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media.leg_interfaces import PictureTranscoding
-from siprtmp.media.translate.made_pictures import Made, Source
+from siprtmp.media.translate.made_pictures import Made, PictureTag
 from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 
@@ -43,22 +43,22 @@ class PictureWork:
     ) -> None:
         self._transcoder = transcoding.transcoder(codec, limits, slice_octets)
         self._run, self._give, self._changed, self._wants = transcoding.run, give, changed, wants
-        self._waiting: list[Source] = []
+        self._waiting: list[PictureTag] = []
         self._octets = 0
-        self._header: Source | None = None
+        self._header: PictureTag | None = None
         self._is_busy = self._is_closed = self._starves = self._wants_key = False
         self.making = self.error = ""
         self.dropped = 0
 
     def begin(self, group: Iterable[tuple[int, bytes]], latest: int, now: float) -> None:
         """Take all since the last key frame, and make the `latest` ones alone."""
-        self._waiting = [Source(time, body, now) for time, body in group]
+        self._waiting = [PictureTag(time, body, now) for time, body in group]
         self._header = next((each for each in self._waiting if is_sequence_header(each.body)), None)
         self._start(latest)
 
     def put(self, time: int, body: bytes, now: float) -> None:
         """Take a tag of RTMP time `time` (ms), which has come, or was due, at `now`."""
-        source = Source(time, body, now)
+        source = PictureTag(time, body, now)
         if is_sequence_header(body):
             self._header = source
         elif self._starves and not is_key_frame(body):
@@ -101,7 +101,7 @@ class PictureWork:
             lambda made, now: self._done(made, last, is_key, now),
         )
 
-    def _done(self, made: Made, last: Source, wanted_key: bool, now: float) -> None:
+    def _done(self, made: Made, last: PictureTag, wanted_key: bool, now: float) -> None:
         self._is_busy = False
         if self._is_closed:
             return

@@ -92,6 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_rights(add)
     _add_calls(add)
     _add_media(add)
+    _add_files(add)
     _add_operation(add)
     rtmp_options.add_options(add)
     parser.add_argument("-h", "--help", action="help", help="Show these options.")
@@ -284,6 +285,9 @@ def _add_media(add: Add) -> None:
         metavar="N",
         help="Collect output to a player for N milliseconds before it is sent (0).",
     )
+
+
+def _add_files(add: Add) -> None:
     add(
         "--record",
         type=Path,

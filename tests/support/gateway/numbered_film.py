@@ -5,7 +5,7 @@ import numpy as np
 
 from siprtmp.media.transcode.picture_decoder import PictureDecoder
 from siprtmp.media.transcode.picture_encoder import H264, PictureEncoder
-from siprtmp.media.translate.made_pictures import Source
+from siprtmp.media.translate.made_pictures import PictureTag
 
 WIDTH, HEIGHT, BARS = 64, 48, 4
 
@@ -34,7 +34,7 @@ def film(codec=H264, *, count=16, step=40, width=WIDTH, height=HEIGHT, start=0):
     for number in range(count):
         frame = picture(number, width, height)
         frame.pts = start + step * number
-        out += [Source(at, body, at / 1000) for at, body in encoder.encode(frame, number == 0)]
+        out += [PictureTag(at, body, at / 1000) for at, body in encoder.encode(frame, number == 0)]
     return out
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from siprtmp.media.transcode.decoder import UndecodableError
 from siprtmp.media.transcode.picture_decoder import PictureDecoder
 from siprtmp.media.transcode.picture_encoder import PictureEncoder
-from siprtmp.media.translate.made_pictures import Made, Source
+from siprtmp.media.translate.made_pictures import Made, PictureTag
 from siprtmp.media.translate.picture_limits import MOST, PictureLimits
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 
@@ -39,7 +39,7 @@ class PictureTranscoder:
         self._time: int | None = None  # ms, unbounded
         self._due = 0.0  # ms, of the next picture that is encoded
 
-    def convert(self, sources: Sequence[Source], late: int, wants_key: bool) -> Made:
+    def convert(self, sources: Sequence[PictureTag], late: int, wants_key: bool) -> Made:
         """The tags made of these; of the first `late` ones none is encoded.
 
         With `wants_key` the first picture is a key frame.  It raises nothing, being called in a

@@ -7,7 +7,7 @@ and what is made take the same way before and behind it.
 from typing import NamedTuple
 
 
-class Source(NamedTuple):
+class PictureTag(NamedTuple):
     """The body of a video tag (FLV 10.1 §E.4.3.1), its RTMP time in ms, and when it came in s."""
 
     time: int

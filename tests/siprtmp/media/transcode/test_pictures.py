@@ -19,7 +19,7 @@ from siprtmp.media.transcode.decoder import UndecodableError
 from siprtmp.media.transcode.picture_decoder import PictureDecoder
 from siprtmp.media.transcode.picture_encoder import H264, VP8, PictureEncoder
 from siprtmp.media.transcode.pictures import PictureTranscoder
-from siprtmp.media.translate.made_pictures import Source
+from siprtmp.media.translate.made_pictures import PictureTag
 from siprtmp.media.translate.picture_limits import PictureLimits, h264_limits
 
 
@@ -133,11 +133,11 @@ def test_b_frames_come_out_in_the_order_in_which_they_are_shown():
     packets += context.encode(None)
     units = split_units(bytes(packets[0]))
     config = AvcConfig.of([units[0]], [units[1]])
-    sources = [Source(0, bytes(VideoTag(1, 7, 0, 0, bytes(config))), 0.0)]
+    sources = [PictureTag(0, bytes(VideoTag(1, 7, 0, 0, bytes(config))), 0.0)]
     for packet in packets:
         kind, at = (1 if packet.is_keyframe else 2), packet.dts + 80
         body = VideoTag(kind, 7, 1, packet.pts + 80 - at, bytes(packet))
-        sources.append(Source(at, bytes(body), 0.0))
+        sources.append(PictureTag(at, bytes(body), 0.0))
     found = seen(passed(PictureTranscoder(H264, PictureLimits(baseline=True)), sources))
     assert len(found) >= 13
     assert [(at, number) for at, number, _ in found] == [
@@ -157,7 +157,7 @@ def test_b_frames_come_out_in_the_order_in_which_they_are_shown():
     ],
 )
 def test_what_cannot_be_decoded_is_said(body, reason):
-    made = PictureTranscoder(H264, PictureLimits()).convert([Source(0, body, 0.0)], 0, False)
+    made = PictureTranscoder(H264, PictureLimits()).convert([PictureTag(0, body, 0.0)], 0, False)
     assert reason in made.error and not made.tags
     with pytest.raises(UndecodableError):
         PictureDecoder().decode(body, 0)
@@ -166,7 +166,7 @@ def test_what_cannot_be_decoded_is_said(body, reason):
 def test_after_a_broken_picture_the_next_is_a_key_frame():
     transcoder, sources = PictureTranscoder(VP8, PictureLimits()), film(VP8)
     passed(transcoder, sources[:4])
-    broken = transcoder.convert([Source(160, b"\x91vp08" + b"\xff" * 30, 0.0)], 0, False)
+    broken = transcoder.convert([PictureTag(160, b"\x91vp08" + b"\xff" * 30, 0.0)], 0, False)
     assert "broken vp8" in broken.error
     assert not passed(transcoder, sources[5:])  # they depend on what is lost
     tags = passed(transcoder, film(VP8, start=800))
@@ -177,7 +177,10 @@ def test_a_tag_without_octets_does_not_end_the_decoder():
     """An empty packet says to ffmpeg that no more will come."""
     transcoder, sources = PictureTranscoder(VP8, PictureLimits()), film(VP8)
     passed(transcoder, sources[:4])
-    assert not passed(transcoder, [Source(160, b"\x91vp08", 0.0), Source(160, b"\xa1vp08", 0.0)])
+    assert not passed(
+        transcoder,
+        [PictureTag(160, b"\x91vp08", 0.0), PictureTag(160, b"\xa1vp08", 0.0)],
+    )
     assert len(passed(transcoder, sources[4:])) == 12
 
 
@@ -217,7 +220,7 @@ def test_no_octets_whatever_end_the_work(data):
     bad.append(bytearray(data.draw(st.binary(max_size=40))))
     transcoder = PictureTranscoder(H264, PictureLimits(width=32))
     for at, body in enumerate(bad):
-        made = transcoder.convert([Source(40 * at, bytes(body), 0.0)], 0, False)
+        made = transcoder.convert([PictureTag(40 * at, bytes(body), 0.0)], 0, False)
         event("broken" if made.error else "decoded")
     again = short_film(codec, width=48, start=200)  # of another header, and so another decoder
     assert any(transcoder.convert([each], 0, False).tags for each in again)
