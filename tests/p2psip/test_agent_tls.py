@@ -95,7 +95,11 @@ def test_the_command_line_takes_sips_for_tls():
 @pytest.mark.parametrize("text", ["sip:bob@example.com", "http://example.com", "sips:"])
 def test_what_is_no_server(text):
     """Covers RFC 3261 §10.2 [aor-is-sip]."""
-    assert [str(server_uri(each)) for each in ("home", "SIPS:home")] == ["sip:home", "sips:home"]
+    assert [str(server_uri(each)) for each in ("home", "sip:home", "SIPS:home")] == [
+        "sip:home",
+        "sip:home",
+        "sips:home",
+    ]
     with pytest.raises(LocalError, match="is no SIP server"):
         server_uri(text)
 

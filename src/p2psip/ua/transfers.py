@@ -49,8 +49,10 @@ class Referral:
     @property
     def headers(self) -> list[tuple[str, object]]:
         """The headers of the INVITE that the peer asks for (RFC 3515 §2.4.3, RFC 3891 §4)."""
-        # RFC 3891 §8 [says-who-asked]
-        fields = ("Replaces", self.replaces), ("Referred-By", self.referred_by)
+        fields = (
+            ("Replaces", self.replaces),
+            ("Referred-By", self.referred_by),  # RFC 3891 §8 [says-who-asked]
+        )
         return [(name, value) for name, value in fields if value is not None]
 
     def serve(self, served: ServedSubscription, now: float) -> None:

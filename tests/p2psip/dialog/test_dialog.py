@@ -60,6 +60,15 @@ def test_two_ends_know_each_other(routes, here, there):
         assert parse_message(bytes(message)) == message
 
 
+def test_a_name_without_tags():
+    """Covers RFC 3261 §12.1 [named-by-three-parts]: those of RFC 2543 have none."""
+    bare = invite(tag="")
+    assert DialogId.at_server(bare, "b") == DialogId(bare.call_id, "b", "")
+    assert DialogId.at_server(bare) == DialogId(bare.call_id, "", "")
+    response = response_to(bare, 180)
+    assert DialogId.at_client(response) == DialogId(bare.call_id, "", "")
+
+
 @given(st.lists(st.integers(0, 50), max_size=20))
 def test_requests_are_taken_in_order_only(numbers):
     """Covers RFC 3261 §12.2.2 [gaps-are-fine] [500-for-older] [first-number-is-taken]

@@ -179,7 +179,10 @@ def test_a_server_that_challenges_without_end_is_left():
 
 
 def test_a_wrong_password_is_the_end():
-    """Covers RFC 8489 §9.2.5 [same-credentials-once] and RFC 8656 §7.4 [hopeless-401]."""
+    """Covers RFC 8489 §9.2.5 [same-credentials-once] and RFC 8656 §7.4 [hopeless-401].
+
+    Covers RFC 8489 §9.2.5 [stale-nonce-is-replaced]: and not the nonce that was used.
+    """
     world = World(password="wrong").pass_on()
     assert world.client.state is AllocationState.FAILED and world.client.is_hopeless
     assert "401" in world.client.error and len(world.server.requests) == 2

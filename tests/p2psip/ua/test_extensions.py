@@ -72,6 +72,8 @@ def test_allow_has_every_method_that_is_taken():
     """Covers RFC 3261 §13.1 [calls-end-too], §20.5 [allow-lists-all]."""
     link, script, bob, invite, response = called()
     bob.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
+    of_calls = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE", "PRACK")
+    assert of_calls == CALL_METHODS
     assert set(bob.agent.extensions.allow.split(", ")) == {*CALL_METHODS, "MESSAGE"}
     assert {"ACK", "CANCEL", "BYE"} < set(response.headers.all("Allow"))
     script.say(ack(invite, response), B)

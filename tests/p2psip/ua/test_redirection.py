@@ -83,6 +83,7 @@ def test_what_is_followed(status):
 
 @pytest.mark.parametrize(("most", "status"), [(0, 302), (5, 305), (5, 380), (5, 486), (5, 603)])
 def test_what_is_not_followed(most, status):
+    """Covers RFC 3261 §8.1.3.2 [unknown-is-x00] [knows-x00]: but two, and what is no 3xx."""
     _link, alice, script, call = calling(most)
     script.say(moved(last_invite(script), f"<sip:other@{B}>", status=status), A)
     assert alice.log == [("rejected", call, status)]

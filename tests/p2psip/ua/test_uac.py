@@ -84,7 +84,11 @@ def test_what_an_invite_says():
     assert alice.stack.is_ours(alice.contact) and alice.contact.scheme == "sip"
     assert call.local_sdp == b"offer" and invite.content_type == "application/sdp"
     check_request(invite)
-    assert invite.max_forwards == 70 and invite.via.branch.startswith("z9hG4bK")
+    assert (
+        invite.method == "INVITE"
+        and invite.max_forwards == 70
+        and invite.via.branch.startswith("z9hG4bK")
+    )
     assert set(invite.headers.all("Supported")) == {"100rel", "timer"}  # RFC 3262, RFC 4028
     assert "Require" not in invite.headers  # Field §"Extensions that are required in vain"
     settle(link, alice)

@@ -56,6 +56,7 @@ def test_a_session_of_early_media_is_changed_by_update(is_caller):
     contacts = {str(each.contacts[0]) for each in told if each.contacts}
     assert contacts == {f"<{bob.contact}>", f"<{other.contact}>"}  # one each, the old and the new
     sent = [each for each in names(link) if "UPDATE" in each]
+    assert "B 200 INVITE" in names(link)
     assert sent == (["A UPDATE", "B 200 UPDATE"] if is_caller else ["B UPDATE", "A 200 UPDATE"])
     settle(link, alice, bob)
 
