@@ -133,11 +133,11 @@ def test_old_stun_is_told_from_new(capture):
                 StunMessage.parse(packet.data)
 
 
-def test_what_stands_behind_the_signature_does_not_count():
-    """Covers RFC 8489 §14.5, §9 [ends-at-sha1]."""
-    signed = StunMessage.write(
-        StunClass.REQUEST, BINDING, bytes(12), [(StunType.USERNAME, b"ann")], key=b"k"
-    )
+@pytest.mark.parametrize("digest", ["sha1", "sha256"])
+def test_what_stands_behind_the_signature_does_not_count(digest):
+    """Covers RFC 8489 §14.5, §9 [ends-at-sha1] [ends-at-sha256]."""
+    name = [(StunType.USERNAME, b"ann")]
+    signed = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), name, key=b"k", digest=digest)
     forged = signed.data + b"\x00\x14\x00\x04evil"
     forged = forged[:2] + (len(forged) - 20).to_bytes(2) + forged[4:]
     read = StunMessage.parse(forged)

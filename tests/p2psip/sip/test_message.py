@@ -231,6 +231,15 @@ def test_a_response_without_its_headers_is_dropped(name):
         check_response(response.replace(headers=MANDATORY.without(name)))
 
 
+@pytest.mark.parametrize(("name", "value"), [("Max-Forwards", "many"), ("Route", "<sip:a")])
+def test_what_only_requests_have_is_not_looked_at_in_a_response(name, value):
+    """Covers RFC 3261 §7.3.2 [other-category-ignored]."""
+    headers = MANDATORY.append(name, value)
+    check_response(Response(200, "OK", headers))
+    with pytest.raises(RemoteError):
+        check_request(Request("OPTIONS", Uri(host="a"), headers.without(name).append(name, value)))
+
+
 @given(st.one_of(mutations(messages().map(bytes)), mutations(messages().flatmap(spellings))))
 def test_no_input_crashes_or_swells(data):
     """Covers RFC 4475 §3.1.2: accept, or RemoteError, nothing else; and bounded memory.

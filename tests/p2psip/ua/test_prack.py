@@ -180,9 +180,11 @@ def test_when_a_response_is_reliable(changes, answer, reliable):
     """Covers RFC 3261 §8.2.4 [only-what-it-supports] [else-as-usual].
 
     And RFC 3262 §3 [required-is-done] [unasked-is-not-done].
+    Covers RFC 3311 §4 [reliable-allows-update].
     """
     link, _script, bob, _invite, response = called(answer, **changes)
     assert ("RSeq" in response.headers) is reliable
+    assert not reliable or "UPDATE" in response.headers.all("Allow")
     settle(link, bob)
 
 

@@ -147,6 +147,33 @@ def test_a_notify_may_come_before_the_answer_and_a_second_notifier_is_refused():
     assert alice.idle
 
 
+def test_the_notifier_need_not_be_the_one_that_answered():
+    """Covers RFC 6665 §4.1.4 [any-notifier]: a proxy may have forked the SUBSCRIBE."""
+    link = Link()
+    alice, script = Watcher(link, A), Script(link, B)
+    watch = alice.subscribe(B, 0.0)
+    link.run(until=0.1)
+    [subscribe] = script.heard
+    script.say(response_to(subscribe, 200, to_tag="one", headers=[("Expires", 60)]), A)
+    assert script.say(notify(subscribe, tag="another"), A).status == 200
+    assert watch.state is State.ACTIVE and alice.heard == [b"x"]
+
+
+def test_a_refresh_has_the_id_of_the_first():
+    """Covers RFC 6665 §4.5.2 [same-id-again]."""
+    link = Link()
+    alice, script = Watcher(link, A), Script(link, B)
+    alice.subscribe(B, 0.0, event="presence;id=7", expires=100)
+    link.run(until=0.1)
+    [subscribe] = script.heard
+    script.say(response_to(subscribe, 200, to_tag="t", headers=[("Expires", 100)]), A)
+    script.say(notify(subscribe, event="presence;id=7", state="active;expires=100"), A)
+    link.run(until=90.0)
+    heard = [each for each in script.heard if isinstance(each, Request)]
+    asked = [each for each in heard if each.method == "SUBSCRIBE"]
+    assert len(asked) > 1 and {each.headers["Event"] for each in asked} == {"presence;id=7"}
+
+
 def test_a_watcher_follows_a_notifier_that_moves():
     """Covers RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact], §12.2.1.2
     [2xx-moves-the-target] and §12.2.2 [contact-moves-the-target].

@@ -218,7 +218,10 @@ def test_a_phone_s_picture_becomes_one_tag():
 
 
 def test_a_lost_packet_freezes_the_picture_until_a_key_frame():
-    """Covers RFC 6184 §5.8: what has lost a part is not passed on, nor what depends on it."""
+    """Covers RFC 6184 §5.8: what has lost a part is not passed on, nor what depends on it.
+
+    Covers RFC 5168 §3 [feedback-first].
+    """
     rig = VideoRig(video_plan(feedback=["nack pli"]))
     rig.picture(9000, SPS, PPS, idr(1))
     rig.picture(18000, inter(1))
@@ -229,13 +232,14 @@ def test_a_lost_packet_freezes_the_picture_until_a_key_frame():
     rig.wait(3.0)
     assert len(rig.tags) == 3  # header, key frame, the picture after it
     requests = [each for report in rig.reports for each in parse_compound(report)]
-    assert any(type(each).__name__ == "Pli" for each in requests) or rig.asked
+    assert any(isinstance(each, Pli) for each in requests) and not rig.asked
     rig.picture(270000, idr(4))
     rig.picture(279000, inter(5))
     assert len(rig.tags) == 5
-    asked = len(rig.asked)
+    told = len(rig.reports)
     rig.wait(6.0)
-    assert len(rig.asked) == asked  # no longer
+    later = [each for report in rig.reports[told:] for each in parse_compound(report)]
+    assert not any(isinstance(each, Pli) for each in later) and not rig.asked  # no longer
 
 
 def test_a_phone_without_feedback_is_asked_by_sip_and_not_too_often():

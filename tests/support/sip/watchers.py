@@ -24,7 +24,7 @@ class Watcher(Phone):
         self.heard, self.served, self.state = [], [], b"state 1"
 
     def subscribe(self, host, now, expires=600, event="presence"):
-        name = EventName(event)
+        name = EventName.parse(event)
         subscription = Subscription(self.agent, self, self.contact, name, now, expires=expires)
         to, me = (Address(Uri("sip", "user", None, at)) for at in (host, self.address))
         fields = [("Contact", Address(self.contact)), ("Event", name), ("Expires", expires)]
