@@ -303,12 +303,15 @@ def speex_names(narrowband: bool) -> tuple[str, ...]:
 
 
 def _codecs(names: Sequence[str], unnamed: bool = False) -> tuple[Codec, ...]:
-    """The formats of a line of sound, with events by each of its clocks: RFC 4733 §2.2.1."""
+    """The formats of a line of sound, with events by 8000 and one other clock: RFC 4733 §2.2.1.
+
+    That is the clock of the first sound that has another.  Own design: with events by each clock
+    an INVITE of all codecs would be too long for UDP, Field §"Requests too long for UDP".
+    """
     codecs = [_codec(name, unnamed) for name in names if name not in VIDEO_NAMES]
-    if DTMF in codecs:
-        rates = {codec.clock_rate for codec in codecs}
-        codecs += [each for rate, each in DTMF_BY_RATE.items() if rate in rates and rate != 8000]
-    return tuple(codecs)
+    events = [DTMF_BY_RATE[each.clock_rate] for each in codecs if each.clock_rate in DTMF_BY_RATE]
+    others = [each for each in events if each != DTMF]
+    return (*codecs, *(others[:1] if DTMF in codecs else ()))
 
 
 def _with_one_clock(codecs: Sequence[Codec], theirs: SessionDescription) -> tuple[Codec, ...]:
@@ -321,9 +324,9 @@ def _with_one_clock(codecs: Sequence[Codec], theirs: SessionDescription) -> tupl
     sounds = [codec for codec in codecs if not codec.is_telephone_event]
     first = next((each for each in offered if any(map(each.same, sounds))), DTMF)
     events = DTMF_BY_RATE.get(first.clock_rate, DTMF)
-    if events not in codecs or not any(map(events.same, offered)):
+    if not any(map(events.same, offered)):
         events = DTMF
-    return tuple(each for each in codecs if each == events or not each.is_telephone_event)
+    return (*sounds, events) if DTMF in codecs else tuple(sounds)
 
 
 def _codec(name: str, unnamed: bool) -> Codec:
