@@ -67,6 +67,8 @@ def test_a_name_without_tags():
     assert DialogId.at_server(bare) == DialogId(bare.call_id, "", "")
     response = response_to(bare, 180)
     assert DialogId.at_client(response) == DialogId(bare.call_id, "", "")
+    ours = Dialog.of_client(bare, accepted(bare, tag=""))
+    assert ours.id == DialogId(bare.call_id, "", "")
 
 
 @given(st.lists(st.integers(0, 50), max_size=20))

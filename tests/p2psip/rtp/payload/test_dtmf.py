@@ -20,7 +20,9 @@ def test_reading_undoes_writing(report):
 def test_the_reserved_bit_is_ignored():
     """Covers RFC 4733 §2.3.3 [r-bit-zero]."""
     assert TelephoneEvent.parse(b"\x01\x4a\x00\xa0") == TelephoneEvent(1, 160)
+    assert TelephoneEvent.parse(b"\x01\x41\x00\xa0") == TelephoneEvent(1, 160, False, 1)
     assert bytes(TelephoneEvent(1, 160)) == b"\x01\x0a\x00\xa0"
+    assert bytes(TelephoneEvent(1, 160, True, 0)) == b"\x01\x80\x00\xa0"
 
 
 @given(mutations(telephone_events().map(bytes)) | st.binary(max_size=20))
