@@ -1,4 +1,4 @@
-"""SIP for the command line: register, call, listen for calls, write, ask others; serve phones.
+"""SIP for the command line: register, call, answer calls, send messages, query; serve phones.
 
 Own design: the exit code is 0 if the command did its work, 1 if the other side refused or was
 silent, 2 if the command was given wrongly; the reason is one line on standard error.
@@ -118,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_questions(
     command: Callable[[str, Callable[..., int], str], argparse.ArgumentParser],
 ) -> None:
-    """Add the commands that ask once, or listen to what somebody tells."""
+    """Add the commands that send one request, or print the events of a subscription."""
     message = command("message", _message, "Send an instant message")
     message.add_argument("uri", metavar="TO", help="The address to write to, as user@host[:port].")
     message.add_argument("text", metavar="TEXT", help="The text of the message.")

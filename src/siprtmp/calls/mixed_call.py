@@ -90,7 +90,7 @@ class MixedCalls:
 
 
 class MixedCall:
-    """The mix of one call, from `begin` to `close`; the sink of what the phone sends."""
+    """The mix of one call, from `begin` to `close`; a sink of the phone's stream."""
 
     def __init__(
         self, call: AudioCall, remote: LiveStream, live: LiveStream, media: MediaEdge, now: float

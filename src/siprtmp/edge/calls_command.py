@@ -101,7 +101,7 @@ def _parser() -> Parser:
 
 
 def _done(reply: dict[str, Any]) -> list[str]:
-    """What was done and to what, as "ended: call"."""
+    """The lines that report a change, such as "ended: call"."""
     return [
         f"{word}: {_plain(', '.join(map(str, what)) if isinstance(what, list) else str(what))}"
         for word, what in reply.items()

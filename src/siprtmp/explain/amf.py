@@ -13,6 +13,7 @@ each begins and ends a value.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -45,18 +46,26 @@ class _Record:
         self.label = ""
         self.blamed: RtmpError | None = None
 
-    def begin(self) -> str:
-        """Open a value; answers the name that it goes by."""
+    def watch(
+        self, cursor: Cursor, read: Callable[[], Value], kind: str, source: Source | None
+    ) -> Value:
+        """Read a value, and add its field; also where it is refused, which is passed on."""
+        name, self.label, start, shown = self.label or "value", "", cursor.at, ""
         self.open.append([])
-        label, self.label = self.label, ""
-        return label or "value"
-
-    def end(
-        self, name: str, span: tuple[int, int], shown: str, kind: str, source: Source | None
-    ) -> None:
-        """Close a value."""
-        children = tuple(self.open.pop())
-        self._add(Field(plain(name), *self._moved(span), plain(shown), kind, source, children))
+        refused: RtmpError | None = None
+        try:
+            value = read()
+            shown = _shown(value)
+            return value
+        except RtmpError as error:
+            refused = error
+            raise
+        finally:
+            children = tuple(self.open.pop())
+            span = self._moved((start, max(cursor.at, start)))
+            self._add(Field(plain(name), *span, plain(shown), kind, source, children))
+            if refused is not None and not isinstance(refused, UnknownExternalError):
+                self.fail(refused)
 
     def fail(self, error: RtmpError) -> None:
         """Blame the value that was closed last, unless one within it is to blame."""
@@ -85,24 +94,10 @@ class _Amf0(Amf0Reader):
         self.amf3 = _Amf3(self, record)
 
     def value(self) -> Value:
-        start, name = self.at, self.record.begin()
-        value: Value = None
-        shown, failed = "", None
-        marker = self.data[start] if self.left else 0
-        read = READERS.get(marker)
-        try:
-            value = super().value()
-            shown = _shown(value)
-        except RtmpError as error:
-            failed = error
-        source = None if read is None else source_of(read)
+        read = READERS.get(self.data[self.at] if self.left else 0)
         kind = "" if read is None else read.__name__.replace("_", " ")
-        self.record.end(name, (start, max(self.at, start)), shown, kind, source)
-        if failed is not None:
-            if not isinstance(failed, UnknownExternalError):
-                self.record.fail(failed)
-            raise failed
-        return value
+        source = None if read is None else source_of(read)
+        return self.record.watch(self, super().value, kind, source)
 
     def string(self) -> str:
         start = self.at
@@ -123,24 +118,11 @@ class _Amf3(Amf3Reader):
 
     def value(self) -> Value:
         cursor = self.cursor
-        start, name = cursor.at, self.record.begin()
-        value: Value = None
-        shown, failed = "", None
-        marker = cursor.data[start] if cursor.left else 0xFF
-        try:
-            value = super().value()
-            shown = _shown(value)
-        except RtmpError as error:
-            failed = error
+        marker = cursor.data[cursor.at] if cursor.left else 0xFF
         known = Marker(marker) if marker in tuple(Marker) else None
         kind = f"AMF3 {known.name.lower().replace('_', ' ')}" if known is not None else ""
         source = None if known is None else source_of(_method(known))
-        self.record.end(name, (start, max(cursor.at, start)), shown, kind, source)
-        if failed is not None:
-            if not isinstance(failed, UnknownExternalError):
-                self.record.fail(failed)
-            raise failed
-        return value
+        return self.record.watch(cursor, super().value, kind, source)
 
     def string(self) -> str:
         start = self.cursor.at

@@ -29,7 +29,7 @@ from rtmplite.flv.audio import (
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.flv.enhanced_audio import AudioPacketType, ExAudioTag
-from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType, has_composition_time
 from rtmplite.flv.file import FlvHeader
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType, as_script, data_size
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
@@ -39,7 +39,6 @@ from siprtmp.explain.field import Field, Span
 from siprtmp.explain.layout import Layout, Meaning, explained
 
 _FLAG: Final = 0x80  # of enhanced video
-_TIMED: Final = b"avc1hvc1vvc1"  # FourCCs whose frames have a composition time
 
 
 def named(names: type[IntEnum]) -> Meaning:
@@ -228,7 +227,8 @@ def _enhanced_video(span: Span, context: Context) -> Field:
             layout.number("command", 1)
             return ""
         codec = layout.text("FourCC", 4)
-        if kind == VideoPacketType.CODED_FRAMES and codec.encode() in _TIMED:
+        octets = codec.encode("utf-8", "surrogateescape")  # as `text` has read them
+        if has_composition_time(kind, int.from_bytes(octets, "big")):
             layout.number("composition time", 3, "ms", signed=True)
         if layout.left and kind == VideoPacketType.METADATA:
             layout.add(amf.values(layout.take(layout.left), context))

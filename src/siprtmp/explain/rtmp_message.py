@@ -118,7 +118,7 @@ def _shared_object(layout: Layout, context: Context) -> str:
 
 
 def _event(span: Span, context: Context) -> Field:
-    """An event of a shared object; the names of its class tell what its data are."""
+    """An event of a shared object; its data are named as the fields of its class."""
     kind = span.data[span.start]
     known = EVENTS.get(kind)
 

@@ -157,7 +157,7 @@ class VideoListener(Protocol):
         """The publisher's pictures cannot be sent to the phone: FLV 10.1 §E.4.3.1."""
 
     def on_video_transcoding(self, making: str, reason: str) -> None:
-        """Pictures are decoded and encoded: from what into what, as "h264 9x9 > vp8 9x9", and why.
+        """Pictures are transcoded: both formats, such as "h264 9x9 > vp8 9x9", and the reason.
 
         RFC 6184 §8.2.2 has the limits that a phone sets.
         """

@@ -23,7 +23,7 @@ _PICTURES: Final = re.compile(r"(?:([0-9]{2,4})x([0-9]{2,4}))?(?:@([1-9][0-9]?))
 
 
 class VideoLimits(NamedTuple):
-    """The most that phones get of pictures, 0 for what they take; see `video_limits`."""
+    """The limits of pictures for phones; 0 leaves a limit to the phone; see `video_limits`."""
 
     width: int = 0
     height: int = 0

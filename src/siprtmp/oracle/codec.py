@@ -1,4 +1,4 @@
-"""A codec of the oracle, and a case: octets with what a reader must make of them.
+"""A codec of the oracle, and a case: octets with the value or error a reader must give.
 
 Own design: the table that `list` prints, and what vectors and comparisons are made of.
 """

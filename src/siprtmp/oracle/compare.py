@@ -146,7 +146,7 @@ class Comparison:
         return smallest(cases, shows, count, seed, lambda: self._clock() > end)
 
     def judge(self, case: Case) -> Finding | None:
-        """Ask about one case; give what is wrong with the answer, None if nothing is."""
+        """Ask about one case; return the disagreement, None if the answer is right."""
         asked = self._line(case)
         answer = self._answers.get(asked)
         if answer is None:

@@ -14,7 +14,7 @@ from p2psip.strategies import sip as sip_strategies
 from p2psip.strategies import stun as stun_strategies
 from rtmplite.flv.avc import join_units
 from rtmplite.flv.file import write_flv
-from rtmplite.flv.tag import Tag
+from rtmplite.flv.tag import Tag, TagType
 from rtmplite.rtmfp.crypto.cipher import default_cipher
 from rtmplite.rtmfp.wire.packet import scramble
 from rtmplite.strategies import amf as amf_strategies
@@ -28,6 +28,7 @@ from siprtmp.explain import avc, rtmp_message
 from siprtmp.explain.context import Context
 from siprtmp.explain.field import Span
 from siprtmp.explain.guess import PROTOCOLS, guessed
+from siprtmp.explain.render import text_lines
 
 
 def _record(span, context):
@@ -99,6 +100,15 @@ def test_what_is_valid_is_explained_to_the_last_octet(name, data):
     if name not in WITH_ANYTHING:
         assert [fault.reason for fault in field.faults()] == []
         assert gaps(field) == []
+
+
+@pytest.mark.parametrize("four_cc", [b"\x00\x00\x00\x80", b"c1hv", b"\xff\xfe\xfd\xfc"])
+def test_any_four_octets_may_name_a_codec(four_cc):
+    """Own design: FourCCs that are no text, or no codec that is known, are printed as they are."""
+    octets = write_flv([Tag(TagType.VIDEO, 0, b"\x91" + four_cc + b"picture")])
+    field = DESCRIBERS["enhanced"](Span.all(octets), Context())
+    bounded(field, octets)
+    assert gaps(field) == [] and "composition time" not in "\n".join(text_lines(field, octets))
 
 
 @pytest.mark.parametrize("name", DRAWN)
