@@ -1,6 +1,8 @@
 """The measuring tools measure: a known load, the real relay, and rows that void themselves."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -170,3 +172,20 @@ def test_sip_calls_are_counted():
     options = Options(0.2, 1, (), (), (), server_core, load_core=load_core)
     row = bench_sip.callee(options, least=0.2)
     assert (row.calls, row.failed) == (20, 0) and 0 < row.share <= 1.05 and row.answer_ms >= 0
+
+
+def test_the_table_of_calls_a_second_is_the_kept_measurement():
+    """Numbers that are typed from one run stay when the next one is kept."""
+    rows = json.loads((PERF / "results" / "sip.json").read_text())["rows"]
+    measured = {row["subject"]: row for row in rows}
+    page = (PERF / "README.md").read_text().partition("## Calls a second")[2]
+    cells = re.findall(
+        r"^\| .*?(user agent|p2psip|kamailio).*? \| ([\d,]+).*? \| (.*?) \|", page, re.M
+    )
+    table = {name: (int(rate.replace(",", "")), share) for name, rate, share in cells}
+    assert list(table) == ["user agent", "p2psip", "kamailio"]
+    for name, row in zip(table, ("callee", "p2psip", "kamailio"), strict=True):
+        share = measured[row]["share"]
+        percent = "not measured" if share is None else f"{100 * share:.0f} %"
+        assert table[name] == (measured[row]["rate"], percent), name
+        assert (measured[row]["failed"], measured[row]["repeated"]) == (0, 0)
