@@ -3,6 +3,8 @@
 Covers RFC 4475 §3, section by section; the messages come from its appendix A.
 """
 
+from dataclasses import replace
+
 import pytest
 from torture.rfc_messages import archive
 
@@ -10,6 +12,8 @@ from p2psip.errors import RemoteError
 from p2psip.sip.auth import Credentials
 from p2psip.sip.build import response_to
 from p2psip.sip.framing import Malformed, StreamFramer
+from p2psip.sip.grammar import number
+from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, check_request, check_response, parse_message, salvage
 from p2psip.sip.uri import Uri, equivalent
 
@@ -126,6 +130,9 @@ def test_a_refused_request_can_be_answered(specs, name):
 
 def test_wsinv(message):
     """Covers RFC 4475 §3.1.1.1 [tortuous-is-read] [unknown-header-is-text]."""
+    assert number("0009", 9) == 9
+    with pytest.raises(RemoteError):
+        number("0x9", 99)
     found = message("wsinv")
     assert found.uri.param("unknownparam") == "" and found.max_forwards == 68
     assert found.to.tag == "1918181833n" and found.from_.tag == "98asjd8"
@@ -243,7 +250,10 @@ def test_what_only_the_core_can_judge(message):
         "nothingSupportsThis",
         "nothingSupportsThisEither",
     )
-    assert message("invut").content_type == "application/unknownformat"
+    unknown = message("invut")
+    assert unknown.content_type == "application/unknownformat"
+    more = replace(unknown, headers=Headers([("Content-Type", "A/B ; x=y")]))
+    assert more.content_type == "a/b" and replace(more, headers=Headers()).content_type == ""
     assert not Credentials.parse(message("regaut01").headers["Authorization"]).is_digest
     assert len(message("bcast").vias) == 2 and message("zeromf").max_forwards == 0
     assert message("cparam01").contacts[0].params == (("unknownparam", None),)

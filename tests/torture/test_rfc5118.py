@@ -7,6 +7,7 @@ import pytest
 from torture.rfc_messages import messages
 
 from p2psip.errors import RemoteError
+from p2psip.sip.grammar import host_port
 from p2psip.sip.message import check_request, parse_message
 from p2psip.sip.uri import Uri
 
@@ -65,6 +66,9 @@ def test_an_address_without_brackets_is_refused(specs):
     with pytest.raises(RemoteError) as error:
         parse_message(messages(specs)["ipv6-bad"])
     assert error.value.status == 400
+    assert host_port("a:65535") == ("a", 65535)
+    with pytest.raises(RemoteError):
+        host_port("a:65536")
 
 
 def test_ports(message):

@@ -372,8 +372,9 @@ class TcpConnection:
                 self._owner.on_message(bytes(item), self.flow)
             if self._has_greeted:
                 self.heard = monotonic()
+        is_ended = self._tls is not None and self._tls.ended
         # RFC 6455 §4.2.2 [through-the-tunnel], §5.5.1 [tcp-is-closed] [server-closes-first]
-        if self._framer.broken or (self._tls is not None and self._tls.ended):
+        if self._framer.broken or is_ended:
             self.fail()
 
     @property

@@ -139,7 +139,7 @@ class H264Parameters:
         return cls(
             given,
             int(mode),
-            found.pop("level-asymmetry-allowed", "0") == "1",  # §8.1 [asymmetry-default]
+            found.pop("level-asymmetry-allowed", None) == "1",  # §8.1 [asymmetry-default]
             tuple(found.items()),  # §8.2 [unknown-parameters-ignored], §8.2.2 [unusable-ignored]
         )
 

@@ -127,8 +127,9 @@ class DigestServer:
         if not hmac.compare_digest(proof.encode(errors="replace"), self._proof(at, salt, host)):
             return False
         age = now - int(at, 16) / 1000  # our own proof vouches for the digits
-        # RFC 3261 §22.4 [2069-is-served]
-        count = (credentials.nc or 0) if credentials.qop else 1
+        count = credentials.nc or 0
+        if not credentials.qop:  # RFC 3261 §22.4 [2069-is-served]
+            count = 1
         if age > NONCE_SECONDS or count <= self._counts.get(nonce, 0):
             return False
         self._counts[nonce] = count

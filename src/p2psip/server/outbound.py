@@ -81,11 +81,8 @@ def supports(request: Request, tag: str) -> bool:
 
 
 def answer_headers(request: Request, asked: Registrant, flow: Flow) -> list[tuple[str, object]]:
-    """What a 200 says of outbound and path: RFC 5626 §6, RFC 3327 §5.3.
-
-    It does not ask the phone for GRUU: RFC 5627 §5.2 [no-gruu-in-200].
-    """
-    headers: list[tuple[str, object]] = []
+    """What a 200 says of outbound and path: RFC 5626 §6, RFC 3327 §5.3."""
+    headers: list[tuple[str, object]] = []  # nor Require of GRUU: RFC 5627 §5.2 [no-gruu-in-200]
     # RFC 5626 §6 [require-in-200] [no-require-without]
     if supports(request, "outbound") and any(map(asked.reg_id, request.contacts)):
         headers.append(("Require", "outbound"))
@@ -141,11 +138,10 @@ def _path(request: Request, flow: Flow, is_ours: Callable[[Uri], bool]) -> tuple
 
 def _reg_id(contact: Address) -> int:
     """The reg-id of a contact, 0 if it has none, or no instance to go with it."""
-    if contact.is_star or contact.instance is None:
+    if contact.is_star or contact.instance is None or (told := contact.param("reg-id")) is None:
         return 0
     try:
-        # RFC 5626 §10 [reg-id-of-31-bits]
-        return number(contact.param("reg-id") or "0", MAX_REG_ID)
+        return number(told, MAX_REG_ID)  # RFC 5626 §10 [reg-id-of-31-bits]
     except RemoteError:
         return 0
 

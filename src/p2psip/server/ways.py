@@ -41,9 +41,10 @@ class Ways:
 
         With `is_device` they are the bindings of one device.
         """
-        # RFC 5627 §6.1 [latest-contact] [next-after-408] [no-other-contact]
-        groups = [list(bindings)] if is_device and bindings else by_phone(bindings)
-        return [self.target(*group) for group in groups]
+        if is_device:
+            # RFC 5627 §6.1 [latest-contact] [next-after-408] [no-other-contact]
+            return [self.target(*bindings)] if bindings else []
+        return [self.target(*group) for group in by_phone(bindings)]
 
     def target(self, binding: Binding, *spares: Binding) -> Target:
         """A phone as a target: by its path or its own connection, or else as its Contact says.

@@ -159,8 +159,10 @@ def _copied(method: str, status: int) -> frozenset[str]:
     names = {"Via", "From", "To", "Call-ID", "CSeq"}
     if status == 100:
         names.add("Timestamp")  # §8.2.6.1 [timestamp-comes-back]
-    elif status < 300 and method in _FORM_DIALOGS:  # not REGISTER: §10.3 [no-record-route]
-        names.add("Record-Route")  # §12.1.1 [copies-record-routes]
+    elif status < 300:
+        # not of a REGISTER: §10.3 [no-record-route]
+        if method in _FORM_DIALOGS:
+            names.add("Record-Route")  # §12.1.1 [copies-record-routes]
     return frozenset(names)
 
 

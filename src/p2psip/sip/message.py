@@ -195,8 +195,8 @@ def remote_target(request: Request) -> Uri:
         return request.contacts[0].uri
     if request.contacts or request.from_.tag is not None:
         raise RemoteError("Missing Contact")
-    # RFC 4475 §3.4.1 [2543-is-taken]
-    return request.from_.uri.replace(headers=()).without_params("method")
+    sender = request.from_.uri  # RFC 4475 §3.4.1 [2543-is-taken]
+    return sender.replace(headers=()).without_params("method")
 
 
 def salvage(data: bytes | memoryview) -> Request | None:

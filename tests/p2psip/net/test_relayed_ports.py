@@ -239,13 +239,15 @@ def test_a_server_is_named_by_a_uri(text, server):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "turn:a:1", "stun:ann@a:1", "turn:ann:pw@a:1", "turn:ann@a:x", "turn:ann@a?transport=tcp"],
+    ["", "turn:a:1", "turn:@a:1", "stun:ann@a:1", "turns:ann@a:1", "turn:ann:pw@a:1"]
+    + ["turn:ann@a:x", "turn:ann@a?transport=tcp"],
 )
 def test_a_wrong_uri_is_refused_without_showing_a_password(text):
     """Covers RFC 8656 §4.1 [turn-without-tls]."""
     with pytest.raises(LocalError) as refused:
         turn_server(text)
     assert "pw" not in str(refused.value)
+    assert turn_server("turn:ann@a:1").host == "a"
 
 
 def test_a_port_that_the_server_knows_already_makes_room_for_another(site, monkeypatch):

@@ -62,6 +62,7 @@ def test_both_ends_agree(alice, bob, prefer):
         for codec, number in zip(at_bob.codecs, at_bob.receive_payload_types, strict=True):
             assert at_bob.received_codec(number) is codec
         assert at_bob.received_codec(127) is None
+        assert at_bob.telephone_event is not None or at_bob.event_clock == 8000
 
 
 @given(sdp.offers() | sdp.sessions(), sdp.local_media("audio"), sdp.local_media("video"))

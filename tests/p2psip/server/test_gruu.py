@@ -207,6 +207,7 @@ def test_without_contacts_the_public_one_is_480_and_a_temporary_one_404(expires)
     temp = temporary(bind(home))
     if expires is None:
         now = 4000.0
+        assert rung(home, temp, "0", now=now) == [404]  # before anybody has cleared up
         home.wait(now)
     else:
         bind(home, cseq=2, expires=0)
@@ -221,7 +222,7 @@ def test_without_contacts_the_public_one_is_480_and_a_temporary_one_404(expires)
     ["sip:bob@home;gr", "sip:tgruu.bob@home;gr", f"sip:tgruu.{'A' * 40}@home;gr", "sip:home;gr=x"],
 )
 def test_what_is_no_gruu_is_404(uri):
-    """Covers RFC 5627 §6.1 [404-for-no-gruu]."""
+    """Covers RFC 5627 §6.1 [404-for-no-gruu], §5.4 [valid-with-the-aor]."""
     home = Home()
     bind(home)
     assert rung(home, uri) == [404]

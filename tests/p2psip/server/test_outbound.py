@@ -382,6 +382,7 @@ def test_a_flow_is_given_up_only_while_a_binding_needs_it():
     flow = flow_of(40001)
     home.stack.receive(bytes(register("bob", None, cseq=9, call="asks")), flow, 0.0)
     assert home.registrar.is_dead(flow, 151.0, 0.0)  # a question changes nothing
+    assert not home.registrar.is_dead(flow, 149.0, 0.0)
     connect(home, contact(), 40001, 2, expires=0)
     assert not home.registrar.is_dead(flow, 151.0, 0.0)
     connect(home, contact(), 40001, 3)

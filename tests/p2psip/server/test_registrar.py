@@ -114,6 +114,8 @@ def test_a_register_of_another_boot_wins():
     assert answer(home, register(contact="<sip:b@x>;expires=0", cseq=1, call="new")).status == 200
     assert bound(home) == []
     answer(home, register(contact="<sip:b@x>", cseq=100))
+    again = register(contact="<sip:b@x>;expires=0", cseq=100)
+    assert answer(home, again).status == 400 and bound(home) == ["sip:b@x"]
     assert answer(home, register(contact="*", expires=0, cseq=2, call="new")).status == 200
     assert bound(home) == []
 

@@ -72,6 +72,7 @@ def test_what_would_end_a_value_is_escaped():
     """
     tel = Uri("tel", opaque="+1-2", params=(("x", "a;b=c?d"), ("phone-context", "+44")))
     assert str(tel) == "tel:+1-2;x=a%3Bb%3Dc%3Fd;phone-context=+44"
+    assert str(Uri(host="a", params=(("lr", None), ("x", "")))) == "sip:a;lr;x="
     back = Uri.parse(str(tel))
     assert (back.opaque, back.params) == (tel.opaque, tel.params)
 
