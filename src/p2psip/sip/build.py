@@ -157,12 +157,11 @@ def _same_hop(invite: Request, method: str) -> Request:
 def _copied(method: str, status: int) -> frozenset[str]:
     """The names to copy: §8.2.6.2; §8.2.6.1 for a 100; §12.1.1 where a dialog may begin."""
     names = {"Via", "From", "To", "Call-ID", "CSeq"}
+    may_begin = method in _FORM_DIALOGS  # which a REGISTER may not: §10.3 [no-record-route]
     if status == 100:
         names.add("Timestamp")  # §8.2.6.1 [timestamp-comes-back]
-    elif status < 300:
-        # not of a REGISTER: §10.3 [no-record-route]
-        if method in _FORM_DIALOGS:
-            names.add("Record-Route")  # §12.1.1 [copies-record-routes]
+    elif status < 300 and may_begin:
+        names.add("Record-Route")  # §12.1.1 [copies-record-routes]
     return frozenset(names)
 
 

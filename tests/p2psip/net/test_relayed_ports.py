@@ -239,8 +239,16 @@ def test_a_server_is_named_by_a_uri(text, server):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "turn:a:1", "turn:@a:1", "stun:ann@a:1", "turns:ann@a:1", "turn:ann:pw@a:1"]
-    + ["turn:ann@a:x", "turn:ann@a?transport=tcp"],
+    [
+        "",
+        "turn:a:1",
+        "turn:@a:1",
+        "stun:ann@a:1",
+        "turns:ann@a:1",
+        "turn:ann:pw@a:1",
+        "turn:ann@a:x",
+        "turn:ann@a?transport=tcp",
+    ],
 )
 def test_a_wrong_uri_is_refused_without_showing_a_password(text):
     """Covers RFC 8656 §4.1 [turn-without-tls]."""
