@@ -79,14 +79,14 @@ class Certificate:
 
 
 def canonical_length(encoded: bytes) -> int:
-    """Count the bytes before the first Marker, or all if there is none: §4.3.1 [canonical-section].
+    """Count the bytes before the first Marker, or all if there is none: §4.3.1.
 
     Raises RemoteError if an option is cut off, and for more than `fields.OPTIONS_MOST`.
     """
     end = 0
     for _ in range(fields.OPTIONS_MOST + 1):
         option, at = decode_counted(encoded, end) if end < len(encoded) else (b"", end)
-        if not option:
+        if not option:  # §4.3.1 [canonical-section]
             return end
         end = at
     raise RemoteError(f"more than {fields.OPTIONS_MOST} options")

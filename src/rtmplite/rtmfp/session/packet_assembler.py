@@ -36,8 +36,9 @@ class PacketAssembler:
         return self._control != [] or self._recv.ack_now or self._send.has_work
 
     def measure(self) -> None:
-        """Set how many bytes of chunks flows may put in a packet: §3.6.2.2 [fits-the-path]."""
-        self._send.room = self._protection.room(self._mtu.size) - _COUNTER_GROWTH
+        """Set how many bytes of chunks flows may put in a packet: §3.6.2.2."""
+        room = self._protection.room(self._mtu.size)  # §3.6.2.2 [fits-the-path]
+        self._send.room = room - _COUNTER_GROWTH
 
     def queue(self, chunk: Chunk) -> bool:
         """Send a control chunk with the next packet; False if it is dropped.

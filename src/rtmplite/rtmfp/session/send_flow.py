@@ -167,8 +167,9 @@ class SendFlow:
         self._side.ready(self)
 
     def abandon(self, message: Outgoing, now: float) -> None:
-        """Abandon a message, every fragment of it and for good: §3.6.2.7 [whole-message]."""
+        """Abandon a message, every fragment of it and for good: §3.6.2.7."""
         message.abandoned = True
+        # §3.6.2.7 [whole-message]
         for number in range(max(message.first, self._queue.first), message.last + 1):
             entry = self._queue.get(number)
             if entry is not None:
@@ -360,9 +361,9 @@ class SendFlow:
             self._mortal.popleft()
 
     def _fragment_bytes(self) -> int:
-        """How many bytes of data fit beside the longest headers: §3.6.2.2 [fits-the-path]."""
+        """How many bytes of data fit beside the longest headers: §3.6.2.2."""
         overhead = _CHUNK + len(self._id) + _NUMBERS + len(self._startup_options) + _ACK_ROOM
-        return max(64, self._side.room - overhead)
+        return max(64, self._side.room - overhead)  # §3.6.2.2 [fits-the-path]
 
     def _append_abandoned(self) -> Entry:
         """Queue an abandoned fragment, a number without data: §3.6.2.11, §3.6.2.1."""

@@ -106,8 +106,8 @@ class SendQueue:
         return self._first + len(self._entries)
 
     def append(self, entry: Entry) -> None:
-        """Queue an entry whose number is `end`: §3.6.1.2 [numbers-grow], §2.3.11 [contiguous]."""
-        self._entries.append(entry)
+        """Queue an entry whose number is `end`: §3.6.1.2."""
+        self._entries.append(entry)  # §3.6.1.2 [numbers-grow], §2.3.11 [contiguous]
         self.entries += 1
 
     def get(self, number: int) -> Entry | None:
@@ -147,7 +147,7 @@ class SendQueue:
         # §3.6.1.2 [lowest-first]
         if head is None or not (head.in_flight or head.abandoned):
             return head
-        at = max(self.cursor - self._first, 1)  # §3.6.1.2 [lowest-first]
+        at = max(self.cursor - self._first, 1)
         limit = min(len(self._entries), span)
         while at < limit:
             entry = self._entries[at]

@@ -106,8 +106,8 @@ class SendSide:
             self.overflowed = True
 
     def linger(self, flow: SendFlow, now: float) -> None:
-        """Keep a flow that is complete for 130 s: §3.6.2.11 [lingers-130]."""
-        self._lingering.append((now + LINGER_SECONDS, flow))
+        """Keep a flow that is complete for 130 s: §3.6.2.11."""
+        self._lingering.append((now + LINGER_SECONDS, flow))  # §3.6.2.11 [lingers-130]
         self._ready.pop(flow, None)
 
     def assemble(self, packet: bytearray, limit: int, now: float) -> bool:
@@ -225,9 +225,9 @@ class SendSide:
         return sorted(self._ready, key=_priority, reverse=True)  # stable, reversed too
 
     def _probe(self, flow: SendFlow, now: float) -> None:
-        """Start to probe a receiver whose window is closed: §3.6.2.9.1 [probes]."""
+        """Start to probe a receiver whose window is closed: §3.6.2.9.1."""
         if flow.is_suspended and flow not in self._probes:
-            # §3.6.2.9.1 [probe-soon] [probe-period]
+            # §3.6.2.9.1 [probes] [probe-soon] [probe-period]
             self._probes[flow] = now + PROBE_SECONDS, max(PROBE_SECONDS, self.round_trip.erto)
 
 

@@ -351,9 +351,9 @@ class Session:
             self._wake()
 
     def _leave_open(self, reason: str, now: float) -> None:
-        """End the flows, and tell the listener: §3.5.5 [flows-end]."""
+        """End the flows, and tell the listener: §3.5.5."""
         self.reason = reason
-        self._send.end(now)
-        self._recv.end(now)
+        self._send.end(now)  # §3.5.5 [flows-end]
+        self._recv.end(now)  # §3.5.5 [flows-end]
         self._notices.forget(self._protection)
         self.listener.on_closed(self, now)

@@ -182,6 +182,23 @@ fragments = st.lists(
 )
 
 
+def test_a_message_out_of_order_is_delivered_as_soon_as_it_is_whole():
+    """Covers RFC 7016 §3.6.3.3 [whole-only]: in a flow whose user wants no order."""
+    wire = Receiving()
+    wire.pair.far_listener.setup = lambda flow: setattr(flow, "ordered", False)
+    wire.put(data(1, b"1"))
+    wire.put(data(3, b"3"))
+    assert wire.heard.messages == [b"1", b"3"]
+    wire.put(data(6, b"b", control=MIDDLE))
+    wire.put(data(7, b"c", control=END))
+    assert wire.heard.messages == [b"1", b"3"]  # its begin is missing
+    wire.put(data(5, b"a", control=BEGIN))
+    assert wire.heard.messages == [b"1", b"3", b"abc"]
+    wire.put(data(9, b"d", control=BEGIN))
+    wire.put(data(10, b"e", control=MIDDLE))
+    assert wire.heard.messages == [b"1", b"3", b"abc"]  # its end is missing
+
+
 @given(fragments, st.booleans())
 def test_any_fragments_in_any_order(fragments, ordered):
     """Covers RFC 7016 §3.6.3.3 [in-order] [whole-only], §3.6.1.3 [acknowledge-truth]."""

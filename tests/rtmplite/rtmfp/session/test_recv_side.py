@@ -126,6 +126,20 @@ def test_an_acknowledgement_is_cut_to_the_packet():
     assert acked(chunks)[0] == (0, 1)
 
 
+@pytest.mark.parametrize(("spare", "waits"), [(0, False), (-1, True)])
+def test_an_acknowledgement_behind_others_is_whole_or_waits(spare, waits):
+    """Covers RFC 7016 §3.6.3.4.2 [cut-or-wait]: only the first of a packet is cut."""
+    wire = Receiving()
+    wire.put(data(1))
+    side, alone, packet = wire.session._recv, bytearray(), bytearray(10)
+    side.acknowledge_now(wire.flow)
+    side.assemble(alone, 1000)
+    side.acknowledge_now(wire.flow)
+    side.assemble(packet, len(packet) + len(alone) + spare)
+    assert (wire.flow in side.should_ack) is waits
+    assert packet[10:] == (b"" if waits else alone)
+
+
 def test_the_alarm_of_a_rejected_flow():
     """Covers RFC 7016 §3.6.1.3 [acknowledge-rejected], §2.3.16 [before-every-ack]."""
     wire = Receiving()

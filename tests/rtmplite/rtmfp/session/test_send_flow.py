@@ -185,6 +185,16 @@ def test_a_message_given_up_is_never_sent_again():
     assert (flow.queued, wire.session.queued) == (0, 0)
 
 
+def test_giving_up_a_message_spares_the_next():
+    """Covers RFC 7016 §3.6.2.7 [whole-message]: all of its fragments, and no other."""
+    wire = Sending()
+    flow = wire.flow()
+    message = flow.send(bytes(3000), 0.0)
+    flow.send(b"next", 0.0)
+    flow.abandon(message, 0.0)
+    assert [chunk.data for chunk in wire.data()] == [b"next"]
+
+
 def test_the_fsn_waits_for_what_is_outstanding():
     """Covers RFC 7016 §3.6.2.3 [fsn-below-outstanding] [fsn-not-outstanding]."""
     wire = Sending()

@@ -235,7 +235,7 @@ def test_what_proves_no_address(spoil):
 
 
 def test_larger_datagrams_are_found():
-    """Covers RFC 7016 §3.5.4.3 [discovers] [ping-after-padding]."""
+    """Covers RFC 7016 §3.5.4.3 [discovers] [ping-after-padding], §3.6.2.2 [fits-the-path]."""
     largest = 1350
     calm = lambda data, source, destination: (0.02,) if len(data) <= largest else ()  # noqa: E731
     pair = Pair(calm, limits=SessionLimits(mtu_probes=(1280, 1350, 1400, 1452)))
@@ -322,6 +322,15 @@ def test_an_abrupt_close():
     assert pair.far.state is State.CLOSED
     assert pair.far_listener.closed == [(0.02, "closed there")]
     assert pair.woken == [pair.near]
+    pair = Pair()
+    pair.near.queue_chunk(Ping())
+    pair.near.drop(0.0, "overridden")
+    assert pair.near.take(0.0) == []  # no chunk to say it by, so no last packet
+    pair = Pair()
+    put(pair.near, SessionClose(), mode=Mode.RESPONDER, now=0.0)
+    pair.near.queue_chunk(Ping())
+    [(packet, _)] = pair.near.take(0.0)  # a packet of both: it was not filled before
+    assert len(Packet.parse(unscramble(packet)[1][4:]).chunks) == 2
 
 
 def test_another_session_takes_its_place():

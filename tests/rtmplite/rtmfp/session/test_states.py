@@ -17,6 +17,22 @@ def test_every_state_has_a_row_and_a_way_to_the_last(figure, states):
     assert figure[last] == {}
 
 
+@pytest.mark.parametrize("state", [State.OPEN, State.NEARCLOSE, State.FARCLOSE_LINGER])
+def test_a_session_takes_every_close_until_it_is_closed(state):
+    """Covers RFC 7016 §3.5.5 [close-acknowledged] [close-ack-closes] [abrupt-close]."""
+    lingers = State.FARCLOSE_LINGER if state is State.OPEN else state
+    told = {
+        Event.CLOSE_REQUEST: (lingers, (Do.ACKNOWLEDGE,)),
+        Event.CLOSE_ACK: (State.CLOSED, ()),
+        Event.ABRUPT_CLOSE: (State.CLOSED, (Do.ACKNOWLEDGE,)),
+    }
+    for event, wanted in told.items():
+        closing = Closing()
+        closing.state = state
+        todo = closing.on(event, 0.0)
+        assert (closing.state, todo) == wanted
+
+
 def test_every_alarm_has_an_arrow():
     for state, alarms in ALARMS.items():
         assert alarms.keys() <= FIGURE_8[state].keys()
