@@ -228,10 +228,11 @@ class Endpoint:
         self._openings.by_id[opening.near_id] = opening
 
     def on_opened(self, opening: Opening, keys: "Keys", far_id: int, now: float) -> None:
-        """Begin the session that was asked for: §3.5.1.1.1 [initiator-open]."""
+        """Begin the session that was asked for: §3.5.1.1.1."""
         self._forget(opening)
         entry = SessionEntry(self, opening=opening, issued=now)
         address, certificate = opening.address, opening.far_certificate
+        # §3.5.1.1.1 [initiator-open]
         self._sessions.begin(entry, True, keys, opening.near_id, far_id, address, certificate, now)
         self.table.prove(entry)
         # The far end may tell nobody of the session before it hears of it.

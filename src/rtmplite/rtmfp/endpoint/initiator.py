@@ -173,7 +173,9 @@ class Opening:
         """
         certificate, profile = hello.responder_certificate, self._host.profile
         # §3.5.1.1.1 [first-rhello]
-        if not self._heeds(OpeningEvent.RHELLO) or self._is_too_long(hello):
+        if not self._heeds(OpeningEvent.RHELLO):
+            return
+        if self._is_too_long(hello):
             return
         # §3.5.1.1.1 [rhello-certificate-selected] [rhello-certificate-authentic]
         if not profile.is_selected(certificate, self.epd) or not profile.is_authentic(certificate):

@@ -93,7 +93,7 @@ class Redirector:
         return self._redirect(tag, _encodable(turned, Origin.UNKNOWN), source, now)
 
     def _find(self, epd: bytes) -> "SessionEntry | None":
-        """Find an open session whose far end an EPD selects: §3.5.1.5 [fihello-sent]."""
+        """Find an open session whose far end an EPD selects: §3.5.1.5."""
         fingerprint = self._host.profile.wanted_fingerprint(epd)
         entry = None if fingerprint is None else self._host.table.reachable(fingerprint)
         if entry is None or not self._host.profile.is_selected(entry.session.far_certificate, epd):

@@ -89,8 +89,8 @@ class StartupPackets:
         network might have lost it as well: a startup repeats each packet until it is answered.
         """
         packet = Packet(Mode.STARTUP, (chunk,), timestamp=int(now * _TICK) & 0xFFFF).encode()
-        # §3.4 [only-unavoidable]
-        is_whole = self._cipher.room(DATAGRAM_BYTES - _ID_BYTES) >= len(packet)
+        room = self._cipher.room(DATAGRAM_BYTES - _ID_BYTES)
+        is_whole = room >= len(packet)  # §3.4 [only-unavoidable]
         # §3.4 [startup-only] [not-for-user-data]: nothing else is cut
         plain = [packet] if is_whole else list(self._cut(packet, now))
         if len(self._outbox) + len(self._later) + len(plain) > _WAITING:

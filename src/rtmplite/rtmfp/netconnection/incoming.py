@@ -130,13 +130,13 @@ class Incoming(SessionListener):
         self._barriers.meet(flow, barrier)
 
     def hold(self) -> None:
-        """Take nothing from the flows that have to wait: §5.2 [suspends]."""
+        """Take nothing from the flows that have to wait: §5.2."""
         if self._owner.reading and not self._owner.deciding and not self._barriers:
             return
         for flow, receiver in self._receivers.items():
             if not receiver.is_held and not self._may_go_on(flow):
                 receiver.is_held = True
-                flow.suspend()
+                flow.suspend()  # §5.2 [suspends]
 
     def let_go_on(self, now: float) -> None:
         """Take again from the flows that wait no longer: §5.2 [suspends]."""

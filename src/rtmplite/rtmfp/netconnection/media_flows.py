@@ -140,9 +140,9 @@ class MediaFlow(FlowSender):
     def send(self, data: bytes, now: float, lifetime: float | None = None) -> "Outgoing | None":
         """Send a message that is to arrive within `lifetime` seconds, or in any case: §5.1.1.
 
-        §5.3.5.3 [no-replacement]: once the far end has rejected the flow, nothing is sent.
+        §5.3.5.3: once the far end has rejected the flow, nothing is sent.
         """
-        if self._closed:
+        if self._closed:  # §5.3.5.3 [no-replacement]
             self._refused += len(data) if self._is_rejected else 0
             return None
         flow = self._flow or self._open(now)
@@ -161,9 +161,9 @@ class MediaFlow(FlowSender):
         self.send(data, now, lifetimes.audio if mortal else None)
 
     def close(self, now: float) -> None:
-        """Accept no more messages; those queued are still sent: §5.3.5.3 [closing-says-nothing]."""
+        """Accept no more messages; those queued are still sent: §5.3.5.3."""
         if self.is_open and self._flow is not None:
-            self._flow.close(now)
+            self._flow.close(now)  # §5.3.5.3 [closing-says-nothing]
         self._closed = True
 
     def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:

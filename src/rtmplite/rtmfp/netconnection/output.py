@@ -158,10 +158,10 @@ class Output:
             flow.send(encode_message(barrier.type_id, 0, barrier.payload), now)
 
     def close_stream(self, stream_id: int, now: float) -> None:
-        """Close the flows of a stream: §5.3.5.3 [closing-says-nothing]."""
+        """Close the flows of a stream: §5.3.5.3."""
         for key, flow in list(self.flows.items()):
             if flow.stream_id == stream_id:
-                flow.close(now)
+                flow.close(now)  # §5.3.5.3 [closing-says-nothing]
                 del self.flows[key]
 
     def close(self, now: float) -> bool:

@@ -121,8 +121,9 @@ class PublisherTransport(DirectTransport):
         self.close(now, "closed by the subscriber")
 
     def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
-        """Accept the subscriber's control flow and no other: §5.4.2 [return-flows]."""
-        return self.far_control is None and metadata.stream_id == self.stream_id
+        """Accept the subscriber's control flow and no other: §5.4.2."""
+        is_ours = metadata.stream_id == self.stream_id  # §5.4.2 [return-flows]
+        return is_ours and self.far_control is None
 
 
 class Subscription(NetClient):
@@ -141,7 +142,7 @@ class Subscription(NetClient):
         self.peer_id, self.stream_id = peer_id, stream_id
 
     def on_ready(self) -> None:
-        """Use a session with the peer: §5.4.1 [play-on-flow] [nonzero-stream]."""
+        """Use a session with the peer: §5.4.1."""
         self._say("status", SUCCESS, "The peer is there.")
 
     def fail(self, reason: str, now: float) -> None:

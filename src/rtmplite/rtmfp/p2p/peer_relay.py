@@ -177,13 +177,14 @@ class PeerRelays:
     def _introduce(self, player: "RelayEndpoint", opening: "Opening") -> None:
         """Tell the publisher where the player's relay endpoint is, so that it says hello there.
 
-        RFC 7016 §3.5.1.6 [introduction]: that opens the way through its translator.
+        RFC 7016 §3.5.1.6: that opens the way through its translator.
         """
         fingerprint = player.place.endpoint.profile.wanted_fingerprint(opening.epd)
         connection = None if fingerprint is None else self.connection_of(fingerprint)
         if connection is not None and connection.transport.session is not None:
             here = SocketAddress(*player.place.address, Origin.RELAY)
             hello = ForwardedInitiatorHello(opening.epd, here, opening.tag)
+            # RFC 7016 §3.5.1.6 [introduction]
             connection.transport.session.queue_chunk(hello)
 
 

@@ -87,9 +87,9 @@ class Peers(EndpointListener):
         self._asked: Opening | None = None
 
     def connect(self, epd: bytes, addresses: Iterable[Address], now: float) -> None:
-        """Open the session with the server: §5.3.1 [epd-is-uri]."""
+        """Open the session with the server: §5.3.1."""
         self.endpoint.hellos.forwarded = Forwarded.IGNORE
-        self._asked = self.endpoint.connect(epd, addresses, now)
+        self._asked = self.endpoint.connect(epd, addresses, now)  # §5.3.1 [epd-is-uri]
 
     @property
     def sessions(self) -> "list[PeerSession]":

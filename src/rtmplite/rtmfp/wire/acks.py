@@ -86,7 +86,7 @@ class DataAckRanges:
 
     @classmethod
     def parse(cls, payload: bytes) -> Self:
-        """Read the payload: §2.3.14 [range-ack-layout]."""
+        """Read the payload: §2.3.14."""
         flow_id, blocks, cumulative, at = _decode_head(payload)
         runs: list[int] = []
         while at < len(payload):
@@ -95,7 +95,7 @@ class DataAckRanges:
                 received, at = decode_vlu(payload, at)
             except RemoteError:  # §2.3.14 [truncated-range]
                 break
-            runs += (missing + 1, received + 1)
+            runs += (missing + 1, received + 1)  # §2.3.14 [range-ack-layout]
         return cls(flow_id, blocks, cumulative, tuple(runs))
 
     def encode(self) -> bytes:
@@ -108,11 +108,12 @@ class DataAckRanges:
         return _encode_head(self) + b"".join(encode_vlu(run - 1) for run in self.runs)
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """Give the acknowledged ranges in order, that of 0 first: §2.3.14 [range-ack-layout]."""
+        """Give the acknowledged ranges in order, that of 0 first: §2.3.14."""
         last = self.cumulative_ack
         yield 0, last
         runs = iter(self.runs)
         for missing, received in zip(runs, runs, strict=True):
+            # §2.3.14 [range-ack-layout]
             first, last = last + missing + 1, last + missing + received
             yield first, last
 

@@ -52,7 +52,7 @@ class SocketAddress:
 
 
 def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress, int]:
-    """Read the address at `at`; return it and the index of the next byte: §2.1.5 [address-layout].
+    """Read the address at `at`; return it and the index of the next byte: §2.1.5.
 
     Raises RemoteError when `data` ends first: §2.
     """
@@ -64,4 +64,5 @@ def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress,
         raise RemoteError("a socket address is cut off")
     ip = IPv6Address(packed) if length == 16 else IPv4Address(packed)
     origin = Origin(first[0] & _ORIGIN)  # §2 [reserved-ignored]
+    # §2.1.5 [address-layout]
     return SocketAddress(str(ip), int.from_bytes(port, "big"), origin), at + length + 3

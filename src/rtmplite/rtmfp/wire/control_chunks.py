@@ -37,8 +37,8 @@ class Fragment:
 
     @classmethod
     def parse(cls, payload: bytes) -> Self:
-        """Read the payload: §2.3.1 [fragment-layout]."""
-        packet_id, at = decode_vlu(payload, 1)
+        """Read the payload: §2.3.1."""
+        packet_id, at = decode_vlu(payload, 1)  # §2.3.1 [fragment-layout]
         number, at = decode_vlu(payload, at)
         if at == len(payload):  # §2.3.1 [fragment-not-empty]
             raise RemoteError("a fragment of nothing")

@@ -81,7 +81,7 @@ class UserData:
         return cls(flow_id, number, offset, payload[at:], control, abandon, final, options)
 
     def encode(self) -> bytes:
-        """Write the payload: §2.3.11 [user-data-layout].
+        """Write the payload: §2.3.11.
 
         Raises LocalError for a Forward Sequence Number below 0, and for one that includes this
         chunk unless it is abandoned.
@@ -92,6 +92,7 @@ class UserData:
             raise LocalError(f"data of number {self.sequence_number}, never to be sent")
         numbers = self.flow_id, self.sequence_number, self.fsn_offset
         options = _encode_list(self.options)
+        # §2.3.11 [user-data-layout]
         return b"".join((_encode_flags(self), *map(encode_vlu, numbers), options, self.data))
 
 
@@ -108,12 +109,13 @@ class NextUserData:
 
     @classmethod
     def parse(cls, payload: bytes) -> Self:
-        """Read the payload: §2.3.12 [next-user-data-layout]."""
+        """Read the payload: §2.3.12."""
         if not payload:  # §2 [truncation-noticed]
             raise RemoteError("next user data without flags")
         flags, at, options = payload[0], 1, None
         if flags & _OPTIONS_PRESENT:
             options, at = parse_option_list(payload, at)
+        # §2.3.12 [next-user-data-layout]
         control, abandon = _CONTROLS[flags >> 4 & 3], bool(flags & _ABANDON)
         return cls(payload[at:], control, abandon, bool(flags & _FINAL), options)
 
@@ -174,12 +176,11 @@ class FlowException:
 def flow_options(metadata: bytes, associated_flow_id: int | None = None) -> tuple[Option, ...]:
     """Give the options that open a flow: its metadata, and which flow it answers.
 
-    §2.3.11.1 [options-supported], §2.3.11.1.1, §2.3.11.1.2.  Raises LocalError for metadata
-    beyond 512 bytes.
+    §2.3.11.1, §2.3.11.1.1, §2.3.11.1.2.  Raises LocalError for metadata beyond 512 bytes.
     """
     if len(metadata) > MAX_METADATA:  # §2.3.11.1.1 [512-bytes]
         raise LocalError(f"{len(metadata)} bytes of metadata")
-    # §2.3.11.1.1 [metadata-layout] [has-metadata]
+    # §2.3.11.1.1 [metadata-layout] [has-metadata], §2.3.11.1 [options-supported]
     options = (Option(USER_METADATA, metadata),)
     if associated_flow_id is None:
         return options
@@ -219,8 +220,8 @@ def read_flow_options(options: Sequence[Option]) -> tuple[bytes, int | None]:
 
 
 def _encode_flags(chunk: UserData | NextUserData) -> bytes:
-    """Write the flags, the reserved bits clear: §2 [reserved-clear]."""
-    flags = chunk.fragment_control << 4
+    """Write the flags, the reserved bits clear: §2."""
+    flags = chunk.fragment_control << 4  # §2 [reserved-clear]
     if chunk.options is not None:
         flags |= _OPTIONS_PRESENT
     return bytes((flags | chunk.abandon << 1 | chunk.final,))

@@ -104,9 +104,8 @@ class Packet:
     def encode(self) -> bytes:
         """Write the packet without padding, the reserved bits clear.
 
-        §2.2.4 [packet-layout], §2.  Raises
-        LocalError for the forbidden mode, for a chunk that does not belong to the mode, and for a
-        time beyond 16 bits.
+        §2.2.4, §2.  Raises LocalError for the forbidden mode, for a chunk that does not belong to
+        the mode, and for a time beyond 16 bits.
         """
         ignored = _INAPPROPRIATE[self.mode]
         # §2.2.4 [startup-chunks] [session-chunks]
@@ -119,6 +118,7 @@ class Packet:
             if time is not None:
                 flags |= bit
                 times.append(_encode_time(time))
+        # §2.2.4 [packet-layout]
         return b"".join((bytes((flags,)), *times, *map(encode_chunk, self.chunks)))
 
 

@@ -18,7 +18,7 @@ _ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 
 
 def encode_vlu(value: int) -> bytes:
-    """Write `value` in as few bytes as possible: §2.1.2 [vlu-layout].
+    """Write `value` in as few bytes as possible: §2.1.2.
 
     Raises LocalError unless 0 <= `value` < 2**64.
     """
@@ -28,7 +28,7 @@ def encode_vlu(value: int) -> bytes:
         raise LocalError(f"{value} does not fit the 64 bits of a VLU")
     out = bytearray((value & 0x7F,))
     while value := value >> 7:
-        out.append(value & 0x7F | 0x80)
+        out.append(value & 0x7F | 0x80)  # §2.1.2 [vlu-layout]
     out.reverse()
     return bytes(out)
 

@@ -38,6 +38,8 @@ URL = Epd(ancillary_data=b"rtmfp://example.com/live").encode()
 
 def test_four_packets_and_a_session():
     """Covers RFC 7016 §3.5.1.1.1 [initiator-open], §3.5.1.1.2 [responder-open], §3.5 [states]."""
+    figure = ["S_IHELLO_SENT", "S_KEYING_SENT", "S_OPEN", "S_OPEN_FAILED", "S_CLOSED"]
+    assert [str(state) for state in OpeningState] == figure
     world, server, client, opening = met()
     kinds = [(source, type(chunk)) for _, source, _, _, chunk in world.startup()]
     assert kinds == [

@@ -70,7 +70,7 @@ def test_nobody_hears_of_a_session_before_the_far_end_has_shown_the_keys():
     ],
 )
 def test_a_bad_keying_is_ignored(change, why):
-    """Covers RFC 7016 §3.5.1.1.2 [bad-cookie-ignored] [keying-authentic].
+    """Covers RFC 7016 §3.5.1.1.2 [bad-cookie-ignored] [keying-authentic], §5 [resources-bounded].
 
     Covers RFC 7016 §3.3 [zero-is-startup].
     """

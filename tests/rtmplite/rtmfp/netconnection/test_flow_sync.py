@@ -23,6 +23,7 @@ def test_a_barrier_for_one_is_none():
     """Covers RFC 7425 §5.2 [count-at-least-1] [suspends]."""
     barriers = Barriers()
     assert barriers.meet("F1", FlowSynchronization(1, 1)) == ["F1"] and "F1" not in barriers
+    assert barriers.meet("F2", FlowSynchronization(2, MAX_FLOWS)) == [] and "F2" in barriers
 
 
 @pytest.mark.parametrize("count", [0, MAX_FLOWS + 1, 0xFFFFFFFF])

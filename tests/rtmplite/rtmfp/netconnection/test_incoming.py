@@ -49,6 +49,7 @@ def test_sound_that_was_overtaken_is_not_taken():
     assert take(Intent.NETWORK_ORDER, *messages) == (sounds(20, 60, 60, 80), False)
     messages = sounds(0xFFFFFFF0, 4, 0xFFFFFFFF, 5)
     assert take(Intent.NETWORK_ORDER, *messages) == (sounds(0xFFFFFFF0, 4, 5), False)
+    assert take(Intent.NETWORK_ORDER, *sounds(0, 1 << 31)) == (sounds(0), False)
 
 
 def test_a_header_is_taken_whenever_it_comes():

@@ -12,6 +12,7 @@ from rtmplite.rtmfp.netconnection.media_flows import (
     medium_of,
 )
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata, Intent, encode_message
+from rtmplite.rtmfp.netconnection.output import Output
 from rtmplite.rtmfp.session.flow_states import RecvState, SendState
 from rtmplite.rtmfp.session.send_flow import Priority
 from rtmplite.rtmp.wire.message import MessageType
@@ -193,6 +194,16 @@ def test_a_rejected_flow_is_the_end_of_it():
     media.send_live(video(KEY), 1.0, LIVE)
     assert media.send(video(KEY), 2.0) is None and len(owner.flows[0].sent) == 1
     assert len(owner.flows) == 1
+
+
+def test_a_barrier_needs_two_flows():
+    """Covers RFC 7425 §5.2 [count-at-least-2]."""
+    owner = Owner()
+    output = Output(owner)
+    for medium in (Medium.COMMANDS, Medium.AUDIO):
+        output.flow(1, medium).send(b"first", 0.0)
+        output.put_barrier((), 1.0)
+    assert [len(flow.sent) for flow in owner.flows] == [2, 2]
 
 
 def test_a_closed_flow_is_over_when_all_has_arrived():

@@ -66,7 +66,7 @@ def test_clients_of_an_application_are_introduced():
 
 @pytest.mark.parametrize("who", ["stranger", "unaccepted", "elsewhere", "off", "oneself"])
 def test_nobody_else_is(who, monkeypatch):
-    """Own design: nor do they learn whether that peer is here."""
+    """Covers RFC 7016 §3.5.1.6 [introduction]: nor do they learn whether that peer is here."""
     asking = Asking("other" if who == "elsewhere" else "live", introduces=who != "off")
     if who == "unaccepted":
         session = asking.world.user.sessions_at(BOB)[0]

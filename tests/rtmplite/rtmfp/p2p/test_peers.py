@@ -93,7 +93,7 @@ def test_the_flows_are_as_the_text_draws_them():
 
 
 def test_several_streams_share_a_session():
-    """Covers RFC 7425 §5.4 [several-streams]: in both directions, until the last one ends."""
+    """Covers RFC 7425 §5.4 [several-streams], §5.4.2 [return-flows]: until the last one ends."""
     pair = Pair()
     other = pair.alice.peers.publish("other", pair.world.now)
     back = pair.bob.peers.publish("back", pair.world.now)
