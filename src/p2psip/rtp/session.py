@@ -172,12 +172,13 @@ class RtpSession(Sender):
     def statistics(self) -> Statistics:
         """Counts and times so far: §6.4.4."""
         source, remote = self.reception.source, self.remote_block
+        lost = source.lost  # RFC 3551 §2 [watches-loss]
         return Statistics(
             packets_sent=self.packets_sent,
             octets_sent=self.octets_sent,
             packets_received=source.received,
             octets_received=self.reception.octets,
-            lost=source.lost,  # RFC 3551 §2 [watches-loss]
+            lost=lost,
             jitter_ms=1000 * source.jitter / self.clock_rate,
             invalid=self.invalid,
             rtt=self.rtt,

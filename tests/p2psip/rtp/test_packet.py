@@ -160,6 +160,9 @@ def test_a_header_extension_is_skipped(csrcs, words):
     assert data[start:end] == RtpPacket.parse(data).payload == b"sound"
     plain = bytes(RtpPacket(0, 1, 2, 3, b"sound", csrcs=(1, 2)))  # with no such thing to skip
     *_, start, end = fast.unpack(plain)
+    assert plain[start:end] == RtpPacket.parse(plain).payload == b"sound"
+    plain = bytes(RtpPacket(0, 1, 2, 3, b"sound", csrcs=(1,)))
+    *_, start, end = fast.unpack(plain)
     assert plain[start:end] == b"sound"
 
 

@@ -53,6 +53,13 @@ def test_any_arrival_keeps_the_promises(arrivals, depth, hold):
         assert buffer.skipped == out[-1] - out[0] + 1 - len(out)
 
 
+def test_what_came_already_is_not_given_again():
+    """Covers RFC 7587 §4.1 [duplicates-may-come] [duplicates-are-dropped]: waiting or given."""
+    buffer = ReorderBuffer(6, 0.5)
+    given = [buffer.put(number, number, 0.0) for number in (1, 3, 3, 2, 2, 3)]
+    assert given == [[1], [], [], [2, 3], [], []] and buffer.late == 3
+
+
 def test_a_great_leap_is_another_stream():
     """Covers RFC 3550 §A.1: what waited goes first, and nothing counts as missing."""
     buffer = ReorderBuffer()

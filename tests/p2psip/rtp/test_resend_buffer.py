@@ -47,6 +47,8 @@ def test_a_packet_that_a_request_left_out_can_still_be_asked_for():
     buffer = filled()
     assert [len(buffer.again([number], 0.1, 0.05)) for number in (3, 4, 2)] == [1, 1, 1]
     assert buffer.again([5 + PACKETS], 0.1, 0.05) == buffer.again([5], MAX_AGE + 1, 0.05) == []
+    buffer.keep(6, b"later", 64.0)
+    assert buffer.again([6], 64.0 + MAX_AGE, 0.05) == [b"later"]
 
 
 def test_nothing_of_another_source_is_sent():
@@ -66,6 +68,11 @@ def test_requests_are_no_amplifier(turns):
 
     Covers RFC 4585 §8 [strange-requests-take-a-share].
     """
+    buffer = filled(1, 100)
+    buffer._credit = 99
+    assert buffer.again([0], 0.1, 0.0) == []
+    buffer._credit = 100
+    assert [len(data) for data in buffer.again([0], 0.1, 0.0)] == [100]
     buffer, now, sent, again = ResendBuffer(), 0.0, 0, 0
     for number, (octets, lost) in enumerate(turns):
         now += 0.01

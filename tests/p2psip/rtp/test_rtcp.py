@@ -146,7 +146,8 @@ def test_padding_is_for_the_last_packet():
     """
     report, padded = bytes(ReceiverReport(1)), bytes.fromhex("a0cb0001 00000004")
     assert parse_compound(report + padded) == [ReceiverReport(1), Bye(())]
-    for wrong in (padded + report, bytes.fromhex("a0cb0001 00000003"), b"\xa0\xcb\x00\x00"):
+    sizes = (bytes.fromhex(f"a0cb0001 000000{size}") for size in ("00", "03", "08"))
+    for wrong in (padded + report, *sizes, b"\xa0\xcb\x00\x00"):
         with pytest.raises(RemoteError):
             parse_compound(wrong)
 
@@ -167,7 +168,10 @@ def test_our_own_bugs_are_told_apart():
     for wrong in (
         lambda: Bye((1,) * 32),
         lambda: Bye((1,), b"x" * 256),
-        lambda: App(0, 1, b"long name"),
+        lambda: App(0, 1, b"names"),
+        lambda: App(32, 1, b"name"),
+        lambda: App(0, 1, b"name", b"odd"),
+        lambda: App(0, 1, b"name", bytes(5)),
         lambda: SdesChunk(1, ((0, b""),)),
         lambda: SdesChunk(1, ((1, b"x" * 256),)),
         lambda: bytes(ReceiverReport(1, (block,) * 32)),
@@ -175,6 +179,7 @@ def test_our_own_bugs_are_told_apart():
     ):
         with pytest.raises(LocalError):
             wrong()
+    assert App.parse(bytes(App(31, 1, b"name", bytes(4)))) == App(31, 1, b"name", bytes(4))
 
 
 @given(st.lists(st.integers(0, 0xFFFF), min_size=1, max_size=40, unique=True))

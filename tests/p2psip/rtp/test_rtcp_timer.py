@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def test_two_in_a_call_report_every_five_seconds():
     assert 8 * BANDWIDTH == 64_000 * 5 / 100
     assert interval(2, 2, BANDWIDTH, True, 128) == 5.0
     assert interval(2, 1, BANDWIDTH, False, 128, initial=True) == 2.5
+    assert interval(1000, 1000, BANDWIDTH, True, 128) == 128 * 1000 / BANDWIDTH > 5
 
 
 @given(chances)
@@ -49,6 +51,8 @@ def test_an_interval_is_drawn_within_its_bounds(chance):
 
     Covers RFC 3550 §6.2 [waits-first] and §6.3 [drawn-intervals].
     """
+    longest = RtcpTimer(0.0, lambda count: b"\xff" * count).deadline * COMPENSATION / 2.5
+    assert longest == pytest.approx(1.5)
     timer = RtcpTimer(100.0, fixed(chance))
     assert 0.5 <= (timer.deadline - 100.0) * COMPENSATION / 2.5 < 1.5
     assert not timer.tick(100.0)

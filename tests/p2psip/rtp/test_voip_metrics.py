@@ -109,20 +109,22 @@ def test_before_any_packet_all_is_zero():
     """Covers RFC 3611 §4.7.1 [rates-are-there], §4.7.2 [densities-are-there] and
     §4.7.2 [no-gap-no-duration]."""
     assert told(BurstMeter().metrics(7, 0, 20.0)) == (0, 0, 0, 0, 0, 0)
+    nothing = BurstMeter().metrics(7, 0, 20.0, codec="PCMU")
+    assert nothing.round_trip == 0 and nothing.r_factor > 90  # as nothing is lost
 
 
 def test_the_sizes_of_the_buffer_and_what_is_not_known():
     """Covers RFC 3611 §4.7.6 [sizes-with-the-mode], and §4.7.7 [nominal-is-there] [last-known]
     [maximum-is-there] [fixed-has-one-maximum] [too-long-is-65535]."""
-    metrics = metrics_of("11", rtt=0.25, hold_seconds=0.06)
+    metrics = metrics_of("11", rtt=2.5, hold_seconds=6.0)
     assert metrics == VoipMetrics(
         7,
         gap_duration=20,
-        round_trip=250,
+        round_trip=2500,
         rx_config=NOT_ADAPTIVE,
         jitter_nominal=0,
-        jitter_maximum=60,
-        jitter_absolute=60,
+        jitter_maximum=6000,
+        jitter_absolute=6000,
     )
     assert metrics.r_factor is metrics.mos_lq is metrics.mos_cq is metrics.signal_level is None
     longest = metrics_of("11", rtt=100.0, hold_seconds=100.0)

@@ -40,7 +40,7 @@ def read_aac(payload: bytes | memoryview) -> tuple[tuple[int, bytes], ...]:
     count, over = divmod(bits, 16)  # §3.2.1 [length-in-bits], §3.3.6 [length-precedes]
     start = at = _LENGTH.size + 2 * count
     # §2.11 [some-data]
-    if over or not 0 < count <= MAX_FRAMES or at >= len(data):
+    if over or count > MAX_FRAMES or at >= len(data):
         raise RemoteError(f"AAC headers of {bits} bits, in {len(data)} octets")
     headers = [_LENGTH.unpack_from(data, 2 + 2 * each)[0] for each in range(count)]
     # §3.3.6 [index-is-zero], §3.2.1.1 [deltas-after-the-first]

@@ -50,9 +50,9 @@ class ComfortNoise:
         data = bytes(payload)
         if not 0 < len(data) <= MAX_ORDER + 1:
             raise RemoteError(f"comfort noise of {len(data)} octets")
-        end = data.find(RESERVED, 1)
+        model, _, _ = data[1:].partition(bytes((RESERVED,)))
         # §3.3 [level-first], §3 [model-of-any-order]
-        return cls(data[0] & 0x7F, tuple(data[1:] if end < 0 else data[1:end]))
+        return cls(data[0] & 0x7F, tuple(model))
 
     def __bytes__(self) -> bytes:
         """Write the payload, the unused bit clear: §3.3."""

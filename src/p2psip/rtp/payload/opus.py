@@ -72,7 +72,7 @@ class OpusPacket:
 
     @classmethod
     def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read a payload, or raise RemoteError: RFC 6716 §3.4 [malformed-refused]."""
+        """Read a payload, or raise RemoteError: RFC 6716 §3.4."""
         data = bytes(payload)
         if not data:  # RFC 6716 §3.1 [one-octet-at-least]
             raise RemoteError("Opus packet of nothing")
@@ -80,6 +80,7 @@ class OpusPacket:
         # RFC 6716 §3.2.1 [frame-limit]
         if any(len(frame) > MAX_FRAME_OCTETS for frame in frames):
             raise RemoteError("Opus frame too long")
+        # RFC 6716 §3.4 [malformed-refused]
         if _FRAME_TICKS[data[0] >> 3] * len(frames) > MAX_TICKS:
             raise RemoteError("Opus packet of more than 120 ms")
         return cls(data[0] >> 3, bool(data[0] & 4), frames, padding)

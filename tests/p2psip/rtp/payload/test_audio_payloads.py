@@ -3,7 +3,7 @@
 from array import array
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 from support.mutations import mutations
 
@@ -50,7 +50,7 @@ def test_any_octets_are_an_opus_packet_or_refused(data):
         "f8" + 1276 * "00", "fa00" + 1276 * "00",  # R2
         "f901",  # R3
         "fa", "fafc", "fa01", "fafb00",  # R4
-        "fb00", "fb31" + 49 * "00", "1b0300",  # R5
+        "fb00", "fb31" + 49 * "00", "1b0300", "1b03",  # R5
         "fb", "fb0201", "fb41", "fb41ff", "fb4105aa", "fb42020000aa",  # R6
         "fb82", "fb8205", "fb83fc", "fbc2010100", "fbc20501ff",  # R7
     ],
@@ -63,6 +63,7 @@ def test_malformed_opus(data):
     """
     assert OpusPacket.parse(bytes.fromhex("fa01aa")).frames == (b"\xaa", b"")
     assert OpusPacket.parse(bytes.fromhex("fb01")).frames == (b"",)
+    assert [OpusPacket.parse(bytes.fromhex(each)).ticks for each in ("1b02", "fb06")] == [5760] * 2
     assert OpusPacket.parse(b"\xf8" + bytes(1275)).frames == (bytes(1275),)
     with pytest.raises(RemoteError):
         OpusPacket.parse(bytes.fromhex(data))
@@ -196,8 +197,9 @@ def test_reading_redundant_audio_undoes_writing(payload):
 
 
 @given(mutations(redundant_payloads().map(bytes)) | st.binary(max_size=40))
+@example(b"\x80\0\0\0")
 def test_any_octets_are_redundant_audio_or_refused(data):
-    """Covers RFC 2198 §3."""
+    """Covers RFC 2198 §3 [last-header-is-short]."""
     try:
         assert bytes(RedundantPayload.parse(data)) == data
         event("read")

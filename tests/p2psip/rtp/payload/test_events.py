@@ -124,6 +124,8 @@ def test_a_long_event_is_one_event_in_segments():
         ] * 3
     assert [at for at, report in finals if report.end] == [starts[2]] * 3
     assert hear(sent) == [EventBegan(1, 10), EventEnded(1, 160000, True)]
+    sender.press(EventPress(1, 0xFFFF / RATE), 100.0)
+    assert len({at for _, at, _, _ in play(sender, 7)}) == 1  # just full
     # A segment whose last reports are lost ended where the next one begins.
     full = bytes(TelephoneEvent(1, 0xFFFF))
     assert hear([packet for packet in sent if packet[3] != full])[-1].duration == 160000
@@ -225,6 +227,10 @@ def test_several_events_in_one_packet():
     assert receiver.heard(0xFFFFFFF0, payload, 0.0) == []
     assert receiver.heard(0xFFFFFFF0 + 400 & 0xFFFFFFFF, payload[4:], 0.0) == []  # again
     assert receiver.heard(0xFFFFFFF0 + 800 & 0xFFFFFFFF, payload[4:], 0.0) != []
+    receiver = EventReceiver()
+    assert len(receiver.heard(1000, payload, 0.0)) == 4
+    assert receiver.heard(1400, payload[4:], 0.0) == []  # again
+    assert receiver.heard(1800, payload[4:], 0.0) != []
 
 
 def captured(datagrams, payload_type):

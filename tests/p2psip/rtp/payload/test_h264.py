@@ -89,6 +89,12 @@ def test_a_beginning_that_is_lost_is_told_once():
     assert [each.reason for each in damages] == ["packets lost"]
 
 
+@pytest.mark.parametrize(("size", "count"), [(9, 1), (8, 2)])
+def test_units_share_a_payload_that_has_room(size, count):
+    """Covers RFC 6184 §5.7 [aggregate-fits]: an octet, and two more before each unit."""
+    assert len(pack_h264([b"\x41a", b"\x41b"], size)) == count
+
+
 @given(st.lists(nal_units(), min_size=1, max_size=5))
 def test_mode_0_has_a_packet_for_each(units):
     """Covers RFC 6184 §6.2 [single-only] [mode-0-is-read] [decoding-order], §5.5 [order-of-mode-0],
@@ -159,6 +165,7 @@ def test_what_is_refused(payload):
     [aggregates-without-fragments] and §5.8 [fragments-not-nested] [aggregates-not-fragmented]
     [no-fu-b].
     """
+    assert read_h264(bytes.fromhex("7c8541"))
     with pytest.raises(RemoteError):
         read_h264(bytes.fromhex(payload))
     [damage] = through([(1, 0, True, bytes.fromhex(payload))])
@@ -232,6 +239,7 @@ def test_a_unit_without_an_end_takes_no_more_memory_than_a_picture(monkeypatch):
 )
 def test_what_cannot_be_packed(wrong):
     """Covers RFC 6184 §5.4 [reserved-types-unsent] and §5.7 [aggregates-without-fragments]."""
+    assert len(pack_h264([b"\x41a"], 9)) == 1
     with pytest.raises(LocalError):
         pack_h264([wrong[0]], wrong[1])
 

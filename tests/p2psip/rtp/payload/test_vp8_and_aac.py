@@ -56,6 +56,8 @@ def test_any_octets_are_a_descriptor_or_refused(data):
     extended = data[1] if data[0] & 0x80 else 0
     assert (descriptor.temporal_layer is None) == (not extended & 0x20)
     assert (descriptor.key_index is None) == (not extended & 0x10)
+    assert descriptor.temporal_layer in (None, data[at - 1] >> 6)
+    assert descriptor.key_index in (None, data[at - 1] & 0x1F)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +166,7 @@ def test_unpacking_aac_undoes_packing(sounds, size):
     [length-in-bits], §3.3.6 [header-for-each] [length-precedes] [no-auxiliary-section] and
     §3.2.3.2 [index-by-time] [duration-is-constant].
     """
+    assert [len(pack_aac([b"a", b"b"], room)) for room in (8, 7)] == [1, 2]
     packets, timestamp = [], 0
     for sequence, (payload, marker) in enumerate(pack_aac(sounds, size)):
         read = read_aac(payload)
@@ -198,13 +201,15 @@ def test_the_format_tells_its_layout():
 @pytest.mark.parametrize(
     "payload",
     ["", "00", "0000", "000f0018", "00100018", "0010001961", "00200018001861",
-     "00200018001861616262", "0010000861626364", "00200000001861616161", "ffff"],
+     "00200018001861616262", "0010000861626364", "00200000001861616161", "ffff",
+     "000061", "002000000018616161", "0410" + 65 * "0008" + 65 * "61"],
 )  # fmt: skip
 def test_malformed_aac(payload):
     """Covers RFC 3640 §3.2.1 [length-in-bits], §2.11 [some-data] and §3.3.6
     [no-auxiliary-section].
     """
     assert read_aac(bytes.fromhex("0010000861")) == ((1, b"a"),)
+    assert len(read_aac(bytes.fromhex("0400" + 64 * "0008" + 64 * "61"))) == 64
     with pytest.raises(RemoteError):
         read_aac(bytes.fromhex(payload))
     assert AacUnpacker().push(1, 7, True, bytes.fromhex(payload)) == [AacDamage(7, 0)]
@@ -257,5 +262,6 @@ def test_a_frame_never_grows_without_end(monkeypatch):
 )  # fmt: skip
 def test_what_cannot_be_packed(make):
     """Covers RFC 7741 §4.2 and RFC 3640 §3.2.1.1 [bits-enough]."""
+    assert pack_aac([b"a"], 5) and pack_aac([bytes(8191)], 9000)
     with pytest.raises(LocalError):
         make()
