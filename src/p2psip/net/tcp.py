@@ -1,7 +1,6 @@
 """The streams of a SIP listener, TCP, TLS and WebSocket: connections cut into messages.
 
-Implements RFC 3261 §18 for TCP and TLS, framing by §18.3, keep-alives by RFC 5626 §3.5.1.  With
-another framer RFC 7118 §5 for WebSocket, plain and, if the first octet says so, by TLS.
+Implements RFC 3261 §18, framing by §18.3 or RFC 7118 §5, keep-alives by RFC 5626 §3.5.1.
 
 Own design: connections are found by their far end, so a response or a request for a phone
 behind a NAT uses the connection the phone opened (RFC 5923 calls it an alias).  A connection by

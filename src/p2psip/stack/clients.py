@@ -274,7 +274,7 @@ class Clients:
         if flow.transport == "UDP" and len(wire) > MAX_DATAGRAM and not handle._outgrown:
             handle._outgrown = True
             if "TCP" in self._hops.transports:  # §18.1.1; back to UDP if nobody listens there
-                handle._flows.insert(0, flow)  # §18.1.1 [back-to-udp]
+                handle._flows = [flow, *flows]  # §18.1.1 [back-to-udp]
                 flow = Flow("TCP", flow.remote, flow.local)  # §18.1.1 [large-by-tcp]
                 request, wire = self._addressed(handle._bare, flow)  # §18.1.1 [via-follows]
         self._start(handle, request, wire, flow, now)  # RFC 3261 §16.6 [transaction-per-server]

@@ -228,8 +228,7 @@ class Servers:
 
     def respond(self, handle: ServerHandle, response: Response, now: float) -> None:
         """Carry out `ServerHandle.respond` (§17.2)."""
-        if handle._is_new:
-            # §8.2.7 [no-1xx-without-memory]
+        if handle._is_new:  # §8.2.7 [no-1xx-without-memory]
             if response.status >= 300 or (
                 response.status >= 200 and handle.request.method in HARMLESS
             ):

@@ -171,8 +171,8 @@ class InviteServer(Machine[State, Event, Do]):
         match self.state:
             case State.PROCEEDING:  # §17.2.1 [sends-100]
                 return {Event.SILENCE: PATIENCE}
-            case State.COMPLETED if self._reliable:  # §17.2.1 [timer-h-starts]
-                return {Event.TIMER_H: 64 * self._t1}
+            case State.COMPLETED if self._reliable:
+                return {Event.TIMER_H: 64 * self._t1}  # §17.2.1 [timer-h-starts]
             case State.COMPLETED:  # §17.2.1 [timer-g-starts] [timer-h-starts]
                 return {Event.TIMER_G: self._t1, Event.TIMER_H: 64 * self._t1}
             case State.CONFIRMED:  # §17.2.1 [timer-i]

@@ -119,8 +119,8 @@ class AuthenticatedRequest:
         self.preferred = self.sent_to  # its challenge may mean nothing to another server
         self._answered |= realms
         self._keyring.learn(asked)
-        # §22.2 [answers-401], §22.3 [answers-407]
-        self._send(self._keyring.sign(self._repeated(), is_asked=True), now)
+        signed = self._keyring.sign(self._repeated(), is_asked=True)
+        self._send(signed, now)  # §22.2 [answers-401], §22.3 [answers-407]
         return True
 
     def _try_elsewhere(self, response: Response, now: float) -> bool:

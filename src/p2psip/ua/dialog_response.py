@@ -23,14 +23,14 @@ def dialog_response(
     headers: Sequence[tuple[str, object]] = (),
 ) -> Response:
     """A response that names our Contact, with a session description if there is one (§12.1.1)."""
-    # §12.1.1 [adds-a-contact]; §13.3.1.1 [one-dialog]
-    # §13.3.1.4 [2xx-says-what-we-can]
+    # §12.1.1 [adds-a-contact]; §13.3.1.1 [one-dialog]; §13.3.1.4 [2xx-says-what-we-can]
     # RFC 3311 §4 [reliable-allows-update] [2xx-allows-update]
+    fields = [("Contact", Address(contact)), *extensions.headers(), *headers]
     return response_to(
         server.request,
         status,
         to_tag=server.to_tag,
-        headers=[("Contact", Address(contact)), *extensions.headers(), *headers],
+        headers=fields,
         body=sdp,
         content_type=SDP if sdp else None,
     )

@@ -57,9 +57,10 @@ class Redirection:
             uri = contact.uri.replace(headers=()).without_params("method")
             if str(uri) not in self._seen:  # RFC 3261 §8.1.3.4 [never-twice]
                 self._seen.add(str(uri))
+                share = _share(contact.param("q"))
                 # RFC 3261 §21.3.1 [tries-a-choice], §21.3.2 [301-is-followed]
                 # RFC 3261 §21.3.3 [302-is-followed]
-                self._targets.append((_share(contact.param("q")), uri))
+                self._targets.append((share, uri))
 
 
 def _share(text: str | None) -> float:

@@ -110,9 +110,8 @@ class SharedDialog:
         reason: str | None = None,
     ) -> None:
         """Answer a request of the dialog; all but a 481 say what is allowed (§8.2.1)."""
-        # §8.2.1 [405-says-allow]
-        allow = [("Allow", self._agent.extensions.allow)] if status != 481 else []
-        server.reply(status, now, reason, [*headers, *allow])
+        allow = [("Allow", self._agent.extensions.allow)]  # §8.2.1 [405-says-allow]
+        server.reply(status, now, reason, [*headers, *(allow if status != 481 else ())])
 
     # Requests to the peer
 

@@ -133,8 +133,9 @@ class Subscription:
         is_accepted, shared = 200 <= response.status < 300, self._shared
         if is_accepted and exchange is not self._exchange and shared is not None:
             shared.dialog.refresh(response)  # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
-        # RFC 6665 §8.3.1 [202-is-200]
-        if response.status < 300 or (self._machine.is_up and response.status not in ENDING):
+        if is_accepted:  # RFC 6665 §8.3.1 [202-is-200]
+            return
+        if response.status < 200 or (self._machine.is_up and response.status not in ENDING):
             return
         if self._machine.refused(now):
             self._over(response.status, response.reason, now)

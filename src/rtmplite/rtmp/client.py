@@ -23,9 +23,11 @@ from rtmplite.rtmp.wire.shared_object import SharedObject
 from rtmplite.rtmp.wire.url import split
 
 DEFAULT_LIMITS: Final = ConnectionLimits()
-# Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.  Over TLS it is that of HTTPS, as
-# ffmpeg and librtmp have it; over UDP RFC 7425 §6.1 [default-port].
-DEFAULT_PORTS: Final = {"rtmp": 1935, "rtmps": 443, "rtmfp": 1935}
+DEFAULT_PORTS: Final = {
+    "rtmp": 1935,  # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.
+    "rtmps": 443,  # that of HTTPS, as ffmpeg and librtmp have it
+    "rtmfp": 1935,  # RFC 7425 §6.1 [default-port]
+}
 PLAYER: Final = "LNX 9,0,124,2"
 # Whom servers ask for a user: Field §"authmod=adobe".
 ENCODER: Final = "FMLE/3.0 (compatible; rtmplite)"

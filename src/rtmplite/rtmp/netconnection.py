@@ -314,10 +314,10 @@ class NetConnection(ConnectionEnd):
         self.result(command.transaction_id, float(stream_id))
 
     def _on_delete_stream(self, command: Command, now: float) -> None:
-        """End a stream: RTMP 1.0 §7.2.2.3 [no-answer], on the connection by RTMP Errata §8.3."""
+        """End a stream: RTMP 1.0 §7.2.2.3, on the connection by RTMP Errata §8.3."""
         stream_id = command.args[0] if command.args else None
         if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
-            self.streams.pop(int(stream_id)).stop(now)
+            self.streams.pop(int(stream_id)).stop(now)  # RTMP 1.0 §7.2.2.3 [no-answer]
             self.transport.stream_ended(int(stream_id))
 
     def _on_check(self, command: Command, now: float) -> None:

@@ -274,6 +274,9 @@ def test_srv_weights_are_chances():
 
     Three to one; zero, now and then.
     """
+    two = [Srv(0, 1, 1, "light"), Srv(0, 3, 1, "heavy")]
+    lots = [in_order(two, lambda count, lot=lot: lot.to_bytes(count, "big")) for lot in range(10)]
+    assert "".join(each[0].target[0] for each in lots) == "llhhhllhhh"  # of five, two are light
     records = [Srv(0, 0, 1, "zero"), Srv(0, 30, 1, "heavy"), Srv(0, 10, 1, "light")]
     source = random.Random(1)
     first = Counter(in_order(records, source.randbytes)[0].target for _ in range(2000))

@@ -180,3 +180,18 @@ def test_a_contact_for_tls_says_so():
     assert str(stack.contact("bob", "TLS")) == "sip:bob@10.0.0.1:5061;transport=tls"
     moved = stack.contact_by(stack.contact("bob"), "TLS")
     assert str(moved) == "sip:bob@10.0.0.1:5061;transport=tls"
+
+
+@pytest.mark.parametrize(
+    ("named", "transport"),
+    [
+        ("", "TLS"),
+        (";transport", "TLS"),
+        (";transport=tcp", "TLS"),
+        (";transport=tls", "TLS"),
+        (";transport=ws", "WSS"),
+    ],
+)
+def test_whatever_a_sips_uri_names_is_secure(named, transport):
+    """Covers RFC 3261 §26.3.1 [sips-by-tls]."""
+    assert routing._transport(Uri.parse(f"sips:bob@a.example{named}")) == transport

@@ -124,7 +124,8 @@ def test_after_a_439_it_registers_without_outbound():
 def test_keep_alives_come_in_time_and_never_in_step(transport, headers, least, most):
     """Covers RFC 5626 §4.4 [within-flow-timer] [jitter], §4.4.1 [stream-interval].
 
-    Covers RFC 5626 §4.4.1 [new-number-each-time], §4.4.2 [datagram-interval].
+    Covers RFC 5626 §8 [stun-where-it-is-known], §4.4.1 [new-number-each-time].
+    Covers RFC 5626 §4.4.2 [datagram-interval].
     """
     link, _, bob, registration, pings = world((200, headers), transport=transport)
     link.run(until=1000.0)

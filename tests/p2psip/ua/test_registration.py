@@ -269,6 +269,7 @@ def test_a_register_looks_as_it_should():
     assert str(message.contacts[0].uri) == f"sip:bob@{BOB}:{PORT}"
     assert [name for name, _ in message.contacts[0].params] == ["+sip.instance", "reg-id"]
     assert message.call_id and message.cseq == (1, message.method) == (1, "REGISTER")
+    assert (message.max_forwards, message.expires) == (70, 3600)
 
 
 def test_a_refresh_waits_for_the_answer_under_way():

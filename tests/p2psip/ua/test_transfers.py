@@ -101,6 +101,7 @@ def test_a_blind_transfer():
     [subscribes-the-peer], §2.4.4 [tells-by-notify] [event-refer] [a-sipfrag], §2.4.5 [a-sipfrag]
     [begins-with-the-status], §2.4.6 [id-of-the-refer] and §2.4.7 [ends-with-noresource].
     Covers RFC 6665 §4.5.2 [id-in-notify], §8.3.1 [202-is-200].
+    Covers RFC 3891 §6.2 [requires-replaces]: and other calls do not.
     """
     link, alice, bob, carol = desks()
     [call] = alice.calls
@@ -127,6 +128,7 @@ def test_a_blind_transfer():
     assert "B 202 REFER" in names(link)
     invite = requests(link, "INVITE")[-1]
     assert invite.headers["Referred-By"] == refer.headers["Referred-By"]
+    assert "Require" not in invite.headers
     call.bye(link.now)
     link.run(until=8.0)
     assert alice.calls[0].state is CallState.ENDED and bob.calls[-1].is_up

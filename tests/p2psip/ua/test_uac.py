@@ -40,6 +40,7 @@ def test_a_session_from_ring_to_bye():
         "A 200 BYE",
     ]
     assert [entry[0] for entry in alice.log] == ["ringing", "accepted", "ended"]
+    assert alice.log[-1] == ("ended", call, "BYE")
     bye = parse_message(link.sent[-2][3][1])
     assert bye.headers.values("Reason") == ('SIP;cause=200;text="tired"',)
     settle(link, alice, bob)

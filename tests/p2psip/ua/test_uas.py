@@ -119,6 +119,7 @@ def test_a_callee_who_has_not_answered_refuses_and_sends_no_bye():
     link.run(until=2.0)
     assert names(link) == ["A INVITE", "B 180 INVITE", "B 603 INVITE", "A ACK"]
     assert alice.log[-1] == ("rejected", call, 603) and bob.log == []
+    assert any(data.startswith(b"SIP/2.0 603 Decline\r\n") for *_, (_, data) in link.sent)
     settle(link, alice, bob)
 
 

@@ -103,6 +103,7 @@ def test_what_no_track_can_hold(kind):
 def test_loudspeakers_survive(config):
     """Covers E-RTMP v2 §"Enhanced Audio" [multichannel-config]."""
     assert MultichannelConfig.parse(bytes(config)) == config
+    assert MultichannelConfig.parse(b"\1\1\x81\0\0\0").flags == 0x81000000
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from support.rtmp.rtmp_world import World
 from rtmplite.amf import amf0
 from rtmplite.flv import file
 from rtmplite.flv.video import VideoTag
+from rtmplite.rtmp.client import Called
 from rtmplite.rtmp.wire.chunk import ChunkWriter
 from rtmplite.rtmp.wire.framing import CHUNK_STREAMS
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK, Message
@@ -88,6 +89,8 @@ def test_a_name_is_needed():
     peer.publish("")
     peer.play("")
     assert peer.codes() == ["NetStream.Publish.BadName", "NetStream.Play.StreamNotFound"]
+    told = [event.command.args[0] for event in peer.events if isinstance(event, Called)]
+    assert [information["level"] for information in told] == ["error", "error"]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def test_connect_is_answered_in_order():
         control.StreamBegin,
         Command,
     ]
+    assert order[3] == control.StreamBegin(0)
     assert order[-1].name == "_result" and order[-1].transaction_id == 1.0
     information = order[-1].args[0]
     assert information["code"] == "NetConnection.Connect.Success"

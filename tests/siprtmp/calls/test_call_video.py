@@ -205,6 +205,10 @@ def test_a_phone_that_cannot_be_asked_is_not_asked_again(world, desk):
     leg, _ = video(world)
     show(world, leg)
     asked = b"<media_control><general_error>what?</general_error></media_control>"
+    before = sum(data.startswith(b"INFO ") for *_, (_, data) in world.link.sent)
+    world.tool().play(NAME)
+    world.wait(3.0)
+    assert sum(data.startswith(b"INFO ") for *_, (_, data) in world.link.sent) > before
     desk.calls[0].info(MEDIA_CONTROL, asked, world.now)
     world.wait()
     before = sum(data.startswith(b"INFO ") for *_, (_, data) in world.link.sent)

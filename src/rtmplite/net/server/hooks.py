@@ -147,8 +147,8 @@ def service(url: str) -> Service:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     authority = parts.authority.encode("idna").decode() if parts.host else ""
     port = parts.port or _SCHEMES[parts.scheme]
-    # RFC 3986 §2.1 [capital-hex], §2.2 [reserved-is-escaped]
-    return Service(parts.host, port, authority, quote(path, _SAFE), parts.scheme == "https")
+    escaped = quote(path, _SAFE)  # RFC 3986 §2.1 [capital-hex], §2.2 [reserved-is-escaped]
+    return Service(parts.host, port, authority, escaped, parts.scheme == "https")
 
 
 def _answer(connected: socket.socket) -> tuple[int, str]:

@@ -63,8 +63,16 @@ PCMU: Final = AudioCodec("pcmu", "pcmu", "PCMU", 8000, 0, ULAW, 0x82)  # RFC 355
 PCMA: Final = AudioCodec("pcma", "pcma", "PCMA", 8000, 8, ALAW, 0x72)
 
 # Opus passes to clients that name it; of the others they are told that it is AAC on their side.
-# RFC 7587 §7 [clock-and-channels]
-OPUS: Final = AudioCodec("opus", "opus", "opus", 48000, 111, NO_FORMAT, 0, 2)
+OPUS: Final = AudioCodec(
+    "opus",
+    "opus",
+    "opus",
+    48000,  # RFC 7587 §7 [clock-and-channels]
+    111,
+    NO_FORMAT,
+    0,
+    2,  # RFC 7587 §7 [clock-and-channels]
+)
 G722: Final = AudioCodec("g722", "aac", "G722", 8000, 9, NO_FORMAT, 0)
 L16: Final = AudioCodec("l16", "aac", "L16", 16000, 112, NO_FORMAT, 0)
 L16_44: Final = AudioCodec("l16-44", "aac", "L16", 44100, 11, NO_FORMAT, 0)
