@@ -38,11 +38,10 @@ from p2psip.strategies import sdp
 
 @given(sdp.local_media(), sdp.local_media(), st.sampled_from(["local", "remote"]))
 def test_both_ends_agree(alice, bob, prefer):
-    """Covers RFC 3264 §5.1, §6.1 and §7: whatever the two can do.
+    """Covers RFC 3264 §5.1 [numbers-of-the-answer], §7 [sends-what-is-answered]: whatever they do.
 
-    Covers RFC 3264 §5.1 [numbers-of-the-answer], §6.1 [sends-by-the-offers-numbers]
-    [sends-what-both-list].
-    Covers RFC 3264 §7 [sends-what-is-answered] and §6.1 [one-in-common] [numbers-of-the-offer].
+    Covers RFC 3264 §6.1 [sends-by-the-offers-numbers] [sends-what-both-list] [one-in-common]
+    [numbers-of-the-offer].
     """
     offer = make_offer([alice], ALICE, A)
     answer, (at_bob,) = answer_to(offer, bob, prefer=prefer)
