@@ -24,7 +24,7 @@ P = TypeVar("P")
 LEVELS: Final = ("MUST", "SHOULD")
 
 
-class Unmet(Exception):
+class Unmet(Exception):  # noqa: N818
     """The target did something else than the requirement asks for."""
 
     def __init__(self, expected: str, got: str) -> None:
@@ -33,11 +33,11 @@ class Unmet(Exception):
         self.got = got
 
 
-class NotApplicable(Exception):
+class NotApplicable(Exception):  # noqa: N818
     """The target lacks the feature that a case is about; the reason is the text."""
 
 
-class Unreachable(Exception):
+class Unreachable(Exception):  # noqa: N818
     """Nobody answers at the target, so that no case can say anything."""
 
 
@@ -52,6 +52,7 @@ class Case:
     role: str  # what the target must be: "uas", "proxy", "server"
     summary: str
     run: Callable[[Any], None]
+    alone: bool = False  # never at the same time as others of the kind: a phone has one line
 
     @property
     def spec(self) -> str:
@@ -76,14 +77,14 @@ class Cases(Generic[P]):
     all: list[Case] = field(default_factory=list)
 
     def case(
-        self, citation: str, slug: str = "", *, level: str = "MUST", role: str
+        self, citation: str, slug: str = "", *, level: str = "MUST", role: str, alone: bool = False
     ) -> Callable[[Callable[[P], None]], Callable[[P], None]]:
         """Make a case of the function below; its docstring's first line is the summary."""
         assert level in LEVELS and " §" in citation
 
         def keep(run: Callable[[P], None]) -> Callable[[P], None]:
             summary = (run.__doc__ or "").strip().partition("\n")[0]
-            self.all.append(Case(run.__name__, citation, slug, level, role, summary, run))
+            self.all.append(Case(run.__name__, citation, slug, level, role, summary, run, alone))
             return run
 
         return keep

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import gevent
-from gevent.pool import Pool
+from gevent.lock import BoundedSemaphore
 
 from siprtmp.conform.case import Case, NotApplicable, Suite, Unmet, Unreachable
 
@@ -40,9 +40,17 @@ class Result:
 
 
 def run(suite: Suite, target: str, cases: Sequence[Case], timeout: float) -> list[Result]:
-    """Run cases, each for `timeout` seconds at most; results stand in the order of the cases."""
-    pool = Pool(suite.at_once)
-    jobs = [pool.spawn(run_case, suite, target, case, timeout) for case in cases]
+    """Run cases, each for `timeout` seconds at most; results stand in the order of the cases.
+
+    Those that are to be `alone` run one after another, beside the others.
+    """
+    places = {False: BoundedSemaphore(suite.at_once), True: BoundedSemaphore(1)}
+
+    def wait_and_run(case: Case) -> Result:
+        with places[case.alone]:
+            return run_case(suite, target, case, timeout)
+
+    jobs = [gevent.spawn(wait_and_run, case) for case in cases]
     return [job.get() for job in jobs]
 
 
