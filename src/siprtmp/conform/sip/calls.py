@@ -7,7 +7,7 @@ from functools import partial
 
 from p2psip.sip.message import Response
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.sip.peer import SipPeer, changed, expect, expect_equal, expect_header
+from siprtmp.conform.sip.peer import SipPeer, changed, expect, expect_equal, expect_header, said
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="uas", alone=True)
@@ -49,15 +49,18 @@ def answer_says_supported(peer: SipPeer) -> None:
 @must("RFC 3261 §13.3.1.4")
 def answer_is_repeated_until_the_ack(peer: SipPeer) -> None:
     """A 2xx is sent again as long as no ACK comes (§13.3.1.4)."""
+    peer.introduce()
     invite = peer.invite()
     peer.send(invite)
     finals = (each for each in peer.responses() if each.status >= 200)
-    first = next(finals)
-    again = next(finals) if first.status < 300 else None
+    if (first := next(finals)).status < 300:
+        try:
+            expect_equal("To tag", first.to.tag, next(finals).to.tag)
+        finally:
+            peer.settle(invite, first)
+        return
     peer.settle(invite, first)
-    if again is None:
-        raise NotApplicable("the target takes no call")
-    expect_equal("To tag", first.to.tag, again.to.tag)
+    raise NotApplicable(f"the target takes no call: {said(first)}")
 
 
 @must("RFC 3261 §13.2.1")

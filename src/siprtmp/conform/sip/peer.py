@@ -175,6 +175,19 @@ class SipPeer:
         headers = Headers([*request.headers, *routes])
         return request.replace(uri=uri, headers=headers)
 
+    def unfit(self) -> Request:
+        """An INVITE that is refused by its transaction: it offers what nobody has (RFC 3264 §6)."""
+        invite = self.invite()
+        session = invite.body.partition(b"m=audio")[0]
+        return invite.replace(body=session + b"m=x-none 9 RTP/AVP 0\r\n")
+
+    def introduce(self) -> None:
+        """Show the target that this address hears it, by an ACK with its tag.
+
+        Own design: against forged sources a target may send little to an address before.
+        """
+        self.ask(self.unfit())
+
     def hang_up(self) -> None:
         """Send the BYE of the call, and wait for its answer."""
         if self._invite is not None and self._response is not None:

@@ -8,9 +8,8 @@ from functools import partial
 import gevent
 from gevent import socket
 
-from p2psip.errors import RemoteError
-from p2psip.sip.framing import StreamFramer
-from p2psip.sip.message import Request, Response, parse_message
+from p2psip.sip.framing import Malformed, StreamFramer
+from p2psip.sip.message import Request, Response
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
 from siprtmp.conform.sip.peer import SipPeer, expect, expect_equal
 
@@ -101,7 +100,8 @@ def _replies(peer: SipPeer, *requests: Request, together: bool = False) -> list[
 
 def _exchange(peer: SipPeer, pieces: list[bytes], count: int) -> list[Response]:
     """Send octets in pieces; returns as many final responses as are to come."""
-    framer, found = StreamFramer(), []
+    framer = StreamFramer()
+    found: list[Response] = []
     with _connected(peer) as stream:
         for piece in pieces:
             stream.sendall(piece)
@@ -110,16 +110,8 @@ def _exchange(peer: SipPeer, pieces: list[bytes], count: int) -> list[Response]:
             if not (data := stream.recv(65535)):
                 raise Unmet(f"{count} responses", f"{len(found)}, and the connection's end")
             for item in framer.feed(data):
-                if isinstance(item, bytes):
-                    found += [_response(item)]
-    return [each for each in found if each.status >= 200]
-
-
-def _response(data: bytes) -> Response:
-    try:
-        message = parse_message(data)
-    except RemoteError as error:
-        raise Unmet("a SIP message", str(error)) from None
-    if not isinstance(message, Response):
-        raise Unmet("a response", "a request")
-    return message
+                if isinstance(item, Malformed):
+                    raise Unmet("a SIP message", str(item.error))
+                if isinstance(item, Response) and item.status >= 200:
+                    found.append(item)
+    return found

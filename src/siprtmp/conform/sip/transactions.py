@@ -36,7 +36,8 @@ def another_branch_is_another_request(peer: SipPeer) -> None:
 @must("RFC 3261 §17.2.1")
 def refusal_is_repeated_until_the_ack(peer: SipPeer) -> None:
     """A refusal of INVITE is sent again after T1 as long as no ACK comes (§17.2.1)."""
-    invite = peer.invite(("Require", "nothing-like-it"))
+    peer.introduce()
+    invite = peer.unfit()
     peer.send(invite)
     finals = [each for each, _ in zip(_finals(peer), range(2), strict=False)]
     expect_equal("status", finals[0].status, finals[1].status)
@@ -45,7 +46,8 @@ def refusal_is_repeated_until_the_ack(peer: SipPeer) -> None:
 @must("RFC 3261 §17.2.1")
 def repeats_come_after_t1_and_twice_t1(peer: SipPeer) -> None:
     """The gaps between repeated refusals double, from T1 (§17.2.1)."""
-    peer.send(peer.invite(("Require", "nothing-like-it")))
+    peer.introduce()
+    peer.send(peer.unfit())
     times = [time.monotonic() for _, _ in zip(_finals(peer), range(3), strict=False)]
     first, second = times[1] - times[0], times[2] - times[1]
     if not 1.5 <= second / first <= 2.7:
@@ -55,7 +57,7 @@ def repeats_come_after_t1_and_twice_t1(peer: SipPeer) -> None:
 @must("RFC 3261 §17.2.1")
 def ack_ends_the_repeats(peer: SipPeer) -> None:
     """After the ACK the refusal is not sent again (§17.2.1)."""
-    peer.ask(peer.invite(("Require", "nothing-like-it")))
+    peer.ask(peer.unfit())
     started = time.monotonic()
     while time.monotonic() - started < 0.8:
         peer.expect_quiet("no refusal behind its ACK")
@@ -64,7 +66,8 @@ def ack_ends_the_repeats(peer: SipPeer) -> None:
 @must("RFC 3261 §17.2.1")
 def repeated_invite_has_the_refusal_again(peer: SipPeer) -> None:
     """An INVITE that is sent again before the ACK has the same final response (§17.2.1)."""
-    invite = peer.invite(("Require", "nothing-like-it"))
+    peer.introduce()
+    invite = peer.unfit()
     peer.send(invite)
     first = next(_finals(peer))
     peer.send(invite)
@@ -74,7 +77,8 @@ def repeated_invite_has_the_refusal_again(peer: SipPeer) -> None:
 @must("RFC 3261 §9.2")
 def cancel_of_an_answered_request_has_200(peer: SipPeer) -> None:
     """CANCEL finds its INVITE by the branch, has 200, and changes nothing that is final (§9.2)."""
-    invite = peer.invite(("Require", "nothing-like-it"))
+    peer.introduce()
+    invite = peer.unfit()
     peer.send(invite)
     final = next(_finals(peer))
     peer.send(cancel_for(invite))
@@ -88,7 +92,8 @@ def cancel_of_an_answered_request_has_200(peer: SipPeer) -> None:
 @should("RFC 3261 §9.2")
 def cancel_has_the_tag_of_its_invite(peer: SipPeer) -> None:
     """The response to CANCEL has the To tag of the one to its INVITE (§9.2)."""
-    invite = peer.invite(("Require", "nothing-like-it"))
+    peer.introduce()
+    invite = peer.unfit()
     peer.send(invite)
     final = next(_finals(peer))
     peer.send(cancel_for(invite))

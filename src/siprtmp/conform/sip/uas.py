@@ -178,7 +178,7 @@ def unsupported_names_the_extension(peer: SipPeer) -> None:
     response = peer.ask(peer.request("OPTIONS", ("Require", "nothing-like-it, and-neither")))
     if response.status != 420:
         raise Unmet("420", said(response))
-    found = {each.value for each in Term.parse_list(expect_header(response, "Unsupported"))}
+    found = {each.word for each in Term.parse_list(expect_header(response, "Unsupported"))}
     expect_equal("Unsupported", {"nothing-like-it", "and-neither"}, found)
 
 
