@@ -22,7 +22,7 @@ from p2psip.sip.uri import Uri
 from siprtmp.conform.case import NotApplicable, Unmet, Unreachable
 
 QUIET: Final = 0.3  # s without a word from the target: it has nothing to say
-REACH: Final = 3  # attempts of a second
+REACH: Final = 1  # s for a reply to a first request
 _LARGEST: Final = 65535
 _FAREWELL: Final = 0.5  # s for the answer to a BYE
 
@@ -38,14 +38,13 @@ def connect(target: str) -> closing["SipPeer"]:
 
 
 def reach(target: str) -> None:
-    """Raise Unreachable unless OPTIONS has a reply of whatever kind."""
+    """Raise Unreachable unless there is a reply of whatever kind, to OPTIONS or to an INVITE."""
     with closing(SipPeer(target)) as peer:
-        for _ in range(REACH):
-            peer.send(peer.request("OPTIONS"))
-            with gevent.Timeout(1, False):
-                peer.receive()
+        for request in (peer.request("OPTIONS"), peer.request("OPTIONS"), peer.invite()):
+            with gevent.Timeout(REACH, False), suppress(Unmet):
+                peer.ask(request)
                 return
-    raise Unreachable("no reply to OPTIONS")
+    raise Unreachable("no reply to OPTIONS, and none to INVITE")
 
 
 class SipPeer:
