@@ -42,7 +42,7 @@ class Unreachable(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ConformCase:
     """One requirement; `run` takes the peer of its protocol."""
 
     name: str
@@ -74,7 +74,7 @@ class Case:
 class Cases(Generic[P]):
     """Collects the cases of a protocol, in the order of the source."""
 
-    all: list[Case] = field(default_factory=list)
+    all: list[ConformCase] = field(default_factory=list)
 
     def case(
         self, citation: str, slug: str = "", *, level: str = "MUST", role: str, alone: bool = False
@@ -84,7 +84,9 @@ class Cases(Generic[P]):
 
         def keep(run: Callable[[P], None]) -> Callable[[P], None]:
             summary = (run.__doc__ or "").strip().partition("\n")[0]
-            self.all.append(Case(run.__name__, citation, slug, level, role, summary, run, alone))
+            self.all.append(
+                ConformCase(run.__name__, citation, slug, level, role, summary, run, alone)
+            )
             return run
 
         return keep
@@ -99,7 +101,7 @@ class Suite:
     `at_once` cases run at the same time.  `reach(target)`, called once before, raises the same.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[ConformCase, ...]
     connect: Callable[[str], AbstractContextManager[Any]]
     reach: Callable[[str], None]
     target: str  # what TARGET is, for the help

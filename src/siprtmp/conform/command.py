@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from siprtmp.conform import runner
-from siprtmp.conform.case import Case, Suite, Unreachable
+from siprtmp.conform.case import ConformCase, Suite, Unreachable
 from siprtmp.conform.report import as_json, as_junit, case_lines, text_lines
 from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
 
@@ -44,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     return _judge(suite, cases, options)
 
 
-def chosen(suite: Suite, role: str | None, section: str | None) -> list[Case]:
+def chosen(suite: Suite, role: str | None, section: str | None) -> list[ConformCase]:
     """Take the cases of a role and of a section with those within it; None is any."""
     if role is not None and role not in suite.roles:
         raise ConfigError(f"no role {role!r}; there are: {', '.join(suite.roles)}")
@@ -59,7 +59,7 @@ def chosen(suite: Suite, role: str | None, section: str | None) -> list[Case]:
     return cases
 
 
-def _judge(suite: Suite, cases: Sequence[Case], options: argparse.Namespace) -> int:
+def _judge(suite: Suite, cases: Sequence[ConformCase], options: argparse.Namespace) -> int:
     results = runner.run(suite, options.target, cases, options.timeout)
     print("\n".join(text_lines(results)))
     try:

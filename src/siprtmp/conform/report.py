@@ -10,13 +10,13 @@ from itertools import groupby
 from xml.etree import ElementTree
 
 from siprtmp import __version__
-from siprtmp.conform.case import Case
+from siprtmp.conform.case import ConformCase
 from siprtmp.conform.runner import Outcome, Result
 
 _MARKS = {Outcome.PASSED: "ok", Outcome.UNMET: "UNMET", Outcome.SKIPPED: "--", Outcome.ERROR: "BUG"}
 
 
-def section_key(case: Case) -> tuple[str, list[tuple[int, str]]]:
+def section_key(case: ConformCase) -> tuple[str, list[tuple[int, str]]]:
     """Sort 8.2 before 8.10, and specifications by name."""
     parts = case.section.split(".")
     return case.spec, [(int(part), "") if part.isdigit() else (0, part) for part in parts]
@@ -38,7 +38,7 @@ def text_lines(results: Sequence[Result]) -> Iterator[str]:
     yield summary(results)
 
 
-def case_lines(cases: Sequence[Case]) -> Iterator[str]:
+def case_lines(cases: Sequence[ConformCase]) -> Iterator[str]:
     """List cases without running them, one a line."""
     for case in sorted(cases, key=section_key):
         yield f"{case.citation:18} {case.level:6} {case.role:9} {case.name}: {case.summary}"
@@ -90,7 +90,8 @@ def as_junit(results: Sequence[Result], protocol: str, strict: bool) -> bytes:
     for kind in ("failure", "error", "skipped"):
         count = len(suite.findall(f"testcase/{kind}"))
         suite.set({"failure": "failures", "error": "errors"}.get(kind, kind), str(count))
-    return ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    written: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return written
 
 
 def _printable(text: str) -> str:

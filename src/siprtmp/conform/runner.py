@@ -12,7 +12,7 @@ from enum import StrEnum
 import gevent
 from gevent.lock import BoundedSemaphore
 
-from siprtmp.conform.case import Case, NotApplicable, Suite, Unmet, Unreachable
+from siprtmp.conform.case import ConformCase, NotApplicable, Suite, Unmet, Unreachable
 
 
 class Outcome(StrEnum):
@@ -28,7 +28,7 @@ class Outcome(StrEnum):
 class Result:
     """A case that ran."""
 
-    case: Case
+    case: ConformCase
     outcome: Outcome
     expected: str = ""
     got: str = ""  # or the reason
@@ -39,14 +39,14 @@ class Result:
         return self.outcome is Outcome.UNMET and (strict or self.case.level == "MUST")
 
 
-def run(suite: Suite, target: str, cases: Sequence[Case], timeout: float) -> list[Result]:
+def run(suite: Suite, target: str, cases: Sequence[ConformCase], timeout: float) -> list[Result]:
     """Run cases, each for `timeout` seconds at most; results stand in the order of the cases.
 
     Those that are to be `alone` run one after another, beside the others.
     """
     places = {False: BoundedSemaphore(suite.at_once), True: BoundedSemaphore(1)}
 
-    def wait_and_run(case: Case) -> Result:
+    def wait_and_run(case: ConformCase) -> Result:
         with places[case.alone]:
             return run_case(suite, target, case, timeout)
 
@@ -54,14 +54,16 @@ def run(suite: Suite, target: str, cases: Sequence[Case], timeout: float) -> lis
     return [job.get() for job in jobs]
 
 
-def run_case(suite: Suite, target: str, case: Case, timeout: float) -> Result:
+def run_case(suite: Suite, target: str, case: ConformCase, timeout: float) -> Result:
     """Run one case with a peer of its own."""
     start = time.monotonic()
     outcome, expected, got = _judge(suite, target, case, timeout)
     return Result(case, outcome, expected, got, time.monotonic() - start)
 
 
-def _judge(suite: Suite, target: str, case: Case, timeout: float) -> tuple[Outcome, str, str]:
+def _judge(
+    suite: Suite, target: str, case: ConformCase, timeout: float
+) -> tuple[Outcome, str, str]:
     limit = gevent.Timeout(timeout)
     try:
         with limit, suite.connect(target) as peer:

@@ -48,7 +48,7 @@ def test_our_agent_meets_all(serving):
     results = judged(target, "uas")
     assert unmet(results) == {}
     # it answers at once, has 501 for a method of nobody, and refuses without state
-    assert skipped(results) == {
+    assert skipped(results) <= {
         *("cancelled_invite_has_487", "refused_method_comes_with_allow"),
         *("refusal_is_repeated_until_the_ack", "repeats_come_after_t1_and_twice_t1"),
         "cancel_of_an_answered_request_has_200",

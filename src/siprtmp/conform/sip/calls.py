@@ -95,7 +95,8 @@ def answer_has_as_many_lines(peer: SipPeer) -> None:
 def unknown_media_are_refused(peer: SipPeer) -> None:
     """A line of an unknown kind of media gets port 0 in the answer (RFC 3264 §6)."""
     media = _media(_answer_to(peer, b"m=x-none 9 RTP/AVP 0\r\n"))
-    expect_equal("ports refused", "0", media[1].split()[1])
+    if [line.split()[1:2] for line in media[1:]] != [["0"]]:
+        raise Unmet("a second line with port 0", str(media))
 
 
 @must("RFC 3264 §6.1")
@@ -212,7 +213,8 @@ def refused_change_leaves_the_call(peer: SipPeer) -> None:
     again = peer.within(invite, response, "INVITE", 2)
     again = changed(again, "Require", "nothing-like-it")
     peer.send(again)
-    refusal = next(each for each in peer.responses() if each.cseq.number == 2)
+    finals = (each for each in peer.responses() if each.status >= 200)
+    refusal = next(each for each in finals if each.cseq.number == 2)
     expect(refusal, 420)
     peer.acknowledge(again, refusal)
     expect(peer.ask(peer.within(invite, response, "OPTIONS", 3)), 200)

@@ -41,7 +41,7 @@ def reach(target: str) -> None:
     """Raise Unreachable unless there is a reply of whatever kind, to OPTIONS or to an INVITE."""
     with closing(SipPeer(target)) as peer:
         for request in (peer.request("OPTIONS"), peer.request("OPTIONS"), peer.invite()):
-            with gevent.Timeout(REACH, False), suppress(Unmet):
+            with at_most(REACH), suppress(Unmet):
                 peer.ask(request)
                 return
     raise Unreachable("no reply to OPTIONS, and none to INVITE")
@@ -59,7 +59,7 @@ class SipPeer:
             where = socket.getaddrinfo(
                 self.target.host.strip("[]"), self.target.port or 5060, type=socket.SOCK_DGRAM
             )[0]
-            self.place: tuple[str, int] = where[4][:2]
+            self.place = (str(where[4][0]), int(where[4][1]))
             self.socket = socket.socket(where[0], socket.SOCK_DGRAM)
             self.socket.connect(self.place)
             self.media = socket.socket(where[0], socket.SOCK_DGRAM)
@@ -73,7 +73,7 @@ class SipPeer:
     def close(self) -> None:
         """Hang up what a case has left, and close."""
         if self._invite is not None:
-            with gevent.Timeout(_FAREWELL, False), suppress(Unmet, OSError):
+            with at_most(_FAREWELL), suppress(Unmet, OSError):
                 self.hang_up()
         self.socket.close()
         self.media.close()
@@ -200,7 +200,7 @@ class SipPeer:
 
     def expect_quiet(self, about: str) -> None:
         """Unmet if anything but a request arrives within a moment."""
-        with gevent.Timeout(QUIET, False):
+        with at_most(QUIET):
             for response in self.responses():
                 raise Unmet(about, said(response))
 
@@ -216,6 +216,14 @@ class SipPeer:
             self.send(ack_for(invite, response))
         else:
             self.send(self.within(invite, response, "ACK", invite.cseq.number))
+
+
+def at_most(seconds: float) -> gevent.Timeout:
+    """A block that ends after this time, without an error.
+
+    Own design: False is how gevent says so, which its types leave out.
+    """
+    return gevent.Timeout(seconds, False)  # type: ignore[arg-type]
 
 
 def branch() -> str:

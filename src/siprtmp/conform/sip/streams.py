@@ -11,7 +11,7 @@ from gevent import socket
 from p2psip.sip.framing import Malformed, StreamFramer
 from p2psip.sip.message import Request, Response
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.sip.peer import SipPeer, expect, expect_equal
+from siprtmp.conform.sip.peer import SipPeer, at_most, expect, expect_equal
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="uas")
@@ -72,7 +72,7 @@ def line_breaks_between_messages(peer: SipPeer) -> None:
 @should("RFC 5626 §3.5.1")
 def ping_has_a_pong(peer: SipPeer) -> None:
     """Two line breaks on a connection are answered by one (RFC 5626 §3.5.1)."""
-    with _connected(peer) as stream, gevent.Timeout(1, False):
+    with _connected(peer) as stream, at_most(1):
         stream.sendall(b"\r\n\r\n")
         expect_equal("pong", b"\r\n", stream.recv(100))
         return

@@ -141,7 +141,7 @@ def uri_in_brackets_has_400(peer: SipPeer) -> None:
     """A Request-URI within <> has 400, or is read without them (RFC 4475 §3.1.2.7)."""
     octets = bytes(peer.request("OPTIONS"))
     method, uri, rest = octets.split(b" ", 2)
-    expect(peer.ask(b"%b <%b> %b" % (method, uri, rest)), 400)
+    expect(peer.ask(b"%b <%b> %b" % (method, uri, rest)), 400, *GOOD)
 
 
 @should("RFC 4475 §3.1.2.8")
@@ -223,7 +223,7 @@ def stray_responses_are_dropped(peer: SipPeer) -> None:
 
 @must("RFC 3261 §18")
 def garbage_does_no_harm(peer: SipPeer) -> None:
-    """After octets that are no SIP the next request is answered."""
+    """After octets that are no SIP the next request is answered (§18)."""
     peer.send(bytes(range(256)))
     peer.send(b"\x00\x00\x00\x00")
     _ask_with(peer, b"OPTIONS", b"OPTIONS", *GOOD)

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-import gevent
-
 from p2psip.sip.build import cancel_for
 from p2psip.sip.message import Response
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.sip.peer import SipPeer, changed, expect, expect_equal, said
+from siprtmp.conform.sip.peer import SipPeer, at_most, changed, expect, expect_equal, said
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="uas")
@@ -144,7 +142,7 @@ def merged_request_has_482(peer: SipPeer) -> None:
 def _repeated(peer: SipPeer, count: int) -> list[tuple[int, float]]:
     """Status and time of a refusal and its repeats; NotApplicable where it is sent once."""
     found: list[tuple[int, float]] = []
-    with gevent.Timeout(PATIENCE, False):
+    with at_most(PATIENCE):
         for response in _finals(peer):
             found.append((response.status, time.monotonic()))
             if len(found) == count:
