@@ -146,8 +146,11 @@ program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      p2psip.strategies rtmplite.amf rtmplite.flv
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.strategies
                                      siprtmp.operation
+edge    siprtmp.conform              siprtmp.operation
+edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
 program siprtmp                      p2psip.sip p2psip.net rtmplite.net siprtmp.operation
                                      siprtmp.edge siprtmp.explain siprtmp.oracle siprtmp.demo
+                                     siprtmp.conform
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

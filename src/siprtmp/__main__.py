@@ -44,8 +44,11 @@ commands:
   users USER REALM       Ask for a password, and print lines for the --users file.
   explain [FILE|HEX]     Print every field of a packet, message, file or capture.
   oracle COMMAND         Test another implementation of the protocols with our codecs.
+  conform PROTOCOL TARGET
+                         Judge a running program by the requirements of a protocol.
 
-{program} COMMAND --help lists the options of serve, demo, calls, explain and oracle.
+{program} COMMAND --help lists the options of serve, demo, calls, explain, oracle and
+conform.
 {program} --version prints the version.
 """
 
@@ -124,6 +127,13 @@ def oracle(arguments: Sequence[str]) -> int:
     return command.run(arguments)
 
 
+def conform(arguments: Sequence[str]) -> int:
+    """Judge a running program by the requirements of a protocol."""
+    from siprtmp.conform import command
+
+    return command.run(arguments)
+
+
 def check_config(arguments: Sequence[str]) -> int:
     """Read a configuration file as `serve` would."""
     if len(arguments) != 1:
@@ -160,6 +170,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "users": users,
     "explain": explain,
     "oracle": oracle,
+    "conform": conform,
 }
 
 

@@ -1,0 +1,101 @@
+"""`siprtmp conform`: judges a running program by the requirements of its protocol.
+
+Own design: docs/3-howto/conform.md is the guide.  A protocol's cases are loaded when asked for: its
+package under `siprtmp.conform` exports them as `SUITE`.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from siprtmp.conform import runner
+from siprtmp.conform.case import ConformCase, Suite, Unreachable
+from siprtmp.conform.report import as_json, as_junit, case_lines, text_lines
+from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
+
+PROTOCOLS: Final = ("sip",)  # packages beside this module
+UNREACHABLE: Final = 3
+DEFAULT_TIMEOUT: Final = 5.0  # s
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Judge a target; returns 0, 1 if a requirement is not met, 3 if nobody is there.
+
+    Raises ConfigError for a bad option or target.
+    """
+    options = _parser().parse_args(arguments)
+    suite: Suite = importlib.import_module(f"siprtmp.conform.{options.protocol}").SUITE
+    cases = chosen(suite, options.role, options.section)
+    if options.list:
+        print("\n".join(case_lines(cases)))
+        return 0
+    if options.target is None:
+        raise ConfigError(f"conform {options.protocol} needs a target: {suite.target}")
+    try:
+        suite.reach(options.target)
+    except Unreachable as reason:
+        print(f"siprtmp: {options.target}: {reason}", file=sys.stderr)
+        return UNREACHABLE
+    except ValueError as reason:
+        raise ConfigError(f"{options.target}: {reason}") from None
+    return _judge(suite, cases, options)
+
+
+def chosen(suite: Suite, role: str | None, section: str | None) -> list[ConformCase]:
+    """Take the cases of a role and of a section with those within it; None is any."""
+    if role is not None and role not in suite.roles:
+        raise ConfigError(f"no role {role!r}; there are: {', '.join(suite.roles)}")
+    cases = [
+        case
+        for case in suite.cases
+        if role in (None, case.role)
+        and (section is None or f"{case.section}.".startswith(f"{section}."))
+    ]
+    if not cases:
+        raise ConfigError("no case is left; --list names them")
+    return cases
+
+
+def _judge(suite: Suite, cases: Sequence[ConformCase], options: argparse.Namespace) -> int:
+    results = runner.run(suite, options.target, cases, options.timeout)
+    print("\n".join(text_lines(results)))
+    try:
+        if options.json:
+            options.json.write_text(as_json(results, options.protocol, options.target) + "\n")
+        if options.junit:
+            options.junit.write_bytes(as_junit(results, options.protocol, options.strict))
+    except OSError as error:
+        raise ConfigError(f"{error.filename}: {error.strerror}") from None
+    bad = any(
+        each.fails(options.strict) or each.outcome is runner.Outcome.ERROR for each in results
+    )
+    return 1 if bad else 0
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog=f"{program()} conform",
+        allow_abbrev=False,
+        description="Judge a running program by the requirements of its protocol. Exit code 1 "
+        "says that a MUST is not met, 3 that nobody answers at the target.",
+    )
+    add = parser.add_argument
+    add("protocol", choices=PROTOCOLS, help="What the target speaks.")
+    add("target", nargs="?", metavar="TARGET", help="Where it is, such as sip:bob@192.0.2.1:5060.")
+    add("--role", metavar="ROLE", help="Only the cases for this role, such as uas or registrar.")
+    add("--section", metavar="SECTION", help="Only this section, such as 8.2, and those in it.")
+    add("--list", action="store_true", help="List the cases, and run none.")
+    add("--strict", action="store_true", help="Count a SHOULD that is not met as a failure.")
+    add("--junit", type=Path, metavar="FILE", help="Write the results as JUnit XML.")
+    add("--json", type=Path, metavar="FILE", help="Write the results as JSON.")
+    add(
+        "--timeout",
+        type=seconds,
+        default=DEFAULT_TIMEOUT,
+        metavar="SECONDS",
+        help="How long one case may take (default: %(default)g).",
+    )
+    return parser

@@ -1,0 +1,16 @@
+"""Cases for user agent servers, registrars and proxies of SIP."""
+
+from siprtmp.conform.case import Suite
+from siprtmp.conform.sip import calls, registrar, streams, syntax, transactions, uas
+from siprtmp.conform.sip.peer import connect, reach
+
+SUITE = Suite(
+    cases=tuple(
+        case
+        for module in (uas, syntax, transactions, calls, streams, registrar)
+        for case in module.cases.all
+    ),
+    connect=connect,
+    reach=reach,
+    target="a SIP URI, such as sip:bob@192.0.2.1:5060",
+)

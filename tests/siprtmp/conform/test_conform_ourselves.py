@@ -1,0 +1,62 @@
+"""All SIP cases of conform against our own agent and registrar, as their users run them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from siprtmp.conform.runner import Outcome, run
+from siprtmp.conform.sip import SUITE
+
+# What departs from the RFC at a SHOULD, and what our programs have no use for.
+EXCUSED = {"answer_has_a_date"}
+
+
+@pytest.fixture
+def serving():
+    """`serving(*words)`: `python -m p2psip` that listens, and the first line that it says."""
+    running = []
+
+    def start(*words):
+        argv = [sys.executable, "-m", "p2psip", *words]
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        running.append(process)
+        return process.stdout.readline().strip()
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def judged(target, role):
+    cases = [case for case in SUITE.cases if case.role == role]
+    return run(SUITE, target, cases, 15)
+
+
+def unmet(results):
+    bad = (Outcome.UNMET, Outcome.ERROR)
+    return {each.case.name: each.got for each in results if each.outcome in bad}
+
+
+def skipped(results):
+    return {each.case.name for each in results if each.outcome is Outcome.SKIPPED}
+
+
+def test_our_agent_meets_all(serving):
+    target = serving("listen", "--listen", "127.0.0.1:0").removeprefix("listening at ")
+    results = judged(target, "uas")
+    assert unmet(results) == {}
+    # it answers at once, has 501 for a method of nobody, and refuses without state
+    assert skipped(results) <= {
+        *("cancelled_invite_has_487", "refused_method_comes_with_allow"),
+        *("refusal_is_repeated_until_the_ack", "repeats_come_after_t1_and_twice_t1"),
+        "cancel_of_an_answered_request_has_200",
+    }
+
+
+def test_our_registrar_meets_all(serving):
+    words = serving("serve", "--listen", "127.0.0.1:0", "--domain", "127.0.0.1").split()
+    results = judged(f"sip:bob@{words[-1]}", "registrar")
+    assert unmet(results).keys() == EXCUSED
+    assert skipped(results) <= {"path_comes_back"}
