@@ -169,7 +169,7 @@ def test_an_application_may_refuse_an_introduction():
 
 
 def test_a_session_that_has_ended_is_not_introduced():
-    """Covers RFC 7016 §3.5.1.5 [fihello-sent]: only one in S_OPEN."""
+    """RFC 7016 §3.5.1.5: only one in S_OPEN."""
     meeting = Introduction()
     meeting.server.session.close(meeting.world.link.now)
     assert meeting.ask(0.03).state is OpeningState.IHELLO_SENT

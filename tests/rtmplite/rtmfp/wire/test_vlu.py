@@ -53,7 +53,7 @@ def test_what_is_cut_off_or_beyond_64_bits_is_refused(data):
 
 @pytest.mark.parametrize("value", [-1, MAX + 1])
 def test_what_no_vlu_of_ours_can_say_is_our_own_bug(value):
-    """Covers RFC 7016 §2.1.2 [vlu-layout]."""
+    """RFC 7016 §2.1.2."""
     with pytest.raises(LocalError):
         encode_vlu(value)
 
