@@ -1,34 +1,19 @@
 """`siprtmp`, or `python -m siprtmp`: the command line.
 
 Own design: the first word chooses a command, and `serve` is meant when it is missing.  A
-mistake of the operator's is one line on standard error and exit code 2.
+mistake of the operator's is one line on standard error and exit code 2.  Each command imports what
+it needs when it is called, so that `--help` and the tools for packets need no gateway.
 """
 
 import getpass
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-import gevent
-from gevent.event import AsyncResult
-
-from p2psip.net.alarm import Alarm
-from p2psip.net.clock import monotonic
-from p2psip.sip.auth import ha1
 from rtmplite.net.redaction import public
-from rtmplite.net.sighup import on_hangup
 from siprtmp import __version__
-from siprtmp.edge import calls_command
-from siprtmp.edge.garbage_collection import Collector, settle
-from siprtmp.edge.gateway import Gateway
-from siprtmp.operation import config, logs
 from siprtmp.operation.arguments import ConfigError, did_you_mean, program
-from siprtmp.operation.refusals import Refusals
-
-FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
 
 USAGE: Final = """\
 usage: {program} [COMMAND] [OPTION...]
@@ -81,23 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def serve(arguments: Sequence[str]) -> int:
     """Run the gateway until SIGTERM or SIGINT, or until its terminal closes."""
-    settings = config.load(arguments)
-    logs.configure(settings.log_level, settings.log_format, Refusals())
-    gateway = Gateway(settings)
-    done: AsyncResult[str] = AsyncResult()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, done.set, number.name)
-    on_hangup(partial(done.set, signal.SIGHUP.name), gateway.reload)
-    gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
-    gateway.start()
-    settle()
-    Alarm(Collector(gateway.is_quiet, monotonic())).set()
-    listening = (f"{name}={address}" for name, address in gateway.addresses().items())
-    print("ready", *listening, flush=True)
-    gateway.stop_calls(done.get())
-    gevent.sleep(FAREWELL_SECONDS)
-    gateway.stop()
-    return 0
+    from siprtmp.edge import serve_command
+
+    return serve_command.run(arguments)
 
 
 def demo(arguments: Sequence[str]) -> int:
@@ -109,6 +80,8 @@ def demo(arguments: Sequence[str]) -> int:
 
 def calls(arguments: Sequence[str]) -> int:
     """List the calls and streams of a running gateway, or end one."""
+    from siprtmp.edge import calls_command
+
     return calls_command.run(arguments)
 
 
@@ -135,6 +108,8 @@ def conform(arguments: Sequence[str]) -> int:
 
 def check_config(arguments: Sequence[str]) -> int:
     """Read a configuration file as `serve` would."""
+    from siprtmp.operation import config
+
     if len(arguments) != 1:
         raise ConfigError("check-config takes one FILE")
     config.check(config.load_file(Path(arguments[0])))
@@ -147,6 +122,8 @@ def users(arguments: Sequence[str]) -> int:
 
     The password is asked for, or read from standard input when that is no terminal.
     """
+    from p2psip.sip.auth import ha1
+
     if len(arguments) != 2 or any(":" in argument for argument in arguments):
         raise ConfigError("users takes USER and REALM, neither with a colon")
     user, realm = arguments

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from siprtmp.edge.control_socket import NAME
+from siprtmp.edge.state_folder import CONTROL_SOCKET
 from siprtmp.operation.arguments import ConfigError, Parser, program
 
 PATIENCE: Final = 15.0  # s
@@ -61,7 +61,7 @@ def ask(folder: Path, request: dict[str, str]) -> dict[str, Any]:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
             gateway.settimeout(PATIENCE)
-            gateway.connect(str(folder / NAME))
+            gateway.connect(str(folder / CONTROL_SOCKET))
             gateway.sendall(json.dumps(request).encode("ascii") + b"\n")
             while piece := gateway.recv(1 << 16):
                 data += piece

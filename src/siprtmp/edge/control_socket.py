@@ -6,7 +6,7 @@ and no password is asked.  A client sends one line of JSON, receives one line, a
 
     {"do": "list"}           {"calls": [...], "registrations": [...], "streams": [...]}
     {"do": "end", "id": ID}  {"ended": ["call"]}, or {"error": "no id begins with ..."}
-    {"do": "mix", "id": ID}, and "unmix"  {"mixed": "mixed/NAME"}, or {"unmixed": ...}
+    {"do": "mix", "id": ID}, and "unmix"  {"mixed": "mixed/CONTROL_SOCKET"}, or {"unmixed": ...}
 """
 
 import json
@@ -26,11 +26,11 @@ from gevent.server import StreamServer
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from siprtmp.edge.overview import KINDS, Overview, Row
+from siprtmp.edge.state_folder import CONTROL_SOCKET
 from siprtmp.operation.arguments import ConfigError
 
 log: Final = logging.getLogger(__name__)
 
-NAME: Final = "control.sock"
 MAX_REQUEST: Final = 4096  # bytes
 MAX_CLIENTS: Final = 8
 PATIENCE: Final = 10.0  # s for a request to come, and for the answer to be read
@@ -45,7 +45,7 @@ class Control:
     """
 
     def __init__(self, folder: Path, overview: Overview) -> None:
-        self._path, self._overview = folder / NAME, overview
+        self._path, self._overview = folder / CONTROL_SOCKET, overview
         listener = gevent.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o177)
         try:

@@ -14,6 +14,8 @@ from typing import Final
 
 from siprtmp.operation.arguments import ConfigError
 
+CONTROL_SOCKET: Final = "control.sock"  # where a running gateway takes the operator's orders
+
 _TAKEN: Final = (errno.EWOULDBLOCK, errno.EACCES)
 
 

@@ -1,0 +1,47 @@
+"""`siprtmp serve`: the gateway as a program, from its command line to its last BYE.
+
+Own design: SIGTERM, SIGINT and the end of the terminal stop it; SIGHUP of a program without a
+terminal makes it read its files again; SIGUSR1 logs its status.
+"""
+
+import signal
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import gevent
+from gevent.event import AsyncResult
+
+from p2psip.net.alarm import Alarm
+from p2psip.net.clock import monotonic
+from rtmplite.net.sighup import on_hangup
+from siprtmp.edge.garbage_collection import Collector, settle
+from siprtmp.edge.gateway import Gateway
+from siprtmp.operation import config, logs
+from siprtmp.operation.refusals import Refusals
+
+FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the gateway until SIGTERM or SIGINT, or until its terminal closes; returns 0.
+
+    Raises ConfigError, one line for the operator.
+    """
+    settings = config.load(arguments)
+    logs.configure(settings.log_level, settings.log_format, Refusals())
+    gateway = Gateway(settings)
+    done: AsyncResult[str] = AsyncResult()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, done.set, number.name)
+    on_hangup(partial(done.set, signal.SIGHUP.name), gateway.reload)
+    gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
+    gateway.start()
+    settle()
+    Alarm(Collector(gateway.is_quiet, monotonic())).set()
+    listening = (f"{name}={address}" for name, address in gateway.addresses().items())
+    print("ready", *listening, flush=True)
+    gateway.stop_calls(done.get())
+    gevent.sleep(FAREWELL_SECONDS)
+    gateway.stop()
+    return 0
