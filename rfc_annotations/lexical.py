@@ -10,13 +10,14 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-STRING: Final = r"""(?:\"""(?:[^"\\]++|\\.|"(?!""))*+\"""|'''(?:[^'\\]++|\\.|'(?!''))*+'''
-    |"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+')"""
+# Only single characters repeat possessively: Python before 3.11.5 fails at groups that do.
+STRING: Final = r"""(?:\"""(?:[^"\\]++|\\.|"(?!""))*\"""|'''(?:[^'\\]++|\\.|'(?!''))*'''
+    |"(?:[^"\\]++|\\.)*"|'(?:[^'\\]++|\\.)*')"""
 NUMBER: Final = (
     r"""(?:0[xXoObB][\da-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?[jJ]?)"""
 )
 TOKEN: Final = re.compile(
-    rf"""(?:[^\W\d]\w*+(?!["'])|[^\w"'#()\[\]{{}}\n\\.]++|\.(?!\d))*+  # what is neither
+    rf"""(?:[^\W\d]\w*+(?!["'])|[^\w"'#()\[\]{{}}\n\\.]++|\.(?!\d))*  # what is neither
     (?:(?P<end>\n)
     |(?P<open>[(\[{{])
     |(?P<close>[)\]}}])
