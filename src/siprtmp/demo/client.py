@@ -23,6 +23,7 @@ from siprtmp.media.translate.audio_formats import PCMU
 ANSWER_SECONDS = 10.0
 PATIENCE_SECONDS = 1.0  # of silence that ends the listening
 SAMPLES_PER_MS = 8
+TAIL_SECONDS = 0.3  # as long as the last frames may wait in the gateway after a late one
 
 
 def main() -> int:
@@ -52,6 +53,7 @@ def _play(options: argparse.Namespace) -> None:
     if not options.mute:
         end.talk(say)
     end.hear_out(PATIENCE_SECONDS, lambda: remote.ended)
+    gevent.sleep(TAIL_SECONDS)
     early = [name for name, _ in calls.queue]
     client.call("bye")
     listening.kill()
