@@ -203,14 +203,16 @@ class Responder:
     def _yield(self, keying: Keying, now: float) -> Opening | None:
         """Give up our openings with a far end that prevails: §3.5.1.3 [far-prevails].
 
-        Return the opening that the new session will serve.
+        Return the opening that the new session will serve, the first; the users of the others hear
+        of that one.
         """
-        certificate, given_up = keying.chunk.initiator_certificate, None
+        certificate, served = keying.chunk.initiator_certificate, None
         for opening in self._openings_to(keying.source):
             if self._is_same(opening, certificate):
+                opening.instead = served
+                served = served or opening
                 opening.give_way(now)
-                given_up = opening
-        return given_up
+        return served
 
     def _is_same(self, opening: Opening, certificate: bytes) -> bool:
         """Tell whether an opening session is with the owner of a certificate: §3.5.1.3.

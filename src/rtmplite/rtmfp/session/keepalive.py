@@ -52,4 +52,4 @@ class Keepalive:
 
     def is_lost(self, now: float) -> bool:
         """Whether no packet has come for `patience` seconds: §3.5.4.1."""
-        return now - self.heard >= self.patience
+        return now >= self.heard + self.patience  # as `deadline` adds, or it would never pass
