@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any, Final, Self
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import MAX_VALUES, bracketed, bytes_of, host_port, text_of
@@ -196,7 +196,12 @@ def _unescape(text: str) -> str:
         raise RemoteError("Bad Escape In URI")
     # RFC 4475 §3.1.1.3 [escapes-are-read] [escape-is-its-letter]
     # RFC 4475 §3.1.1.4 [escaped-zeros-are-read] [zero-ends-nothing]
-    return text_of(unquote_to_bytes(bytes_of(text)))
+    data, read, at = bytes_of(text), bytearray(), 0
+    while (escape := data.find(b"%", at)) >= 0:
+        read += data[at:escape]
+        at = escape + 3
+        read.append(int(data[escape + 1 : at], 16))
+    return text_of(bytes(read + data[at:]))
 
 
 def _parse_params(pieces: list[str]) -> Params:

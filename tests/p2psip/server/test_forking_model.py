@@ -49,6 +49,7 @@ class Forking(RuleBasedStateMachine):
             contact = f"<sip:bob@{address}>;q={rank}"
             self.home.hear(register(contact=contact, cseq=number + 1), source=address)
         self.home.wait(0.0)
+        self.answered_at = None  # timer L, RFC 6026 §7.1
         self.got, self.gave_up, self.closed = [], False, False  # what Alice was sent
         self.take(self.home.hear(request()))
 
@@ -65,6 +66,8 @@ class Forking(RuleBasedStateMachine):
         repeated = response.status >= 300 and response.status in self.got
         if (response.status > 100 or self.got) and not repeated:  # a 100 of the proxy's comes first
             self.got.append(response.status)
+            if self.answered_at is None and response.status == 200:
+                self.answered_at = self.now
             if response.status >= 300:
                 self.home.hear(self.ack(response), now=self.now)
 
@@ -79,7 +82,7 @@ class Forking(RuleBasedStateMachine):
             if phone.invite is None:
                 phone.invite, phone.forgotten_at = message, self.now + LIFETIME
         if message.method == "CANCEL":
-            # §9.1: not before a provisional response, not after a final one
+            # RFC 3261 §9.1: not before a provisional response, not after a final one
             assert phone.said and phone.final is None
             if not phone.cancelled:
                 phone.cancelled, phone.forgotten_at = True, self.now + LIFETIME
@@ -122,7 +125,7 @@ class Forking(RuleBasedStateMachine):
         phone = self.can_speak(at)
         if phone and phone.rings:
             told = self.say(phone, status)
-            if any(each.rings for each in self.phones.values()) or 200 in self.got:
+            if any(map(self.is_open, self.phones.values())) or 200 in self.got:
                 assert told == []
             elif told:
                 assert told == [self.best()]
@@ -147,21 +150,33 @@ class Forking(RuleBasedStateMachine):
     def can_speak(self, at):
         """The phone, if it was called and the proxy still waits for what it says."""
         phone = self.phones.get(at)
-        if phone is None or phone.invite is None:
-            return None
-        is_late = phone.forgotten_at is not None and self.now >= phone.forgotten_at
-        return None if is_late else phone
+        return phone if phone and phone.invite and not self.is_late(phone) else None
+
+    def is_late(self, phone):
+        """Whether the proxy has given up the phone, or repeats an answer to Alice no longer."""
+        times = (
+            phone.forgotten_at,
+            None if self.answered_at is None else self.answered_at + LIFETIME,
+        )
+        return any(at is not None and self.now >= at for at in times)
+
+    def is_open(self, phone):
+        """Whether its branch has no final response, not even the proxy's own 408."""
+        return phone.rings and not self.is_late(phone)
 
     @property
     def failed(self):
         return any(status >= 300 for status in self.got)
 
     def best(self):
-        """What §16.7 step 6 chooses: any 6xx, else one of the lowest class; 503 becomes 500."""
-        finals = [phone.final for phone in self.phones.values() if phone.final]
+        """The choice of RFC 3261 §16.7 step 6: any 6xx, else the lowest class; 503 becomes 500."""
+        called = [phone for phone in self.phones.values() if phone.invite]
+        finals = [phone.final or 408 for phone in called if phone.final or self.is_late(phone)]
         classes = [status // 100 for status in finals]
         wanted = 6 if 6 in classes else min(classes)
         among = {500 if status == 503 else status for status in finals if status // 100 == wanted}
+        if 487 in among:
+            among.add(480)  # of a phone that has rung for its time: nobody answered
         told = self.got[-1]
         return told if told in among else min(among)
 
