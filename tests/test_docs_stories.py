@@ -1,0 +1,109 @@
+"""The stories of docs/4-protocols: runs that give the same octets, and pages that fit them."""
+
+import importlib
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+from explained import chosen
+from story import STORIES, Step, story
+from story_drawing import bits, chart
+
+from p2psip.sip.message import parse_message
+from siprtmp.explain.field import Field
+
+REPO = Path(__file__).resolve().parent.parent
+PAGES = sorted((REPO / "docs/4-protocols").glob("*.md"))
+USE = re.compile(r"^```\{(explained|bits|chart)\} (\S+)(?: (\S+))?\n((?::.*\n)*)```$", re.MULTILINE)
+USES = [(page.stem, *found) for page in PAGES for found in USE.findall(page.read_text())]
+
+
+def page(name):
+    return (REPO / f"docs/4-protocols/{name}.md").read_text()
+
+
+def labels(name):
+    return [(each.source, each.label) for each in story(name).steps]
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_story_is_the_same_in_every_run_and_on_a_page(name):
+    module, _, function = STORIES[name].partition(":")
+    again = getattr(importlib.import_module(module), function)()
+    assert [(each.at, each.octets) for each in again.steps] == [
+        (each.at, each.octets) for each in story(name).steps
+    ]
+    assert name in {each[2] for each in USES}
+
+
+@pytest.mark.parametrize(("of", "kind", "name", "step", "lines"), USES)
+def test_a_directive_shows_something(of, kind, name, step, lines):
+    options = dict(re.findall(r"^:(\w+): (.*)$", lines, re.MULTILINE))
+    told = story(name)
+    if kind == "chart":
+        assert told.between(options.get("first", ""), options.get("last", ""))
+        return
+    found = chosen(told, told.step(step), options)
+    assert found, (of, step)
+    if kind == "bits":  # one after the other, without a gap
+        ends = [row.field.span for row in found]
+        assert all(one[1] == two[0] for one, two in itertools.pairwise(ends))
+
+
+def test_a_chart_has_an_arrow_for_each_step_and_a_cross_for_what_is_lost():
+    field = Field("octets", 0, 1)
+    steps = [Step(n, 0.5, "a", "b", f"<{n}>", field, b"?", n == "two") for n in ("one", "two")]
+    svg = chart(steps, ["a", "b"], "two arrows")
+    assert svg.count("<polygon") == 1 and svg.count("500 ms") == 2 and "&lt;two&gt;" in svg
+
+
+def test_the_bits_of_a_header_fill_lines_of_32():
+    fields = [
+        Field("version", 0, 1, "2", bits=(0, 2)),
+        Field("rest of it", 0, 4, "7", bits=(2, 30)),
+        Field("payload", 4, 104),
+    ]
+    svg = bits(fields, "a header")
+    assert svg.count("<rect") == 3 and ">V<" in svg and "100 bytes" in svg
+
+
+def test_the_call_is_as_its_page_tells():
+    told = story("sip-call")
+    assert labels("sip-call") == [
+        ("alice", "INVITE"),
+        ("bob", "180 Ringing to INVITE"),
+        ("bob", "200 OK to INVITE"),
+        ("alice", "ACK"),
+        ("bob", "200 OK to INVITE"),
+        ("alice", "ACK"),
+        ("alice", "INVITE"),
+        ("bob", "200 OK to INVITE"),
+        ("alice", "ACK"),
+        ("bob", "BYE"),
+        ("alice", "200 OK to BYE"),
+    ]
+    assert [each.name for each in told.steps if each.lost] == ["ack"]
+    assert told.step("200-2").at - told.step("200").at == 0.5
+    assert told.step("200-2").octets == told.step("200").octets
+    assert told.step("ack-2").octets == told.step("ack").octets
+    assert 40 <= told.facts["rest"] < 41
+    assert b"a=sendonly" in told.step("invite-2").octets
+    assert b"a=recvonly" in told.step("200-3").octets
+
+
+def test_every_header_of_the_call_has_a_row_and_every_row_is_of_the_call():
+    messages = [parse_message(each.data) for each in story("sip-call").steps]
+    used = {name for message in messages for name, _ in message.headers} | {"Content-Length"}
+    assert used == set(re.findall(r"^\| `([^`]+)` \|", page("sip-call"), re.MULTILINE))
+
+
+def test_the_ends_of_offer_and_answer_agree_as_their_page_tells():
+    facts = story("offer-answer").facts
+    alice, bob = ([sound for sound, *_ in facts[who]] for who in ("alice", "bob"))
+    names = [[codec.name for codec in each.codecs] for each in alice]
+    assert names == [[codec.name for codec in each.codecs] for each in bob]
+    assert names == [["PCMU", "PCMA"]] * 3 + [["PCMA"]]
+    assert [each.direction for each in alice] == ["sendrecv", "sendonly", "sendrecv", "sendrecv"]
+    assert [each.held for each in bob] == [False, True, False, False]
+    assert not any(more[0].accepted for _, *more in facts["alice"])
