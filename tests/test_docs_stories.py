@@ -44,7 +44,8 @@ def test_a_directive_shows_something(of, kind, name, step, lines):
     if kind == "chart":
         assert told.between(options.get("first", ""), options.get("last", ""))
         return
-    found = chosen(told, told.step(step), options)
+    levels = {"depth": "1"} if kind == "bits" else {}
+    found = chosen(told, told.step(step), options | levels)
     assert found, (of, step)
     if kind == "bits":  # one after the other, without a gap
         ends = [row.field.span for row in found]
@@ -107,3 +108,22 @@ def test_the_ends_of_offer_and_answer_agree_as_their_page_tells():
     assert [each.direction for each in alice] == ["sendrecv", "sendonly", "sendrecv", "sendrecv"]
     assert [each.held for each in bob] == [False, True, False, False]
     assert not any(more[0].accepted for _, *more in facts["alice"])
+
+
+def test_the_streams_of_rtmp_are_as_their_page_tells():
+    told = story("rtmp-steps")
+    commands = [label.split()[0] for _, label in labels("rtmp-steps") if label[0] in "cp_|"]
+    assert commands == [
+        *("connect", "_result", "createStream", "_result", "publish"),
+        *("connect", "_result", "createStream", "_result", "play", "|RtmpSampleAccess"),
+    ]
+    assert told.step("publisher-c2").at == told.step("publisher-connect").at == 0.04
+    sent, passed = (told.step(name).octets for name in ("publisher-audio", "to-player-audio"))
+    assert sent[12:] == passed[12:]
+
+
+def test_the_chunks_have_the_types_that_their_page_tells():
+    steps = story("rtmp-chunks").steps
+    types = [[chunk.children[0].value for chunk in each.told.children] for each in steps]
+    assert types == [["0"], ["2"], ["3"], ["3"], ["0", "3"], ["0"], ["0"]]
+    assert [len(each.octets) for each in steps[:4]] == [45, 37, 34, 34]

@@ -29,6 +29,7 @@ from siprtmp.explain.render import octets_of
 from siprtmp.explain.source import Source
 
 ALL = 9  # levels; no field is deeper
+MOST = 16  # octets that are written
 TEXT = re.compile(rb"[\t\r\n -~]+")
 
 
@@ -107,7 +108,7 @@ def table(found: list[Row], is_text: bool) -> nodes.container:
     last: Source | None = None
     for row in map(of_value, found) if is_text else found:
         line = nodes.container(classes=["row", f"deep{min(row.depth, 6)}"])
-        octets = "" if row.is_opened else written(row, is_text)
+        octets = written(row, is_text)
         line += nodes.paragraph("", "", *([nodes.literal(octets, octets)] if octets else []))
         line += meaning(row, is_text)
         place = nodes.paragraph(classes=["place"])
@@ -120,10 +121,17 @@ def table(found: list[Row], is_text: bool) -> nodes.container:
 
 
 def written(row: Row, is_text: bool) -> str:
-    """The octets of a field: as text, in hexadecimal, or as bits."""
+    """The octets of a field, as text, in hexadecimal or as bits; those before the fields in it."""
+    field = row.field
+    if field.bits is not None and not is_text:
+        return octets_of(field, row.data)
+    start, end = field.start, field.end
+    if row.is_opened:
+        end = start if field.octets is not None else max(start, field.children[0].start)
+    octets = row.data[start:end]
     if is_text:
-        return shown(row).decode().strip("\r\n")
-    return octets_of(row.field, row.data)
+        return octets.decode().strip("\r\n")
+    return octets.hex(" ") if len(octets) <= MOST else f"{octets[: MOST - 2].hex(' ')} .."
 
 
 def meaning(row: Row, is_text: bool) -> nodes.paragraph:

@@ -17,6 +17,11 @@ from siprtmp.explain.guess import PROTOCOLS
 STORIES = {
     "sip-call": "story_sip:call",
     "offer-answer": "story_sip:offer_answer",
+    "rtmp-steps": "story_rtmp:steps",
+    "rtmp-chunks": "story_rtmp:chunks",
+    "amf0": "story_media:in_amf0",
+    "amf3": "story_media:in_amf3",
+    "flv": "story_media:flv",
 }
 
 

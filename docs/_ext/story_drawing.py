@@ -17,6 +17,8 @@ LONGEST = 3 * WORD  # bits; of longer fields one line stands for all
 def chart(steps: Sequence[Step], lanes: Sequence[str], title: str) -> str:
     """A sequence chart: a line for each end, an arrow for each step, its time in ms at the left."""
     widest = max(len(each.label) for each in steps)
+    seen = {name for each in steps for name in (each.source, each.destination)}
+    lanes = [name for name in lanes if name in seen]
     gap = max(160.0, LETTER * widest + 40)
     where = {name: TIMES + 34 + gap * i for i, name in enumerate(lanes)}
     height = HEAD + ROW * len(steps) + 14
