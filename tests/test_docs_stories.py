@@ -127,3 +127,41 @@ def test_the_chunks_have_the_types_that_their_page_tells():
     types = [[chunk.children[0].value for chunk in each.told.children] for each in steps]
     assert types == [["0"], ["2"], ["3"], ["3"], ["0", "3"], ["0"], ["0"]]
     assert [len(each.octets) for each in steps[:4]] == [45, 37, 34, 34]
+
+
+def test_the_clocks_are_as_their_page_tells():
+    facts = story("rtp-clocks").facts
+    heads, arrivals = facts["arrivals"]
+    column = {head: [int(row[place]) for row in arrivals] for place, head in enumerate(heads)}
+    assert column["FLV time"] == [30, 50, 70, 90, 110, 130, 150, 190, 210]
+    assert column["arrived"][4] - column["arrived"][3] == 48
+    assert column["J (ticks)"][2] == 2  # a sixteenth of 4 ms
+    _, pictures = facts["pictures"]
+    assert [row[3:] for row in pictures] == [["3030", "3030"], ["3070", "3120"], ["3110", "3230"]]
+    assert round(facts["rtt"], 2) == 0.06
+    [lost] = [each for each in story("rtp-clocks").steps if each.lost]
+    assert lost.label == "RTP 13969" and "13969" in page("rtp-clocks")
+
+
+def test_the_call_crosses_as_its_pages_tell():
+    told = story("crossing")
+
+    def sound(name):
+        return told.step(name).octets[-160:]
+
+    def at(name):
+        chunk = told.step(name).told.children[0]
+        [time] = [each.value for each in chunk.children if each.name == "timestamp"]
+        return int(time)
+
+    assert sound("publisher-audio") == sound("rtp-sound") == bytes([0x60]) * 160
+    assert sound("phone-rtp-sound") == sound("to-player-audio") == bytes([0x70]) * 160
+    assert [at(f"to-player-audio{n}") for n in ("", "-2", "-3")] == [1060, 1080, 1100]
+    assert [at(f"to-player-video{n}") for n in ("", "-2", "-3", "-4")] == [1060, 1060, 1080, 1100]
+    left = [round(told.step(f"to-player-video-{n}").at, 3) for n in (2, 3, 4)]
+    assert left == [1.08, 1.08, 1.1]
+    came = [round(told.step(f"phone-rtp-picture{n}").at, 3) for n in ("-3", "-4", "-5")]
+    assert came == [1.06, 1.08, 1.1]
+    fragments = [told.step(f"rtp-picture-{n}").octets for n in (2, 3)]
+    assert told.step("publisher-video-2").octets.endswith(b"".join(each[14:] for each in fragments))
+    assert told.step("ack").at == told.step("to-publisher-onstatus-2").at

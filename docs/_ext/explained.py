@@ -6,6 +6,7 @@
 :of: name                       the fields within the first one of this name
 :depth: 2                       how many levels are shown
 ```{chart} STORY                who sent what when, optionally :first: STEP and :last: STEP
+```{facts} STORY NAME           a table of what else the run has shown
 ```{bits} STORY STEP            a header as RFCs draw it; :of: as above, :only: too
 """
 
@@ -16,6 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+import from_code
 from definitions import REPO, definitions
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
@@ -43,10 +45,12 @@ class Row(NamedTuple):
 
 
 def rows(field: Field, data: bytes, depth: int, most: int) -> Iterator[Row]:
-    """The fields within one, in order."""
+    """The fields within one, in order; a line of text is one row."""
     inner = data if field.octets is None else field.octets
     for each in field.children:
-        is_opened = bool(each.children) and depth + 1 < most
+        octets = inner[each.start : each.end]
+        is_line = TEXT.fullmatch(octets) is not None and b"\n" not in octets.strip()
+        is_opened = bool(each.children) and depth + 1 < most and not (is_line and most < ALL)
         yield Row(each, depth, inner, is_opened)
         if is_opened:
             yield from rows(each, inner, depth + 1, most)
@@ -71,7 +75,8 @@ def chosen(told: Story, step: Step, options: dict[str, str]) -> list[Row]:
     """The rows that the options of a directive ask for."""
     whole = piece(step, options.get("of", ""))
     data = buffer_of(step, whole)
-    found = list(rows(whole, data, 0, int(options.get("depth", ALL))))
+    most = int(options.get("depth", ALL))
+    found = list(rows(whole, data, 0, most))
     if "only" in options:
         names = {each.strip() for each in options["only"].split(",")}
         missing = names - {row.field.name for row in found if row.depth == 0}
@@ -79,11 +84,9 @@ def chosen(told: Story, step: Step, options: dict[str, str]) -> list[Row]:
         found = list(of_top(found, lambda row: row.field.name in names))
     if "unlike" in options:
         other = told.step(options["unlike"])
-        known = {
-            other.data[each.start : each.end]
-            for each in piece(other, options.get("of", "")).children
-        }
-        found = list(of_top(found, lambda row: shown(row) not in known))
+        before = piece(other, options.get("of", ""))
+        known = set(map(key, rows(before, buffer_of(other, before), 0, most)))
+        found = [row for row in found if key(row) not in known]
     return found
 
 
@@ -97,9 +100,10 @@ def of_top(found: list[Row], wanted: Callable[[Row], bool]) -> Iterator[Row]:
             yield row
 
 
-def shown(row: Row) -> bytes:
-    """The octets of a row."""
-    return row.data[row.field.start : row.field.end]
+def key(row: Row) -> object:
+    """What a field has in common with one of another step: its octets, or its bits."""
+    field = row.field
+    return (field.name, field.value) if field.bits else row.data[field.start : field.end]
 
 
 def table(found: list[Row], is_text: bool) -> nodes.container:
@@ -228,6 +232,17 @@ class Bits(Directive):
         return drawn(bits(found, f"{self.arguments[1]}: bits"), plain)
 
 
+class Facts(Directive):
+    """What a run has shown, as a table: heads and rows by a name of the story's facts."""
+
+    required_arguments = 2
+
+    def run(self) -> list[nodes.Node]:
+        """One row for each row."""
+        heads, lines = story(self.arguments[0]).facts[self.arguments[1]]
+        return [from_code.table(list(heads), lines)]
+
+
 def drawn(svg: str, plain: nodes.Element) -> list[nodes.Node]:
     """A drawing, and words where there are no drawings."""
     elsewhere = addnodes.only(expr="not html")
@@ -240,5 +255,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("explained", Explained)
     app.add_directive("chart", Chart)
     app.add_directive("bits", Bits)
+    app.add_directive("facts", Facts)
     app.add_css_file("stories.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,6 +9,7 @@ import functools
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from siprtmp.explain.context import Context
 from siprtmp.explain.field import Field, Span
@@ -22,6 +23,8 @@ STORIES = {
     "amf0": "story_media:in_amf0",
     "amf3": "story_media:in_amf3",
     "flv": "story_media:flv",
+    "rtp-clocks": "story_rtp:clocks",
+    "crossing": "story_gateway:crossing",
 }
 
 
@@ -50,7 +53,7 @@ class Story:
 
     lanes: tuple[str, ...]
     steps: tuple[Step, ...]
-    facts: dict[str, object] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def step(self, name: str) -> Step:
         """The step of this name."""

@@ -1,5 +1,6 @@
 """Stories of RTMP: our clients and our server on a link of 20 ms, each octet as it was sent."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -79,22 +80,22 @@ class Stage:
         return found
 
     def _way(self, source: str, to: str) -> Iterator[Step]:
-        flights = [
-            (at, data) for at, one, two, data in self.link.sent if (one, two) == (source, to)
-        ]
-        stream = b"".join(data for _, data in flights)
-        whole = told("rtmp", stream)
-        pieces = list(handshake(whole, source)) + list(messages(whole.children[-1]))
-        who = f"to-{to}" if source.startswith("server") else source
-        names = named(f"{who}-{slug}" for slug, _, _ in pieces)
-        for name, (_, label, field) in zip(names, pieces, strict=True):
-            sent = 0
-            for at, data in flights:
-                sent += len(data)
-                if field.end <= sent:
-                    break
-            ends = (each.partition("/")[0] for each in (source, to))
-            yield Step(name, at, *ends, label, field, stream)
+        ours = [(at, data) for at, *ends, data in self.link.sent if ends == [source, to]]
+        return way(ours, source, to)
+
+
+def way(flights: Sequence[tuple[float, bytes]], source: str, to: str) -> Iterator[Step]:
+    """The messages of one direction of a connection, the server's end of which is `server/name`."""
+    stream = b"".join(data for _, data in flights)
+    whole = told("rtmp", stream)
+    pieces = list(handshake(whole, source)) + list(messages(whole.children[-1]))
+    who = f"to-{to}" if source.startswith("server") else source
+    names = named(f"{who}-{slug}" for slug, _, _ in pieces)
+    for name, (_, label, field) in zip(names, pieces, strict=True):
+        sent = itertools.accumulate(len(data) for _, data in flights)
+        at = next(at for (at, _), end in zip(flights, sent, strict=True) if field.end <= end)
+        ends = (each.partition("/")[0] for each in (source, to))
+        yield Step(name, at, *ends, label, field, stream)
 
 
 def handshake(whole: Field, source: str) -> Iterator[tuple[str, str, Field]]:
