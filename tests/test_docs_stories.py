@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from explained import chosen
+from explained import chosen, table
 from story import STORIES, Step, story
 from story_drawing import bits, chart
 
@@ -67,6 +67,35 @@ def test_the_bits_of_a_header_fill_lines_of_32():
     ]
     svg = bits(fields, "a header")
     assert svg.count("<rect") == 3 and ">V<" in svg and "100 bytes" in svg
+
+
+def names(*args):
+    told = story(args[0])
+    return [row.field.name for row in chosen(told, told.step(args[1]), dict(args[2:]))]
+
+
+def test_what_is_new_is_shown_alone():
+    new = names("sip-call", "180", ("unlike", "invite"), ("depth", "1"))
+    assert new == ["status line", "Via", "To", "Contact", "Content-Length"]
+    assert names("rtp-clocks", "rtp-2", ("unlike", "rtp-1")) == ["marker", "sequence", "timestamp"]
+    assert names("rtp-clocks", "rtp-2", ("only", "SSRC, marker")) == ["marker", "SSRC"]
+    assert names("offer-answer", "offer-2", ("unlike", "offer-1"), ("depth", "2"))[1:3] == [
+        "media audio",
+        "a",
+    ]
+
+
+def test_octets_are_written_whole_or_as_bits_or_as_lines():
+    def octets(*args):
+        told = story(args[0])
+        found = chosen(told, told.step(args[1]), dict(args[2:]))
+        shown = table(found, args[0] == "sip-call").children
+        return [line.children[0].astext() for line in shown]
+
+    assert octets("amf0", "object")[:2] == ["03", "00 03 61 70 70"]  # its marker alone
+    assert octets("rtp-clocks", "rtp-2", ("only", "marker, sequence")) == ["0... ....", "36 8b"]
+    assert octets("rtp-clocks", "rtp-2")[-1] == " ".join(["7f"] * 14) + " .."
+    assert octets("sip-call", "bye", ("depth", "1"))[-1] == "Content-Length: 0"
 
 
 def test_the_call_is_as_its_page_tells():

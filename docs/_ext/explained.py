@@ -32,6 +32,7 @@ from siprtmp.explain.source import Source
 
 ALL = 9  # levels; no field is deeper
 MOST = 16  # octets that are written
+CODE = re.compile(r" \([^()]*`[^()]*\)")  # in a docstring, for readers of the code
 TEXT = re.compile(rb"[\t\r\n -~]+")
 
 
@@ -57,8 +58,9 @@ def rows(field: Field, data: bytes, depth: int, most: int) -> Iterator[Row]:
 
 
 def piece(step: Step, name: str) -> Field:
-    """The field of this name that comes first, or the whole step."""
-    return next(each for each in step.told.walk() if each.name == name) if name else step.told
+    """The field of this name that comes first within a step, or the whole step."""
+    inner = (each for each in step.told.walk() if each is not step.told)
+    return next(each for each in inner if each.name == name) if name else step.told
 
 
 def buffer_of(step: Step, field: Field) -> bytes:
@@ -114,9 +116,11 @@ def table(found: list[Row], is_text: bool) -> nodes.container:
         line = nodes.container(classes=["row", f"deep{min(row.depth, 6)}"])
         octets = written(row, is_text)
         line += nodes.paragraph("", "", *([nodes.literal(octets, octets)] if octets else []))
-        line += meaning(row, is_text)
+        is_new = row.field.source is None or row.field.source != last
+        is_said = is_new or row.is_opened or not is_text
+        line += meaning(row, is_text) if is_said else nodes.paragraph()
         place = nodes.paragraph(classes=["place"])
-        if row.field.source is not None and row.field.source != last:
+        if row.field.source is not None and is_new:
             last = row.field.source
             place += cited(last)
         line += place
@@ -145,7 +149,7 @@ def meaning(row: Row, is_text: bool) -> nodes.paragraph:
         out += nodes.strong("", field.name)
         out += nodes.Text(f" = {field.value} " if field.value and not is_text else " ")
     if field.meaning:
-        out += nodes.emphasis("", field.meaning.replace("`", ""))
+        out += nodes.emphasis("", CODE.sub("", field.meaning).replace("`", ""))
     return out
 
 

@@ -19,7 +19,7 @@ def chart(steps: Sequence[Step], lanes: Sequence[str], title: str) -> str:
     widest = max(len(each.label) for each in steps)
     seen = {name for each in steps for name in (each.source, each.destination)}
     lanes = [name for name in lanes if name in seen]
-    gap = max(160.0, LETTER * widest + 40)
+    gap = max(160.0, LETTER * widest + 24)
     where = {name: TIMES + 34 + gap * i for i, name in enumerate(lanes)}
     height = HEAD + ROW * len(steps) + 14
     width = max(where.values()) + 44

@@ -128,8 +128,9 @@ def messages(chunks: Field) -> Iterator[tuple[str, str, Field]]:
 
 
 def slug(label: str) -> str:
-    """The words of a label that are not numbers, of a command its name."""
-    return "-".join(re.findall(r"[A-Za-z]+", label.split(" Net")[0])).lower()
+    """The words of a label that are not numbers, of an answer its name alone."""
+    first = label.partition(" ")[0] if label.startswith(("_result", "onStatus")) else label
+    return "-".join(re.findall(r"[A-Za-z]+", first)).lower()
 
 
 def labelled(message: Field) -> str:
@@ -138,7 +139,7 @@ def labelled(message: Field) -> str:
     if name == "command" or name == "data":
         words = [each.value.strip('"') for each in message.walk() if each.meaning == "string"][:1]
         codes = [each.value.strip('"') for each in message.walk() if each.name == "code"]
-        return " ".join(words + codes)
+        return " ".join(words + [each.partition(".")[2] for each in codes])
     if name == "user control":
         return " ".join(each.meaning or each.value for each in message.children)
     if message.children[0].children:
