@@ -138,7 +138,7 @@ def written(row: Row, is_text: bool) -> str:
         end = start if field.octets is not None else max(start, field.children[0].start)
     octets = row.data[start:end]
     if is_text:
-        return octets.decode().strip("\r\n")
+        return octets.decode().replace("\r\n", "\n").strip()
     return octets.hex(" ") if len(octets) <= MOST else f"{octets[: MOST - 2].hex(' ')} .."
 
 

@@ -106,7 +106,7 @@ def _short(name: str) -> str:
 
 def _svg(kind: str, width: float, height: float, title: str, parts: Sequence[str]) -> str:
     return (
-        f'<div class="wide"><svg class="machine {kind}" role="img" '
+        f'<div class="wide" tabindex="0"><svg class="machine {kind}" role="img" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
         f'xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>'
         f"{''.join(parts)}</svg></div>"
