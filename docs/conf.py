@@ -3,12 +3,14 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "_ext"))
+HERE = Path(__file__).resolve().parent
+# stories run on the links of tests; `src` is first, since `tests` has rooms of the same names
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src"), str(HERE.parent / "tests")]
 
 project = "siprtmp"
 author = "the siprtmp authors"
 copyright = "the siprtmp authors"
-extensions = ["myst_parser", "from_code", "overview", "source_pages"]
+extensions = ["myst_parser", "from_code", "explained", "overview", "source_pages"]
 myst_enable_extensions = ["colon_fence"]
 python_maximum_signature_line_length = 90
 html_theme = "furo"

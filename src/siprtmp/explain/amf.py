@@ -23,7 +23,7 @@ from rtmplite.amf.amf3_marker import Marker
 from rtmplite.amf.amf3_reader import Amf3Reader, UnknownExternalError
 from rtmplite.amf.cursor import Cursor
 from rtmplite.amf.externals import FLEX
-from rtmplite.amf.values import Value
+from rtmplite.amf.values import Date, Value
 from rtmplite.errors import RtmpError
 from siprtmp.explain.context import Context
 from siprtmp.explain.field import MAX_TEXT, Field, Span, plain
@@ -147,6 +147,8 @@ def _shown(value: Value) -> str:
             return f"{len(value)} {noun}{'' if len(value) == 1 else 's'}"
         case str():
             return json.dumps(value[: MAX_TEXT + 1], ensure_ascii=False)
+        case Date():
+            return f"{value.ms:.0f} ms since 1970"
         case bytes():
             return f"{len(value)} octets"
         case None | bool() | int() | float():

@@ -29,7 +29,7 @@ def text_lines(field: Field, data: bytes) -> Iterator[str]:
     while waiting:
         each, buffer, depth, made, above = waiting.pop()
         indent = "  " * depth
-        shown = f"{_place(each, made)}  {_octets(each, buffer):<{_WIDTH}}"
+        shown = f"{_place(each, made)}  {octets_of(each, buffer):<{_WIDTH}}"
         yield f"{shown} {indent}{_said(each, above)}"
         if each.fault is not None:
             yield f"{'':8}{'':{_WIDTH}} {indent}^ error: {_fault(each.fault)}"
@@ -52,7 +52,8 @@ def _place(field: Field, made: int) -> str:
     return f"{'+' * made}{field.start}".rjust(6)
 
 
-def _octets(field: Field, data: bytes) -> str:
+def octets_of(field: Field, data: bytes) -> str:
+    """Write the octets of a field in hexadecimal, or its bits, within `SHOWN` octets."""
     if field.bits is not None and field.end - field.start == 1:
         first, width = field.bits
         written = f"{data[field.start]:08b}"
