@@ -44,8 +44,9 @@ def h265_units(max_octets: int = 60) -> SearchStrategy[bytes]:
     """NAL units of all types that a decoder takes, with any content: RFC 7798 §1.1.4."""
     kinds = st.sampled_from([1, 19, 21, 32, 33, 34, 35]) | st.integers(0, 47)
     return st.builds(
-        lambda kind, layer, temporal, body: (kind << 9 | layer << 3 | temporal).to_bytes(2, "big")
-        + body,
+        lambda kind, layer, temporal, body: (
+            (kind << 9 | layer << 3 | temporal).to_bytes(2, "big") + body
+        ),
         kinds,
         st.just(0) | st.integers(0, 63),
         st.just(1) | st.integers(1, 7),

@@ -19,7 +19,7 @@ from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.pictures_from_phone import OnTag, PicturesFromPhone
 from siprtmp.media.pictures_to_phone import PicturesToPhone
 from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.flv_to_h264 import MAX_OCTETS
+from siprtmp.media.translate.flv_to_units import MAX_OCTETS
 
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 

@@ -132,9 +132,7 @@ class H264Unpacker:
             self._unit(unit, timestamp, marker and at == len(content), out)
         return out
 
-    def _fragment(
-        self, part: Fragment, timestamp: int, marker: bool, out: list[Unpacked]
-    ) -> None:
+    def _fragment(self, part: Fragment, timestamp: int, marker: bool, out: list[Unpacked]) -> None:
         if part.start:
             if self._header is not None:
                 self._give_up(timestamp, out, "a NAL unit without an end")
