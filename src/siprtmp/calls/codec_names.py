@@ -33,9 +33,9 @@ def offered() -> tuple[str, ...]:
     return possible(sdp_map.STOCK_TOOLS)
 
 
-def answered() -> tuple[str, ...]:
-    """The names for calls that stock tools take: RFC 3264 §6."""
-    return possible(sdp_map.STOCK_ANSWERS)
+def answered(pictures: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names for calls that stock tools take, with codecs beside H.264: RFC 3264 §6."""
+    return possible((*sdp_map.STOCK_ANSWERS, *pictures))
 
 
 def everything() -> tuple[str, ...]:

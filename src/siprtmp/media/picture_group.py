@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
+from siprtmp.media.translate.picture_codec import codec_of
 
 MAX_OCTETS: Final = 512 * 1024  # four seconds of a good picture; it leaves at once, so no more
 
@@ -27,6 +28,11 @@ class PictureGroup:
         if self._header is not None:
             yield self._header
         yield from self._pictures
+
+    @property
+    def codec(self) -> str:
+        """The codec of the publisher, "" before it is known: FLV 10.1 §E.4.3.1."""
+        return next((codec_of(body) for _, body in self), "")
 
     def put(self, timestamp: int, payload: bytes) -> None:
         """Take the body of a video message of RTMP time `timestamp` (ms)."""

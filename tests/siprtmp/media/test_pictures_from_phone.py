@@ -9,7 +9,7 @@ from p2psip.rtp.payload.vp8 import Vp8Unpacker, pack_vp8
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media.pictures_from_phone import ASK_SECONDS
 from siprtmp.media.translate.picture_limits import PictureLimits
-from siprtmp.media.vp8_lines import Vp8Format
+from siprtmp.media.picture_format import PictureFormat
 
 KEY = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 48, 0]) + bytes(500)
 INTER = bytes([0x11, 0, 0]) + bytes(500)
@@ -19,8 +19,8 @@ def vp8_plan(*, alone=True, **fields):
     """The plan of an answer with VP8, and without H.264 if it is `alone`."""
     plan = video_plan(**fields)
     sending, receiving = ((), {}) if alone else (plan.sending, plan.receiving)
-    vp8 = Vp8Format(98, 98, PictureLimits(rate=15))
-    return type(plan)(plan.media, sending, receiving, vp8)
+    vp8 = PictureFormat("vp8", 98, 98, PictureLimits(rate=15))
+    return type(plan)(plan.media, sending, receiving, (vp8,))
 
 
 class Phone(VideoRig):
