@@ -1,0 +1,46 @@
+"""VP8 and HEVC between streams and phones, as they are: each picture says its own number."""
+
+from itertools import pairwise
+
+import pytest
+from support.gateway.accounts import PASSWORD, users_file
+from support.peers.baresip import Baresip
+from support.peers.rtmp_peers import OwnPublisher, PyavPublisher
+from support.peers.rtmp_servers import Tool
+from support.peers.rtmp_sources import av, need_av
+
+SECONDS = 6
+PUBLISHERS = {"libx265": PyavPublisher, "libvpx": OwnPublisher}
+
+
+def numbers(path):
+    """The codecs of a recording, and the number of each of its pictures."""
+    codecs, found = av("numbers", path)
+    return codecs, [int(each) for each in found.split()]
+
+
+@pytest.mark.needs("baresip")
+@pytest.mark.parametrize(
+    ("encoder", "video", "codec"), [("libx265", "H265", "hevc"), ("libvpx", "VP8", "vp8")]
+)
+def test_a_stream_is_seen_by_a_phone_and_comes_back(
+    start, gateway, tmp_path, encoder, video, codec
+):
+    """A phone that mirrors what it sees, without --transcode-video."""
+    need_av()
+    film, seen = tmp_path / "film.flv", tmp_path / "seen.flv"
+    av("film", encoder, film, SECONDS)
+    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "200")
+    phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, mirror=True, video=video)
+    url = server.url("call", f"bob@{server.sip}")
+    player = start(Tool, "play", "-o", seen, url)
+    publisher = start(PUBLISHERS[encoder], film, url, speed="1")
+    phone.wait_event("CALL_ESTABLISHED")
+    assert publisher.finish() == 0
+    phone.wait_event("CALL_CLOSED")
+    player.finish()
+    codecs, found = numbers(seen)
+    assert codecs == codec
+    assert len(set(found)) > 0.8 * 15 * (SECONDS - 2), found
+    in_order = sum(after > before for before, after in pairwise(found))
+    assert in_order > 0.99 * (len(found) - 1) - 1, found
