@@ -79,6 +79,14 @@ class PyavPublisher(Process):
         super().__init__(folder, words)
 
 
+class PyavPlayer(Process):
+    """ffmpeg 8 playing, which says at connect which codecs of enhanced RTMP it knows."""
+
+    def __init__(self, folder: Path, url: str, file: Path) -> None:
+        """To the end of the stream."""
+        super().__init__(folder, [sys.executable, "-u", AV_PEER, "copy", url, file, "0"])
+
+
 class FfmpegPlayer(Process):
     """ffmpeg 5.1, storing what its RTMP gives to its demuxer, byte for byte."""
 
