@@ -224,7 +224,7 @@ class NamedCall:
         query = self._publisher.query if self._publisher is not None else ""
         caller, login = caller_of(query, to.uri, home.caller)
         contact = home.contact(caller.uri.user or APP, self.log_id)
-        call.dial(to, caller, contact, codec_names.offered(), now, credentials=login)
+        call.dial(to, caller, contact, codec_names.offered(query), now, credentials=login)
 
     def _hang_up(self, now: float) -> None:
         if self._call is not None:
@@ -250,7 +250,7 @@ class NamedCall:
         call.give_to(self)
         self._call = call
         try:
-            others = beside_h264(self._group.codec, self._publisher, self.remote)
+            others = ["aac", *beside_h264(self._group.codec, self._publisher, self.remote)]
             call.answer(codec_names.answered(others), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)

@@ -29,7 +29,9 @@ from p2psip.sdp.offer_answer import (
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import h264_lines as h264
 from siprtmp.media.h264_lines import VideoPlan
+from siprtmp.media.translate.aac_passing import aac_fmtp, suits
 from siprtmp.media.translate.audio_formats import (
+    AAC_CODECS,
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
     NARROWBAND,
@@ -58,6 +60,7 @@ EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
 _STOCK: Final = ("opus", "g722", "pcmu", "pcma", "wideband", "narrowband", "dtmf")
 STOCK_TOOLS: Final = (*_STOCK, *h264.NAMES)  # since nobody knows what will be published
 STOCK_ANSWERS: Final = (*_STOCK, H264, "l16", "l16-44")
+AAC_NAMES: Final = tuple(codec.name for codec in AAC_CODECS)
 VIDEO_NAMES: Final = ("flv", *h264.NAMES)
 TALK: Final = "sendrecv", "sendrecv"  # the directions of sound and pictures: RFC 8866 §6.7
 HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still picture
@@ -85,7 +88,8 @@ class AudioPlan:
 
         The codec itself when agreed, else the other law of G.711.
         """
-        exact = [pair for pair in self.sending if pair[0].sound_format == sound_format]
+        plain = (pair for pair in self.sending if not pair[0].is_aac)
+        exact = [pair for pair in plain if pair[0].sound_format == sound_format]
         if exact:
             return exact[0]
         if sound_format in (AUDIO_CODECS["pcmu"].sound_format, AUDIO_CODECS["pcma"].sound_format):
@@ -318,7 +322,9 @@ def _codecs(names: Sequence[str], unnamed: bool = False) -> tuple[Codec, ...]:
     That is the clock of the first sound that has another.  Own design: with events by each clock
     an INVITE of all codecs would be too long for UDP, Field §"Requests too long for UDP".
     """
-    codecs = [_codec(name, unnamed) for name in names if name not in VIDEO_NAMES]
+    sounds = (name for name in names if name not in VIDEO_NAMES)
+    all_names = (each for name in sounds for each in (AAC_NAMES if name == "aac" else (name,)))
+    codecs = [_codec(name, unnamed) for name in dict.fromkeys(all_names)]
     events = [DTMF_BY_RATE[each.clock_rate] for each in codecs if each.clock_rate in DTMF_BY_RATE]
     others = [each for each in events if each != DTMF]
     return (*codecs, *(others[:1] if DTMF in codecs else ()))
@@ -344,7 +350,8 @@ def _codec(name: str, unnamed: bool) -> Codec:
         return DTMF
     codec = AUDIO_CODECS.get(name) or SPEEX_TO_G711[name]
     number = WIDEBAND.payload_type if unnamed and codec is NARROWBAND else codec.payload_type
-    return Codec(codec.encoding, codec.clock_rate, codec.channels, number)
+    fmtp = aac_fmtp(codec) if codec.is_aac else ""
+    return Codec(codec.encoding, codec.clock_rate, codec.channels, number, fmtp)
 
 
 def _plans(agreed: Agreed, host: str) -> MediaPlan:
@@ -368,7 +375,7 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
     ):
         known = find(codec.name, codec.clock_rate, codec.channels)
-        if known is not None:
+        if known is not None and (not known.is_aac or suits(known, codec.fmtp)):
             sending.append((known, send))
             receiving[receive] = known
     for known, send in sending:
