@@ -21,6 +21,7 @@ def test_a_tone_of_one_stream_is_heard_in_another(start, tmp_path, rate):
     near, far = start(Gateway), start(Gateway)
     heard = tmp_path / "heard.flv"
     player = start(Ffmpeg.play, far.url("call", "studio"), to=heard)
+    far.wait_status({"players": 1})
     url = near.url("call", f"studio@{far.sip}") + "?codecs=aac"
     codecs = (*AAC[:2], "-ar", rate, "-ac", "2")
     publisher = start(Ffmpeg.publish, url, hz=620, seconds=SECONDS, codecs=codecs)
