@@ -17,30 +17,29 @@ Message = tuple[int, bytes]  # RTMP time in ms, body
 
 
 class PictureGroup:
-    """Keeps the codec's header and the group: FLV 10.1 §E.4.3.1."""
+    """Keeps the codec's header and the group: FLV 10.1 §E.4.3.1.
+
+    `codec` is the publisher's, "" before it is known.
+    """
 
     def __init__(self, max_octets: int = MAX_OCTETS) -> None:
         self._limit, self._octets = max_octets, 0
         self._header: Message | None = None
         self._pictures: list[Message] = []
+        self.codec = ""
 
     def __iter__(self) -> Iterator[Message]:
         if self._header is not None:
             yield self._header
         yield from self._pictures
 
-    @property
-    def codec(self) -> str:
-        """The codec of the publisher, "" before it is known: FLV 10.1 §E.4.3.1."""
-        return next((codec_of(body) for _, body in self), "")
-
     def put(self, timestamp: int, payload: bytes) -> None:
         """Take the body of a video message of RTMP time `timestamp` (ms)."""
         if is_sequence_header(payload):
             self._header = timestamp, payload
-            self._begin()
+            self._begin(codec_of(payload))
         elif is_key_frame(payload):
-            self._begin()
+            self._begin(codec_of(payload))
             self._add(timestamp, payload)
         elif self._pictures:
             self._add(timestamp, payload)
@@ -48,15 +47,16 @@ class PictureGroup:
     def clear(self) -> None:
         """Forget all, when the publisher has ended."""
         self._header = None
-        self._begin()
+        self._begin("")
 
-    def _begin(self) -> None:
+    def _begin(self, codec: str) -> None:
+        self.codec = codec
         self._pictures.clear()
         self._octets = 0
 
     def _add(self, timestamp: int, payload: bytes) -> None:
         self._octets += len(payload)
         if self._octets > self._limit:
-            self._begin()
+            self._begin(self.codec)
         else:
             self._pictures.append((timestamp, payload))

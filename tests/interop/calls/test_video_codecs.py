@@ -53,3 +53,20 @@ def test_a_stream_is_seen_by_a_phone_and_comes_back(
     assert len(set(found)) > 0.8 * 15 * (SECONDS - 2), found
     in_order = sum(after > before for before, after in pairwise(found))
     assert in_order > 0.99 * (len(found) - 1) - 1, found
+
+
+def test_a_film_of_hevc_crosses_two_gateways(start, gateway, tmp_path):
+    """By ffmpeg 8 at both ends: the player has said at connect that it takes it."""
+    need_av()
+    film, seen = tmp_path / "film.flv", tmp_path / "seen.flv"
+    av("film", "libx265", film, SECONDS)
+    near, far = gateway(), gateway()
+    player = start(PyavPlayer, far.url("call", "studio"), seen)
+    far.wait_status({"players": 1})
+    publisher = start(PyavPublisher, film, near.url("call", f"studio@{far.sip}"), speed="1")
+    assert publisher.finish() == 0
+    player.finish()
+    assert "video=h264,h265" in far.output and "transcoding" not in near.output + far.output
+    codecs, found = numbers(seen)
+    assert codecs == "hevc" and len(set(found)) > 0.8 * 15 * (SECONDS - 1), found
+    assert found == sorted(found)
