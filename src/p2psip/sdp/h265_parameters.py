@@ -1,6 +1,6 @@
 """The parameters of H.265 in SDP: which profile, which way of sending, which parameter sets.
 
-Implements RFC 7798 §7.1 and §7.2.2, for unicast and one stream.
+Implements RFC 7798 §7, for unicast and one stream.
 
     >>> negotiate("", "profile-id=2;level-id=93;sprop-pps=RAHA")
     ('profile-id=2;level-id=93', 'profile-id=2;level-id=93;sprop-pps=RAHA')
@@ -16,7 +16,7 @@ from typing import Final
 
 from p2psip.sdp.attributes import parameters
 
-# Source: §7.1, what identifies a configuration beside the level, and what is meant without them
+# Source: §7, what identifies a configuration beside the level, and what is meant without them
 _IDENTITY: Final = (
     ("profile-space", "0"),
     ("profile-id", "1"),
@@ -30,7 +30,7 @@ MAX_SETS: Final = 64  # of one description, Own design: memory must be bounded
 
 
 def negotiate(ours: str, theirs: str) -> tuple[str, str] | None:
-    """The parameters that we answer with, and those that we heed, None if they do not fit: §7.2.2.
+    """The parameters that we answer with, and those that we heed, None if they do not fit: §7.
 
     One stream in the order of decoding is what `H265Unpacker` reads.  Own design: an end that names
     no profile, as a gateway that looks into nothing, takes each.
@@ -50,7 +50,7 @@ def negotiate(ours: str, theirs: str) -> tuple[str, str] | None:
 
 
 def parameter_sets(fmtp: str) -> tuple[bytes, ...]:
-    """The parameter sets of a description, those that cannot be read left out: §7.1."""
+    """The parameter sets of a description, those that cannot be read left out: §7."""
     said, sets = parameters(fmtp), list[bytes]()
     for name in _SETS:
         for text in said.get(name, "").split(",")[:MAX_SETS]:

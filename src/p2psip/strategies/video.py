@@ -75,7 +75,7 @@ def h265_payloads() -> SearchStrategy[bytes]:
 
 
 def _paci(payload: bytes, extension: bytes) -> bytes:
-    """Wrap a payload: RFC 7798 §4.4.4."""
+    """Wrap a payload: RFC 7798 §4.4."""
     kind, fields = payload[0] >> 1 & 0x3F, len(extension) << 4
     head = bytes((payload[0] & 0x01 | h265.PACI << 1, payload[1]))
     return head + (kind << 9 | fields).to_bytes(2, "big") + extension + payload[2:]

@@ -29,7 +29,10 @@ _ARRAY: Final = Struct("!BH")
 
 @dataclass(frozen=True, slots=True)
 class HevcArray:
-    """NAL units of one type; `complete` says that no others come among the pictures."""
+    """NAL units of one type: §"Enhanced Video".
+
+    `complete` says that no others come among the pictures.
+    """
 
     kind: int
     units: tuple[bytes, ...]

@@ -1,6 +1,6 @@
 """H.265 in descriptions.
 
-Implements RFC 7798 §7.2 by way of `p2psip.sdp`.
+Implements RFC 7798 §7 by way of `p2psip.sdp`.
 
 Own design: pictures pass as they are, so the gateway names no profile: it answers with that of the
 phone, and takes each one that a phone answers with.  Of the phone's limits only the bits of its
@@ -16,7 +16,7 @@ from siprtmp.media.picture_format import CLOCK_RATE, PictureCodec
 from siprtmp.media.translate.flv_to_h265 import H265 as NAME
 from siprtmp.media.translate.picture_limits import PictureLimits
 
-FORMAT: Final = Codec("H265", CLOCK_RATE, 1, 104)  # §7.2.1
+FORMAT: Final = Codec("H265", CLOCK_RATE, 1, 104)  # §7
 
 
 def limits(fmtp: str, media: AgreedMedia) -> PictureLimits:

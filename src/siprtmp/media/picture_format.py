@@ -12,13 +12,14 @@ from p2psip.sdp.codec import Codec, codecs_of
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media.translate.picture_limits import PictureLimits
 
-CLOCK_RATE: Final = 90_000  # Source: RFC 7741 §6.2.1, RFC 7798 §7.2.1
+CLOCK_RATE: Final = 90_000  # Source: RFC 7741 §6.2.1, RFC 7798 §7
 
 
 @dataclass(frozen=True, slots=True)
 class PictureFormat:
-    """The agreement of both ends on a codec: the types of packets each way, the phone's limits.
+    """The agreement of both ends on a codec: RFC 3264 §6.1.
 
+    It has the types of packets each way, and the phone's limits.
     `parameter_sets` are those that the phone's description has.
     """
 
@@ -31,8 +32,9 @@ class PictureFormat:
 
 @dataclass(frozen=True, slots=True)
 class PictureCodec:
-    """A codec as lines have it: its `name` in the client's API, and its `format` in an offer.
+    """A codec as lines have it: RFC 3264 §5.1.
 
+    `name` is that of the client's API, `format` that of an offer.
     `limits` and `parameter_sets` read the parameters of a phone.
     """
 

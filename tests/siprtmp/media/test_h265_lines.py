@@ -27,14 +27,14 @@ def line(session, name):
 
 
 def test_it_is_offered_alone_if_the_client_names_it_alone():
-    """Covers RFC 7798 §7.2.1: without parameters, as no profile is known yet."""
+    """Covers RFC 7798 §7: without parameters, as no profile is known yet."""
     session = sdp_map.offer(NAMES, OURS)
     assert line(session, "rtpmap") == ["104 H265/90000"] and not line(session, "fmtp")
     assert H265.is_offered(session)
 
 
 def test_a_phone_is_answered_with_its_own_profile():
-    """Covers RFC 7798 §7.2.2 and §7.1: its sets are kept, and not repeated."""
+    """Covers RFC 7798 §7: its sets are kept, and not repeated."""
     theirs = phone(
         "b=AS:300", "a=rtpmap:98 h265/90000",
         "a=fmtp:98 profile-id=2; level-id=120;sprop-vps=QAE=,!;sprop-sps=QgE=;sprop-pps=RAE=",
@@ -50,7 +50,7 @@ def test_a_phone_is_answered_with_its_own_profile():
 
 @pytest.mark.parametrize("fmtp", ["tx-mode=MRST", "sprop-max-don-diff=2"])
 def test_streams_that_are_not_in_the_order_of_decoding_are_refused(fmtp):
-    """Covers RFC 7798 §7.2.2."""
+    """Covers RFC 7798 §7."""
     session, plan = sdp_map.answer(
         phone("a=rtpmap:98 H265/90000", f"a=fmtp:98 {fmtp}"), NAMES, OURS
     )
@@ -58,7 +58,7 @@ def test_streams_that_are_not_in_the_order_of_decoding_are_refused(fmtp):
 
 
 def test_a_phone_may_answer_with_any_profile():
-    """Covers RFC 7798 §7.2.2: since ours has none."""
+    """Covers RFC 7798 §7: since ours has none."""
     theirs = phone("a=rtpmap:98 H265/90000", "a=fmtp:98 profile-id=1;sprop-pps=RAE=")
     plan = sdp_map.conclude(sdp_map.offer(NAMES, OURS), theirs)
     agreed = plan.video.other("h265")

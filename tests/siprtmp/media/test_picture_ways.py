@@ -107,7 +107,7 @@ def test_a_phone_that_has_lost_a_picture_gets_the_group_again(codec, key, other)
 
 
 def test_h265_passes_with_the_sets_of_the_description():
-    """Covers RFC 7798 §4.4.3 and §7.1: in packets of any size, and none after a loss."""
+    """Covers RFC 7798 §4.4.3 and §7: in packets of any size, and none after a loss."""
     agreed = PictureFormat("h265", 97, 104, PictureLimits(), SETS)
     plan = video_plan(feedback=["nack pli"])
     rig = VideoRig(type(plan)(plan.media, plan.sending, plan.receiving, (agreed,)))

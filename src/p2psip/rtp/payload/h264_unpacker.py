@@ -64,23 +64,23 @@ class Fragment(Protocol):
 
     @property
     def header(self) -> int:
-        """The header of the NAL unit, as a number."""
+        """The header of the NAL unit, as a number: §5.3."""
 
     @property
     def head(self) -> bytes:
-        """The octets of the header."""
+        """The octets of the header: §5.3."""
 
     @property
     def data(self) -> bytes:
-        """The octets behind it that are here."""
+        """The octets behind it that are here: §5.8."""
 
     @property
     def start(self) -> bool:
-        """Whether they are the first ones."""
+        """Whether they are the first ones: §5.8."""
 
     @property
     def end(self) -> bool:
-        """Whether they are the last ones."""
+        """Whether they are the last ones: §5.8."""
 
 
 class H264Unpacker:

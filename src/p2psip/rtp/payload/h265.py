@@ -2,7 +2,7 @@
 
 Implements RFC 7798 §4.4, for one stream in the order of decoding (`sprop-max-don-diff` of 0), as
 all phones have it.  A header of a NAL unit has two octets; but for that it is as `h264` says.
-Not done: RFC 7798 §4.4.4: of a PACI the NAL unit counts, and not what else it says.
+Not done: RFC 7798 §4.4: of a PACI the NAL unit counts, and not what else it says.
 Not done: RFC 7798 §4.6: without `sprop-max-don-diff` there are no numbers of the decoding order.
 
     >>> sets, slice_ = [b"\\x42\\x01sps", b"\\x44\\x01pps"], b"\\x26\\x01" + bytes(range(20))
@@ -20,7 +20,7 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 
-AGGREGATE, FRAGMENT, PACI = 48, 49, 50  # Source: §4.4.2, §4.4.3, §4.4.4
+AGGREGATE, FRAGMENT, PACI = 48, 49, 50  # Source: §4.4.2, §4.4.3, §4.4
 UNIT_TYPES: Final = range(48)  # Source: §6, types of what a decoder may get
 FORBIDDEN: Final = 0x80  # Source: §1.1.4, the bit F of the first octet of a NAL unit
 HEAD: Final = 2  # octets of a header: §1.1.4
@@ -107,7 +107,7 @@ def _read_aggregate(data: bytes) -> Iterable[bytes]:
 
 
 def _read_paci(data: bytes) -> tuple[bytes, ...] | H265Fragment:
-    """Read what a PACI packet carries, which is any payload but another PACI: §4.4.4."""
+    """Read what a PACI packet carries, which is any payload but another PACI: §4.4."""
     if len(data) < 2 * HEAD:
         raise RemoteError("H.265 PACI cut short")
     (fields,) = _SIZE.unpack_from(data, HEAD)

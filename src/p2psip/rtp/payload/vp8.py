@@ -179,7 +179,7 @@ class Vp8Damage:
 
     @property
     def timestamp(self) -> int:
-        """The timestamp of the last frame that may be damaged."""
+        """The timestamp of the last frame that may be damaged: §4.5.1."""
         return self.until
 
 

@@ -47,7 +47,7 @@ class FlvToH264(FlvToUnits[AvcConfig]):
         self.mode = mode
 
     def anew(self) -> Self:
-        """Another one that packs in the same way, and has seen nothing yet."""
+        """Another one that packs in the same way, and has seen nothing yet: RFC 6184 §5."""
         return type(self)(self.mode, self.max_octets)
 
     @property

@@ -23,7 +23,7 @@ class FlvToH265(FlvToUnits[HevcConfig]):
     name, slices, sets, intra = H265, SLICES, frozenset((VPS, SPS, PPS)), INTRA
 
     def anew(self) -> Self:
-        """Another one that packs in the same way, and has seen nothing yet."""
+        """Another one that packs in the same way, and has seen nothing yet: RFC 6184 §5."""
         return type(self)(self.max_octets)
 
     @property

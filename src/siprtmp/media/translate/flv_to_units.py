@@ -32,7 +32,7 @@ class Config(Protocol):
 
     @property
     def length_size(self) -> int:
-        """The octets of a NAL unit's length."""
+        """The octets of a NAL unit's length: FLV 10.1 §E.4.3.2."""
 
 
 ConfigT = TypeVar("ConfigT", bound=Config)
@@ -65,7 +65,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def anew(self) -> Self:
-        """Another one that packs in the same way, and has seen nothing yet."""
+        """Another one that packs in the same way, and has seen nothing yet: RFC 6184 §5."""
 
     @abstractmethod
     def _read(self, body: bytes) -> ConfigT | Coded | None:

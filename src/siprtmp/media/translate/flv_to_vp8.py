@@ -37,7 +37,7 @@ class FlvToVp8:
         self.size = 0, 0  # of the last key frame, 0 if it is not known
 
     def anew(self) -> Self:
-        """Another one that goes on with the numbers, and has seen nothing yet."""
+        """Another one that goes on with the numbers, and has seen nothing yet: RFC 7741 §4.2."""
         return type(self)(self._max_octets, self._numbers)
 
     def convert(self, body: bytes, timestamp_ms: int) -> list[Packet]:

@@ -21,7 +21,7 @@ from siprtmp.media.translate.h264_to_flv import H264ToFlv
 
 
 class HevcSets:
-    """The parameter sets of one phone, the latest of each number: RFC 7798 §7.1."""
+    """The parameter sets of one phone, the latest of each number: RFC 7798 §7."""
 
     def __init__(self) -> None:
         self.changed = False

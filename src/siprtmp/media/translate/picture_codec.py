@@ -17,7 +17,10 @@ _NAMES: Final = {int(number): name for name, number in FOUR_CCS.items()}
 
 
 def codec_of(body: bytes) -> str:
-    """The name of a tag's codec, of the default track if there are several; "" for others."""
+    """The name of a tag's codec, of the default track if there are several; "" for others.
+
+    FLV 10.1 §E.4.3.1.
+    """
     if body[:1] >= b"\x80":
         return _NAMES.get(codecs(body, VIDEO_MULTITRACK).get(0, 0), "")
     return H264 if body and body[0] & 0x0F == CodecId.AVC else ""

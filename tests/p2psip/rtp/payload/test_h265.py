@@ -122,7 +122,7 @@ def test_small_units_of_one_picture_share_a_packet():
     ],
 )  # fmt: skip
 def test_what_is_refused(payload):
-    """Covers RFC 7798 §4.4.2, §4.4.3 and §4.4.4."""
+    """Covers RFC 7798 §4.4.2, §4.4.3 and §4.4."""
     with pytest.raises(RemoteError):
         read_h265(bytes.fromhex(payload))
     [damage] = through([(1, 0, True, bytes.fromhex(payload))])
@@ -136,7 +136,7 @@ def test_types_without_a_meaning_are_no_loss():
 
 
 def test_a_paci_packet_gives_what_it_carries():
-    """Covers RFC 7798 §4.4.4: three octets of extension, a slice with its F bit clear and set."""
+    """Covers RFC 7798 §4.4: three octets of extension, a slice with its F bit clear and set."""
     assert read_h265(bytes.fromhex("6401 0230 aabbcc 8041")) == (b"\x02\x01\x80A",)
     assert read_h265(bytes.fromhex("6401 8230 aabbcc 8041")) == (b"\x82\x01\x80A",)
 

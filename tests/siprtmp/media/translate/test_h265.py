@@ -115,7 +115,7 @@ def test_the_sets_come_first_and_all_slices_of_a_picture_are_in_one_tag():
 
 
 def test_sets_of_the_description_do_where_none_come_in_the_stream():
-    """Covers RFC 7798 §7.1: those that make no sense are none."""
+    """Covers RFC 7798 §7: those that make no sense are none."""
     machine = H265ToFlv([*SETS, b"\x42", b"\x42\x01\xff", b"\x02\x01\x80"])
     assert machine.size == (322, 244)
     assert [kind for _, kind, _ in read(machine.convert(picture(0, idr()), 0))] == ["sets", "key"]
