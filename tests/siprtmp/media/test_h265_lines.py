@@ -58,8 +58,8 @@ def test_streams_that_are_not_in_the_order_of_decoding_are_refused(fmtp):
 
 
 def test_a_phone_may_answer_with_any_profile():
-    """Covers RFC 7798 §7: since ours has none."""
-    theirs = phone("a=rtpmap:98 H265/90000", "a=fmtp:98 profile-id=1;sprop-pps=RAE=")
+    """Covers RFC 7798 §7, for ours has none."""
+    theirs = phone("a=rtpmap:98 H265/90000", "a=fmtp:98 sprop-pps=RAE=;profile-id=1")
     plan = sdp_map.conclude(sdp_map.offer(NAMES, OURS), theirs)
     agreed = plan.video.other("h265")
     assert (agreed.send_type, agreed.receive_type) == (98, 104)

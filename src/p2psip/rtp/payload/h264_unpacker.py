@@ -110,7 +110,7 @@ class H264Unpacker:
             lost = sequence - self._next
             out.append(H264Damage(self._timestamp, timestamp, lost, "packets lost"))
             self._forget()
-            self._skipping = True  # §5.8 [rest-discarded]
+            self._skipping = True  # §5.8 [rest-discarded], RFC 7798 §4.4.3 [rest-discarded]
         self._next = sequence + 1
         if self._header is not None and timestamp != self._timestamp:
             self._give_up(timestamp, out, "a NAL unit without an end")

@@ -56,6 +56,7 @@ class H265Fragment:
     def __bytes__(self) -> bytes:
         """Write the payload: §4.4.3."""
         first, second = self.head
+        # §4.4.3 [fragment-type] [header-of-the-unit] [type-of-the-unit] [no-number-in-fragments]
         bits = (_START if self.start else 0) | (_END if self.end else 0) | first >> 1 & _FU_TYPE
         return bytes((first & ~_TYPE | FRAGMENT << 1, second, bits)) + self.data
 
@@ -69,19 +70,21 @@ def read_h265(payload: bytes | memoryview) -> tuple[bytes, ...] | H265Fragment:
     if len(data) < HEAD:
         raise RemoteError(f"H.265 payload of {len(data)} octets")
     kind = kind_of(data)
-    if kind in UNIT_TYPES:
+    if kind in UNIT_TYPES:  # §6 [other-types-are-kept-back]
         return (data,)
     if kind == AGGREGATE:
-        return tuple(_read_aggregate(data))
+        return tuple(_read_aggregate(data))  # §4.4.2 [aggregate-type]
     if kind == PACI:
         return _read_paci(data)
     if kind != FRAGMENT:
         return ()
+    # §4.4.3 [fragment-type] [fragment-has-octets]
     if len(data) <= HEAD + 1:
         raise RemoteError("H.265 fragment of nothing")
     inner = data[2] & _FU_TYPE
-    if inner not in UNIT_TYPES:
+    if inner not in UNIT_TYPES:  # §4.4.3 [fragments-not-nested] [aggregates-not-fragmented]
         raise RemoteError(f"H.265 fragment of type {inner}")
+    # §4.4.3 [header-of-the-unit] [type-of-the-unit]
     header = (data[0] & ~_TYPE | inner << 1) << 8 | data[1]
     return H265Fragment(header, data[3:], bool(data[2] & _START), bool(data[2] & _END))
 
@@ -100,6 +103,7 @@ def _read_aggregate(data: bytes) -> Iterable[bytes]:
         if len(unit) < HEAD or len(unit) < size:
             raise RemoteError("H.265 aggregate of a NAL unit beyond the end, or of none")
         at += size
+        # §4.4.2 [no-fragments-in-aggregates] [aggregates-not-nested]
         if kind_of(unit) in (AGGREGATE, FRAGMENT):
             raise RemoteError("H.265 aggregate of something else than NAL units")
         if kind_of(unit) in UNIT_TYPES:
@@ -123,10 +127,12 @@ def aggregate(units: Sequence[bytes]) -> bytes:
     """Write NAL units of one picture as a payload: §4.4.2.  LocalError if one is too long."""
     if not units or any(not HEAD <= len(unit) <= _MAX_AGGREGATED for unit in units):
         raise LocalError("an aggregate is of NAL units of up to 65535 octets")
+    # §4.4.2 [aggregate-layer] [aggregate-tid] [aggregate-f]
     heads = [_SIZE.unpack_from(unit)[0] for unit in units]
     layer = min(head >> 3 & 0x3F for head in heads)
     temporal = min(head & 7 for head in heads)
     forbidden = FORBIDDEN << 8 if any(head & FORBIDDEN << 8 for head in heads) else 0
+    # §4.4.2 [aggregate-type] [no-number-in-aggregates] [no-difference-in-aggregates]
     head = _SIZE.pack(forbidden | AGGREGATE << 9 | layer << 3 | temporal)
     return head + b"".join(_SIZE.pack(len(unit)) + unit for unit in units)
 
@@ -144,12 +150,14 @@ def pack_h265(units: Iterable[bytes], max_octets: int) -> list[tuple[bytes, bool
     for unit in units:
         if len(unit) < HEAD or kind_of(unit) not in UNIT_TYPES:
             raise LocalError("no NAL unit of H.265")
+        # §4.4.2 [two-units-and-they-fit]
         if aggregated + _SIZE.size + len(unit) > max_octets:
             payloads += _written(waiting)
             waiting, aggregated = [], HEAD
         if len(unit) > max_octets:
-            payloads += _fragments(unit, max_octets)
+            payloads += _fragments(unit, max_octets)  # §4.4.3 [fragments-follow-each-other]
         else:
+            # §5 [order-of-decoding] [small-units-share] [sets-share-with-slices]
             waiting.append(unit)
             aggregated += _SIZE.size + len(unit)
     payloads += _written(waiting)
@@ -158,15 +166,18 @@ def pack_h265(units: Iterable[bytes], max_octets: int) -> list[tuple[bytes, bool
 
 def _written(units: Sequence[bytes]) -> list[bytes]:
     """Write one payload, or none: a NAL unit alone stands for itself, §4.4.1."""
+    # §4.4.1 [header-is-a-copy] [no-number-alone], §5 [one-goes-alone]
+    # §4.4.2 [two-units-and-they-fit]
     return [aggregate(units)] if len(units) > 1 else list(units)
 
 
 def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
     """Cut one NAL unit into fragments of about equal size: §4.4.3."""
     body, (header,) = len(unit) - HEAD, _SIZE.unpack_from(unit)
-    # never one alone, which must not be: `body` is more than `max_octets` less its header
+    # §4.4.3 [not-in-one-fragment]: `body` is more than `max_octets` less its header
     count = -(-body // (max_octets - HEAD - 1))
     cuts = [HEAD + body * at // count for at in range(count + 1)]
+    # §4.4.3 [start-on-first-alone] [end-on-last-alone]
     return [
         bytes(H265Fragment(header, unit[first:last], at == 0, at == count - 1))
         for at, (first, last) in enumerate(pairwise(cuts))

@@ -134,6 +134,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
             self._waiting = True
             raise UnsuitableError(str(error)) from None
         self._waiting = self._announce = False
+        # RFC 7798 §4.1 [clock-is-90000] [sets-have-the-time-of-their-picture]
         ticks = TICKS_PER_MS * shown  # RFC 6184 §5.7 [aggregate-time]
         return [Packet(ticks, payload, marker) for payload, marker in payloads]
 

@@ -111,7 +111,7 @@ class H264ToFlv:
         elif not slices:
             return []
         is_key = picture.is_key
-        # RFC 6184 §5.1 [shown-by-rtp-time]
+        # RFC 6184 §5.1 [shown-by-rtp-time], RFC 7798 §4.1 [shown-by-rtp-time]
         decode, composition = self._times.of(
             picture.timestamp, is_key, arrival_ms, sets.reorder, shown_ms
         )

@@ -34,7 +34,12 @@ def as_packets(pictures, size):
 
 @given(st.lists(h265_access_units(), max_size=4), st.integers(4, 80))
 def test_unpacking_undoes_packing(pictures, size):
-    """Covers RFC 7798 §4.4.1, §4.4.2, §4.4.3, §4.1 and §5."""
+    """Covers RFC 7798 §4.4.1 [header-is-a-copy] [no-number-alone], §4.4.2 [aggregate-type]
+    [two-units-and-they-fit] [no-number-in-aggregates] [no-difference-in-aggregates],
+    §4.4.3 [fragments-follow-each-other] [fragment-type] [header-of-the-unit] [type-of-the-unit]
+    [start-on-first-alone] [end-on-last-alone] [no-number-in-fragments] [not-in-one-fragment]
+    [fragment-has-octets], §5 [order-of-decoding] and §4.1.
+    """
     packets = as_packets(pictures, size)
     assert all(len(payload) <= size for *_, payload in packets)
     assert [marker for _, _, marker, _ in packets].count(True) == len(pictures)
@@ -56,7 +61,7 @@ def test_unpacking_undoes_packing(pictures, size):
 
 @given(st.lists(h265_access_units(), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_what_is_lost_is_told_and_nothing_incomplete_comes_out(pictures, chance):
-    """Covers RFC 7798 §4.4.3: what follows a lost fragment is discarded."""
+    """Covers RFC 7798 §4.4.3 [rest-discarded]."""
     packets = as_packets(pictures, 12)
     kept = [packet for packet in packets if chance.random() > 0.2]
     out = through(kept)
@@ -92,7 +97,7 @@ def test_any_octets_are_read_or_refused(data):
     )
 )
 def test_any_packets_in_any_order_make_units_of_what_came(packets):
-    """Covers RFC 7798 §6."""
+    """Covers RFC 7798 §6 [other-types-are-kept-back]."""
     came = sum(len(payload) for *_, payload in packets)
     units = [each for each in through(packets) if isinstance(each, NalUnit)]
     assert sum(len(unit.data) for unit in units) <= came
@@ -100,14 +105,14 @@ def test_any_packets_in_any_order_make_units_of_what_came(packets):
 
 
 def test_an_aggregate_has_the_lowest_numbers_and_any_error():
-    """Covers RFC 7798 §4.4.2: layer and temporal id of its header."""
+    """Covers RFC 7798 §4.4.2 [aggregate-f] [aggregate-type] [aggregate-layer] [aggregate-tid]."""
     head = aggregate([b"\x43\x13a", b"\xc4\x22b", b"\x42\x1cc"])[:2]
     # layers 34, 4 and 3, temporal ids 3, 2 and 4, the second with its F bit set
     assert int.from_bytes(head, "big") == 0x8000 | 48 << 9 | 3 << 3 | 2
 
 
 def test_small_units_of_one_picture_share_a_packet():
-    """Covers RFC 7798 §5: and one alone goes as it is."""
+    """Covers RFC 7798 §5 [small-units-share] [sets-share-with-slices] [one-goes-alone]."""
     long = IDR + bytes(9)
     assert pack_h265([*SETS[1:], long], 14) == [(aggregate(SETS[1:]), False), (long, True)]
 
@@ -122,7 +127,9 @@ def test_small_units_of_one_picture_share_a_packet():
     ],
 )  # fmt: skip
 def test_what_is_refused(payload):
-    """Covers RFC 7798 §4.4.2, §4.4.3 and §4.4."""
+    """Covers RFC 7798 §4.4.2 [no-fragments-in-aggregates] [aggregates-not-nested],
+    §4.4.3 [fragments-not-nested] [aggregates-not-fragmented] [fragment-has-octets] and §4.4.
+    """
     with pytest.raises(RemoteError):
         read_h265(bytes.fromhex(payload))
     [damage] = through([(1, 0, True, bytes.fromhex(payload))])
@@ -130,7 +137,7 @@ def test_what_is_refused(payload):
 
 
 def test_types_without_a_meaning_are_no_loss():
-    """Covers RFC 7798 §6."""
+    """Covers RFC 7798 §6 [other-types-are-kept-back]."""
     assert read_h265(bytes.fromhex("660100")) == () == read_h265(bytes.fromhex("7e01"))
     assert read_h265(bytes.fromhex("6001 0003 420141 0003 660142")) == (b"\x42\x01A",)
 

@@ -45,7 +45,9 @@ def packets(machine, *bodies):
 
 
 def test_a_phone_gets_the_sets_before_each_key_frame():
-    """Covers RFC 7798 §4.1: and nothing that it does not need, at the time of showing."""
+    """Covers RFC 7798 §4.1 [clock-is-90000] [sets-have-the-time-of-their-picture]: and nothing
+    that it does not need, at the time of showing.
+    """
     machine = FlvToH265(100)
     sent = packets(
         machine, HEADER, tag(inter()), tag(DELIMITER, SEI, idr(1, 200), key=True),
@@ -101,7 +103,9 @@ def test_any_octets_are_packed_or_unsuitable(body):
 
 
 def test_the_sets_come_first_and_all_slices_of_a_picture_are_in_one_tag():
-    """Covers E-RTMP v2 §"Enhanced Video": and nothing that a player does not need."""
+    """Covers RFC 7798 §4.1 [shown-by-rtp-time] and E-RTMP v2 §"Enhanced Video": and nothing that a
+    player does not need.
+    """
     slices = idr(1), idr(2, first=False)
     machine = H265ToFlv()
     tags = machine.convert(picture(700, DELIMITER, *SETS, SEI, *slices), 50)
