@@ -96,7 +96,8 @@ def test_codecs_have_the_rates_of_their_registrations():
         ("pcma", "pcma", "pcma"),
     ]
     assert [(codec.payload_type, codec.tag_byte) for codec in passing] == [
-        *((96, 0xB2), (98, 0xB2), (0, 0x82), (8, 0x72))
+        *((96, 0xB2), (98, 0xB2), (0, 0x82), (8, 0x72)),
+        *((number, 0xAF) for number in range(113, 117)),
     ]
 
 
