@@ -16,7 +16,7 @@ A row for each encoding whose parameters are computed; of any other both ends sa
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from p2psip.sdp import h264_parameters, opus_parameters
+from p2psip.sdp import h264_parameters, h265_parameters, opus_parameters
 from p2psip.sdp.attributes import events, parameters
 
 Negotiated: TypeAlias = tuple[str, str]
@@ -76,6 +76,7 @@ def negotiate_aac(ours: str, theirs: str) -> Negotiated | None:
 
 _NEGOTIATORS: Final[Mapping[str, Callable[[str, str], Negotiated | None]]] = {
     "h264": h264_parameters.negotiate,
+    "h265": h265_parameters.negotiate,
     "mpeg4-generic": negotiate_aac,
     "opus": opus_parameters.negotiate,
     "telephone-event": negotiate_events,

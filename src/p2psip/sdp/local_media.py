@@ -6,7 +6,7 @@ Implements RFC 3264 §5.1 and §6, as far as one line of one end is concerned.
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from p2psip.sdp.attributes import connection
 from p2psip.sdp.codec import Codec
@@ -74,7 +74,8 @@ class LocalMedia:
     Formats come in order of preference.  `direction` is the one we ask for.  `mid` names the line
     in an offer; an answer then takes the offer's name.  `feedback` are RTCP messages that we
     understand, such as "nack pli" (RFC 4585 §4.2), and in an offer perhaps
-    "trr-int 1000".  `ptime` and `maxptime` (ms) are what we want to receive.
+    "trr-int 1000".  `ptime` and `maxptime` (ms) are what we want to receive.  `prefer` says whose
+    order an answer keeps, if another one than that of the other lines: §6.1.
     Departs from RFC 4585 §4.2 [feedback-with-avpf-alone]: phones offer feedback with RTP/AVP and
     send it when both name it, since many others refuse a line of RTP/AVPF (Field §"Feedback with
     RTP/AVP").
@@ -90,6 +91,7 @@ class LocalMedia:
     feedback: tuple[str, ...] = ()
     ptime: int | None = None
     maxptime: int | None = None
+    prefer: Literal["local", "remote"] | None = None
 
 
 def feedback_of(line: MediaDescription, payload_type: int) -> frozenset[str]:

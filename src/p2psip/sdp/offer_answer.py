@@ -124,7 +124,7 @@ def make_answer(
             if ours.kind != theirs.kind or not ours.transport.accepts(theirs, offer, host):
                 continue
             # §6.1 [order-of-the-offer] [one-in-common] [nothing-in-common-is-refused]
-            pairs = _pairs(codecs_of(theirs, known), ours.formats, prefer)
+            pairs = _pairs(codecs_of(theirs, known), ours.formats, ours.prefer or prefer)
             if _is_enough(pairs, ours.formats):  # RFC 6337 §5.2.3 [one-format-in-common]
                 line, result = _accept(offer, theirs, ours, pairs)
                 spare.remove(ours)

@@ -1,11 +1,12 @@
 """Strategies for payloads of video, for tests of any implementation.
 
-Own design: the oracle's grammar of RFC 6184 §5 and of RFC 7741 §4.2.
+Own design: the oracle's grammar of RFC 6184 §5, of RFC 7798 §4.4 and of RFC 7741 §4.2.
 """
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from p2psip.rtp.payload import h265
 from p2psip.rtp.payload.h264 import H264Fragment, aggregate
 from p2psip.rtp.payload.vp8 import Vp8Descriptor
 
@@ -37,6 +38,47 @@ def h264_payloads() -> SearchStrategy[bytes]:
         st.booleans(),
     )
     return nal_units() | access_units().map(aggregate) | fragments
+
+
+def h265_units(max_octets: int = 60) -> SearchStrategy[bytes]:
+    """NAL units of all types that a decoder takes, with any content: RFC 7798 §1.1.4."""
+    kinds = st.sampled_from([1, 19, 21, 32, 33, 34, 35]) | st.integers(0, 47)
+    return st.builds(
+        lambda kind, layer, temporal, body: (
+            (kind << 9 | layer << 3 | temporal).to_bytes(2, "big") + body
+        ),
+        kinds,
+        st.just(0) | st.integers(0, 63),
+        st.just(1) | st.integers(1, 7),
+        st.binary(max_size=max_octets),
+    )
+
+
+def h265_access_units() -> SearchStrategy[list[bytes]]:
+    """The NAL units of one picture: RFC 7798 §4.1."""
+    return st.lists(h265_units(), min_size=1, max_size=6)
+
+
+def h265_payloads() -> SearchStrategy[bytes]:
+    """Payloads of one stream in the order of decoding: RFC 7798 §4.4."""
+    fragments = st.builds(
+        lambda unit, data, start, end: bytes(
+            h265.H265Fragment(int.from_bytes(unit[:2], "big"), data, start, end)
+        ),
+        h265_units(),
+        st.binary(min_size=1, max_size=60),
+        st.booleans(),
+        st.booleans(),
+    )
+    plain = h265_units() | h265_access_units().map(h265.aggregate) | fragments
+    return plain | st.builds(_paci, plain, st.binary(max_size=31))
+
+
+def _paci(payload: bytes, extension: bytes) -> bytes:
+    """Wrap a payload: RFC 7798 §4.4."""
+    kind, fields = payload[0] >> 1 & 0x3F, len(extension) << 4
+    head = bytes((payload[0] & 0x01 | h265.PACI << 1, payload[1]))
+    return head + (kind << 9 | fields).to_bytes(2, "big") + extension + payload[2:]
 
 
 @st.composite

@@ -74,6 +74,11 @@ class LiveStream:
         return len(self._players)
 
     @property
+    def viewers(self) -> list[Viewer]:
+        """The ends of its players, as far as they hear of publishers.  RTMP 1.0 §7.2.2.1."""
+        return [player.viewer for player in self._players if player.viewer is not None]
+
+    @property
     def has_begun(self) -> bool:
         """Whether a player that joins now has missed media."""
         return self._tracks.begun

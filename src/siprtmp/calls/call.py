@@ -243,7 +243,9 @@ class AudioCall(CallRequests):
             return
         self._up_at = now
         self._start(plan, now)  # again even if nothing changed: the media time-out begins here
-        kind = plan.video.name if plan.video else "x-flv" if plan.x_flv is not None else ""
+        kind = "x-flv" if plan.x_flv is not None else ""
+        if plan.video is not None:
+            kind = ",".join(plan.video.names)
         pictures = {"video": kind} if kind else {}
         self.log_event("call-answer", codec=plan.audio.codec.name, **pictures)
         self.user.on_call_up(plan, now)

@@ -28,6 +28,7 @@ from siprtmp.calls.call import AudioCall
 from siprtmp.calls.call_states import CallStatus, tell
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
 from siprtmp.calls.metadata import announce
+from siprtmp.calls.picture_choice import beside_h264, is_taken
 from siprtmp.calls.url_login import caller_of
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.picture_group import PictureGroup
@@ -223,7 +224,7 @@ class NamedCall:
         query = self._publisher.query if self._publisher is not None else ""
         caller, login = caller_of(query, to.uri, home.caller)
         contact = home.contact(caller.uri.user or APP, self.log_id)
-        call.dial(to, caller, contact, codec_names.offered(), now, credentials=login)
+        call.dial(to, caller, contact, codec_names.offered(query), now, credentials=login)
 
     def _hang_up(self, now: float) -> None:
         if self._call is not None:
@@ -249,7 +250,8 @@ class NamedCall:
         call.give_to(self)
         self._call = call
         try:
-            call.answer(codec_names.answered(), now)
+            others = ["aac", *beside_h264(self._group.codec, self._publisher, self.remote)]
+            call.answer(codec_names.answered(others), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
             self._finished(now)
@@ -319,6 +321,11 @@ class NamedCall:
 
     def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
         """Nothing is asked for on behalf of a stock tool.  RFC 3261 §12.2."""
+
+    def takes(self, codec: str) -> bool:
+        """Whether a player has said so, unless all get what is made for them."""
+        makes = self._application.facilities.media.makes_pictures
+        return not makes and is_taken(self.remote, codec)
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""

@@ -15,16 +15,18 @@ from p2psip.errors import LocalError
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from rtmplite.live.streams import LiveStream
+from siprtmp.calls.call_media import or_
 from siprtmp.calls.metadata import describe
-from siprtmp.media import vp8_lines
-from siprtmp.media.h264_lines import VideoPlan, offered_parameters
+from siprtmp.media.h264_lines import NAMES, VideoPlan, are_offered
 from siprtmp.media.sdp_map import Endpoint
+from siprtmp.media.translate.flv_to_h264 import H264
+from siprtmp.media.translate.flv_to_vp8 import VP8
 from siprtmp.media.video_leg import VideoLeg
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
 
-NAME: Final = "h264"
+SHOWN: Final = {"h264": "H.264", "h265": "H.265", "vp8": "VP8"}
 MEDIA_CONTROL: Final = "application/media_control+xml"  # Source: RFC 5168 §7.1
 FAST_UPDATE: Final = (
     b'<?xml version="1.0" encoding="utf-8"?><media_control><vc_primitive><to_encoder>'
@@ -47,7 +49,7 @@ class CallVideo:
     def offered_at(self, endpoint: Endpoint, peers: Collection[str], now: float) -> Endpoint:
         """Our endpoint with a port for pictures, if the user has them and a port is left."""
         call = self._call
-        if NAME not in call.names or endpoint.video is not None or call.leg is None:
+        if set(NAMES).isdisjoint(call.names) or endpoint.video is not None or call.leg is None:
             return endpoint
         try:
             # RFC 3550 §6.5.1: one name for all streams that are heard and seen together
@@ -63,10 +65,9 @@ class CallVideo:
         self, endpoint: Endpoint, theirs: SessionDescription, peers: Collection[str], now: float
     ) -> Endpoint:
         """Our endpoint for the answer to an offer, which has pictures or not: RFC 3264 §6."""
-        is_known = offered_parameters(theirs) or (
-            self._call.facilities.media.makes_pictures and vp8_lines.is_offered(theirs)
-        )
-        if not is_known:
+        call = self._call
+        makes = H264 in call.names and call.facilities.media.makes_pictures
+        if not are_offered(theirs, (*call.names, *([VP8] if makes else ()))):
             return endpoint
         return self.offered_at(endpoint, peers, now)
 
@@ -112,7 +113,9 @@ class CallVideo:
     def on_video_unsuitable(self, reason: str) -> None:
         """Log that the phone does not see the publisher: FLV 10.1 §E.4.3.1."""
         self._call.log_event("video-unsuitable", reason=reason)
-        self._call.user.on_unsuitable(f"The phone cannot see this: {reason}; publish H.264.")
+        plan = self.leg.plan if self.leg is not None else None
+        other = or_([SHOWN[name] for name in (plan.names if plan is not None else [H264])])
+        self._call.user.on_unsuitable(f"The phone cannot see this: {reason}; publish {other}.")
 
     def on_video_transcoding(self, making: str, reason: str) -> None:
         """Log that pictures are decoded and encoded: RFC 6184 §8.2.2."""
@@ -133,6 +136,13 @@ class CallVideo:
         """Tell the players, if their stream has begun without it: FLV 10.1 §E.5."""
         if self.described is not None and self.described.publishing:
             describe(self.described, self._call, now)
+
+    def takes(self, codec: str) -> bool:
+        """Whether players take this codec beside H.264.
+
+        E-RTMP v2 §"Enhancing NetConnection connect Command".
+        """
+        return self._call.user.takes(codec)
 
     def hears(self, host: str) -> bool:
         """Whether the phone's sound comes from this host, and so its pictures may go there."""

@@ -96,6 +96,10 @@ class CallXFlv:
     def on_key_frame_wanted(self) -> None:
         """Do nothing, since a tunnel asks for no key frame.  RFC 5104 §3.5.1."""
 
+    def takes(self, codec: str) -> bool:
+        """Whatever it is, since all pictures pass through a tunnel.  RFC 3264 §5.1."""
+        return True
+
     def hears(self, host: str) -> bool:
         """Whether the other side's sound comes from this host, and so a tunnel may lead there."""
         return self._call.video.hears(host)

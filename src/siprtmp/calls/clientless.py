@@ -30,6 +30,10 @@ class Clientless:
         """Nobody pays for a call that came in."""
         return ""
 
+    def takes(self, codec: str) -> bool:
+        """No player has said anything."""
+        return False
+
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Not of an incoming call: RFC 3261 §13.2.2.1."""
 

@@ -6,9 +6,11 @@ is agreed on which nobody would hear.  RFC 3264 §5 and §6.
 
 from collections.abc import Collection, Iterable
 from typing import Final
+from urllib.parse import unquote
 
 from p2psip.sdp.codec import codecs_of
 from p2psip.sdp.session import SessionDescription
+from rtmplite.auth.credentials import fields
 from siprtmp.media import sdp_map
 from siprtmp.media.transcode import decoder, libspeex
 from siprtmp.media.translate.audio_formats import (
@@ -19,6 +21,7 @@ from siprtmp.media.translate.audio_formats import (
     find,
 )
 
+CODECS: Final = "codecs"  # in the query of a stream's name
 EXTRA: Final = "transcode"  # what pip calls it
 G711: Final = ("pcmu", "pcma", *SPEEX_TO_G711)
 
@@ -28,14 +31,19 @@ def possible(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(names) if decoder.is_available() else sdp_map.passing(names)
 
 
-def offered() -> tuple[str, ...]:
-    """The names for calls that stock tools place: RFC 3264 §5."""
-    return possible(sdp_map.STOCK_TOOLS)
+def offered(query: str = "") -> tuple[str, ...]:
+    """The names for calls that stock tools place: RFC 3264 §5.
+
+    Own design: a stock tool has a URL and nothing else, so `?codecs=aac,h264` in it names codecs as
+    a rich client does.  AAC by RTP is for other gateways, and an INVITE has no octets to spare.
+    """
+    asked = known(unquote(fields(query).get(CODECS, "")).split(","))
+    return asked or possible(sdp_map.STOCK_TOOLS)
 
 
-def answered() -> tuple[str, ...]:
-    """The names for calls that stock tools take: RFC 3264 §6."""
-    return possible(sdp_map.STOCK_ANSWERS)
+def answered(pictures: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names for calls that stock tools take, with codecs beside H.264: RFC 3264 §6."""
+    return possible((*sdp_map.STOCK_ANSWERS, *pictures))
 
 
 def everything() -> tuple[str, ...]:

@@ -155,6 +155,12 @@ class CallUser(Protocol):
     def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
         """The phone, or the way to it, has refused what the user asked for: RFC 3261 §21."""
 
+    def takes(self, codec: str) -> bool:
+        """Whether its players take pictures of this codec, which is not H.264.
+
+        E-RTMP v2 §"Enhancing NetConnection connect Command".
+        """
+
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Sound or a picture from the phone as an RTMP message: RTMP 1.0 §7.1.4."""
 

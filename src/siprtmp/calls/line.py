@@ -245,10 +245,8 @@ class Line(LineRequests):
             return
         if not call.take(server, self.contact, now, credentials=self._login()):
             return
-        self._call, self.state = (
-            call,
-            State.INVITED,
-        )  # a call that `take` refused leaves the line free
+        # a call that `take` refused leaves the line free
+        self._call, self.state = call, State.INVITED
         call.ring(now)
         request = server.request
         self.connection.call("invited", plain(request.from_), plain(request.to))
@@ -284,7 +282,7 @@ class Line(LineRequests):
         if self._named and plan.x_flv is not None:
             self.connection.call("accepted", "default", "default")
         elif self._named:
-            picture = "h264" if plan.video is not None else None
+            picture = plan.video.name if plan.video is not None else None
             sound = codec_names.reported(plan.audio.codec, self._call.names if self._call else ())
             self.connection.call("accepted", sound, picture)
         else:
@@ -309,6 +307,10 @@ class Line(LineRequests):
             return
         self._idle(now)
         self.connection.call("byed")
+
+    def takes(self, codec: str) -> bool:
+        """Whether the client has named this codec of pictures."""
+        return self._call is not None and codec in self._call.names
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send sound or a picture from the phone to the players of `remote`: RTMP 1.0 §7.1.4."""

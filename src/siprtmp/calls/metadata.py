@@ -10,6 +10,8 @@ from rtmplite.amf.values import EcmaArray, Value
 from rtmplite.flv.video import CodecId
 from rtmplite.live.streams import LiveStream
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
+from siprtmp.media.translate.flv_to_h264 import H264
+from siprtmp.media.translate.picture_codec import FOUR_CCS
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
@@ -18,15 +20,15 @@ DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
 
 def on_metadata(
-    sound: tuple[int, int], has_video: bool = False, size: tuple[int, int] | None = None
+    sound: tuple[int, int], video: str = "", size: tuple[int, int] | None = None
 ) -> bytes:
-    """The body of an onMetaData message for audio, and for H.264 if there is any: FLV 10.1 §E.5.
+    """The body of an onMetaData message for audio, and for `video` if there is any: FLV 10.1 §E.5.
 
     `sound` has SoundFormat and samples a second.
     """
     values: dict[str, Value] = {
         "hasAudio": True,
-        "hasVideo": has_video,
+        "hasVideo": bool(video),
         "audiocodecid": float(sound[0]),
         "audiosamplerate": float(sound[1]),
         "audiosamplesize": 16.0,
@@ -34,8 +36,8 @@ def on_metadata(
         "stereo": False,
         "encoder": "siprtmp",
     }
-    if has_video:
-        values["videocodecid"] = float(CodecId.AVC)
+    if video:  # E-RTMP v2 §"Enhancing onMetaData": a FourCC is a codec's number
+        values["videocodecid"] = float(CodecId.AVC if video == H264 else FOUR_CCS[video])
     if size is not None:
         values["width"], values["height"] = map(float, size)
     return amf0.encode("onMetaData", EcmaArray(values))
@@ -64,9 +66,10 @@ def describe(remote: LiveStream, call: "AudioCall | None", now: float) -> None:
         remote.write(DATA, 0, on_metadata(sound, *pictures(call)), now)
 
 
-def pictures(call: "AudioCall") -> tuple[bool, tuple[int, int] | None]:
-    """Whether the phone shows pictures, and their size if it is known: FLV 10.1 §E.5."""
+def pictures(call: "AudioCall") -> tuple[str, tuple[int, int] | None]:
+    """The codec of the pictures that players get, "" if none, and their size: FLV 10.1 §E.5."""
     video = call.video.leg
-    if video is None:
-        return False, None
-    return video.plan is not None and video.plan.media.receives, video.size
+    if video is None or video.plan is None or not video.plan.media.receives:
+        return "", video.size if video is not None else None
+    is_taken = video.codec == H264 or call.user.takes(video.codec)
+    return video.codec if is_taken else "", video.size

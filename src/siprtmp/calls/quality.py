@@ -29,7 +29,7 @@ def figures_of(call: AudioCall) -> Figures:
     }
     if video is not None and video.plan is not None:
         figures |= {
-            "video": video.plan.name,
+            "video": ",".join(video.plan.names),
             "video_sent": video.sent,
             "video_received": video.received,
         }

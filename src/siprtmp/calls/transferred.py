@@ -49,6 +49,10 @@ class TransferredCall(CallUser):
         """The key that the client's calls are counted under."""
         return self._line.payer
 
+    def takes(self, codec: str) -> bool:
+        """Whether the client has named this codec of pictures."""
+        return codec in self.call.names
+
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Tell the phone (RFC 3515 §2.4.5), and the client if it hears nothing else."""
         self._referral.progress(status, reason, now)

@@ -10,7 +10,7 @@ would leave by TCP (RFC 3261 §18.1.1), which not every phone hears.
 
 import binascii
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
@@ -22,12 +22,15 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.line import Attribute
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
-from siprtmp.media import vp8_lines
+from siprtmp.media.h265_lines import H265
+from siprtmp.media.picture_format import CLOCK_RATE, PictureFormat
+from siprtmp.media.translate.flv_to_h264 import H264 as NAME
 from siprtmp.media.translate.picture_limits import PictureLimits, h264_limits
-from siprtmp.media.vp8_lines import Vp8Format
+from siprtmp.media.vp8_lines import VP8
 
 H264: Final = "H264"
-CLOCK_RATE: Final = 90_000  # Source: RFC 6184 §8.2.1
+OTHERS: Final = (H265, VP8)  # codecs beside H.264, the better one first
+NAMES: Final = (NAME, *(codec.name for codec in OTHERS))  # in the client's API
 FEEDBACK: Final = ("nack", "nack pli")  # RFC 4585 §4.2
 MAX_ANSWERED: Final = 8  # formats of one line
 _OFFERED: Final = (  # Field §"Packing that is not named"
@@ -42,25 +45,39 @@ class VideoPlan:
     """The agreement of both ends on the pictures of a call: RFC 3264 §6.1.
 
     `sending` holds (parameters, payload type to put on packets), the peer's favourite first;
-    `receiving` maps the payload types that will arrive.  Both are empty for a phone that has `vp8`
-    alone.
+    `receiving` maps the payload types that will arrive.  Both are of H.264, and empty for a phone
+    that has `others` alone.
     """
 
     media: AgreedMedia
     sending: tuple[tuple[H264Parameters, int], ...]
     receiving: Mapping[int, H264Parameters]
-    vp8: Vp8Format | None = None
+    others: tuple[PictureFormat, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The codecs in common, H.264 first: RFC 3264 §6.1."""
+        return [*([NAME] if self.sending else []), *(each.name for each in self.others)]
 
     @property
     def name(self) -> str:
-        """The codec that is sent, "h264" or "vp8": RFC 3264 §6.1."""
-        return "h264" if self.sending else "vp8"
+        """The first of them, for people: RFC 3264 §6.1."""
+        return self.names[0]
 
     @property
-    def arriving(self) -> frozenset[int]:
-        """The payload types that will arrive: RFC 3264 §6.1."""
-        own = () if self.vp8 is None else (self.vp8.receive_type,)
-        return frozenset((*self.receiving, *own))
+    def made(self) -> str:
+        """The codec to make for the phone, "" if it has none that can be made: RFC 3264 §6.1."""
+        return next((name for name in self.names if name != H265.name), "")
+
+    @property
+    def arriving(self) -> Mapping[int, str]:
+        """The payload types that will arrive, and the codecs they stand for: RFC 3264 §6.1."""
+        others = {each.receive_type: each.name for each in self.others}
+        return {**dict.fromkeys(self.receiving, NAME), **others}
+
+    def other(self, name: str) -> PictureFormat | None:
+        """The agreement on a codec beside H.264, None without one: RFC 3264 §6.1."""
+        return next((each for each in self.others if each.name == name), None)
 
     def for_profile(self, profile: str) -> tuple[H264Parameters, int]:
         """The way to send pictures of this profile, by its name in RFC 6184 §8.1 Table 5.
@@ -75,12 +92,16 @@ class VideoPlan:
         exact = [each for each in self.sending if each[0].profile_level.sub_profile == profile]
         return max(exact or self.sending, key=lambda each: each[0].packetization_mode)
 
-    @property
-    def limits(self) -> PictureLimits:
-        """The most that the phone takes: RFC 6184 §8.1, RFC 7741 §6.2.2, RFC 8866 §5.8."""
-        if not self.sending:
-            return self.vp8.limits if self.vp8 is not None else PictureLimits()
-        return h264_limits(self.for_profile("")[0], self.media.bits)
+    def limits(self, name: str) -> PictureLimits:
+        """The most of a codec that the phone takes: RFC 6184 §8.1, RFC 7741 §6.2.2."""
+        other = self.other(name)
+        if other is not None:
+            return other.limits
+        return (
+            h264_limits(self.for_profile("")[0], self.media.bits)
+            if self.sending
+            else (PictureLimits())
+        )
 
     @property
     def parameter_sets(self) -> tuple[bytes, ...]:
@@ -102,15 +123,20 @@ class VideoPlan:
         return tuple(filter(None, dict.fromkeys(sets)))
 
 
-def line(transport: LocalTransport, has_vp8: bool = False) -> LocalMedia:
-    """The line of an offer, with VP8 behind H.264 if we have it: RFC 3264 §5.1."""
-    formats = (*FORMATS, vp8_lines.FORMAT) if has_vp8 else FORMATS
+def others_of(names: Sequence[str]) -> tuple[Codec, ...]:
+    """The formats of codecs beside H.264 that are named: RFC 3264 §5.1."""
+    return tuple(codec.format for codec in OTHERS if codec.name in names)
+
+
+def line(names: Sequence[str], transport: LocalTransport) -> LocalMedia:
+    """The line of an offer of the codecs named, the others behind H.264: RFC 3264 §5.1."""
+    formats = (*(FORMATS if NAME in names else ()), *others_of(names))
     # RFC 6184 §8.2.1 [media-is-video] [name-is-h264] [clock-is-90000], §6.3 [mode-1-is-read]
     return LocalMedia("video", formats, transport, feedback=FEEDBACK)
 
 
 def lines_for(
-    theirs: SessionDescription, transport: LocalTransport, direction: str, has_vp8: bool = False
+    names: Sequence[str], theirs: SessionDescription, transport: LocalTransport, direction: str
 ) -> list[LocalMedia]:
     """The line that answers an offer, with the profiles that the offer has: RFC 3264 §6.1."""
     offered = [
@@ -119,14 +145,16 @@ def lines_for(
             CLOCK_RATE,
             fmtp=str(H264Parameters(each.profile_level, each.packetization_mode, True)),
         )
-        for each in offered_parameters(theirs)
+        for each in (offered_parameters(theirs) if NAME in names else ())
     ]
-    formats = (*offered[:MAX_ANSWERED], *([vp8_lines.FORMAT] if has_vp8 else ()))
+    formats = (*offered[:MAX_ANSWERED], *others_of(names))
     if not formats:
         return []
     feedback = (*FEEDBACK, "ccm fir")  # RFC 5104 §4.3.1; an offer has no octets to spare
     # RFC 6184 §8.2.1 [media-is-video]
-    return [LocalMedia("video", formats, transport, direction, feedback=feedback)]
+    # H.264 first, which every player has: RFC 3264 §6.1 leaves the order to the answerer
+    media = LocalMedia("video", formats, transport, direction, feedback=feedback, prefer="local")
+    return [media]
 
 
 def forgiven(answer: SessionDescription, offer: SessionDescription) -> SessionDescription:
@@ -158,6 +186,12 @@ def _with_profiles(theirs: MediaDescription, ours: MediaDescription) -> Iterator
             yield Attribute("fmtp", f"{number} {replace(read, profile_level=profile_level)}")
 
 
+def are_offered(theirs: SessionDescription, names: Sequence[str]) -> bool:
+    """Whether an offer has any of the codecs named: RFC 3264 §6."""
+    others = (codec.is_offered(theirs) for codec in OTHERS if codec.name in names)
+    return any(others) or (NAME in names and bool(offered_parameters(theirs)))
+
+
 def offered_parameters(theirs: SessionDescription) -> list[H264Parameters]:
     """The formats of H.264 that lines with a port offer, and we can pack: RFC 6184 §8.2.2."""
     codecs = [
@@ -170,7 +204,7 @@ def offered_parameters(theirs: SessionDescription) -> list[H264Parameters]:
 
 
 def plan(media: AgreedMedia) -> VideoPlan | None:
-    """The plan of an accepted line, None without H.264 and VP8: RFC 6184 §8.2.2."""
+    """The plan of an accepted line, None without a codec that can pass: RFC 6184 §8.2.2."""
     sending, receiving = [], {}
     for codec, send, receive in zip(
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
@@ -179,8 +213,8 @@ def plan(media: AgreedMedia) -> VideoPlan | None:
         if read is not None:
             sending.append((read, send))
             receiving[receive] = read
-    vp8 = vp8_lines.agreed(media)
-    return VideoPlan(media, tuple(sending), receiving, vp8) if sending or vp8 else None
+    others = tuple(filter(None, (codec.agreed(media) for codec in OTHERS)))
+    return VideoPlan(media, tuple(sending), receiving, others) if sending or others else None
 
 
 def _read(codec: Codec) -> H264Parameters | None:

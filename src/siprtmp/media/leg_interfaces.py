@@ -171,6 +171,12 @@ class VideoListener(Protocol):
     def on_picture_size(self, now: float) -> None:
         """Note that the size of the phone's pictures is known, or another: RFC 6184 §8.1."""
 
+    def takes(self, codec: str) -> bool:
+        """Whether players take this codec beside H.264.
+
+        E-RTMP v2 §"Enhancing NetConnection connect Command".
+        """
+
     def hears(self, host: str) -> bool:
         """Whether the phone's sound has come from this host."""
 

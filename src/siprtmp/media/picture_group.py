@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
+from siprtmp.media.translate.picture_codec import codec_of
 
 MAX_OCTETS: Final = 512 * 1024  # four seconds of a good picture; it leaves at once, so no more
 
@@ -16,12 +17,16 @@ Message = tuple[int, bytes]  # RTMP time in ms, body
 
 
 class PictureGroup:
-    """Keeps the codec's header and the group: FLV 10.1 §E.4.3.1."""
+    """Keeps the codec's header and the group: FLV 10.1 §E.4.3.1.
+
+    `codec` is the publisher's, "" before it is known.
+    """
 
     def __init__(self, max_octets: int = MAX_OCTETS) -> None:
         self._limit, self._octets = max_octets, 0
         self._header: Message | None = None
         self._pictures: list[Message] = []
+        self.codec = ""
 
     def __iter__(self) -> Iterator[Message]:
         if self._header is not None:
@@ -32,9 +37,9 @@ class PictureGroup:
         """Take the body of a video message of RTMP time `timestamp` (ms)."""
         if is_sequence_header(payload):
             self._header = timestamp, payload
-            self._begin()
+            self._begin(codec_of(payload))
         elif is_key_frame(payload):
-            self._begin()
+            self._begin(codec_of(payload))
             self._add(timestamp, payload)
         elif self._pictures:
             self._add(timestamp, payload)
@@ -42,15 +47,16 @@ class PictureGroup:
     def clear(self) -> None:
         """Forget all, when the publisher has ended."""
         self._header = None
-        self._begin()
+        self._begin("")
 
-    def _begin(self) -> None:
+    def _begin(self, codec: str) -> None:
+        self.codec = codec
         self._pictures.clear()
         self._octets = 0
 
     def _add(self, timestamp: int, payload: bytes) -> None:
         self._octets += len(payload)
         if self._octets > self._limit:
-            self._begin()
+            self._begin(self.codec)
         else:
             self._pictures.append((timestamp, payload))

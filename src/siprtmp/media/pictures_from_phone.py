@@ -1,28 +1,26 @@
 """The way of a phone's pictures to the players: whole ones, each as one tag at its own time.
 
-Implements RFC 6184 §5 by way of `H264Unpacker` and `PictureAssembler`, RFC 7741 §4.5.1 by way of
-`Vp8Unpacker`, RFC 3550 §6.4.1 for the time beside the sound, and RFC 5168 §4 for phones that take
-no RTCP feedback.
+Implements RFC 6184 §5, RFC 7798 §6 and RFC 7741 §4.5.1 by way of `picture_ways`, RFC 3550 §6.4.1
+for the time beside the sound, and RFC 5168 §4 for phones that take no RTCP feedback.
 
-Own design: H.264 passes; VP8 is made into H.264, which every player has.
+Own design: H.264, which every player has, passes.  Another codec passes to players that have said
+that they take it; for others it is made into H.264, or left out where nothing may be made.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-from p2psip.rtp.payload.h264_pictures import PictureAssembler
-from p2psip.rtp.payload.h264_unpacker import H264Unpacker
-from p2psip.rtp.payload.vp8 import Vp8Frame, Vp8Unpacker
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
-from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
+from siprtmp.media.h264_lines import VideoPlan
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener
+from siprtmp.media.picture_format import CLOCK_RATE
+from siprtmp.media.picture_ways import FROM_PHONE
 from siprtmp.media.picture_work import PictureWork
 from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.h264_to_flv import H264ToFlv
+from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
-from siprtmp.media.translate.vp8_to_flv import Vp8ToFlv
 
 VIDEO: Final = 9  # the message type of video: RTMP 1.0 §7.1.4
 ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
@@ -48,11 +46,9 @@ class PicturesFromPhone:
     ) -> None:
         self.plan, self._receiver = plan, receiver
         self._timeline, self._listener, self._transcoding = timeline, listener, transcoding
-        self._unpacker, self._assembler = H264Unpacker(), PictureAssembler()
-        self._to_rtmp: H264ToFlv | Vp8ToFlv = H264ToFlv(plan.parameter_sets)
-        self._vp8_unpacker = Vp8Unpacker()
-        self._work: PictureWork | None = None  # from the first frame of VP8 on
-        self._size: tuple[int, int] | None = None  # as told
+        self._way = FROM_PHONE[plan.name](plan)
+        self._work: PictureWork | None = None  # from the first picture that cannot pass
+        self._told: tuple[tuple[int, int] | None, str] = None, plan.name  # size and codec
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self.ask_at: float | None = None
         self.received = 0
@@ -60,12 +56,19 @@ class PicturesFromPhone:
     @property
     def freezes(self) -> int:
         """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
-        return self._to_rtmp.freezes
+        return self._way.to_flv.freezes
 
     @property
     def size(self) -> tuple[int, int] | None:
         """Width and height of the phone's pictures, once they are known: RFC 6184 §8.1."""
-        return self._to_rtmp.size
+        return self._way.to_flv.size
+
+    @property
+    def codec(self) -> str:
+        """The codec of the tags: FLV 10.1 §E.5."""
+        name = self._way.name
+        is_made = self._transcoding is not None and not self._listener.takes(name)
+        return H264 if is_made else name
 
     @property
     def making(self) -> str:
@@ -74,9 +77,7 @@ class PicturesFromPhone:
 
     def restart(self) -> None:
         """Begin anew with a new SSRC: RFC 3550 §5.1."""
-        self._unpacker, self._assembler = H264Unpacker(), PictureAssembler()
-        self._vp8_unpacker = Vp8Unpacker()
-        self._to_rtmp.restart()
+        self._way.restart()
 
     def close(self) -> None:
         """Give nothing more, also nothing that is being made."""
@@ -85,38 +86,25 @@ class PicturesFromPhone:
 
     def take(self, packet: VideoPacket, now: float) -> None:
         """Take the packet whose turn it is: RFC 6184 §5.1."""
-        vp8 = self.plan.vp8
-        if vp8 is not None and packet.payload_type == vp8.receive_type:
-            self.received += 1
-            self._take_vp8(packet, now)
-            return
+        name = self.plan.arriving.get(packet.payload_type)
         # RFC 3264 §6.1; RFC 3550 §5.1: what was never agreed is ignored
-        if packet.payload_type not in self.plan.receiving:
+        if name is None:
             return
         self.received += 1
-        to_rtmp = self._to_rtmp
-        if not isinstance(to_rtmp, H264ToFlv):
-            to_rtmp = self._to_rtmp = H264ToFlv(self.plan.parameter_sets)
-        sequence, _, timestamp, marker, payload = packet
-        for item in self._unpacker.push(sequence, timestamp, marker, payload):
-            for picture in self._assembler.push(item):
-                behind = wrapped_difference(timestamp, picture.timestamp, RTP_WRAP)
-                came = now - min(max(0, behind), MAX_WAIT) / CLOCK_RATE
-                arrival, shown = self._moments(picture.timestamp, came)
-                self._pass(to_rtmp.convert(picture, arrival, shown), picture.is_key, now)
+        if self._way.name != name:
+            self._way = FROM_PHONE[name](self.plan)
+        for is_key, tags in self._way.convert(
+            packet, lambda timestamp: self._moments(timestamp, packet.timestamp, now)
+        ):
+            self._pass(tags, is_key, now)
 
-    def _take_vp8(self, packet: VideoPacket, now: float) -> None:
-        to_rtmp = self._to_rtmp
-        if not isinstance(to_rtmp, Vp8ToFlv):
-            to_rtmp = self._to_rtmp = Vp8ToFlv()
-        sequence, _, timestamp, marker, payload = packet
-        for item in self._vp8_unpacker.push(sequence, timestamp, marker, payload):
-            arrival, shown = self._moments(timestamp, now)
-            is_key = isinstance(item, Vp8Frame) and item.is_key
-            self._pass(to_rtmp.convert(item, arrival, shown), is_key, now)
+    def _moments(self, timestamp: int, newest: int, now: float) -> tuple[int, float | None]:
+        """RTMP times (ms) of a picture: by its arrival, and as reports say, None without any.
 
-    def _moments(self, timestamp: int, came: float) -> tuple[int, float | None]:
-        """RTMP times (ms) of a picture: by its arrival, and as reports say, None without any."""
+        It came before the packet of time `newest`, which has completed it at `now`.
+        """
+        behind = wrapped_difference(newest, timestamp, RTP_WRAP)
+        came = now - min(max(0, behind), MAX_WAIT) / CLOCK_RATE
         # RFC 3550 §6.4.1 [sound-and-picture-together]
         moment = self._receiver.time_of(timestamp)
         shown = self._timeline.at(moment, came) if moment is not None else None
@@ -124,28 +112,28 @@ class PicturesFromPhone:
 
     def _pass(self, tags: list[Tag], is_key: bool, now: float) -> None:
         """Give the tags of a picture to the players, or ask for a key frame if it is damaged."""
-        to_rtmp = self._to_rtmp
-        if tags and to_rtmp.size != self._size:
-            self._size = to_rtmp.size
+        name, to_flv = self._way.name, self._way.to_flv
+        passes = name == H264 or self._listener.takes(name)
+        if tags and (to_flv.size, name) != self._told:
+            self._told = to_flv.size, name
             self._listener.on_picture_size(now)
         for time, tag in tags:
-            if isinstance(to_rtmp, H264ToFlv):
+            if passes:
                 self.on_tag(VIDEO, time, tag, now)
-            else:
-                self._make(time, tag, now)
-        if to_rtmp.wants_key_frame:
+            elif self._transcoding is not None:
+                self._make(self._transcoding, time, tag, now)
+        if to_flv.wants_key_frame:
             self._damaged(now)
         elif is_key:
             self.ask_at = None
             self._receiver.refreshed()
 
-    def _make(self, time: int, tag: bytes, now: float) -> None:
-        """Make a tag of VP8 into H.264."""
+    def _make(self, transcoding: PictureTranscoding, time: int, tag: bytes, now: float) -> None:
+        """Make a tag of another codec into H.264."""
         if self._work is None:
-            assert self._transcoding is not None
             self._work = PictureWork(
-                self._transcoding,
-                "h264",
+                transcoding,
+                H264,
                 PictureLimits(),
                 give=lambda time, body, at, now: self.on_tag(VIDEO, time, body, now),
                 changed=self._on_changed,

@@ -1,6 +1,7 @@
 """The way of a publisher's pictures to a phone: as they are, or made into what the phone takes.
 
-Implements RFC 6184 §5 by way of `FlvToH264`, and RFC 3550 §5.1 for the times of the packets.
+Implements RFC 6184 §5, RFC 7798 §5 and RFC 7741 §4.4 by way of `picture_ways`, and RFC 3550 §5.1
+for the times of the packets.
 
 Own design: pictures that pass cost nothing and lose nothing, so they are decoded and encoded only
 where the phone, or the operator, sets a limit that they exceed, and only with a
@@ -14,15 +15,17 @@ from typing import Final
 from p2psip.rtp.video_sender import VideoSender
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media import repeat
-from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
+from siprtmp.media.h264_lines import VideoPlan
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
 from siprtmp.media.pacing import Pacer
+from siprtmp.media.picture_format import CLOCK_RATE
 from siprtmp.media.picture_group import Message, PictureGroup
 from siprtmp.media.picture_meter import PictureMeter
+from siprtmp.media.picture_ways import Packer, packer_for
 from siprtmp.media.picture_work import PictureWork
 from siprtmp.media.translate.flv_to_h264 import FlvToH264
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.translate.flv_to_vp8 import FlvToVp8
+from siprtmp.media.translate.picture_codec import codec_of
 from siprtmp.media.translate.picture_limits import PictureFacts, PictureLimits
 
 EARLY: Final = 0.02  # s before its time that a picture may leave
@@ -50,11 +53,12 @@ class PicturesToPhone:
     ) -> None:
         self._wire, self._listener, self._wake = wire, listener, wake
         self._max_octets, self._transcoding = max_octets, transcoding
+        self._maker: PictureTranscoding | None = None  # if the phone has what it can make
         self.sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self.group = PictureGroup()
         self._plan: VideoPlan | None = None
-        self._packer: FlvToH264 | FlvToVp8 | None = None  # while pictures may be sent
+        self._packer: Packer | None = None  # while pictures may be sent
         self._payload_type = -1
         self.pacer: Pacer[Item] = Pacer(EARLY)
         self._shown = 0  # the RTP time of the last picture, without its offset
@@ -89,9 +93,8 @@ class PicturesToPhone:
         """Send all since the last key frame at once, so that the phone need not wait for one."""
         self._plan, self._excess, self._skipping = plan, "", False
         self._close_work()
-        self._pack_for(plan, "")
-        if self._transcoding is not None:
-            self._limits = plan.limits.lower(self._transcoding.limits)
+        self._maker = self._transcoding if plan.made else None
+        self._pack_for(plan, plan.name)
         for timestamp, payload in self.group:
             packets = self._convert(timestamp, payload)
             if self._excess:
@@ -99,19 +102,17 @@ class PicturesToPhone:
                 return
             self._send((True, packets, 0, b""), now)
 
-    def _pack_for(self, plan: VideoPlan, profile: str) -> int:
-        """Pack pictures of this profile, or of VP8, from now on; return the packetization mode."""
-        if plan.sending:
-            parameters, self._payload_type = plan.for_profile(profile)
-            self._packer = FlvToH264(parameters.packetization_mode, self._max_octets)
-            return parameters.packetization_mode
-        assert plan.vp8 is not None
-        self._packer, self._payload_type = FlvToVp8(self._max_octets), plan.vp8.send_type
-        return 1
+    def _pack_for(self, plan: VideoPlan, name: str, profile: str = "") -> Packer:
+        """Pack pictures of a codec, and a profile of H.264, from now on."""
+        packer, number = packer_for(plan, name, profile, self._max_octets)
+        self._packer, self._payload_type = packer, number
+        if self._maker is not None:
+            self._limits = plan.limits(name).lower(self._maker.limits)
+        return packer
 
     def publish(self, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
-        if self._transcoding is not None and self._begins_anew(timestamp, payload, now):
+        if self._maker is not None and self._begins_anew(timestamp, payload, now):
             return
         is_key, packets = is_key_frame(payload), NOTHING
         if self._work is None:
@@ -134,19 +135,21 @@ class PicturesToPhone:
         """Make a picture into packets; a sequence header, or an unsuitable one, gives none."""
         packer, plan = self._packer, self._plan
         assert packer is not None and plan is not None
+        begins = is_sequence_header(payload) or is_key_frame(payload)
+        if begins and (name := codec_of(payload)) != packer.name and name in plan.names:
+            packer = self._pack_for(plan, name)
         try:
             packets = packer.convert(payload, timestamp)
         except UnsuitableError as error:
-            if self._transcoding is not None:
+            if self._maker is not None:
                 self._excess = str(error)
             else:
                 self._say_unsuitable(str(error))
             return []
-        if packets or not isinstance(packer, FlvToH264):
-            return packets
-        if (profile := packer.profile_level) is not None:
-            parameters, self._payload_type = plan.for_profile(profile.sub_profile)
+        if begins and isinstance(packer, FlvToH264) and (read := packer.profile_level) is not None:
+            parameters, self._payload_type = plan.for_profile(read.sub_profile)
             packer.mode = parameters.packetization_mode
+        if begins:
             self._judge()
         return packets
 
@@ -169,32 +172,30 @@ class PicturesToPhone:
                 self.stop()
                 self.begin(self._plan, now)
                 return True
-        elif is_key_frame(payload) and self._work is None:
-            self._judge()
         return False
 
     def _judge(self) -> None:
         """Note in which respect the publisher's pictures are too much for the phone."""
         packer = self._packer
-        if self._transcoding is None:
+        if self._maker is None or packer is None:
             return
-        facts = PictureFacts(rate=self._meter.rate, bits=self._meter.bits)
+        level, profile = 0.0, ""
         if isinstance(packer, FlvToH264) and (read := packer.profile_level) is not None:
-            width, height = packer.size
-            facts = PictureFacts(width, height, read.level, read.sub_profile, *facts[4:])
+            level, profile = read.level, read.sub_profile
+        facts = PictureFacts(*packer.size, level, profile, self._meter.rate, self._meter.bits)
         self._excess = self._limits.excess(facts)
 
     def _make(self, group: Iterable[Message], latest: int, now: float) -> None:
         """Decode and encode from now on, and of a group of pictures the `latest` ones."""
-        transcoding, plan = self._transcoding, self._plan
-        assert transcoding is not None and plan is not None
-        mode = self._pack_for(plan, "CB")
+        maker, plan = self._maker, self._plan
+        assert maker is not None and plan is not None
+        packer = self._pack_for(plan, plan.made, "CB")
         self._repeats = False
         self._work = PictureWork(
-            transcoding,
-            plan.name,
+            maker,
+            plan.made,
             self._limits,
-            0 if mode else self._max_octets,
+            self._max_octets if isinstance(packer, FlvToH264) and not packer.mode else 0,
             give=self._give,
             changed=self._on_changed,
             wants=lambda now: self._listener.on_key_frame_wanted(),
@@ -231,12 +232,12 @@ class PicturesToPhone:
         """Repeat all since the last key frame, before a picture that is none: see `repeat`."""
         packer, waits = self._packer, self.pacer.deadline is not None
         self._repeats = not is_key and (waits or now < self._repeat_at)
-        if self._repeats or is_key or not isinstance(packer, FlvToH264):
+        if self._repeats or is_key or packer is None:
             return
         times = range(self._shown + 1, next_ticks)
         before = list(self.group)[:-1]
         self._repeat_at = now + repeat.SECONDS
-        again = repeat.again(before, packer.mode, self._max_octets, times)
+        again = repeat.again(before, packer, times)
         self._send((True, again, 0, b""), now)
 
     def _queue(self, at: float, item: Item, now: float) -> None:

@@ -10,24 +10,24 @@ from collections.abc import Iterable
 from typing import Final
 
 from siprtmp.media.picture_group import Message
-from siprtmp.media.translate.flv_to_h264 import FlvToH264
+from siprtmp.media.picture_ways import Packer
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 
 MAX_OCTETS: Final = 128 * 1024  # at once, on a path that has just lost something
 SECONDS: Final = 2.0  # between two repetitions, for the same reason
 
 
-def again(pictures: Iterable[Message], mode: int, octets: int, ticks: range) -> list[Packet]:
+def again(pictures: Iterable[Message], packer: Packer, ticks: range) -> list[Packet]:
     """Pack pictures of a publisher for the times of `ticks`, one each: RFC 6184 §5.1.
 
-    `mode` and `octets` are as `FlvToH264` has them.  Nothing comes out if the pictures are too many
-    or too large, or if they are shown in another order than they are decoded (B-frames), which no
-    other times could keep.
+    `packer` is that of the stream.  Nothing comes out if the pictures are too many or too large, or
+    if they are shown in another order than they are decoded (B-frames), which no other times could
+    keep.
 
     Departs from RFC 6184 §6.1 [no-duplicates]: whole pictures go out twice, each time as pictures
     of another time, for without them the phone would show a broken one until the next key frame.
     """
-    convert = FlvToH264(mode, octets).convert
+    convert = packer.anew().convert
     out: list[Packet] = []
     shown, count, size = -1, 0, 0
     for timestamp, payload in pictures:

@@ -29,7 +29,9 @@ from p2psip.sdp.offer_answer import (
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import h264_lines as h264
 from siprtmp.media.h264_lines import VideoPlan
+from siprtmp.media.translate.aac_passing import aac_fmtp, suits
 from siprtmp.media.translate.audio_formats import (
+    AAC_CODECS,
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
     NARROWBAND,
@@ -39,6 +41,8 @@ from siprtmp.media.translate.audio_formats import (
     AudioCodec,
     find,
 )
+from siprtmp.media.translate.flv_to_h264 import H264
+from siprtmp.media.translate.flv_to_vp8 import VP8
 
 # RFC 4733 §2.5.1.1 [events-offered]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
@@ -53,9 +57,11 @@ DTMF_BY_RATE: Final = {
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
 # Own design: the best sound first.  L16 is answered and not offered: it takes six times the octets.
-STOCK_TOOLS: Final = ("opus", "g722", "pcmu", "pcma", "wideband", "narrowband", "dtmf", "h264")
-STOCK_ANSWERS: Final = (*STOCK_TOOLS, "l16", "l16-44")
-VIDEO_NAMES: Final = ("flv", "h264")
+_STOCK: Final = ("opus", "g722", "pcmu", "pcma", "wideband", "narrowband", "dtmf")
+STOCK_TOOLS: Final = (*_STOCK, *h264.NAMES)  # since nobody knows what will be published
+STOCK_ANSWERS: Final = (*_STOCK, H264, "l16", "l16-44")
+AAC_NAMES: Final = tuple(codec.name for codec in AAC_CODECS)
+VIDEO_NAMES: Final = ("flv", *h264.NAMES)
 TALK: Final = "sendrecv", "sendrecv"  # the directions of sound and pictures: RFC 8866 §6.7
 HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still picture
 
@@ -82,7 +88,8 @@ class AudioPlan:
 
         The codec itself when agreed, else the other law of G.711.
         """
-        exact = [pair for pair in self.sending if pair[0].sound_format == sound_format]
+        plain = (pair for pair in self.sending if not pair[0].is_aac)
+        exact = [pair for pair in plain if pair[0].sound_format == sound_format]
         if exact:
             return exact[0]
         if sound_format in (AUDIO_CODECS["pcmu"].sound_format, AUDIO_CODECS["pcma"].sound_format):
@@ -128,7 +135,7 @@ class Endpoint:
     RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `x_flv` and
     `video` are for the lines of x-flv and of H.264, which need their own: two lines of one port
     would be one stream (RFC 3264 §5.1).  0 and None when there are none.  `vp8` says that the
-    line of H.264 may have VP8 too.
+    line of H.264 has VP8 too, since pictures may be made.
     """
 
     host: str
@@ -156,7 +163,7 @@ def known_names(names: Iterable[str]) -> tuple[str, ...]:
     Own design: unknown ones are passed over, as clients name every codec they have; case counts
     as little as in SDP (RFC 8866 §6.6).
     """
-    usable = {*AUDIO_CODECS, *SPEEX_TO_G711, "dtmf", "flv", "h264"}
+    usable = {*AUDIO_CODECS, *SPEEX_TO_G711, "dtmf", *VIDEO_NAMES}
     return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
 
 
@@ -189,8 +196,8 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
         # RFC 3551 §6 [one-kind-each], RFC 3550 §5.1 [types-part-no-streams]
         # and §5.2 [session-for-each-kind] [kinds-not-mixed]
         lines.append(LocalMedia("video", (X_FLV,), ours.x_flv))
-    if "h264" in names and ours.video is not None:
-        lines.append(h264.line(ours.video, ours.vp8))
+    if ours.video is not None and (pictures := _pictures(names, ours)):
+        lines.append(h264.line(pictures, ours.video))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)
@@ -222,7 +229,8 @@ def offer_again(
             transport = replace(ours.transport, rtcp_mux=rtcp_mux(line))
             lines.append(LocalMedia("audio", codecs, transport, sound))
         elif ours.video is not None and line.port == ours.video.port:
-            video = h264.line(replace(ours.video, rtcp_mux=rtcp_mux(line)), ours.vp8)
+            transport = replace(ours.video, rtcp_mux=rtcp_mux(line))
+            video = h264.line(_pictures(names, ours), transport)
             lines.append(replace(video, direction=pictures))
         elif ours.x_flv is not None and line.port == ours.x_flv.port:
             tunnel = replace(ours.x_flv, rtcp_mux=rtcp_mux(line))
@@ -253,9 +261,9 @@ def answer(
     if "flv" in names and ours.x_flv is not None and offers_x_flv(theirs):
         tunnel = replace(ours.x_flv, rtcp_mux=True)
         media.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
-    elif "h264" in names and ours.video is not None:
+    elif ours.video is not None:
         transport = replace(ours.video, rtcp_mux=True)
-        media += h264.lines_for(theirs, transport, pictures, ours.vp8)
+        media += h264.lines_for(_pictures(names, ours), theirs, transport, pictures)
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
     return session, _plans(agreed, ours.host)
 
@@ -293,6 +301,12 @@ def _is_x_flv(codec: Codec) -> bool:
     return (codec.name.lower(), codec.clock_rate) == (X_FLV.name, X_FLV.clock_rate)
 
 
+def _pictures(names: Sequence[str], ours: Endpoint) -> tuple[str, ...]:
+    """The codecs of pictures that are named, and VP8 beside H.264 where it can be made."""
+    named = tuple(name for name in names if name in h264.NAMES)
+    return (*named, VP8) if ours.vp8 and H264 in named else named
+
+
 def speex_names(narrowband: bool) -> tuple[str, ...]:
     """Both rates of Speex, the client's own rate first, digits, and x-flv.
 
@@ -308,7 +322,9 @@ def _codecs(names: Sequence[str], unnamed: bool = False) -> tuple[Codec, ...]:
     That is the clock of the first sound that has another.  Own design: with events by each clock
     an INVITE of all codecs would be too long for UDP, Field §"Requests too long for UDP".
     """
-    codecs = [_codec(name, unnamed) for name in names if name not in VIDEO_NAMES]
+    sounds = (name for name in names if name not in VIDEO_NAMES)
+    all_names = (each for name in sounds for each in (AAC_NAMES if name == "aac" else (name,)))
+    codecs = [_codec(name, unnamed) for name in dict.fromkeys(all_names)]
     events = [DTMF_BY_RATE[each.clock_rate] for each in codecs if each.clock_rate in DTMF_BY_RATE]
     others = [each for each in events if each != DTMF]
     return (*codecs, *(others[:1] if DTMF in codecs else ()))
@@ -334,7 +350,8 @@ def _codec(name: str, unnamed: bool) -> Codec:
         return DTMF
     codec = AUDIO_CODECS.get(name) or SPEEX_TO_G711[name]
     number = WIDEBAND.payload_type if unnamed and codec is NARROWBAND else codec.payload_type
-    return Codec(codec.encoding, codec.clock_rate, codec.channels, number)
+    fmtp = aac_fmtp(codec) if codec.is_aac else ""
+    return Codec(codec.encoding, codec.clock_rate, codec.channels, number, fmtp)
 
 
 def _plans(agreed: Agreed, host: str) -> MediaPlan:
@@ -358,7 +375,7 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
     ):
         known = find(codec.name, codec.clock_rate, codec.channels)
-        if known is not None:
+        if known is not None and (not known.is_aac or suits(known, codec.fmtp)):
             sending.append((known, send))
             receiving[receive] = known
     for known, send in sending:

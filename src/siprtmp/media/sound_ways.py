@@ -8,7 +8,9 @@ from typing import Final
 
 from siprtmp.media.leg_interfaces import ToPhone, ToRtmp, Transcoding
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.translate.audio_formats import OPUS, AudioCodec
+from siprtmp.media.translate import aac_passing
+from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp
+from siprtmp.media.translate.audio_formats import AAC, OPUS, AudioCodec
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
 from siprtmp.media.translate.opus_passing import OpusToFlv, OpusToRtp, is_opus, suits
 from siprtmp.media.translate.real_rate import OtherRateError
@@ -55,7 +57,8 @@ class SoundWays:
 
         It is `before`, the one in use, if that still suits; None if the phone cannot have it.
         """
-        chosen = self._opus(plan, tag, before) or self._to_phone(plan, tag[0] >> 4, before)
+        passing = self._opus(plan, tag, before) or self._aac(plan, tag, before)
+        chosen = passing or self._to_phone(plan, tag[0] >> 4, before)
         self._in_use = chosen[0] if chosen is not None else None, self._in_use[1]
         return chosen
 
@@ -69,6 +72,20 @@ class SoundWays:
         if not suits(plan.parameters(way[1])):
             return None
         return (before if isinstance(before, OpusToRtp) else OpusToRtp(self.header)), way[1]
+
+    def _aac(
+        self, plan: AudioPlan, tag: bytes, before: ToPhone | None
+    ) -> tuple[ToPhone, int] | None:
+        """The way of AAC that passes, if the peer has the publisher's: RFC 3640 §4.1."""
+        self.header.put(tag)
+        if tag[0] >> 4 != AAC:
+            return None
+        way = next((each for each in plan.sending if each[0].is_aac
+                    and aac_passing.sends(each[0], self.header.body)), None)  # fmt: skip
+        if way is None:
+            return None
+        is_same = isinstance(before, AacToRtp) and before.codec is way[0]
+        return (before if before and is_same else AacToRtp(way[0], self.header)), way[1]
 
     def _to_phone(
         self, plan: AudioPlan, sound_format: int, before: ToPhone | None
@@ -95,6 +112,10 @@ class SoundWays:
         What was once made is made to the end of the call, since few players follow to another
         codec.
         """
+        if codec.is_aac:
+            passing = AacToFlv(codec)
+            self._in_use = self._in_use[0], passing
+            return passing
         if before is not None and (
             before.making or (codec.passes and isinstance(before, RtpToFlv))
         ):

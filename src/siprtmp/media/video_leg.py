@@ -1,6 +1,7 @@
-"""The pictures of one call: a phone's H.264 on one side, a stream's video tags on the other.
+"""The pictures of one call: a phone's packets on one side, a stream's video tags on the other.
 
-Implements RFC 6184 §5 and §8.2.2 by way of `p2psip.rtp`, between FLV 10.1 §E.4.3.1 tags and RTP.
+Implements RFC 6184 §5 and §8.2.2 by way of `p2psip.rtp`, between FLV 10.1 §E.4.3.1 tags and RTP;
+RFC 7798 and RFC 7741 likewise.
 
 A sans-I/O machine beside `Leg`, which has the sound.  The packets of a picture leave together, when
 the picture is due; a picture of the phone leaves as one tag.  Neither way passes a picture on that
@@ -13,13 +14,14 @@ from typing import Final
 from p2psip.rtp.reporter import Reporter
 from p2psip.rtp.video_receiver import VideoReceiver
 from siprtmp.media.consent import Consent
-from siprtmp.media.h264_lines import CLOCK_RATE, VideoPlan
+from siprtmp.media.h264_lines import VideoPlan
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
+from siprtmp.media.picture_format import CLOCK_RATE
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.pictures_from_phone import OnTag, PicturesFromPhone
 from siprtmp.media.pictures_to_phone import PicturesToPhone
 from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.flv_to_h264 import MAX_OCTETS
+from siprtmp.media.translate.flv_to_units import MAX_OCTETS
 
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 
@@ -137,6 +139,11 @@ class VideoLeg:
     def size(self) -> tuple[int, int] | None:
         """Width and height of the phone's pictures, once they are known: RFC 6184 §8.1."""
         return self._from_phone.size if self._from_phone is not None else None
+
+    @property
+    def codec(self) -> str:
+        """The codec of the phone's pictures as players get them: FLV 10.1 §E.5."""
+        return self._from_phone.codec if self._from_phone is not None else ""
 
     @property
     def freezes(self) -> int:

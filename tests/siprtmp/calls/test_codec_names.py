@@ -4,6 +4,7 @@ import pytest
 from support.gateway.gateway_world import BOB, PCMA, PCMU, sdp
 
 from p2psip.sdp.session import SessionDescription
+from siprtmp.calls import codec_names
 from siprtmp.media.transcode import decoder
 
 
@@ -36,3 +37,18 @@ def test_such_a_client_is_called(world, desk, alice, makes):
     world.wait()
     told = ("accepted", "speex", None) if makes else ("byed",)
     assert alice.heard()[1:] == [told] and world.is_clean()
+
+
+def test_the_url_of_a_stock_tool_may_name_codecs(world, desk):
+    """Own design: as a rich client does; what is not known is passed over."""
+    desk.answers = sdp(PCMU)
+    world.tool().publish(f"{BOB}?codecs=pcmu%2CAAC,h265,x")
+    world.wait()
+    offer = SessionDescription.parse(desk.calls[-1].remote_sdp)
+    assert offer.media[0].formats == ("0", "113", "114", "115", "116")
+    assert offer.media[1].formats == ("104",)
+
+
+@pytest.mark.parametrize("query", ["codecs=", "codecs=x,y", "other=aac"])
+def test_a_query_without_any_is_none(makes, query):
+    assert codec_names.offered(query) == codec_names.offered()

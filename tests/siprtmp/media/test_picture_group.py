@@ -28,3 +28,15 @@ def test_a_group_that_is_too_long_is_not_kept():
     assert list(group) == [(0, HEADER)]
     group.put(20, tag(idr(20), key=True))
     assert len(list(group)) == 2
+
+
+def test_the_codec_is_known_also_of_a_group_that_is_too_long():
+    """Covers FLV 10.1 §E.4.3.1: until the publisher has ended."""
+    group = PictureGroup(10)
+    assert group.codec == ""
+    group.put(0, b"\x91vp08" + bytes(20))
+    assert group.codec == "vp8" and not list(group)
+    group.put(0, b"\x17\x01\0\0\0")
+    assert group.codec == "h264"
+    group.clear()
+    assert group.codec == ""

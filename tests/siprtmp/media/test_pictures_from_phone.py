@@ -7,9 +7,9 @@ from support.gateway.video_rig import HEADER, PPS, SPS, VideoRig, idr, inter, ta
 from p2psip.rtp import fast
 from p2psip.rtp.payload.vp8 import Vp8Unpacker, pack_vp8
 from rtmplite.flv.video import is_key_frame, is_sequence_header
+from siprtmp.media.picture_format import PictureFormat
 from siprtmp.media.pictures_from_phone import ASK_SECONDS
 from siprtmp.media.translate.picture_limits import PictureLimits
-from siprtmp.media.vp8_lines import Vp8Format
 
 KEY = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 48, 0]) + bytes(500)
 INTER = bytes([0x11, 0, 0]) + bytes(500)
@@ -19,16 +19,17 @@ def vp8_plan(*, alone=True, **fields):
     """The plan of an answer with VP8, and without H.264 if it is `alone`."""
     plan = video_plan(**fields)
     sending, receiving = ((), {}) if alone else (plan.sending, plan.receiving)
-    vp8 = Vp8Format(98, 98, PictureLimits(rate=15))
-    return type(plan)(plan.media, sending, receiving, vp8)
+    vp8 = PictureFormat("vp8", 98, 98, PictureLimits(rate=15))
+    return type(plan)(plan.media, sending, receiving, (vp8,))
 
 
 class Phone(VideoRig):
     """One with VP8; `work` does what the threads have to do."""
 
-    def __init__(self, **plan):
+    def __init__(self, makes=True, **plan):
         self.threads = Pretended()
-        super().__init__(vp8_plan(**plan), transcoding=self.threads)
+        transcoding = {"transcoding": self.threads} if makes else {}
+        super().__init__(vp8_plan(**plan), **transcoding)
 
     def frame(self, timestamp, data, *, lost=()):
         """Send a frame; packets whose place is in `lost` do not arrive."""
@@ -110,6 +111,35 @@ def test_another_source_begins_anew_and_an_end_is_an_end():
     rig.leg.close(rig.now)
     rig.work()
     assert not rig.tags
+
+
+def test_vp8_passes_to_players_that_take_it():
+    """Covers E-RTMP v2 §"Enhanced Video": as it is, also where pictures might be made."""
+    for makes in (True, False):
+        rig = Phone(makes)
+        rig.taken = ("vp8",)
+        rig.frame(0, KEY)
+        rig.wait(0.1)
+        rig.frame(9000, INTER)
+        assert [body[1:5] for *_, body in rig.tags] == [b"vp08"] * 2
+        assert rig.leg.codec == "vp8" and not rig.leg.making
+        rig.frame(12_000, INTER, lost=[1])
+        rig.frame(15_000, INTER)
+        rig.wait(1.0)
+        assert len(rig.tags) == 2 and rig.leg.freezes == 1 and rig.asked
+
+
+def test_others_get_nothing_where_none_can_be_made():
+    """Own design: a player that knows only what FLV 10.1 §E.4.3.1 has could not show it."""
+    rig = Phone(makes=False)
+    rig.frame(0, KEY)
+    assert not rig.tags and rig.leg.received == 3
+    rig.taken = ("vp8",)
+    rig.leg.ask_key_frame(rig.now)
+    rig.wait(1.0)
+    assert rig.asked
+    rig.frame(9000, KEY)
+    assert len(rig.tags) == 1
 
 
 def test_a_phone_without_h264_sees_vp8():

@@ -7,9 +7,10 @@ import pytest
 from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
-from siprtmp.media import sdp_map, vp8_lines
+from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.vp8_lines import VP8
 
 PLAIN = Endpoint("192.0.2.1", 4000, 1, video=LocalTransport(4002))
 OURS = replace(PLAIN, vp8=True)
@@ -33,7 +34,7 @@ def test_it_is_offered_behind_h264():
     [limits-are-declared] and §6.1 [both-limits] [limits-for-nothing-else].
     """
     session = sdp_map.offer(NAMES, OURS)
-    assert vp8_lines.is_offered(session)
+    assert VP8.is_offered(session)
     assert session.media[1].kind == "video" and session.media[1].formats == ("99", "100", "102")
     assert line(session, "rtpmap")[2] == "102 VP8/90000"
     assert line(session, "fmtp")[2] == "102 max-fr=30;max-fs=8160"
@@ -52,10 +53,10 @@ def test_a_phone_without_h264_is_answered():
     theirs = phone("a=rtpmap:98 VP8/90000", "a=fmtp:98 max-fr=15; max-fs=1200; x=y")
     session, plan = sdp_map.answer(theirs, NAMES, OURS)
     assert session.media[1].formats == ("98",) and session.media[1].port == 4002
-    vp8 = plan.video.vp8
+    vp8 = plan.video.other("vp8")
     assert (vp8.send_type, vp8.receive_type) == (98, 98) and plan.video.name == "vp8"
-    assert plan.video.arriving == {98}
-    assert plan.video.limits == PictureLimits(rate=15, blocks=1200)
+    assert plan.video.arriving == {98: "vp8"}
+    assert plan.video.limits("vp8") == PictureLimits(rate=15, blocks=1200)
     refused, without = sdp_map.answer(theirs, NAMES, PLAIN)
     assert without.video is None and refused.media[1].port == 0
 
@@ -64,15 +65,15 @@ def test_a_phone_may_answer_with_it():
     """Covers RFC 7741 §6.2.1 [name-is-vp8] [clock-is-90000]: in any case of letters."""
     theirs = phone("a=rtpmap:98 vp8/90000")
     plan = sdp_map.conclude(sdp_map.offer(NAMES, OURS), theirs)
-    assert (plan.video.vp8.send_type, plan.video.vp8.receive_type) == (98, 102)
+    assert (plan.video.other("vp8").send_type, plan.video.other("vp8").receive_type) == (98, 102)
     assert plan.video.name == "vp8" and not plan.video.sending
 
 
 def test_a_phone_of_both_gets_h264():
     lines = "a=rtpmap:98 VP8/90000", "a=rtpmap:97 H264/90000", "a=fmtp:97 packetization-mode=1"
     session, plan = sdp_map.answer(phone(*lines, formats="98 97"), NAMES, OURS)
-    assert session.media[1].formats == ("98", "97") and plan.video.name == "h264"
-    assert plan.video.arriving == {97, 98} and plan.video.limits.level == 1.0
+    assert session.media[1].formats == ("97", "98") and plan.video.name == "h264"
+    assert plan.video.arriving == {97: "h264", 98: "vp8"} and plan.video.limits("h264").level == 1.0
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_a_phone_of_both_gets_h264():
 def test_other_formats_are_not_taken_for_it(lines, kind):
     """Covers RFC 7741 §6.2.1 [media-is-video] [name-is-vp8] [clock-is-90000]."""
     theirs = phone(*lines, kind=kind)
-    assert not vp8_lines.is_offered(theirs)
+    assert not VP8.is_offered(theirs)
     _, plan = sdp_map.answer(theirs, NAMES, OURS)
     assert plan.video is None
 
@@ -94,7 +95,7 @@ def test_other_formats_are_not_taken_for_it(lines, kind):
 def test_limits_that_make_no_sense_are_none():
     theirs = phone("a=rtpmap:98 VP8/90000", "a=fmtp:98 max-fr=fast;max-fs=-1")
     _, plan = sdp_map.answer(theirs, NAMES, OURS)
-    assert plan.video.limits == PictureLimits()
+    assert plan.video.limits("vp8") == PictureLimits()
 
 
 def test_it_stays_in_a_later_offer():

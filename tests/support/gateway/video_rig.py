@@ -74,7 +74,7 @@ class VideoRig:
         self.leg = VideoLeg(self, self, random_source(1), 0.0, **options)
         self.leg.on_tag = lambda *tag: self.tags.append(tag[:3])
         self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
-        self.made = []
+        self.made, self.taken = [], ()
         if plan is not None:
             self.leg.start(plan, 0.0, hosts=hosts)
 
@@ -103,6 +103,9 @@ class VideoRig:
 
     def on_key_frame_wanted(self):
         self.wanted.append(self.now)
+
+    def takes(self, codec):
+        return codec in self.taken
 
     def on_picture_size(self, now):
         self.sizes.append((now, self.leg.size))

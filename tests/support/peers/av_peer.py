@@ -4,6 +4,8 @@ encode FILE CODEC...     a second or two of test pictures or tones, one track fo
 copy FROM TO SPEED       tags as they are, from a file or URL to a file or URL; 0 is full speed
 copy FROM TO SPEED loop  the same, over and over, until SIGINT
 vp8 FILE                 the same of VP8, which ffmpeg's muxer has no tags for, by ours
+film CODEC FILE SECONDS  pictures that carry their number, as `numbered_pictures` has them
+numbers FILE             the number of each picture of a film, whatever its codec
 decode FILE              one line per track: codec, frames decoded, width or sample rate
 """
 
@@ -20,8 +22,11 @@ from rtmplite.flv import file
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import FrameType
+from siprtmp.media.transcode.picture_decoder import PictureDecoder
 
 FRAMES, RATE = 48, 24
+WIDTH, HEIGHT, BITS = 320, 240, 16  # of numbered pictures
+NUMBERED_RATE = 15
 SOUND = ("libopus", "flac", "aac", "ac3", "eac3")
 OPTIONS = {
     "libx265": {"preset": "ultrafast", "x265-params": "keyint=12:bframes=2:log-level=none"},
@@ -63,14 +68,19 @@ def encode(path: str, *codecs: str) -> None:
 
 def vp8(path: str) -> None:
     """Encode by ffmpeg, and write by ourselves; a sequence start has nothing to tell."""
+    write_vp8(path, pictures(0), (160, 96), RATE)
+
+
+def write_vp8(path: str, frames, size: tuple[int, int], rate: int) -> None:
+    """Encode frames, and write their tags."""
     context = av.CodecContext.create("libvpx", "w")
-    context.width, context.height, context.pix_fmt = 160, 96, "yuv420p"
-    context.time_base, context.options = Fraction(1, RATE), OPTIONS["libvpx-vp9"]
-    packets = [packet for frame in (*pictures(0), None) for packet in context.encode(frame)]
+    (context.width, context.height), context.pix_fmt = size, "yuv420p"
+    context.time_base, context.options = Fraction(1, rate), OPTIONS["libvpx-vp9"]
+    packets = [packet for frame in (*frames, None) for packet in context.encode(frame)]
     tags = [video_tag(0, FrameType.KEY, VideoPacketType.SEQUENCE_START, b"")]
     for packet in packets:
         kind = FrameType.KEY if packet.is_keyframe else FrameType.INTER
-        at = packet.pts * 1000 // RATE
+        at = packet.pts * 1000 // rate
         tags.append(video_tag(at, kind, VideoPacketType.CODED_FRAMES, bytes(packet)))
     Path(path).write_bytes(file.write_flv(tags))
 
@@ -89,6 +99,49 @@ def pictures(number: int):
         frame = av.VideoFrame.from_ndarray(image, format="rgb24").reformat(format="yuv420p")
         frame.pts, frame.time_base = at, Fraction(1, RATE)
         yield frame
+
+
+def film(codec: str, path: str, seconds: str) -> None:
+    """Numbered pictures without B-frames; HEVC by ffmpeg's muxer, VP8 by our tags."""
+    frames = numbered(NUMBERED_RATE * int(seconds))
+    if codec == "libvpx":
+        write_vp8(path, frames, (WIDTH, HEIGHT), NUMBERED_RATE)
+        return
+    with av.open(path, "w", format="flv") as output:
+        stream = output.add_stream(codec, rate=NUMBERED_RATE)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        stream.time_base = Fraction(1, NUMBERED_RATE)
+        params = "keyint=30:bframes=0:log-level=none"
+        stream.options = {"preset": "ultrafast", "tune": "zerolatency", "x265-params": params}
+        for frame in (*frames, None):
+            output.mux(stream.encode(frame))
+
+
+def numbered(count: int):
+    """Columns of black and white, column k for bit k of the number."""
+    for at in range(count):
+        row = np.repeat([235 if at >> bit & 1 else 16 for bit in range(BITS)], WIDTH // BITS)
+        image = np.full((HEIGHT * 3 // 2, WIDTH), 128, np.uint8)
+        image[:HEIGHT] = row
+        frame = av.VideoFrame.from_ndarray(image, format="yuv420p")
+        frame.pts, frame.time_base = at, Fraction(1, NUMBERED_RATE)
+        yield frame
+
+
+def numbers(path: str) -> None:
+    """Decode the tags of video, by the decoders of PyAV; codecs, then numbers, in one line each."""
+    decoder, codecs, found = PictureDecoder(), [], []
+    for tag in file.read_flv(Path(path).read_bytes())[1]:
+        if tag.tag_type != TagType.VIDEO:
+            continue
+        for frame in decoder.decode(tag.data, tag.timestamp):
+            middle = frame.to_ndarray(format="gray")[frame.height // 2]
+            columns = [middle[(2 * bit + 1) * frame.width // BITS // 2] for bit in range(BITS)]
+            found.append(sum((int(light) > 125) << bit for bit, light in enumerate(columns)))
+        if decoder.codec not in codecs:
+            codecs.append(decoder.codec)
+    print(*codecs)
+    print(*found)
 
 
 def tone(stream, number: int):
@@ -156,4 +209,12 @@ def media_of(container) -> list:
 
 
 if __name__ == "__main__":
-    {"encode": encode, "vp8": vp8, "copy": copy, "decode": decode}[sys.argv[1]](*sys.argv[2:])
+    commands = {
+        "encode": encode,
+        "vp8": vp8,
+        "copy": copy,
+        "film": film,
+        "numbers": numbers,
+        "decode": decode,
+    }
+    commands[sys.argv[1]](*sys.argv[2:])

@@ -45,6 +45,7 @@ video_size 320x240
 video_fps 15
 video_bitrate 500000
 avcodec_h264enc libx264
+avcodec_h265enc libx265
 """
 
 

@@ -65,18 +65,26 @@ class Rtmp2Publisher(Process):
 class OwnPublisher(Tool):
     """`python -m rtmplite publish`."""
 
-    def __init__(self, folder: Path, source: Path, url: str) -> None:
-        """As fast as the server takes it."""
-        super().__init__(folder, "publish", "--fast", source, url)
+    def __init__(self, folder: Path, source: Path, url: str, speed: str = "0") -> None:
+        """As fast as the server takes it, or at the `speed` 1."""
+        super().__init__(folder, "publish", *(["--fast"] if speed == "0" else []), source, url)
 
 
 class PyavPublisher(Process):
     """ffmpeg 8 copying, which knows enhanced RTMP."""
 
-    def __init__(self, folder: Path, source: Path, url: str) -> None:
-        """As fast as it can."""
-        words = [sys.executable, "-u", AV_PEER, "copy", source, url, "0"]
+    def __init__(self, folder: Path, source: Path, url: str, speed: str = "0") -> None:
+        """As fast as it can, or at a `speed`."""
+        words = [sys.executable, "-u", AV_PEER, "copy", source, url, speed]
         super().__init__(folder, words)
+
+
+class PyavPlayer(Process):
+    """ffmpeg 8 playing, which says at connect which codecs of enhanced RTMP it knows."""
+
+    def __init__(self, folder: Path, url: str, file: Path) -> None:
+        """To the end of the stream."""
+        super().__init__(folder, [sys.executable, "-u", AV_PEER, "copy", url, file, "0"])
 
 
 class FfmpegPlayer(Process):

@@ -46,6 +46,11 @@ class H264Fragment:
     start: bool = False
     end: bool = False
 
+    @property
+    def head(self) -> bytes:
+        """The octets of the header: §5.3."""
+        return bytes((self.header,))
+
     def __bytes__(self) -> bytes:
         """Write the payload of an FU-A, the reserved bit clear: §5.8."""
         # §5.8 [nri-of-the-nal-unit] [reserved-bit] [no-fu-b]

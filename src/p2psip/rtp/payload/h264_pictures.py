@@ -48,6 +48,8 @@ class Picture:
 class PictureAssembler:
     """Puts NAL units together, and marks the pictures of which some are missing: §5.1."""
 
+    _picture: type[Picture] = Picture
+
     def __init__(self) -> None:
         self._units: list[bytes] = []
         self._timestamp: int | None = None  # of the picture that is being put together
@@ -66,7 +68,7 @@ class PictureAssembler:
             self._finish(out)
             self._timestamp = item.timestamp
         unit = item.data
-        if unit[0] & 0x1F in SLICES:
+        if self._is_slice(unit):
             self._slice(unit)
         self._octets += len(unit)
         if len(self._units) < MAX_UNITS and self._octets <= MAX_OCTETS:
@@ -79,11 +81,20 @@ class PictureAssembler:
                 self._finish(out)  # §5.1 [marker-on-last]
         return out
 
+    @staticmethod
+    def _is_slice(unit: bytes) -> bool:
+        return unit[0] & 0x1F in SLICES
+
+    @staticmethod
+    def _begins(unit: bytes) -> bool:
+        """Whether a slice is the first one of its picture."""
+        return len(unit) > 1 and bool(unit[1] & 0x80)
+
     def _slice(self, unit: bytes) -> None:
         """Look at the number of its first macroblock, 0 where a picture begins."""
         if self._marked:
             self._trusts = False  # §5.1 [marker-is-a-hint]
-        elif not self._has_slice and not (len(unit) > 1 and unit[1] & 0x80):
+        elif not self._has_slice and not self._begins(unit):
             if self._last is None:
                 self._damaged = True  # the stream was joined within a picture
             elif self._last == self._timestamp and self._trusts:
@@ -103,7 +114,7 @@ class PictureAssembler:
     def _finish(self, out: list[Picture]) -> None:
         if self._timestamp is None:
             return
-        out.append(Picture(tuple(self._units), self._timestamp, self._damaged))
+        out.append(self._picture(tuple(self._units), self._timestamp, self._damaged))
         if self._trusts is None and self._marked and not self._damaged:
             self._trusts = True
         self._last, self._timestamp = self._timestamp, None

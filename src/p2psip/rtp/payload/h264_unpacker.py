@@ -15,11 +15,12 @@ there is an `H264Damage`.
     [NalUnit(data=b'A\\x01', timestamp=6000, last=True)]
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from p2psip.errors import RemoteError
-from p2psip.rtp.payload.h264 import FORBIDDEN, H264Fragment, read_h264
+from p2psip.rtp.payload.h264 import FORBIDDEN, read_h264
 
 MAX_UNIT_OCTETS: Final = 1 << 22  # of one NAL unit, Own design: memory must be bounded
 
@@ -58,8 +59,34 @@ Unpacked: TypeAlias = NalUnit | H264Damage
 """What `H264Unpacker` gives: §7.1."""
 
 
+class Fragment(Protocol):
+    """A part of a NAL unit, of H.264 (§5.8) or of H.265 (RFC 7798 §4.4.3)."""
+
+    @property
+    def header(self) -> int:
+        """The header of the NAL unit, as a number: §5.3."""
+
+    @property
+    def head(self) -> bytes:
+        """The octets of the header: §5.3."""
+
+    @property
+    def data(self) -> bytes:
+        """The octets behind it that are here: §5.8."""
+
+    @property
+    def start(self) -> bool:
+        """Whether they are the first ones: §5.8."""
+
+    @property
+    def end(self) -> bool:
+        """Whether they are the last ones: §5.8."""
+
+
 class H264Unpacker:
     """Puts fragments together, and notices what is missing: §7.1."""
+
+    _read: Callable[[bytes | memoryview], tuple[bytes, ...] | Fragment] = staticmethod(read_h264)
 
     def __init__(self) -> None:
         self._next: int | None = None
@@ -83,18 +110,18 @@ class H264Unpacker:
             lost = sequence - self._next
             out.append(H264Damage(self._timestamp, timestamp, lost, "packets lost"))
             self._forget()
-            self._skipping = True  # §5.8 [rest-discarded]
+            self._skipping = True  # §5.8 [rest-discarded], RFC 7798 §4.4.3 [rest-discarded]
         self._next = sequence + 1
         if self._header is not None and timestamp != self._timestamp:
             self._give_up(timestamp, out, "a NAL unit without an end")
         self._timestamp = timestamp
         try:
-            content = read_h264(payload)
+            content = self._read(payload)
         except RemoteError as error:
             self._forget()
             out.append(H264Damage(timestamp, timestamp, 0, error.reason))
             return out
-        if isinstance(content, H264Fragment):
+        if not isinstance(content, tuple):
             self._fragment(content, timestamp, marker, out)
             return out
         self._skipping = False
@@ -105,13 +132,11 @@ class H264Unpacker:
             self._unit(unit, timestamp, marker and at == len(content), out)
         return out
 
-    def _fragment(
-        self, part: H264Fragment, timestamp: int, marker: bool, out: list[Unpacked]
-    ) -> None:
+    def _fragment(self, part: Fragment, timestamp: int, marker: bool, out: list[Unpacked]) -> None:
         if part.start:
             if self._header is not None:
                 self._give_up(timestamp, out, "a NAL unit without an end")
-            self._header, self._parts, self._octets = part.header, [], 1
+            self._header, self._parts, self._octets = part.header, [], len(part.head)
             self._skipping = False
         elif self._header != part.header:
             if self._header is not None:
@@ -127,7 +152,7 @@ class H264Unpacker:
             self._skipping = True
         elif part.end:
             # §7.1 [fragments-in-order]
-            whole = b"".join((bytes((part.header,)), *self._parts))
+            whole = b"".join((part.head, *self._parts))
             self._forget()
             self._unit(whole, timestamp, marker, out)
 

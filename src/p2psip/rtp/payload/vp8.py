@@ -175,6 +175,12 @@ class Vp8Damage:
     since: int
     until: int
     lost: int
+    is_key = False
+
+    @property
+    def timestamp(self) -> int:
+        """The timestamp of the last frame that may be damaged: §4.5.1."""
+        return self.until
 
 
 Vp8Unpacked: TypeAlias = Vp8Frame | Vp8Damage

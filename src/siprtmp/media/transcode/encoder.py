@@ -67,8 +67,11 @@ def encoder(codec: AudioCodec, ptime: int, fmtp: str) -> Encoder:
 
 
 def can_encode(codec: AudioCodec) -> bool:
-    """Whether there is an encoder for this codec: for Speex where libspeex is installed."""
-    return codec.sound_format != SPEEX or libspeex.is_available()
+    """Whether there is an encoder for this codec: for Speex where libspeex is installed.
+
+    Own design: of AAC none, since whoever takes it by RTP has other codecs of less delay.
+    """
+    return not codec.is_aac and (codec.sound_format != SPEEX or libspeex.is_available())
 
 
 def _g722(ms: int) -> Encoder:

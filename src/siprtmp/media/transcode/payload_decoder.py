@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, l16
+from p2psip.rtp.payload.aac import read_aac
 from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.translate.aac_config import codec_config
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ def payload_decoder(codec: AudioCodec) -> Decode:
         return _by_av("libopus", codec)
     if codec is G722:
         return _by_av("g722", codec)
+    if codec.is_aac:
+        return _aac(codec)
     return _by_av("speex", codec) if codec.sound_format == SPEEX else _l16
 
 
@@ -47,12 +51,31 @@ def _l16(payload: bytes) -> "array[int]":
         raise UndecodableError(str(error)) from None
 
 
-def _by_av(name: str, codec: AudioCodec) -> Decode:
+def _aac(codec: AudioCodec) -> Decode:
+    """The frames of a payload, but for one that is in several: RFC 3640 §3.3.6."""
+    decode_frame = _by_av("aac", codec, codec_config(codec))
+
+    def decode(payload: bytes) -> "array[int]":
+        samples = array("h")
+        try:
+            frames = read_aac(payload)
+        except RemoteError as error:
+            raise UndecodableError(str(error)) from None
+        for size, frame in frames:
+            samples += decode_frame(frame) if len(frame) == size else array("h")
+        return samples
+
+    return decode
+
+
+def _by_av(name: str, codec: AudioCodec, config: bytes = b"") -> Decode:
     import av
 
     context = av.CodecContext.create(name, "r")
     assert isinstance(context, av.AudioCodecContext)
     context.sample_rate, context.layout, context.thread_count = codec.sample_rate, "mono", 1
+    if config:
+        context.extradata, context.layout = config, "stereo" if codec.channels > 1 else "mono"
     context.open(strict=False)
     limit = int(MAX_SECONDS * codec.sample_rate)
     resampler = av.AudioResampler("s16", "mono", codec.sample_rate)

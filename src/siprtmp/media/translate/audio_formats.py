@@ -40,6 +40,11 @@ class AudioCodec:
     channels: int = 1
 
     @property
+    def is_aac(self) -> bool:
+        """Whether it is AAC, which has a configuration: RFC 3640 §4.1."""
+        return self.sound_format == AAC
+
+    @property
     def passes(self) -> bool:
         """Whether FLV has this codec, so that it can pass as it is: FLV 10.1 §E.4.2.1."""
         return self.sound_format != NO_FORMAT
@@ -77,7 +82,20 @@ G722: Final = AudioCodec("g722", "aac", "G722", 8000, 9, NO_FORMAT, 0)
 L16: Final = AudioCodec("l16", "aac", "L16", 16000, 112, NO_FORMAT, 0)
 L16_44: Final = AudioCodec("l16-44", "aac", "L16", 44100, 11, NO_FORMAT, 0)
 
-_ALL: Final = (WIDEBAND, NARROWBAND, PCMU, PCMA, OPUS, G722, L16, L16_44)
+# RFC 3640 §4.1: a codec for each rate and number of channels; "aac" names all of them
+AAC_CODECS: Final = tuple(
+    AudioCodec(name, "aac", "mpeg4-generic", rate, 113 + at, AAC, 0xAF, channels)
+    for at, (name, rate, channels) in enumerate(
+        (
+            ("aac", 44100, 2),
+            ("aac-48", 48000, 2),
+            ("aac-mono", 44100, 1),
+            ("aac-48-mono", 48000, 1),
+        )
+    )
+)
+
+_ALL: Final = (WIDEBAND, NARROWBAND, PCMU, PCMA, OPUS, G722, L16, L16_44, *AAC_CODECS)
 AUDIO_CODECS: Final = {codec.name: codec for codec in _ALL}
 # Names by which a client that speaks Speex asks for a phone of G.711
 SPEEX_TO_G711: Final = {"ulaw": PCMU, "alaw": PCMA}

@@ -11,8 +11,8 @@ phone answers a request with an IDR picture: no player could tell when it is who
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol, SupportsBytes
 
 from p2psip.rtp.payload.h264_pictures import SLICES, Picture
 from rtmplite.errors import RemoteError
@@ -25,6 +25,23 @@ CLOCK_RATE: Final = 90_000  # ticks a second: RFC 6184 §5.1 [clock-of-90-khz]
 MAX_REORDER: Final = 16  # pictures, as many as any decoder keeps
 MAX_LEARNT: Final = 4  # pictures of these that a stream alone shows, as a deep pyramid has
 _KEY, _INTER, _HEADER = b"\x17\x01", b"\x27\x01", b"\x17\x00\0\0\0"  # AVC: FLV 10.1 §E.4.3.1
+
+
+class Sets(Protocol):
+    """The parameter sets of one phone, the latest of each number: RFC 6184 §8.1."""
+
+    changed: bool  # since `config_for`
+    size: tuple[int, int] | None
+    reorder: int
+
+    def learn(self, units: Iterable[bytes]) -> None:
+        """Keep the sets among these NAL units; those that make no sense are none: RFC 6184 §8.1."""
+
+    def config_for(self, unit: bytes) -> SupportsBytes | None:
+        """The record with the sets that a slice needs, None if one is missing: FLV 10.1 §E.4.3.2.
+
+        Own design: others of the same sequence are in it, sets of another sequence are not.
+        """
 
 
 class H264ToFlv:
@@ -41,11 +58,27 @@ class H264ToFlv:
         self.wants_key_frame = False
         self._frozen = True
         self.freezes = 0  # how often a lost picture has stopped the others
-        self._sets = ParameterSets()
+        self._sets = self._new_sets()
         # RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer]
         self._sets.learn(sprop_units)
-        self._config: AvcConfig | None = None  # as last sent
+        self._config: SupportsBytes | None = None  # as last sent
         self._times = DecodeTimes()
+
+    _new_sets: Callable[[], Sets] = staticmethod(lambda: ParameterSets())
+
+    @staticmethod
+    def _is_slice(unit: bytes) -> bool:
+        return unit[0] & 0x1F in SLICES
+
+    @staticmethod
+    def _header(config: SupportsBytes) -> bytes:
+        return _HEADER + bytes(config)
+
+    @staticmethod
+    def _tag(is_key: bool, composition: int, slices: list[bytes]) -> bytes:
+        head = (_KEY if is_key else _INTER) + composition.to_bytes(3, "big", signed=True)
+        # FLV 10.1 §E.4.3.2 [full-frames], §E.4.3.1 [composition-time]
+        return head + join_units(slices)
 
     @property
     def size(self) -> tuple[int, int] | None:
@@ -69,7 +102,7 @@ class H264ToFlv:
         """
         sets, units = self._sets, picture.units
         # RFC 6184 §5.1 [timing-sei-ignored], §9 [no-user-data]
-        slices = [unit for unit in units if unit[0] & 0x1F in SLICES]
+        slices = [unit for unit in units if self._is_slice(unit)]
         if len(slices) < len(units):
             sets.learn(units)
         if picture.damaged:
@@ -78,7 +111,7 @@ class H264ToFlv:
         elif not slices:
             return []
         is_key = picture.is_key
-        # RFC 6184 §5.1 [shown-by-rtp-time]
+        # RFC 6184 §5.1 [shown-by-rtp-time], RFC 7798 §4.1 [shown-by-rtp-time]
         decode, composition = self._times.of(
             picture.timestamp, is_key, arrival_ms, sets.reorder, shown_ms
         )
@@ -94,12 +127,10 @@ class H264ToFlv:
         tags: list[Tag] = []
         if config != self._config and config is not None:
             self._config = config
-            tags.append((decode, _HEADER + bytes(config)))
+            tags.append((decode, self._header(config)))
         if is_key:
             self._frozen = self.wants_key_frame = False
-        head = (_KEY if is_key else _INTER) + composition.to_bytes(3, "big", signed=True)
-        # FLV 10.1 §E.4.3.2 [full-frames], §E.4.3.1 [composition-time]
-        tags.append((decode, head + join_units(slices)))
+        tags.append((decode, self._tag(is_key, composition, slices)))
         return tags
 
 

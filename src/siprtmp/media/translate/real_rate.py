@@ -21,7 +21,7 @@ MAX_RATE: Final = 192_000
 
 
 class OtherRateError(UnsuitableError):
-    """The publisher's G.711 has `rate` octets a second."""
+    """The publisher's G.711 has `rate` octets a second; 0 for another codec, whose header tells."""
 
     def __init__(self, rate: int) -> None:
         super().__init__(f"G.711 of {rate} octets a second")

@@ -6,19 +6,12 @@ Pure: frames in, tags out.  What a lost frame has spoilt is never passed on: the
 until the next key frame, which `wants_key_frame` says to ask for.
 """
 
-from struct import Struct
-from typing import Final
-
-from p2psip.rtp.payload.vp8 import Vp8Damage, Vp8Frame, Vp8Unpacked
+from p2psip.rtp.payload.vp8 import Vp8Damage, Vp8Unpacked
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType
 from siprtmp.media.translate.h264_to_flv import DecodeTimes
 from siprtmp.media.translate.rtp_to_flv import Tag
-
-# A key frame's octets before its width and height, which have 14 bits of 16: Own design, since the
-# format of the frames is not in the catalogue.
-SIZE_AT: Final = 6
-_SIDE: Final = 0x3FFF
+from siprtmp.media.translate.vp8_size import size_of
 
 
 class Vp8ToFlv:
@@ -54,16 +47,10 @@ class Vp8ToFlv:
         time, _ = self._times.of(item.timestamp, item.is_key, arrival_ms, 0, shown_ms)
         if item.is_key:
             self._frozen = self.wants_key_frame = False
-            self._learn(item)
+            self.size = size_of(item.data) or self.size
         elif self._frozen:
             self.wants_key_frame = True
             return []
         kind = FrameType.KEY if item.is_key else FrameType.INTER
         track = VideoTrack(VideoFourCc.VP8, item.data)
         return [(time, bytes(ExVideoTag(kind, VideoPacketType.CODED_FRAMES, (track,))))]
-
-    def _learn(self, frame: Vp8Frame) -> None:
-        sides = frame.data[SIZE_AT : SIZE_AT + 4]
-        if len(sides) == 4:
-            width, height = Struct("<HH").unpack(sides)
-            self.size = width & _SIDE, height & _SIDE

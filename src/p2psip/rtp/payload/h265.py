@@ -1,0 +1,184 @@
+"""H.265 in RTP: NAL units alone, several in one packet, or one in several packets.
+
+Implements RFC 7798 §4.4, for one stream in the order of decoding (`sprop-max-don-diff` of 0), as
+all phones have it.  A header of a NAL unit has two octets; but for that it is as `h264` says.
+Not done: RFC 7798 §4.4: of a PACI the NAL unit counts, and not what else it says.
+Not done: RFC 7798 §4.6: without `sprop-max-don-diff` there are no numbers of the decoding order.
+
+    >>> sets, slice_ = [b"\\x42\\x01sps", b"\\x44\\x01pps"], b"\\x26\\x01" + bytes(range(20))
+    >>> [payload.hex() for payload, marker in pack_h265(sets, 20)]
+    ['60010005420173707300054401707073']
+    >>> [payload[:3].hex() for payload, marker in pack_h265([slice_], 14)]
+    ['620193', '620153']
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from struct import Struct
+from typing import Final
+
+from p2psip.errors import LocalError, RemoteError
+
+AGGREGATE, FRAGMENT, PACI = 48, 49, 50  # Source: §4.4.2, §4.4.3, §4.4
+UNIT_TYPES: Final = range(48)  # Source: §6, types of what a decoder may get
+FORBIDDEN: Final = 0x80  # Source: §1.1.4, the bit F of the first octet of a NAL unit
+HEAD: Final = 2  # octets of a header: §1.1.4
+_TYPE: Final = 0x7E  # Source: §1.1.4, bits of the first octet
+_START, _END, _FU_TYPE = 0x80, 0x40, 0x3F  # Source: §4.4.3, bits of the FU header
+_SIZE: Final = Struct("!H")
+_MAX_AGGREGATED: Final = 0xFFFF  # octets, Source: §4.4.2, of a NAL unit in an aggregation packet
+_LEAST_PACKET: Final = 4  # octets that one fragment needs
+
+
+def kind_of(unit: bytes) -> int:
+    """The type of a NAL unit, or of a payload: §1.1.4."""
+    return unit[0] >> 1 & 0x3F
+
+
+@dataclass(frozen=True, slots=True)
+class H265Fragment:
+    """A part of a NAL unit: §4.4.3.
+
+    `header` is that of the NAL unit, two octets as a number, which are not in `data`.
+    """
+
+    header: int
+    data: bytes
+    start: bool = False
+    end: bool = False
+
+    @property
+    def head(self) -> bytes:
+        """The octets of the header: §1.1.4."""
+        return _SIZE.pack(self.header)
+
+    def __bytes__(self) -> bytes:
+        """Write the payload: §4.4.3."""
+        first, second = self.head
+        # §4.4.3 [fragment-type] [header-of-the-unit] [type-of-the-unit] [no-number-in-fragments]
+        bits = (_START if self.start else 0) | (_END if self.end else 0) | first >> 1 & _FU_TYPE
+        return bytes((first & ~_TYPE | FRAGMENT << 1, second, bits)) + self.data
+
+
+def read_h265(payload: bytes | memoryview) -> tuple[bytes, ...] | H265Fragment:
+    """Read one payload: whole NAL units, or a fragment of one: §4.4.
+
+    What is of types without a meaning is left out, as §6 asks for.  RemoteError if it is malformed.
+    """
+    data = bytes(payload)
+    if len(data) < HEAD:
+        raise RemoteError(f"H.265 payload of {len(data)} octets")
+    kind = kind_of(data)
+    if kind in UNIT_TYPES:  # §6 [other-types-are-kept-back]
+        return (data,)
+    if kind == AGGREGATE:
+        return tuple(_read_aggregate(data))  # §4.4.2 [aggregate-type]
+    if kind == PACI:
+        return _read_paci(data)
+    if kind != FRAGMENT:
+        return ()
+    # §4.4.3 [fragment-type] [fragment-has-octets]
+    if len(data) <= HEAD + 1:
+        raise RemoteError("H.265 fragment of nothing")
+    inner = data[2] & _FU_TYPE
+    if inner not in UNIT_TYPES:  # §4.4.3 [fragments-not-nested] [aggregates-not-fragmented]
+        raise RemoteError(f"H.265 fragment of type {inner}")
+    # §4.4.3 [header-of-the-unit] [type-of-the-unit]
+    header = (data[0] & ~_TYPE | inner << 1) << 8 | data[1]
+    return H265Fragment(header, data[3:], bool(data[2] & _START), bool(data[2] & _END))
+
+
+def _read_aggregate(data: bytes) -> Iterable[bytes]:
+    """Yield the NAL units of an aggregation packet: §4.4.2.  One alone is forgiven."""
+    at = HEAD
+    if at == len(data):
+        raise RemoteError("H.265 aggregate of nothing")
+    while at < len(data):
+        if at + _SIZE.size > len(data):
+            raise RemoteError("H.265 aggregate cut in a size")
+        (size,) = _SIZE.unpack_from(data, at)
+        at += _SIZE.size
+        unit = data[at : at + size]
+        if len(unit) < HEAD or len(unit) < size:
+            raise RemoteError("H.265 aggregate of a NAL unit beyond the end, or of none")
+        at += size
+        # §4.4.2 [no-fragments-in-aggregates] [aggregates-not-nested]
+        if kind_of(unit) in (AGGREGATE, FRAGMENT):
+            raise RemoteError("H.265 aggregate of something else than NAL units")
+        if kind_of(unit) in UNIT_TYPES:
+            yield unit
+
+
+def _read_paci(data: bytes) -> tuple[bytes, ...] | H265Fragment:
+    """Read what a PACI packet carries, which is any payload but another PACI: §4.4."""
+    if len(data) < 2 * HEAD:
+        raise RemoteError("H.265 PACI cut short")
+    (fields,) = _SIZE.unpack_from(data, HEAD)
+    inner, size = fields >> 9 & 0x3F, fields >> 4 & 0x1F
+    if inner == PACI:
+        raise RemoteError("H.265 PACI within a PACI")
+    # the bit A stands for the bit F of what is carried
+    first = data[0] & ~(_TYPE | FORBIDDEN) | fields >> 8 & FORBIDDEN | inner << 1
+    return read_h265(bytes((first, data[1])) + data[2 * HEAD + size :])
+
+
+def aggregate(units: Sequence[bytes]) -> bytes:
+    """Write NAL units of one picture as a payload: §4.4.2.  LocalError if one is too long."""
+    if not units or any(not HEAD <= len(unit) <= _MAX_AGGREGATED for unit in units):
+        raise LocalError("an aggregate is of NAL units of up to 65535 octets")
+    # §4.4.2 [aggregate-layer] [aggregate-tid] [aggregate-f]
+    heads = [_SIZE.unpack_from(unit)[0] for unit in units]
+    layer = min(head >> 3 & 0x3F for head in heads)
+    temporal = min(head & 7 for head in heads)
+    forbidden = FORBIDDEN << 8 if any(head & FORBIDDEN << 8 for head in heads) else 0
+    # §4.4.2 [aggregate-type] [no-number-in-aggregates] [no-difference-in-aggregates]
+    head = _SIZE.pack(forbidden | AGGREGATE << 9 | layer << 3 | temporal)
+    return head + b"".join(_SIZE.pack(len(unit)) + unit for unit in units)
+
+
+def pack_h265(units: Iterable[bytes], max_octets: int) -> list[tuple[bytes, bool]]:
+    """Cut the NAL units of one access unit, in decoding order, into (payload, marker): §5.
+
+    No payload is longer than `max_octets`.
+    """
+    if max_octets < _LEAST_PACKET:
+        raise LocalError(f"H.265 in packets of {max_octets} octets")
+    payloads: list[bytes] = []
+    waiting: list[bytes] = []  # to be aggregated
+    aggregated = HEAD  # octets of an aggregate of these
+    for unit in units:
+        if len(unit) < HEAD or kind_of(unit) not in UNIT_TYPES:
+            raise LocalError("no NAL unit of H.265")
+        # §4.4.2 [two-units-and-they-fit]
+        if aggregated + _SIZE.size + len(unit) > max_octets:
+            payloads += _written(waiting)
+            waiting, aggregated = [], HEAD
+        if len(unit) > max_octets:
+            payloads += _fragments(unit, max_octets)  # §4.4.3 [fragments-follow-each-other]
+        else:
+            # §5 [order-of-decoding] [small-units-share] [sets-share-with-slices]
+            waiting.append(unit)
+            aggregated += _SIZE.size + len(unit)
+    payloads += _written(waiting)
+    return [(payload, at == len(payloads)) for at, payload in enumerate(payloads, 1)]  # §4.1
+
+
+def _written(units: Sequence[bytes]) -> list[bytes]:
+    """Write one payload, or none: a NAL unit alone stands for itself, §4.4.1."""
+    # §4.4.1 [header-is-a-copy] [no-number-alone], §5 [one-goes-alone]
+    # §4.4.2 [two-units-and-they-fit]
+    return [aggregate(units)] if len(units) > 1 else list(units)
+
+
+def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
+    """Cut one NAL unit into fragments of about equal size: §4.4.3."""
+    body, (header,) = len(unit) - HEAD, _SIZE.unpack_from(unit)
+    # §4.4.3 [not-in-one-fragment]: `body` is more than `max_octets` less its header
+    count = -(-body // (max_octets - HEAD - 1))
+    cuts = [HEAD + body * at // count for at in range(count + 1)]
+    # §4.4.3 [start-on-first-alone] [end-on-last-alone]
+    return [
+        bytes(H265Fragment(header, unit[first:last], at == 0, at == count - 1))
+        for at, (first, last) in enumerate(pairwise(cuts))
+    ]

@@ -1,0 +1,47 @@
+"""NAL units and pictures of H.265 out of a stream of packets, and word of those that are missing.
+
+Implements RFC 7798 §6, with the losses of §4.4.3.
+
+Own design: the machines are those of H.264, whose fragments and markers work alike; what differs is
+how a payload is read, and which bit of a slice says that a picture begins.
+"""
+
+from typing import Final
+
+from p2psip.rtp.payload.h264_pictures import Picture, PictureAssembler
+from p2psip.rtp.payload.h264_unpacker import H264Unpacker
+from p2psip.rtp.payload.h265 import kind_of, read_h265
+
+SLICES: Final = range(32)  # types of NAL units with a part of a picture: RFC 7798 §1.1.4
+INTRA: Final = range(16, 24)  # of those where a decoder can begin: BLA, IDR, CRA
+
+
+class H265Unpacker(H264Unpacker):
+    """Puts fragments together, and notices what is missing: §6."""
+
+    _read = staticmethod(read_h265)
+
+
+class H265Picture(Picture):
+    """The NAL units of one timestamp in decoding order: §4.1."""
+
+    __slots__ = ()
+
+    @property
+    def is_key(self) -> bool:
+        """Whether a decoder can begin here."""
+        return any(kind_of(unit) in INTRA for unit in self.units)
+
+
+class H265Assembler(PictureAssembler):
+    """Puts NAL units together, and marks the pictures of which some are missing: §4.1."""
+
+    _picture = H265Picture
+
+    @staticmethod
+    def _is_slice(unit: bytes) -> bool:
+        return kind_of(unit) in SLICES
+
+    @staticmethod
+    def _begins(unit: bytes) -> bool:
+        return len(unit) > 2 and bool(unit[2] & 0x80)

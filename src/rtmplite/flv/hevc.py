@@ -1,0 +1,162 @@
+"""HEVC in FLV: the record with a decoder's parameter sets.
+
+Implements E-RTMP v2 §"Enhanced Video", which names the HEVCDecoderConfigurationRecord of
+ISO 14496-15 (its clause 8.3.3.1); E-RTMP v1 §"Defining Additional Video Codecs" has it too.  NAL
+units follow their lengths as those of AVC do: `avc.split_units`.
+
+    >>> sets = HevcArray(34, (bytes.fromhex("4401c172b46240"),))
+    >>> record = HevcConfig(bytes.fromhex("016000000090000000000078"), (sets,))
+    >>> HevcConfig.parse(bytes(record)) == record, record.units(34) == sets.units
+    (True, True)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, Self
+
+from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv.hevc_sps import GENERAL_OCTETS, PPS, SPS, VPS, HevcParameters
+
+VERSION: Final = 1  # of the record
+LENGTH_SIZE: Final = 4  # octets of a NAL unit's length, as everybody writes it
+MAX_SETS: Final = 0xFFFF  # of one type
+_MAX_SET: Final = 0xFFFF  # octets of one set
+# Version, general octets, segmentation, parallelism, chroma, two depths, rate, layers, arrays
+_HEAD: Final = Struct(f"!B{GENERAL_OCTETS}sHBBBBHBB")
+_ARRAY: Final = Struct("!BH")
+
+
+@dataclass(frozen=True, slots=True)
+class HevcArray:
+    """NAL units of one type: §"Enhanced Video".
+
+    `complete` says that no others come among the pictures.
+    """
+
+    kind: int
+    units: tuple[bytes, ...]
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HevcConfig:
+    """The contents of a sequence header: §"Enhanced Video".
+
+    `general` are twelve octets of profile, compatibility, constraints and level, as a sequence
+    parameter set has them.  The rest repeats fields of the sets, or means nothing where it is 0.
+    `frame_rate` is in pictures per 256 seconds.
+    """
+
+    general: bytes
+    arrays: tuple[HevcArray, ...]
+    segmentation: int = 0
+    parallelism: int = 0
+    chroma_format: int = 1
+    luma_depth: int = 8
+    chroma_depth: int = 8
+    frame_rate: int = 0
+    constant_rate: int = 0
+    temporal_layers: int = 1
+    nested: bool = True
+    length_size: int = LENGTH_SIZE
+
+    @classmethod
+    def of(cls, vps: Sequence[bytes], sps: Sequence[bytes], pps: Sequence[bytes]) -> Self:
+        """Make the record of these NAL units: §"Enhanced Video".
+
+        RemoteError if the first sequence parameter set makes no sense, LocalError without one.
+        """
+        if not sps:
+            raise LocalError("a record needs a sequence parameter set")
+        read = HevcParameters.parse(sps[0])
+        return cls(
+            read.general,
+            tuple(HevcArray(*each) for each in ((VPS, tuple(vps)), (SPS, tuple(sps)),
+                                                (PPS, tuple(pps)))),
+            chroma_format=read.chroma_format,
+            luma_depth=read.luma_depth,
+            chroma_depth=read.chroma_depth,
+            temporal_layers=read.sub_layers,
+            nested=read.nested,
+        )  # fmt: skip
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read the body of a sequence header, without the octets of its tag: §"Enhanced Video".
+
+        RemoteError if it is of another version, or cut short.  Octets behind it are ignored.
+        """
+        data = bytes(data)
+        if len(data) < _HEAD.size:
+            raise RemoteError(f"an HEVC record of {len(data)} octets")
+        version, general, segments, *fields, rate, layers, count = _HEAD.unpack_from(data)
+        # Own design: some encoders write 0 for a version that was not final
+        if version not in (0, VERSION):
+            raise RemoteError(f"an HEVC record of version {version}")
+        parallelism, chroma, luma_depth, chroma_depth = fields
+        return cls(
+            general,
+            tuple(_read_arrays(data, count)),
+            segments & 0x0FFF,
+            parallelism & 3,
+            chroma & 3,
+            8 + (luma_depth & 7),
+            8 + (chroma_depth & 7),
+            rate,
+            layers >> 6,
+            layers >> 3 & 7,
+            bool(layers & 4),
+            (layers & 3) + 1,
+        )
+
+    def __bytes__(self) -> bytes:
+        """Write the body of a sequence header: §"Enhanced Video".
+
+        LocalError if a set does not fit.
+        """
+        if len(self.general) != GENERAL_OCTETS or not 1 <= self.length_size <= 4:
+            raise LocalError("an HEVC record of another form")
+        layers = self.constant_rate << 6 | self.temporal_layers << 3
+        head = _HEAD.pack(
+            VERSION,
+            self.general,
+            0xF000 | self.segmentation,
+            0xFC | self.parallelism,
+            0xFC | self.chroma_format,
+            0xF8 | self.luma_depth - 8,
+            0xF8 | self.chroma_depth - 8,
+            self.frame_rate,
+            layers | self.nested << 2 | self.length_size - 1,
+            len(self.arrays),
+        )
+        return head + b"".join(map(_written, self.arrays))
+
+    def units(self, kind: int) -> tuple[bytes, ...]:
+        """The NAL units of one type: §"Enhanced Video"."""
+        return tuple(unit for each in self.arrays if each.kind == kind for unit in each.units)
+
+
+def _read_arrays(data: bytes, count: int) -> list[HevcArray]:
+    arrays, at = [], _HEAD.size
+    for _ in range(count):
+        if at + _ARRAY.size > len(data):
+            raise RemoteError("an HEVC record is cut short")
+        first, number = _ARRAY.unpack_from(data, at)
+        at += _ARRAY.size
+        units: list[bytes] = []
+        for _ in range(number):
+            size = int.from_bytes(data[at : at + 2], "big")
+            unit, at = data[at + 2 : at + 2 + size], at + 2 + size
+            if not unit or at > len(data):
+                raise RemoteError("a parameter set is empty or cut short")
+            units.append(unit)
+        arrays.append(HevcArray(first & 0x3F, tuple(units), bool(first & 0x80)))
+    return arrays
+
+
+def _written(array: HevcArray) -> bytes:
+    if len(array.units) > MAX_SETS or any(not 0 < len(each) <= _MAX_SET for each in array.units):
+        raise LocalError(f"parameter sets of type {array.kind} that do not fit")
+    head = _ARRAY.pack(array.complete << 7 | array.kind, len(array.units))
+    return head + b"".join(len(each).to_bytes(2, "big") + each for each in array.units)

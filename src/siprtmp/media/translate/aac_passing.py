@@ -1,0 +1,141 @@
+"""AAC as it is, between publishers or players and peers that have it by RTP: other gateways.
+
+Implements RFC 3640 §3.3.6 beside FLV 10.1 §E.4.2.1: one frame in a tag, and in an RTP packet.
+
+Own design: plain AAC of the usual rates alone, so that either end knows the configuration from the
+codec that was agreed on, before the other has begun to send.  Everything else is transcoded.
+"""
+
+from p2psip.errors import RemoteError as RtpError
+from p2psip.rtp.payload.aac import FMTP, FRAME_TICKS, MAX_FRAME_OCTETS, pack_aac, read_aac
+from p2psip.sdp.attributes import parameters
+from rtmplite.flv.audio import AacPacketType
+from siprtmp.media.translate.aac_config import codec_config, is_plain
+from siprtmp.media.translate.audio_formats import AAC, AudioCodec
+from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.flv_to_units import MAX_OCTETS
+from siprtmp.media.translate.real_rate import OtherRateError
+from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.sound_header import SoundHeader
+from siprtmp.media.translate.timebase import MediaClock, SampleClock
+
+_FIRST = 0xAF  # FLV 10.1 §E.4.2.1: of AAC the byte is always the same
+HEADER = bytes((_FIRST, AacPacketType.SEQUENCE_HEADER))
+LEVEL = 41  # AAC profile, level 2: two channels of up to 48 kHz
+FRAME = bytes((_FIRST, AacPacketType.RAW))
+
+
+def aac_fmtp(codec: AudioCodec) -> str:
+    """The parameters of one of our codecs of AAC: RFC 3640 §4.1."""
+    return f"{FMTP};profile-level-id={LEVEL};config={codec_config(codec).hex()}"
+
+
+def sends(codec: AudioCodec, header: bytes) -> bool:
+    """Whether a publisher of this header (a tag body) sends one of our codecs of AAC."""
+    is_header = header[:1] and header[0] >> 4 == AAC and header[1:2] == HEADER[1:]
+    return bool(is_header) and is_plain(header[2:], codec.clock_rate, codec.channels)
+
+
+def suits(codec: AudioCodec, fmtp: str) -> bool:
+    """Whether a peer means what we do by a codec of AAC: RFC 3640 §4.1, `config`."""
+    text = parameters(fmtp).get("config", "").strip('"')
+    try:
+        config = bytes.fromhex(text)
+    except ValueError:
+        return False
+    return not config or is_plain(config, codec.clock_rate, codec.channels)
+
+
+class AacToRtp:
+    """Passes one publisher's AAC on: RFC 3640 §3.3.6.  Used like `FlvToRtp`."""
+
+    making = ""  # it passes
+
+    def __init__(self, codec: AudioCodec, header: SoundHeader) -> None:
+        self.codec = codec
+        self._clock, self._header = SampleClock(codec.clock_rate), header
+
+    @property
+    def packet_seconds(self) -> float:
+        """The seconds of sound in a packet, those of a frame: RFC 3640 §4.1."""
+        return FRAME_TICKS / self.codec.clock_rate
+
+    def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
+        """The packets of this tag body, none for a header: FLV 10.1 §E.4.2.1.
+
+        A frame that is too long is in several.  Raises UnsuitableError for what is no frame of
+        AAC, and OtherRateError for a header of another rate.
+        """
+        if len(tag) < 2 or tag[0] >> 4 != AAC:
+            raise UnsuitableError("not AAC")
+        if tag[1] != AacPacketType.RAW:
+            self._header.put(tag)
+            if not sends(self.codec, tag):
+                raise OtherRateError(0)
+            return []
+        frame = tag[2:]
+        if not 0 < len(frame) <= MAX_FRAME_OCTETS:
+            raise UnsuitableError(f"a frame of AAC of {len(frame)} octets")
+        clock = self._clock
+        clock.position += clock.gap(timestamp, 0)
+        ticks = clock.position
+        clock.position += FRAME_TICKS
+        return [Packet(ticks, payload, last) for payload, last in pack_aac([frame], MAX_OCTETS)]
+
+    def flush(self) -> list[Packet]:
+        """None: every frame has left with its tag.  RFC 3640 §3.3.6."""
+        return []
+
+
+class AacToFlv:
+    """Turns a peer's AAC into tags: FLV 10.1 §E.4.2.1.  Used like `RtpToFlv`."""
+
+    making = ""  # it passes
+
+    def __init__(self, codec: AudioCodec) -> None:
+        self.codec = codec
+        self.clock = MediaClock(codec.clock_rate)
+        self._ssrc: int | None = None
+        self._announced = False
+        self._part, self._part_at = b"", 0  # of a frame in several packets, and its RTP time
+
+    @property
+    def sound(self) -> tuple[int, int]:
+        """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
+        return AAC, self.codec.clock_rate
+
+    def switch(self, codec: AudioCodec) -> None:
+        """Do nothing: another codec has another translation.  RFC 3264 §5.1."""
+
+    def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
+        """The tags of one packet, behind the header for the first: FLV 10.1 §E.4.2.1."""
+        if ssrc != self._ssrc:
+            if self._ssrc is not None:
+                self.clock.restart(self.codec.clock_rate)
+            self._ssrc, self._part = ssrc, b""
+        frames = self._frames(payload, timestamp)
+        if not frames:
+            return []
+        at = self.clock.milliseconds(timestamp, arrival_ms)
+        step = FRAME_TICKS * 1000 / self.codec.clock_rate
+        tags = [(at + int(place * step), FRAME + each) for place, each in enumerate(frames)]
+        if not self._announced:
+            self._announced = True
+            tags.insert(0, (at, HEADER + codec_config(self.codec)))
+        return tags
+
+    def _frames(self, payload: bytes, timestamp: int) -> list[bytes]:
+        """The frames that are whole with this payload: RFC 3640 §3.2.3.1."""
+        try:
+            frames = read_aac(payload)
+        except RtpError:
+            return []
+        size, data = frames[0]
+        if len(data) == size:
+            return [frame for _, frame in frames]
+        part = data if timestamp != self._part_at else self._part + data
+        self._part, self._part_at = part, timestamp
+        if len(part) != size:
+            return []
+        self._part = b""
+        return [part]

@@ -1,0 +1,167 @@
+"""From FLV video tags to RTP payloads, for codecs whose pictures are NAL units.
+
+Implements RFC 6184 §5 and §6, from tags as FLV 10.1 §E.4.3.1 lays them out, or E-RTMP v2
+§"Enhanced Video"; RFC 7798 §4 and §5 are alike in all that is here.
+
+Pure: tags in, packets out.  A publisher sends its parameter sets once, in a tag of their own; a
+phone has to get them in the stream, before each key frame, for it may have lost or missed any
+earlier one.  Delimiters, fillers and enhancement information (SEI) stay behind: what a phone shows
+does not need them, and packets cost.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import ClassVar, Final, Generic, Protocol, Self, TypeAlias, TypeVar
+
+from p2psip.errors import LocalError
+from rtmplite.errors import RemoteError
+from rtmplite.flv.avc import split_units
+from rtmplite.flv.enhanced import four_cc_text
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType, VideoTrack
+from rtmplite.flv.video import CodecId, FrameType, VideoTag
+from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
+
+MAX_OCTETS: Final = 1200  # of a payload, Own design: with all headers less than any link carries
+TICKS_PER_MS: Final = 90  # RFC 6184 §5.1 [clock-of-90-khz]
+CODED: Final = (VideoPacketType.CODED_FRAMES, VideoPacketType.CODED_FRAMES_X)
+
+
+class Config(Protocol):
+    """A record with parameter sets: FLV 10.1 §E.4.3.2."""
+
+    @property
+    def length_size(self) -> int:
+        """The octets of a NAL unit's length: FLV 10.1 §E.4.3.2."""
+
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+Coded: TypeAlias = tuple[bool, int, bytes]
+"""Whether a tag has a key frame, composition time (ms), and NAL units with their lengths."""
+
+
+class FlvToUnits(ABC, Generic[ConfigT]):
+    """Packs the pictures of one publisher for one phone: RFC 6184 §6.
+
+    No payload is longer than `max_octets`.
+    """
+
+    name: ClassVar[str]  # of the codec
+    slices: ClassVar[Collection[int]]  # types of NAL units
+    sets: ClassVar[Collection[int]]
+    intra: ClassVar[Collection[int]]  # of slices where a decoder can begin
+
+    def __init__(self, max_octets: int = MAX_OCTETS) -> None:
+        self.max_octets = max_octets
+        self._config: ConfigT | None = None
+        self._waiting = True  # for a key frame
+        self._announce = False  # the parameter sets, as they have changed
+        self._time: int | None = None  # ms, unbounded
+
+    @property
+    @abstractmethod
+    def size(self) -> tuple[int, int]:
+        """Width and height of the publisher's pictures, 0 if they are not known: FLV 10.1 §E.5."""
+
+    @abstractmethod
+    def anew(self) -> Self:
+        """Another one that packs in the same way, and has seen nothing yet: RFC 6184 §5."""
+
+    @abstractmethod
+    def _read(self, body: bytes) -> ConfigT | Coded | None:
+        """Read a tag body: a sequence header, a picture, or what has neither."""
+
+    @staticmethod
+    @abstractmethod
+    def _kind(unit: bytes) -> int:
+        """The type of a NAL unit."""
+
+    @abstractmethod
+    def _sets_of(self, config: ConfigT) -> Sequence[bytes]:
+        """The parameter sets of a record, none if some are missing."""
+
+    @abstractmethod
+    def _payloads(self, units: list[bytes]) -> list[tuple[bytes, bool]]:
+        """The payloads of a picture, each with its marker.  LocalError if one cannot be sent."""
+
+    def restart(self) -> None:
+        """Send nothing until a key frame: the phone has missed pictures.  RFC 6184 §5."""
+        self._waiting = True
+
+    def convert(self, body: bytes, timestamp_ms: int) -> list[Packet]:
+        """The packets of a tag body of RTMP time `timestamp_ms`: FLV 10.1 §E.4.3.1.
+
+        Their time is that of showing, as RFC 6184 §5.1 asks for.  UnsuitableError for another
+        codec, for what is broken, and for a NAL unit that cannot be sent; what follows is left out
+        until a key frame.
+        """
+        if self._time is None:
+            self._time = timestamp_ms
+        self._time += wrapped_difference(timestamp_ms, self._time, RTMP_WRAP)
+        try:
+            content = self._read(body)
+            if content is None:
+                return []
+            if not isinstance(content, tuple):
+                self._announce |= content != self._config
+                self._config = content
+                return []
+            is_key, composition, data = content
+            length_size = self._config.length_size if self._config is not None else 4
+            units = split_units(data, length_size)
+        except RemoteError as error:
+            self._waiting = True
+            raise UnsuitableError(error.description) from None
+        return self._pack(units, is_key, self._time + composition)
+
+    def _pack(self, units: list[bytes], is_key: bool, shown: int) -> list[Packet]:
+        kept = [unit for unit in units if self._kind(unit) in (*self.slices, *self.sets)]
+        kinds = {self._kind(unit) for unit in kept}
+        is_key |= not kinds.isdisjoint(self.intra)
+        if kinds.isdisjoint(self.slices) or (self._waiting and not is_key):
+            return []
+        if (is_key or self._announce) and not kinds.issuperset(self.sets):
+            sets = self._sets_of(self._config) if self._config is not None else ()
+            if not sets:
+                return []
+            # RFC 6184 §8.2.2 [sets-among-the-pictures], §8.1 [sets-for-those-who-ask]
+            # RFC 6184 §8.4 [sets-are-repeated] [sets-before-their-use]
+            # RFC 6184 §6.1 [repeated-sets-are-the-same] [repeated-in-packets-of-their-own]
+            kept = [*sets, *(unit for unit in kept if self._kind(unit) not in self.sets)]
+        try:
+            payloads = self._payloads(kept)
+        except LocalError as error:
+            self._waiting = True
+            raise UnsuitableError(str(error)) from None
+        self._waiting = self._announce = False
+        # RFC 7798 §4.1 [clock-is-90000] [sets-have-the-time-of-their-picture]
+        ticks = TICKS_PER_MS * shown  # RFC 6184 §5.7 [aggregate-time]
+        return [Packet(ticks, payload, marker) for payload, marker in payloads]
+
+
+def refused(body: bytes) -> UnsuitableError:
+    """The error for a tag of a codec with a number: FLV 10.1 §E.4.3.1."""
+    number = VideoTag.parse(body).codec_id
+    names = {each.value: each.name for each in CodecId}
+    return UnsuitableError(f"video codec {names.get(number, number)}")
+
+
+def track_of(body: bytes, four_cc: int) -> tuple[ExVideoTag, VideoTrack] | None:
+    """A tag with FourCCs, and its default track: E-RTMP v2 §"Enhanced Video".
+
+    None without one, and for metadata; UnsuitableError for another codec.
+    """
+    tag = ExVideoTag.parse(body)
+    track = next((each for each in tag.tracks if not each.track_id), None)
+    if track is None or tag.packet_type == VideoPacketType.METADATA:
+        return None
+    if track.four_cc != four_cc:
+        raise UnsuitableError(f"video codec {four_cc_text(track.four_cc)}")
+    return tag, track
+
+
+def coded(tag: ExVideoTag, track: VideoTrack) -> Coded | None:
+    """The picture of a track, None without: E-RTMP v2 §"Enhanced Video"."""
+    if tag.packet_type not in CODED:
+        return None
+    return tag.frame_type == FrameType.KEY, track.composition_time, track.data
