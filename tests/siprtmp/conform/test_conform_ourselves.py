@@ -34,6 +34,11 @@ def judged(target, role):
     return run(SUITE, target, cases, 15)
 
 
+def test_no_two_cases_have_the_same_name():
+    names = [case.name for case in SUITE.cases]
+    assert len(set(names)) == len(names)
+
+
 def unmet(results):
     bad = (Outcome.UNMET, Outcome.ERROR)
     return {each.case.name: each.got for each in results if each.outcome in bad}
@@ -60,3 +65,10 @@ def test_our_registrar_meets_all(serving):
     results = judged(f"sip:bob@{words[-1]}", "registrar")
     assert unmet(results).keys() == EXCUSED
     assert skipped(results) <= {"path_comes_back"}
+
+
+def test_our_proxy_meets_all(serving):
+    words = serving("serve", "--listen", "127.0.0.1:0", "--domain", "127.0.0.1").split()
+    results = judged(f"sip:bob@{words[-1]}", "proxy")
+    assert unmet(results) == {}
+    assert skipped(results) == set()
