@@ -267,7 +267,8 @@ class Kamailio(Process):
     ) -> None:
         """`users` maps names to passwords; `domain` is theirs and the digest realm.
 
-        Without users anybody may register as anybody.  With `tls` it listens on the next port for TLS, too.
+        Without users anybody may register as anybody.  With `tls` it listens on the next port for
+        TLS, too.
         """
         program = require("kamailio", "kamailio")
         if tls is not None and not any(Path("/usr/lib").glob(KAMAILIO_TLS)):

@@ -21,7 +21,7 @@ _REFUSED: Final = (401, 403, 404, 405, 407, 501)
 SHORT: Final = 60  # s of a registration, in case that nobody takes it back
 
 
-class Phone(SipPeer):
+class CalledPhone(SipPeer):
     """A phone that is called: it answers only when it is told to (RFC 3261 §8.2)."""
 
     def __init__(self, target: str) -> None:
@@ -63,7 +63,7 @@ class Phone(SipPeer):
         return self.answer(invite, 200, ("Content-Type", "application/sdp"), *more, body=self.offer)
 
     def send_on(self, arrived: Request, uri: Uri) -> None:
-        """Forward a request to the proxy that it came from, as another proxy would (§16.6)."""
+        """Forward a request to the proxy that it came from, as another proxy does (RFC 3261 §16.6)."""
         via = f"SIP/2.0/UDP {bracketed(self.host)}:{self.port};branch={branch()}"
         onward = changed(arrived, "Via", via, *map(str, arrived.vias))
         hops = (arrived.max_forwards or 1) - 1
@@ -83,14 +83,14 @@ class Phone(SipPeer):
         return False
 
 
-class Line:
+class CalledLine:
     """A user of the proxy whom `caller` calls, and the user's phones."""
 
-    def __init__(self, caller: SipPeer, uri: Uri, phones: list[Phone]) -> None:
+    def __init__(self, caller: SipPeer, uri: Uri, phones: list[CalledPhone]) -> None:
         self.caller, self.uri, self.phones = caller, uri, phones
 
     @property
-    def phone(self) -> Phone:
+    def phone(self) -> CalledPhone:
         """The first phone."""
         return self.phones[0]
 
@@ -167,12 +167,12 @@ def new_user(caller: SipPeer) -> Uri:
 
 
 @contextmanager
-def registered(caller: SipPeer, phones: int = 1) -> Iterator[Line]:
+def registered(caller: SipPeer, phones: int = 1) -> Iterator[CalledLine]:
     """A new user with so many phones; NotApplicable if nobody may register without a password."""
     with ExitStack() as stack:
-        line = Line(caller, new_user(caller), [])
+        line = CalledLine(caller, new_user(caller), [])
         for _ in range(phones):
-            phone = Phone(str(caller.target))
+            phone = CalledPhone(str(caller.target))
             stack.callback(phone.close)
             binding = _Binding(phone, line.uri)
             stack.callback(binding.remove)
@@ -183,7 +183,7 @@ def registered(caller: SipPeer, phones: int = 1) -> Iterator[Line]:
 class _Binding:
     """A registration that lasts until it is taken back (RFC 3261 §10.2)."""
 
-    def __init__(self, phone: Phone, uri: Uri) -> None:
+    def __init__(self, phone: CalledPhone, uri: Uri) -> None:
         self._phone = phone
         own = f"<{uri.replace(port=None)}>"
         request = phone.request(

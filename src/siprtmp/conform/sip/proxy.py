@@ -10,7 +10,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.values import Term
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.sip.callee import Line, Phone, registered
+from siprtmp.conform.sip.callee import CalledLine, CalledPhone, registered
 from siprtmp.conform.sip.peer import (
     SipPeer,
     changed,
@@ -258,7 +258,7 @@ def request_of_the_callee_takes_the_route(peer: SipPeer) -> None:
 def next_route_is_followed(peer: SipPeer) -> None:
     """Behind its own Route the proxy goes to the next, and leaves that in (§16.6 step 6)."""
     with registered(peer) as line:
-        other = Phone(str(peer.target))
+        other = CalledPhone(str(peer.target))
         try:
             invite, (seen,) = line.ring()
             route = f"<sip:{other.host}:{other.port};lr>"
@@ -325,7 +325,7 @@ def breadth_1_rings_one_phone_at_a_time(peer: SipPeer) -> None:
 
 
 def _forwarded(
-    line: Line, *more: tuple[str, str], request: Request | None = None
+    line: CalledLine, *more: tuple[str, str], request: Request | None = None
 ) -> tuple[Request, Request]:
     """An OPTIONS of the caller, and the copy at the phone."""
     request = line.request("OPTIONS", *more) if request is None else request
