@@ -63,7 +63,7 @@ class CalledPhone(SipPeer):
         return self.answer(invite, 200, ("Content-Type", "application/sdp"), *more, body=self.offer)
 
     def send_on(self, arrived: Request, uri: Uri) -> None:
-        """Forward a request to the proxy that it came from, as another proxy does (RFC 3261 §16.6)."""
+        """Forward a request to the proxy that it came from, as proxies do (RFC 3261 §16.6)."""
         via = f"SIP/2.0/UDP {bracketed(self.host)}:{self.port};branch={branch()}"
         onward = changed(arrived, "Via", via, *map(str, arrived.vias))
         hops = (arrived.max_forwards or 1) - 1
