@@ -167,7 +167,7 @@ def pictures_have_times_of_their_own(flv: FlvData) -> None:
 
 @must('E-RTMP v2 §"Enhanced Video"')
 def enhanced_tags_are_whole(flv: FlvData) -> None:
-    """Tags of codecs with a FourCC are laid out as their packet type says (§"Enhanced Video")."""
+    """Tags with a FourCC are laid out as their packet type says (E-RTMP v2 §"Enhanced Video")."""
     for tag in _enhanced(flv):
         try:
             _ = tag.enhanced
@@ -177,7 +177,7 @@ def enhanced_tags_are_whole(flv: FlvData) -> None:
 
 @should('E-RTMP v2 §"Enhanced Video"')
 def four_ccs_are_known(flv: FlvData) -> None:
-    """FourCCs are those of the tables (§"Enhanced Video", §"Enhanced Audio")."""
+    """FourCCs are those of the tables (E-RTMP v2 §"Enhanced Video", §"Enhanced Audio")."""
     known = {*map(int, VideoFourCc), *map(int, AudioFourCc)}
     for tag in _enhanced(flv):
         for track in _tracks(tag):
@@ -187,7 +187,7 @@ def four_ccs_are_known(flv: FlvData) -> None:
 
 @must('E-RTMP v2 §"Enhanced Video"')
 def enhanced_start_comes_before_frames(flv: FlvData) -> None:
-    """AV1, HEVC, AVC and VVC have a SequenceStart before frames (§"Enhanced Video")."""
+    """AV1, HEVC, AVC and VVC have a SequenceStart before frames (E-RTMP v2 §"Enhanced Video")."""
     needs = {int(each) for each in VideoFourCc if each not in (VideoFourCc.VP8, VideoFourCc.VP9)}
     started: set[int] = set()
     for tag in _enhanced(flv):
@@ -203,7 +203,7 @@ def enhanced_start_comes_before_frames(flv: FlvData) -> None:
 
 @must('E-RTMP v2 §"Enhanced Audio"')
 def enhanced_sound_starts_before_frames(flv: FlvData) -> None:
-    """AAC with a FourCC has a SequenceStart before frames (§"Enhanced Audio")."""
+    """AAC with a FourCC has a SequenceStart before frames (E-RTMP v2 §"Enhanced Audio")."""
     started: set[int] = set()
     for tag in _enhanced(flv):
         body = _body(tag)
@@ -220,7 +220,7 @@ def enhanced_sound_starts_before_frames(flv: FlvData) -> None:
 
 @must('E-RTMP v2 §"Enhanced Video"')
 def hevc_pictures_have_their_frame_type(flv: FlvData) -> None:
-    """HEVC that needs no other picture is a key frame, and other is not (§"Enhanced Video")."""
+    """HEVC that needs no other picture alone is a key frame (E-RTMP v2 §"Enhanced Video")."""
     found = False
     for tag in _enhanced(flv):
         body = _body(tag)

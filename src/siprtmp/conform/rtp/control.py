@@ -141,9 +141,9 @@ def bye_is_sent_at_the_end(peer: RtpListener) -> None:
     expect_equal("sources that leave", {talk.rtp[0].packet.ssrc}, left)
 
 
-@should("RFC 4961 §4")
+@should("RFC 4961 §3")
 def reports_come_from_where_they_are_received(peer: RtpListener) -> None:
-    """The source of RTCP is where the target receives it: symmetric RTCP (RFC 4961 §4)."""
+    """The source of RTCP is where the target receives it: symmetric RTCP (RFC 4961 §3)."""
     talk = peer.plain()
     _ = _compounds(talk)
     wanted = talk.control_place[1] if talk.control_place else talk.place[1] + 1

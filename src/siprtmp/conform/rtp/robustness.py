@@ -103,7 +103,7 @@ def events_are_agreed_to(peer: RtpListener) -> None:
 def events_do_no_harm(peer: RtpListener) -> None:
     """A key that is pressed is taken where it was agreed, and the sound goes on (RFC 4733 §2.5.2).
 
-    It has three packets with the end, as §2.5.1.4 wants it.
+    It has three packets with the end, as RFC 4733 §2.5.1.4 wants it.
     """
     talk = _with_events(peer)
     begun = 10

@@ -126,16 +126,16 @@ def sound_comes_in_real_time(peer: RtpListener) -> None:
         raise Unmet(f"{real:.1f} s of sound", f"{told:.1f} s")
 
 
-@should("RFC 4961 §4")
+@should("RFC 4961 §3")
 def sound_comes_from_where_it_is_received(peer: RtpListener) -> None:
-    """The source of RTP is the address of the answer: symmetric RTP (RFC 4961 §4)."""
+    """The source of RTP is the address of the answer: symmetric RTP (RFC 4961 §3)."""
     talk = peer.plain()
     expect_equal("source", {talk.place[1]}, {each.source[1] for each in talk.rtp})
 
 
 @must("RFC 3261 §15.1.2")
 def sound_ends_with_the_call(peer: RtpListener) -> None:
-    """After its answer to BYE the target sends no sound (§15.1.2)."""
+    """After its answer to BYE the target sends no sound (RFC 3261 §15.1.2)."""
     talk = peer.plain()
     late = [each for each in talk.heard if not each.is_control and each.time > talk.ended + STOPPED]
     expect_equal("number of packets behind the end", 0, len(late))

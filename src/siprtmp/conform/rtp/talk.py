@@ -214,7 +214,7 @@ def _receive(source: socket.socket, talk: Talk, is_beside: bool) -> None:
         except OSError:
             continue  # ICMP says that nobody listens there, which is no matter here
         if is_stun(data):
-            continue  # phones ask for their address, or hold it open; RFC 7983 §7 tells it apart
+            continue  # phones ask for their address, or hold it open; RFC 8489 §5 tells them apart
         is_control = is_beside or (len(data) > 1 and data[1] in RTCP_TYPES)
         talk.heard.append(Datagram(time.monotonic(), where[:2], data, is_control, is_beside))
 
