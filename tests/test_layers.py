@@ -147,7 +147,10 @@ program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.strategies
                                      siprtmp.operation
 edge    siprtmp.conform              siprtmp.operation
+edge    siprtmp.conform.flv          rtmplite.amf rtmplite.flv siprtmp.conform
 edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
+edge    siprtmp.conform.rtp          p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
+                                     siprtmp.conform siprtmp.conform.sip
 program siprtmp                      p2psip.sip rtmplite.net siprtmp.operation
                                      siprtmp.edge siprtmp.explain siprtmp.oracle siprtmp.demo
                                      siprtmp.conform

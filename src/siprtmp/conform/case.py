@@ -106,6 +106,7 @@ class Suite:
     reach: Callable[[str], None]
     target: str  # what TARGET is, for the help
     at_once: int = 8
+    timeout: float = 5.0  # s for one case, unless the user says otherwise
 
     @property
     def roles(self) -> tuple[str, ...]:

@@ -16,9 +16,12 @@ from siprtmp.conform.case import ConformCase, Suite, Unreachable
 from siprtmp.conform.report import as_json, as_junit, case_lines, text_lines
 from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
 
-PROTOCOLS: Final = ("sip",)  # packages beside this module
+PROTOCOLS: Final = (  # packages beside this module
+    "sip",
+    "rtp",
+    "flv",
+)
 UNREACHABLE: Final = 3
-DEFAULT_TIMEOUT: Final = 5.0  # s
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -60,7 +63,7 @@ def chosen(suite: Suite, role: str | None, section: str | None) -> list[ConformC
 
 
 def _judge(suite: Suite, cases: Sequence[ConformCase], options: argparse.Namespace) -> int:
-    results = runner.run(suite, options.target, cases, options.timeout)
+    results = runner.run(suite, options.target, cases, options.timeout or suite.timeout)
     print("\n".join(text_lines(results)))
     try:
         if options.json:
@@ -94,8 +97,7 @@ def _parser() -> Parser:
     add(
         "--timeout",
         type=seconds,
-        default=DEFAULT_TIMEOUT,
         metavar="SECONDS",
-        help="How long one case may take (default: %(default)g).",
+        help="How long one case may take (default: what its protocol needs).",
     )
     return parser

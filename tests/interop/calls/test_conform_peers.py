@@ -1,45 +1,91 @@
-"""What conform finds in other programs: the table of docs/6-conformance/sip-peers.md."""
+"""What conform finds in other programs: sip-peers.md and rtp-peers.md of docs/6-conformance."""
 
 import json
 import re
 from pathlib import Path
 
 import pytest
+from support.conform import judged, unmet
 from support.peers.baresip import Baresip
 from support.peers.linphone import Linphone
+from support.peers.peers import Kamailio, Sipp
 
-from siprtmp.conform.runner import Outcome, run
-from siprtmp.conform.sip import SUITE
+from siprtmp.conform import rtp
+from siprtmp.conform.runner import run
+from siprtmp.conform.sip import SUITE, calls
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "6-conformance"
 DATA = json.loads((FOLDER / "sip-peers.json").read_text())
+RTP_DATA = json.loads((FOLDER / "rtp-peers.json").read_text())
 TIMEOUT = 4  # s
 
 
-def unmet(target):
-    cases = [case for case in SUITE.cases if case.role == "uas"]
-    results = run(SUITE, target, cases, TIMEOUT)
-    assert [each for each in results if each.outcome is Outcome.ERROR] == []
-    return sorted(each.case.name for each in results if each.outcome is Outcome.UNMET)
+def cases_of(program, chosen=SUITE.cases):
+    return [case for case in chosen if case.role in DATA[program]["roles"]]
+
+
+def sip_unmet(target, cases, timeout=TIMEOUT):
+    results = run(SUITE, target, cases, timeout)
+    return sorted(unmet(results))
 
 
 @pytest.mark.needs("baresip")
 def test_what_baresip_does_not_meet(start):
     phone = start(Baresip, "bob")
-    assert unmet(f"sip:bob@127.0.0.1:{phone.port}") == DATA["baresip"]["unmet"]
+    found = sip_unmet(f"sip:bob@127.0.0.1:{phone.port}", cases_of("baresip"))
+    assert found == DATA["baresip"]["unmet"]
 
 
 @pytest.mark.needs("linphonec")
 def test_what_linphone_does_not_meet(start):
     phone = start(Linphone, "bob", codec="PCMU/8000")
-    assert unmet(phone.uri) == DATA["linphonec"]["unmet"]
+    assert sip_unmet(phone.uri, cases_of("linphonec")) == DATA["linphonec"]["unmet"]
 
 
-def test_the_page_has_what_the_data_have():
-    page = (FOLDER / "sip-peers.md").read_text()
+@pytest.mark.needs("kamailio")
+def test_what_kamailio_does_not_meet(start):
+    server = start(Kamailio, users={})
+    found = sip_unmet(f"sip:bob@{server.address}", cases_of("kamailio"), 2)
+    assert found == DATA["kamailio"]["unmet"]
+
+
+@pytest.mark.needs("sipp")
+def test_what_the_script_of_sipp_does_not_meet(start):
+    phone = start(Sipp, "-sn uas")
+    found = sip_unmet(f"sip:bob@127.0.0.1:{phone.port}", cases_of("sipp", calls.cases.all), 1)
+    assert found == DATA["sipp"]["unmet"]
+
+
+def rtp_unmet(targets):
+    parts = rtp.sound, rtp.control, rtp.reports, rtp.robustness
+    groups = [part.cases.all for part in parts[: len(targets)]]
+    results = judged(rtp.SUITE, targets, *groups, timeout=30)
+    assert {each.case for each in results} == set(rtp.SUITE.cases)
+    return sorted(unmet(results))
+
+
+@pytest.mark.needs("baresip")
+def test_how_baresip_talks(start):
+    phones = [start(Baresip, "bob", rtcp_mux=True) for _ in range(4)]
+    targets = [f"sip:bob@127.0.0.1:{phone.port}" for phone in phones]
+    assert rtp_unmet(targets) == RTP_DATA["baresip"]["unmet"]
+
+
+@pytest.mark.needs("linphonec")
+def test_how_linphone_talks(start):
+    phones = [start(Linphone, "bob", codec="PCMU/8000") for _ in range(4)]
+    assert rtp_unmet([phone.uri for phone in phones]) == RTP_DATA["linphonec"]["unmet"]
+
+
+@pytest.mark.parametrize(("name", "data"), [("sip-peers", DATA), ("rtp-peers", RTP_DATA)])
+def test_the_page_has_what_the_data_have(name, data):
+    page = (FOLDER / f"{name}.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", page, re.MULTILINE))
-    said = {name: {each for each in DATA if each in where} for name, where in rows.items()}
+    names = {each: data[each]["version"].partition(" ")[0] for each in data}
+    said = {name: {each for each in data if names[each] in where} for name, where in rows.items()}
     assert said == {
-        name: {each for each in DATA if name in DATA[each]["unmet"]}
-        for name in {case for each in DATA.values() for case in each["unmet"]}
+        name: {each for each in data if name in data[each]["unmet"]}
+        for name in {case for each in data.values() for case in each["unmet"]}
     }
+    counts = re.findall(r"^\| (\S+) .*\| ([0-9]+) \|$", page, re.MULTILINE)
+    assert dict(counts) == {names[each]: str(len(data[each]["unmet"])) for each in data}

@@ -1,11 +1,14 @@
-"""All SIP cases of conform against our own agent and registrar, as their users run them."""
+"""All cases of conform against our own agent and registrar, as their users run them."""
 
 import subprocess
 import sys
 
 import pytest
+from support.conform import judged as judged_at_once
+from support.conform import skipped, unmet
 
-from siprtmp.conform.runner import Outcome, run
+from siprtmp.conform import rtp
+from siprtmp.conform.runner import run
 from siprtmp.conform.sip import SUITE
 
 # What departs from the RFC at a SHOULD, and what our programs have no use for.
@@ -34,13 +37,9 @@ def judged(target, role):
     return run(SUITE, target, cases, 15)
 
 
-def unmet(results):
-    bad = (Outcome.UNMET, Outcome.ERROR)
-    return {each.case.name: each.got for each in results if each.outcome in bad}
-
-
-def skipped(results):
-    return {each.case.name for each in results if each.outcome is Outcome.SKIPPED}
+def test_no_two_cases_have_the_same_name():
+    names = [case.name for case in SUITE.cases]
+    assert len(set(names)) == len(names)
 
 
 def test_our_agent_meets_all(serving):
@@ -60,3 +59,25 @@ def test_our_registrar_meets_all(serving):
     results = judged(f"sip:bob@{words[-1]}", "registrar")
     assert unmet(results).keys() == EXCUSED
     assert skipped(results) <= {"path_comes_back"}
+
+
+def test_our_proxy_meets_all(serving):
+    words = serving("serve", "--listen", "127.0.0.1:0", "--domain", "127.0.0.1").split()
+    results = judged(f"sip:bob@{words[-1]}", "proxy")
+    assert unmet(results) == {}
+    assert skipped(results) == set()
+
+
+def test_our_phone_talks_as_it_should(serving):
+    groups = [
+        rtp.sound.cases.all,
+        rtp.control.cases.all,
+        (*rtp.reports.cases.all, *rtp.robustness.cases.all[:6]),
+        rtp.robustness.cases.all[6:],
+    ]
+    words = "listen", "--listen", "127.0.0.1:0", "--tone", "400"
+    targets = [serving(*words).removeprefix("listening at ") for _ in groups]
+    results = judged_at_once(rtp.SUITE, targets, *groups, timeout=20)
+    assert {each.case for each in results} == set(rtp.SUITE.cases)
+    assert unmet(results) == {}
+    assert skipped(results) == set()

@@ -267,7 +267,8 @@ class Kamailio(Process):
     ) -> None:
         """`users` maps names to passwords; `domain` is theirs and the digest realm.
 
-        With `tls` it listens on the next port for TLS, too.
+        Without users anybody may register as anybody.  With `tls` it listens on the next port for
+        TLS, too.
         """
         program = require("kamailio", "kamailio")
         if tls is not None and not any(Path("/usr/lib").glob(KAMAILIO_TLS)):
@@ -280,6 +281,7 @@ class Kamailio(Process):
             for name, word in users.items()
         )
         self._configure(program, "kamailio.cfg", DOMAIN=domain, PASSWORDS=passwords, TLS=secure)
+        self.argv += [] if users else ["-A", "OPEN"]
 
     def _configure(self, program: str, source: str, **values: str) -> None:
         text = Template((HERE / source).read_text()).safe_substitute(PORT=self.port, **values)

@@ -1,13 +1,22 @@
 """Cases for user agent servers, registrars and proxies of SIP."""
 
 from siprtmp.conform.case import Suite
-from siprtmp.conform.sip import calls, registrar, streams, syntax, transactions, uas
+from siprtmp.conform.sip import (
+    calls,
+    forks,
+    proxy,
+    registrar,
+    streams,
+    syntax,
+    transactions,
+    uas,
+)
 from siprtmp.conform.sip.peer import connect, reach
 
 SUITE = Suite(
     cases=tuple(
         case
-        for module in (uas, syntax, transactions, calls, streams, registrar)
+        for module in (uas, syntax, transactions, calls, streams, registrar, proxy, forks)
         for case in module.cases.all
     ),
     connect=connect,

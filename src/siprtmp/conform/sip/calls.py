@@ -85,10 +85,14 @@ def offer_comes_where_there_is_none(peer: SipPeer) -> None:
 
 @must("RFC 3264 §6")
 def answer_has_as_many_lines(peer: SipPeer) -> None:
-    """The answer has a media line for each of the offer, unknown ones with port 0 (RFC 3264 §6)."""
+    """The answer has a media line for each of the offer, in their order (RFC 3264 §6).
+
+    How it names a kind of media that it does not know, and refuses, is left to it.
+    """
     response = _answer_to(peer, b"m=video 0 RTP/AVP 99\r\nm=x-none 9 RTP/AVP 0\r\n")
     kinds = [line.split()[0] for line in _media(response)]
-    expect_equal("media", ["audio", "video", "x-none"], kinds)
+    expect_equal("number of lines", 3, len(kinds))
+    expect_equal("the first two", ["audio", "video"], kinds[:2])
 
 
 @must("RFC 3264 §6")

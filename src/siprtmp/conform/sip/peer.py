@@ -14,7 +14,7 @@ from gevent import socket
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.build import ack_for
+from p2psip.sip.build import ack_for, cancel_for
 from p2psip.sip.grammar import bracketed
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Message, Request, Response, parse_message
@@ -38,11 +38,17 @@ def connect(target: str) -> closing["SipPeer"]:
 
 
 def reach(target: str) -> None:
-    """Raise Unreachable unless there is a reply of whatever kind, to OPTIONS or to an INVITE."""
+    """Raise Unreachable unless there is a reply of whatever kind, to OPTIONS or to an INVITE.
+
+    A proxy may have nothing but a 100 to say, when it waits for a phone that is gone.
+    """
     with closing(SipPeer(target)) as peer:
         for request in (peer.request("OPTIONS"), peer.request("OPTIONS"), peer.invite()):
             with at_most(REACH), suppress(Unmet):
-                peer.ask(request)
+                peer.send(request)
+                first = next(peer.responses())
+                if request.method == "INVITE":
+                    peer.end(request, first)
                 return
     raise Unreachable("no reply to OPTIONS, and none to INVITE")
 
@@ -193,6 +199,13 @@ class SipPeer:
             bye = self.within(self._invite, self._response, "BYE", 9000)
             self._invite = None
             self.ask(bye)
+
+    def end(self, invite: Request, response: Response) -> None:
+        """End a call that has this response by now (RFC 3261 §9.1, §15)."""
+        if response.status < 200:
+            self.send(cancel_for(invite))
+        else:
+            self.settle(invite, response)
 
     def forget(self) -> None:
         """The call has ended already."""

@@ -116,7 +116,7 @@ def lower_cseq_changes_nothing(peer: SipPeer) -> None:
 
 
 @must("RFC 3261 §10.3")
-def unknown_extension_has_420(peer: SipPeer) -> None:
+def extension_of_a_register_has_420(peer: SipPeer) -> None:
     """Require with an unknown option tag has 420 (§10.3, step 2)."""
     expect(peer.ask(_register(peer, ("Require", "nothing-like-it"))), 420)
 

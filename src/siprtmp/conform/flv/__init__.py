@@ -1,0 +1,14 @@
+"""Cases for FLV, in a file or by HTTP."""
+
+from siprtmp.conform.case import Suite
+from siprtmp.conform.flv import codecs, layout, script
+from siprtmp.conform.flv.peer import FlvTargets
+
+_TARGETS = FlvTargets()
+SUITE = Suite(
+    cases=tuple(case for module in (layout, script, codecs) for case in module.cases.all),
+    connect=_TARGETS.connect,
+    reach=_TARGETS.reach,
+    target="a file, or the URL of one or of a stream, such as http://192.0.2.1:8080/live/x.flv",
+    timeout=30,
+)

@@ -1,0 +1,16 @@
+"""Cases for what a SIP phone sends as RTP and RTCP, and what it makes of ours."""
+
+from siprtmp.conform.case import Suite
+from siprtmp.conform.rtp import control, reports, robustness, sound
+from siprtmp.conform.rtp.peer import SharedCalls
+
+_CALLS = SharedCalls()
+SUITE = Suite(
+    cases=tuple(
+        case for module in (sound, control, reports, robustness) for case in module.cases.all
+    ),
+    connect=_CALLS.connect,
+    reach=_CALLS.reach,
+    target="a SIP URI of a phone that answers by itself, such as sip:bob@192.0.2.1:5060",
+    timeout=30,
+)
