@@ -16,7 +16,10 @@ from siprtmp.conform.case import ConformCase, Suite, Unreachable
 from siprtmp.conform.report import as_json, as_junit, case_lines, text_lines
 from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
 
-PROTOCOLS: Final = ("sip",)  # packages beside this module
+PROTOCOLS: Final = (  # packages beside this module
+    "rtmfp",
+    "sip",
+)
 UNREACHABLE: Final = 3
 DEFAULT_TIMEOUT: Final = 5.0  # s
 
