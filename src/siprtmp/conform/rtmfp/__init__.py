@@ -2,11 +2,13 @@
 
 from siprtmp.conform.case import Suite
 from siprtmp.conform.rtmfp import (
+    acknowledging,
     connection,
     opening,
     packets,
     protection,
     receiving,
+    rejecting,
     sending,
     sessions,
     streams,
@@ -18,7 +20,8 @@ SUITE = Suite(
         case
         for module in (
             *(packets, protection, opening, sessions),
-            *(receiving, sending, connection, streams),
+            *(receiving, acknowledging, rejecting, sending),
+            *(connection, streams),
         )
         for case in module.cases.all
     ),

@@ -15,6 +15,7 @@ from rtmplite.rtmfp.netconnection.messages import (
     parse_control,
     peer_info,
 )
+from rtmplite.rtmfp.wire.control_chunks import SessionClose
 from rtmplite.rtmfp.wire.flow_chunks import FlowException
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import MessageType
@@ -29,7 +30,7 @@ from siprtmp.conform.rtmfp.client import (
 )
 from siprtmp.conform.rtmfp.flows import FlowWriter
 from siprtmp.conform.rtmfp.peer import RtmfpPeer, at_most, expect_equal
-from siprtmp.conform.rtmfp.session import open_session
+from siprtmp.conform.rtmfp.session import RtmfpSession, open_session
 
 cases: Cases[RtmfpPeer] = Cases()
 must = partial(cases.case, role="server")
@@ -214,6 +215,20 @@ def end_of_the_control_flow_is_answered(peer: RtmfpPeer) -> None:
             return
 
 
+@must("RFC 7016 §3.5.5", "close-acknowledged")
+def closes_may_cross(peer: RtmfpPeer) -> None:
+    """A target that asks for a close acknowledges that of the other end, too (RFC 7016 §3.5.5)."""
+    session = _near_close(peer)
+    session.send(SessionClose())
+    session.wait_for_close_ack()
+
+
+@must("RFC 7016 §3.5.5", "flows-end")
+def closing_session_answers_no_ping(peer: RtmfpPeer) -> None:
+    """A target that has asked for a close answers no Ping any more (RFC 7016 §3.5.5)."""
+    _near_close(peer).expect_dead("no reply in a session that is to close")
+
+
 @must("RFC 7425 §5.3", "exception-ends")
 def exception_on_its_control_flow_ends_the_connection(peer: RtmfpPeer) -> None:
     """A server whose control flow is rejected answers no call any more (§5.3, §5.3.6)."""
@@ -235,6 +250,21 @@ def close_of_the_session_ends_the_connection(peer: RtmfpPeer) -> None:
     client.session.leave()
     client.session.ended = True
     connected(peer).create_stream()
+
+
+def _near_close(peer: RtmfpPeer) -> RtmfpSession:
+    """A session that the target closes, since the connection is over; it has no answer yet."""
+    client = connected(peer)
+    session = client.session
+    client.close_flow(client.control)
+    session.answers = False
+    with at_most(_PATIENCE):
+        for packet in session.packets():
+            if SessionClose() in packet.chunks:
+                return session
+            if session.ended:
+                break
+    raise NotApplicable("the target asks for no close")
 
 
 def _barrier() -> bytes:

@@ -1,9 +1,8 @@
 """A session with the target, and its flows, in which a case decides about every chunk.
 
-Own design: while it waits, a session acknowledges what the target sends and answers its Pings and
-its Close, and echoes its timestamps; `acknowledges`, `window`, `answers_pings` and `echoes` say
-otherwise.  It sends nothing again: what
-is lost by the network is lost for the case.
+Own design: while it waits, a session acknowledges what the target sends, answers its Pings and its
+Close, and echoes its timestamps; `acknowledges`, `window`, `answers` and `echoes` say otherwise.
+It sends nothing again: what the network loses is lost for the case.
 """
 
 import os
@@ -55,7 +54,7 @@ class RtmfpSession:
 
     def __init__(self, peer: RtmfpPeer, cipher: PacketCipher, near_id: int, far_id: int) -> None:
         self.peer, self.cipher, self.near_id, self.far_id = peer, cipher, near_id, far_id
-        self.acknowledges = self.answers_pings = self.echoes = True
+        self.acknowledges = self.answers = self.echoes = True
         self.window = WINDOW
         self.readers: dict[int, FlowReader] = {}
         self.messages: list[tuple[FlowReader, bytes]] = []
@@ -148,6 +147,12 @@ class RtmfpSession:
                 break
         raise Unmet("a Ping Reply with the message of the Ping", "the end of the session")
 
+    def wait_for_close_ack(self) -> None:
+        """Wait for a Session Close Acknowledgement (RFC 7016 §3.5.5)."""
+        for packet in self.packets():
+            if SessionCloseAck() in packet.chunks:
+                return
+
     def expect_no(self, kind: type[Chunk], about: str, chunk: Chunk | None = None) -> None:
         """Unmet if such a chunk comes within a moment, or if the session is not alive after it."""
         for packet in self.within():
@@ -211,11 +216,12 @@ class RtmfpSession:
                 self.known.add(chunk.flow_id)
             case BufferProbe() if chunk.flow_id in self.readers:
                 return chunk.flow_id
-            case Ping() if self.answers_pings:
+            case Ping() if self.answers:
                 replies.append(PingReply(chunk.message))
             case SessionClose():
-                self.ended = True
-                replies.append(SessionCloseAck())
+                if self.answers:
+                    self.ended = True
+                    replies.append(SessionCloseAck())
             case SessionCloseAck():
                 self.ended = True
         return None
