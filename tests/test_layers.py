@@ -148,6 +148,9 @@ program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      siprtmp.operation
 edge    siprtmp.conform              siprtmp.operation
 edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
+edge    siprtmp.conform.rtmfp        rtmplite.amf rtmplite.rtmfp.wire rtmplite.rtmp.wire
+                                     rtmplite.rtmfp.crypto rtmplite.rtmfp.session rtmplite.rtmp
+                                     rtmplite.rtmfp.netconnection siprtmp.conform
 program siprtmp                      p2psip.sip p2psip.net rtmplite.net siprtmp.operation
                                      siprtmp.edge siprtmp.explain siprtmp.oracle siprtmp.demo
                                      siprtmp.conform

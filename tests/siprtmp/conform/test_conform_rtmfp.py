@@ -60,5 +60,5 @@ def test_a_target_where_nobody_is_cannot_be_reached():
 
 @pytest.mark.parametrize("wrong", ["rtmp://127.0.0.1/live", "127.0.0.1:1935", "rtmfp:"])
 def test_a_target_is_an_rtmfp_url(wrong):
-    with pytest.raises(ValueError, match="rtmfp|rtmp"):
+    with pytest.raises(ValueError, match="rtm"):
         SUITE.reach(wrong)

@@ -13,6 +13,7 @@ from rtmplite.rtmfp.wire.chunks import UnknownChunk
 from rtmplite.rtmfp.wire.option import Option, encode_option
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorInitialKeying,
+    ResponderHello,
     ResponderInitialKeying,
     RHelloCookieChange,
 )
@@ -30,15 +31,15 @@ _AT_ONCE = 5  # sessions
 @should("RFC 7016 §3.5.1.1.2", "rhello-sent")
 def hello_has_an_rhello_with_its_tag(peer: RtmfpPeer) -> None:
     """A hello that selects the target has an RHello that returns the tag (§3.5.1.1.2)."""
-    tag = os.urandom(8)
-    expect_equal("tag", tag, peer.hello(tag=tag).tag_echo)
+    hello = peer.hello_chunk()
+    expect_equal("tag", hello.tag, peer.ask(hello, ResponderHello).tag_echo)
 
 
 @should("RFC 7016 §3.5.1.1.2", "rhello-sent")
 def tag_may_be_long(peer: RtmfpPeer) -> None:
     """A tag has any length (§2.3.2)."""
-    tag = os.urandom(200)
-    expect_equal("tag", tag, peer.hello(tag=tag).tag_echo)
+    hello = peer.hello_chunk(tag=os.urandom(200))
+    expect_equal("tag", hello.tag, peer.ask(hello, ResponderHello).tag_echo)
 
 
 @must("RFC 7425 §4.4.3", "ancillary-accepted")

@@ -31,8 +31,9 @@ def ping_has_a_reply(peer: RtmfpPeer) -> None:
 @must("RFC 7016 §2.3.10", "echo-unaltered")
 def reply_has_the_message_of_the_ping(peer: RtmfpPeer) -> None:
     """Whatever the message is, it comes back as it was (§2.3.10)."""
-    session = open_session(peer)
-    session.ping(bytes(range(256)))
+    session, message = open_session(peer), bytes(range(256))
+    session.send(Ping(message))
+    expect_equal("message", message, session.wait(PingReply).message_echo)
 
 
 @must("RFC 7016 §2.3.10", "echo-unaltered")
