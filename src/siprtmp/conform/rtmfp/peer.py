@@ -26,7 +26,6 @@ from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorInitialKeying,
     ResponderHello,
     ResponderInitialKeying,
-    RHelloCookieChange,
 )
 from rtmplite.rtmp.client import Target
 from siprtmp.conform.case import Unmet, Unreachable
@@ -191,11 +190,14 @@ class RtmfpPeer:
                 raise Unmet(about, "an RHello")
         self.hello()
 
-    def expect_no_session(self, about: str, keying: Keying) -> None:
-        """Unmet if a keying is answered at all; the target is asked something good after it."""
+    def expect_no_session(self, about: str, keying: Keying, *more: type[Chunk]) -> None:
+        """Unmet if a keying has an RIKeying, or an answer of `more` kinds.
+
+        The target has to answer a hello after it.
+        """
         self.say(keying.chunk)
         for answer in self.answers_within():
-            if isinstance(answer, ResponderInitialKeying | RHelloCookieChange):
+            if isinstance(answer, (ResponderInitialKeying, *more)):
                 raise Unmet(about, f"a chunk {type(answer).__name__}")
         self.hello()
 

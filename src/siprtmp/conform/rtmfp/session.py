@@ -16,7 +16,7 @@ from rtmplite.rtmfp.session.rtt import RoundTrip
 from rtmplite.rtmfp.wire.acks import DataAck, DataAckBitmap, DataAckRanges
 from rtmplite.rtmfp.wire.chunks import Chunk, expand_next_user_data
 from rtmplite.rtmfp.wire.control_chunks import Ping, PingReply, SessionClose, SessionCloseAck
-from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, UserData
+from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException, UserData, flow_options
 from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble
 from siprtmp.conform.case import Unmet
 from siprtmp.conform.rtmfp.flows import FlowReader
@@ -24,6 +24,7 @@ from siprtmp.conform.rtmfp.peer import QUIET, Keying, RtmfpPeer, at_most
 
 C = TypeVar("C")
 WINDOW: Final = 64  # blocks of 1024 bytes
+_ANY: Final = 99  # the identifier of a flow
 ACKS: Final = (DataAckRanges, DataAckBitmap)
 
 
@@ -167,6 +168,14 @@ class RtmfpSession:
         for packet in self.within():
             if any(isinstance(chunk, PingReply) for chunk in packet.chunks):
                 raise Unmet(about, "a Ping Reply")
+
+    def expect_no_flows(self) -> None:
+        """Unmet if the target answers the data of a flow."""
+        self.send(UserData(_ANY, 1, 1, b"anybody there?", options=flow_options(b"?")))
+        for packet in self.within():
+            for chunk in packet.chunks:
+                if isinstance(chunk, (*ACKS, FlowException)) and chunk.flow_id == _ANY:
+                    raise Unmet("no answer to data in a session that is closed", str(chunk))
 
     # -- flows --------------------------------------------------------------------------
 

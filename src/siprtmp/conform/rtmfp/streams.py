@@ -108,17 +108,6 @@ def stream_goes_on_in_another_flow(peer: RtmfpPeer) -> None:
         client.close_flow(flow)
 
 
-@must("RFC 7425 §5.3.6", "abrupt")
-def end_of_the_publisher_is_told(peer: RtmfpPeer) -> None:
-    """A player hears when the publisher's session is gone (§5.3.6)."""
-    player, client = connected(peer.another()), connected(peer)
-    name, _, _ = published(client)
-    _play(player, name)
-    client.session.leave()
-    client.session.ended = True
-    player.status("NetStream.Play.UnpublishNotify")
-
-
 @must("RFC 7425 §5.1.1", "one-stream")
 def two_streams_are_kept_apart(peer: RtmfpPeer) -> None:
     """Two streams of one player come in flows of their own (§5.1.1)."""
