@@ -50,14 +50,13 @@ class FlowReader:
             self._fragments[chunk.sequence_number] = chunk
         self.seen.forward(chunk.forward_sequence_number)
         self.seen.add(chunk.sequence_number)
-        while self._next <= self.seen.csn:
-            part = self._fragments.pop(self._next, None)
-            self._next += 1
-            if part is None or part.abandon:
+        for number in sorted(each for each in self._fragments if each <= self.seen.csn):
+            part = self._fragments.pop(number)
+            if number != self._next or part.abandon or part.fragment_control in _STARTS:
                 self._parts.clear()
+            self._next = number + 1
+            if part.abandon:
                 continue
-            if part.fragment_control in _STARTS:
-                self._parts.clear()
             self._parts.append(part.data)
             if part.fragment_control in _ENDS:
                 yield b"".join(self._parts)

@@ -59,7 +59,7 @@ def its_fingerprint_selects_the_target(peer: RtmfpPeer) -> None:
 
 @must("RFC 7425 §4.4.3", "fingerprint-decides")
 def foreign_fingerprint_selects_nobody(peer: RtmfpPeer) -> None:
-    """With a fingerprint nothing else counts, so that the URI beside it does not (§4.4.3)."""
+    """With a fingerprint nothing else counts, not the URI beside it (RFC 7425 §4.4.3)."""
     _expect_unselected(peer, Epd(ancillary_data=peer.uri, fingerprint=os.urandom(32)).encode())
 
 
