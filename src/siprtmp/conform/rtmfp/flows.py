@@ -52,10 +52,11 @@ class FlowReader:
         self.seen.add(chunk.sequence_number)
         for number in sorted(each for each in self._fragments if each <= self.seen.csn):
             part = self._fragments.pop(number)
-            if number != self._next or part.abandon or part.fragment_control in _STARTS:
+            is_start = part.fragment_control in _STARTS
+            if number != self._next or part.abandon or is_start:
                 self._parts.clear()
             self._next = number + 1
-            if part.abandon:
+            if part.abandon or not (is_start or self._parts):
                 continue
             self._parts.append(part.data)
             if part.fragment_control in _ENDS:
