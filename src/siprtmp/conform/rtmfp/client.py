@@ -31,7 +31,7 @@ _FRAGMENT: Final = 1000  # bytes of one chunk of ours
 class RtmfpClient:
     """The client of a NetConnection (RFC 7425 §5.3).
 
-    `control` is our control flow.  `heard` are the target's messages that were not waited for.
+    `control` is our control flow.
     """
 
     def __init__(self, session: RtmfpSession, flow_id: int = CONTROL) -> None:
@@ -155,7 +155,11 @@ class RtmfpClient:
 
 def connected(peer: RtmfpPeer) -> RtmfpClient:
     """Open a session and a connection; NotApplicable if the target refuses it."""
-    client = RtmfpClient(open_session(peer))
+    return accepted(RtmfpClient(open_session(peer)))
+
+
+def accepted(client: RtmfpClient) -> RtmfpClient:
+    """Connect; NotApplicable if the target refuses it."""
     answer = client.connect()
     if answer.name != "_result":
         raise NotApplicable(f"the target refuses the connection: {answer.args}")

@@ -3,14 +3,13 @@
 Implements RFC 7016 §3.6.2, from the receiver's side.  The target sends answers to calls.
 """
 
-import time
 from functools import partial
 from typing import Final
 
 from rtmplite.rtmfp.wire.acks import range_ack
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, UserData
 from siprtmp.conform.case import Cases, Unmet
-from siprtmp.conform.rtmfp.client import RtmfpClient, connected, user_data
+from siprtmp.conform.rtmfp.client import RtmfpClient, accepted, connected, user_data
 from siprtmp.conform.rtmfp.flows import FlowReader
 from siprtmp.conform.rtmfp.peer import RtmfpPeer, at_most, expect_equal
 from siprtmp.conform.rtmfp.session import open_session
@@ -22,6 +21,7 @@ should = partial(cases.case, role="server", level="SHOULD")
 ERTO_LEAST: Final = 0.25  # s: §3.5.2.2
 _PROBED: Final = 1.0  # s: §3.6.2.9.1
 _SLACK: Final = 0.5  # s that a path and a busy host may take
+_TICKS: Final = 250  # of the clock, a second: §2.2.4
 _EARLY: Final = 1.0  # s, which is before a time-out without a measurement: §3.5.2.2
 _SETTLED: Final = 0.8  # s without a repetition: nothing is outstanding
 
@@ -161,8 +161,7 @@ def fragment_that_acks_pass_by_is_sent_again(peer: RtmfpPeer) -> None:
     """
     session = open_session(peer)
     session.echoes = False
-    client = RtmfpClient(session)
-    client.connect()
+    client = accepted(RtmfpClient(session))
     client.create_stream()
     reader = client.returning
     session.acknowledges, lost = False, reader.seen.csn + 1
@@ -214,19 +213,20 @@ def _wait_number(client: RtmfpClient, reader: FlowReader, number: int) -> UserDa
 
 
 def _repeated(peer: RtmfpPeer, count: int) -> list[tuple[UserData, float]]:
-    """The answer to connect as often as it comes, and when, without an acknowledgement.
+    """The answer to connect as often as it comes, and when by the target's clock, in s.
 
-    A Ping before lets the target measure the round trip.
+    It is never acknowledged.  A Ping before lets the target measure the round trip.
     """
     session = open_session(peer)
     session.ping()
     session.acknowledges = False
     client = RtmfpClient(session)
     client.write(client.control, client.connect_message())
+    started = session.far_clock
     found: list[tuple[UserData, float]] = []
     for chunk in session.chunks(UserData):
         if chunk.sequence_number == 1:
-            found.append((chunk, time.monotonic()))
+            found.append((chunk, ((session.far_clock - started) & 0xFFFF) / _TICKS))
         if len(found) == count:
             break
     return found

@@ -20,7 +20,7 @@ from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException, UserData
 from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble
 from siprtmp.conform.case import Unmet
 from siprtmp.conform.rtmfp.flows import FlowReader
-from siprtmp.conform.rtmfp.peer import QUIET, Keying, RtmfpPeer, at_most
+from siprtmp.conform.rtmfp.peer import QUIET, Keying, RtmfpPeer, at_most, ticks
 
 C = TypeVar("C")
 WINDOW: Final = 64  # blocks of 1024 bytes
@@ -63,6 +63,14 @@ class RtmfpSession:
         self.ended = False
         self._round_trip = RoundTrip()
         peer.goodbyes.append(self.leave)
+
+    @property
+    def far_clock(self) -> int:
+        """The target's clock by the latest packet, in ticks; ours if it tells none.
+
+        RFC 7016 §3.5.2.2: a time that is not new is left out.
+        """
+        return ticks() if self._round_trip.ts_rx is None else self._round_trip.ts_rx
 
     # -- what is sent -------------------------------------------------------------------
 
