@@ -149,14 +149,14 @@ def rikeying_comes_to_our_session(peer: RtmfpPeer) -> None:
     for session_id, packet in peer.replies():
         if any(isinstance(chunk, ResponderInitialKeying) for chunk in packet.chunks):
             expect_equal("session ID", keying.chunk.initiator_session_id, session_id)
-            return
+            break
+    session_of(peer, keying).ping()
 
 
 @must("RFC 7016 §3.3", "zero-is-startup")
 def session_id_is_not_0(peer: RtmfpPeer) -> None:
     """The responder's session ID is another than that of startups (§3.3)."""
-    answer = peer.answer_to(peer.keying(peer.hello()))
-    if answer.responder_session_id == 0:
+    if open_session(peer).far_id == 0:
         raise Unmet("a session ID other than 0", "0")
 
 
@@ -166,6 +166,7 @@ def repeated_keying_has_the_same_answer(peer: RtmfpPeer) -> None:
     keying = peer.keying(peer.hello())
     first, second = peer.answer_to(keying), peer.answer_to(keying)
     expect_equal("RIKeying", first.encode().hex(), second.encode().hex())
+    session_of(peer, keying).ping()
 
 
 @must("RFC 7016 §3.5.1.1.2", "retransmission-answered")

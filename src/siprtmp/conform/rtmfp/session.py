@@ -35,7 +35,11 @@ def open_session(peer: RtmfpPeer, keying: Keying | None = None) -> "RtmfpSession
 
 
 def session_of(peer: RtmfpPeer, keying: Keying) -> "RtmfpSession":
-    """The session that a keying opens (RFC 7016 §3.5.1.1.1)."""
+    """The session that a keying opens (RFC 7016 §3.5.1.1.1).
+
+    Own design: what opens a session comes here, to have it closed with the case.  A session that
+    is left open keeps other identities from its address: RFC 7016 §3.5.1.1.2.
+    """
     answer = peer.answer_to(keying)
     try:
         keys = keying.agreement.agree(answer.session_key_responder_component)
@@ -61,7 +65,7 @@ class RtmfpSession:
         self.messages: list[tuple[FlowReader, bytes]] = []
         self.known: set[int] = set()
         self.ended = False
-        self._round_trip = RoundTrip()
+        self._round_trip, self._home = RoundTrip(), peer
         peer.goodbyes.append(self.leave)
 
     @property
@@ -75,9 +79,9 @@ class RtmfpSession:
     # -- what is sent -------------------------------------------------------------------
 
     def leave(self) -> None:
-        """Close at once (RFC 7016 §3.5.5)."""
+        """Close at once, from where the session was opened (RFC 7016 §3.5.5)."""
         if not self.ended:
-            self.send(SessionCloseAck())
+            self._home.send(self.seal(self.packet(SessionCloseAck())))
 
     def seal(self, packet: bytes, session_id: int | None = None) -> bytes:
         """Give the datagram for a plain packet (RFC 7016 §2.2.2)."""
