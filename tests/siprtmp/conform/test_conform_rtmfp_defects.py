@@ -37,7 +37,7 @@ from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.conform.rtmfp import SUITE
 from siprtmp.conform.runner import Outcome, run
 
-PATIENCE, SILENCE = 15, 0.6  # s for a case that ends by itself, and for one that waits in vain
+PATIENCE, SILENCE = 15, 0.4  # s for a case that ends by itself, and for one that waits in vain
 BY_NAME = {case.name: case for case in SUITE.cases}
 DEFECTS = {}
 SILENT = "nothing more within"
