@@ -151,6 +151,9 @@ edge    siprtmp.conform.flv          rtmplite.amf rtmplite.flv siprtmp.conform
 edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
 edge    siprtmp.conform.rtp          p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      siprtmp.conform siprtmp.conform.sip
+edge    siprtmp.conform.rtmfp        rtmplite.amf rtmplite.rtmfp.wire rtmplite.rtmp.wire
+                                     rtmplite.rtmfp.crypto rtmplite.rtmfp.session rtmplite.rtmp
+                                     rtmplite.rtmfp.netconnection siprtmp.conform
 program siprtmp                      p2psip.sip rtmplite.net siprtmp.operation
                                      siprtmp.edge siprtmp.explain siprtmp.oracle siprtmp.demo
                                      siprtmp.conform

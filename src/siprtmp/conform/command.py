@@ -19,6 +19,7 @@ from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
 PROTOCOLS: Final = (  # packages beside this module
     "sip",
     "rtp",
+    "rtmfp",
     "flv",
 )
 UNREACHABLE: Final = 3

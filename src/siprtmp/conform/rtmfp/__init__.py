@@ -1,0 +1,31 @@
+"""Cases for responders of RTMFP, and for servers of its Flash profile."""
+
+from siprtmp.conform.case import Suite
+from siprtmp.conform.rtmfp import (
+    acknowledging,
+    connection,
+    opening,
+    packets,
+    protection,
+    receiving,
+    rejecting,
+    sending,
+    sessions,
+    streams,
+)
+from siprtmp.conform.rtmfp.peer import connect, reach
+
+SUITE = Suite(
+    cases=tuple(
+        case
+        for module in (
+            *(packets, protection, opening, sessions),
+            *(receiving, acknowledging, rejecting, sending),
+            *(connection, streams),
+        )
+        for case in module.cases.all
+    ),
+    connect=connect,
+    reach=reach,
+    target="an RTMFP URL, such as rtmfp://192.0.2.1:1935/live",
+)
