@@ -13,8 +13,9 @@ from rtmplite.rtmfp.wire.chunks import Chunk
 from rtmplite.rtmfp.wire.control_chunks import Ping, PingReply
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe
 from siprtmp.conform.case import Cases, Unmet
+from siprtmp.conform.checks import expect_equal
 from siprtmp.conform.rtmfp.client import CONTROL, NOTHING, RtmfpClient, connected
-from siprtmp.conform.rtmfp.peer import RtmfpPeer, expect_equal
+from siprtmp.conform.rtmfp.peer import RtmfpPeer
 from siprtmp.conform.rtmfp.session import ACKS, RtmfpSession
 
 cases: Cases[RtmfpPeer] = Cases()

@@ -18,6 +18,7 @@ from rtmplite.rtmfp.wire.control_chunks import SessionClose
 from rtmplite.rtmfp.wire.flow_chunks import FlowException
 from rtmplite.rtmp.wire.message import MessageType
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
+from siprtmp.conform.checks import at_most, expect_equal
 from siprtmp.conform.rtmfp.client import (
     CONTROL,
     NOTHING,
@@ -27,7 +28,7 @@ from siprtmp.conform.rtmfp.client import (
     stream_of,
 )
 from siprtmp.conform.rtmfp.flows import FlowWriter
-from siprtmp.conform.rtmfp.peer import RtmfpPeer, at_most, expect_equal
+from siprtmp.conform.rtmfp.peer import RtmfpPeer
 from siprtmp.conform.rtmfp.session import RtmfpSession, open_session
 
 cases: Cases[RtmfpPeer] = Cases()

@@ -18,7 +18,8 @@ from rtmplite.rtmfp.wire.startup_chunks import (
     RHelloCookieChange,
 )
 from siprtmp.conform.case import Cases, Unmet
-from siprtmp.conform.rtmfp.peer import RtmfpPeer, expect_equal
+from siprtmp.conform.checks import expect_equal
+from siprtmp.conform.rtmfp.peer import RtmfpPeer
 from siprtmp.conform.rtmfp.session import open_session, session_of
 
 cases: Cases[RtmfpPeer] = Cases()

@@ -14,7 +14,8 @@ from rtmplite.rtmfp.wire.packet import Mode, Packet
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderHello
 from rtmplite.rtmfp.wire.vlu import encode_vlu
 from siprtmp.conform.case import Cases, Unmet
-from siprtmp.conform.rtmfp.peer import RtmfpPeer, expect_equal, ticks
+from siprtmp.conform.checks import expect_equal
+from siprtmp.conform.rtmfp.peer import RtmfpPeer, ticks
 from siprtmp.conform.rtmfp.session import open_session
 
 cases: Cases[RtmfpPeer] = Cases()

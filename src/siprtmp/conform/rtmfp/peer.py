@@ -12,7 +12,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-import gevent
 from gevent import socket
 
 from rtmplite.errors import LocalError, RemoteError
@@ -29,6 +28,7 @@ from rtmplite.rtmfp.wire.startup_chunks import (
 )
 from rtmplite.rtmp.client import Target
 from siprtmp.conform.case import Unmet, Unreachable
+from siprtmp.conform.checks import at_most
 
 QUIET: Final = 0.3  # s without a word from the target: it has nothing to say
 REPEAT: Final = 1.5  # s: RFC 7016 §3.5.1.1.1
@@ -234,17 +234,3 @@ def ephemeral_profile(group: int = GROUP) -> FlashProfile:
 def ticks() -> int:
     """Our clock for timestamps (RFC 7016 §2.2.4)."""
     return int(time.monotonic() * _TICK) & 0xFFFF
-
-
-def at_most(seconds: float) -> gevent.Timeout:
-    """A block that ends after this time, without an error.
-
-    Own design: False is how gevent says so, which its types leave out.
-    """
-    return gevent.Timeout(seconds, False)  # type: ignore[arg-type]
-
-
-def expect_equal(what: str, wanted: object, got: object) -> None:
-    """Unmet unless both are equal."""
-    if wanted != got:
-        raise Unmet(f"{what} {wanted!r}", repr(got))

@@ -15,13 +15,8 @@ from rtmplite.rtmfp.wire.control_chunks import Ping, PingReply
 from rtmplite.rtmfp.wire.option import Option, encode_option
 from rtmplite.rtmfp.wire.packet import scramble
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.rtmfp.peer import (
-    GROUP,
-    RtmfpPeer,
-    at_most,
-    ephemeral_profile,
-    policy_profile,
-)
+from siprtmp.conform.checks import at_most
+from siprtmp.conform.rtmfp.peer import GROUP, RtmfpPeer, ephemeral_profile, policy_profile
 from siprtmp.conform.rtmfp.session import RtmfpSession, open_session, session_of
 
 cases: Cases[RtmfpPeer] = Cases()

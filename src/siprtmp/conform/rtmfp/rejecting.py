@@ -11,9 +11,10 @@ from rtmplite.rtmfp.netconnection.messages import FlowMetadata
 from rtmplite.rtmfp.wire.flow_chunks import FlowException
 from rtmplite.rtmfp.wire.option import Option
 from siprtmp.conform.case import Cases, Unmet
+from siprtmp.conform.checks import expect_equal
 from siprtmp.conform.rtmfp.client import NOTHING, connected
 from siprtmp.conform.rtmfp.flows import FlowWriter
-from siprtmp.conform.rtmfp.peer import RtmfpPeer, expect_equal
+from siprtmp.conform.rtmfp.peer import RtmfpPeer
 from siprtmp.conform.rtmfp.session import ACKS, RtmfpSession
 
 cases: Cases[RtmfpPeer] = Cases()

@@ -9,9 +9,10 @@ from typing import Final
 from rtmplite.rtmfp.wire.acks import range_ack
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, UserData
 from siprtmp.conform.case import Cases, Unmet
+from siprtmp.conform.checks import at_most, expect_equal
 from siprtmp.conform.rtmfp.client import RtmfpClient, accepted, connected, user_data
 from siprtmp.conform.rtmfp.flows import FlowReader
-from siprtmp.conform.rtmfp.peer import RtmfpPeer, at_most, expect_equal
+from siprtmp.conform.rtmfp.peer import RtmfpPeer
 from siprtmp.conform.rtmfp.session import open_session
 
 cases: Cases[RtmfpPeer] = Cases()

@@ -19,8 +19,9 @@ from rtmplite.rtmfp.wire.control_chunks import Ping, PingReply, SessionClose, Se
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException, UserData, flow_options
 from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble
 from siprtmp.conform.case import Unmet
+from siprtmp.conform.checks import at_most
 from siprtmp.conform.rtmfp.flows import FlowReader
-from siprtmp.conform.rtmfp.peer import QUIET, Keying, RtmfpPeer, at_most, ticks
+from siprtmp.conform.rtmfp.peer import QUIET, Keying, RtmfpPeer, ticks
 
 C = TypeVar("C")
 WINDOW: Final = 64  # blocks of 1024 bytes

@@ -10,7 +10,8 @@ from functools import partial
 from rtmplite.rtmfp.wire.control_chunks import Ping, PingReply, SessionClose, SessionCloseAck
 from rtmplite.rtmfp.wire.packet import Mode, Packet
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.rtmfp.peer import QUIET, RtmfpPeer, at_most, expect_equal, ticks
+from siprtmp.conform.checks import at_most, expect_equal
+from siprtmp.conform.rtmfp.peer import QUIET, RtmfpPeer, ticks
 from siprtmp.conform.rtmfp.session import RtmfpSession, open_session
 
 cases: Cases[RtmfpPeer] = Cases()

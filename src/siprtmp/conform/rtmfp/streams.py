@@ -11,9 +11,10 @@ from typing import Final
 from rtmplite.rtmfp.netconnection.messages import encode_message
 from rtmplite.rtmp.wire.message import Message, MessageType
 from siprtmp.conform.case import Cases, Unmet
+from siprtmp.conform.checks import expect_equal
 from siprtmp.conform.rtmfp.client import CONTROL, RtmfpClient, connected, published, stream_of
 from siprtmp.conform.rtmfp.flows import FlowReader
-from siprtmp.conform.rtmfp.peer import RtmfpPeer, expect_equal
+from siprtmp.conform.rtmfp.peer import RtmfpPeer
 
 cases: Cases[RtmfpPeer] = Cases()
 must = partial(cases.case, role="server")

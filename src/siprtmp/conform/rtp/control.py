@@ -11,9 +11,9 @@ from typing import Final
 from p2psip.rtp.rtcp import Bye, ReceiverReport, SenderReport
 from p2psip.rtp.source_description import SourceDescription
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
+from siprtmp.conform.checks import expect_equal
 from siprtmp.conform.rtp.peer import LONGEST, RtpListener
 from siprtmp.conform.rtp.talk import RATE, Talk, control
-from siprtmp.conform.sip.peer import expect_equal
 
 cases: Cases[RtpListener] = Cases()
 must = partial(cases.case, role="phone", alone=True)

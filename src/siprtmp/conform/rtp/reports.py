@@ -8,9 +8,9 @@ from typing import Final
 
 from p2psip.rtp.packet import RtpPacket
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
+from siprtmp.conform.checks import expect_equal
 from siprtmp.conform.rtp.peer import FIRST, RtpListener, last_block
 from siprtmp.conform.rtp.talk import RATE, TICKS, Sent, Talk
-from siprtmp.conform.sip.peer import expect_equal
 
 cases: Cases[RtpListener] = Cases()
 must = partial(cases.case, role="phone", alone=True)

@@ -11,9 +11,9 @@ from p2psip.rtp.packet import Extension, RtpPacket
 from p2psip.rtp.payload.dtmf import TelephoneEvent
 from p2psip.rtp.rtcp import ReceiverReport
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
+from siprtmp.conform.checks import expect_equal
 from siprtmp.conform.rtp.peer import PACKET, RtpListener, blocks
 from siprtmp.conform.rtp.talk import TICKS, Talk
-from siprtmp.conform.sip.peer import expect_equal
 
 cases: Cases[RtpListener] = Cases()
 must = partial(cases.case, role="phone", alone=True)

@@ -12,9 +12,9 @@ from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.payload.duration import ticks
 from p2psip.sdp.attributes import DEFAULT_PTIME, ptime
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
+from siprtmp.conform.checks import expect_equal
 from siprtmp.conform.rtp.peer import RtpListener
 from siprtmp.conform.rtp.talk import Talk, encoding
-from siprtmp.conform.sip.peer import expect_equal
 
 cases: Cases[RtpListener] = Cases()
 must = partial(cases.case, role="phone", alone=True)

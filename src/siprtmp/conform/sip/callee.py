@@ -15,7 +15,8 @@ from p2psip.sip.grammar import bracketed
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from siprtmp.conform.case import NotApplicable, Unmet
-from siprtmp.conform.sip.peer import QUIET, SipPeer, at_most, branch, changed, said, token
+from siprtmp.conform.checks import at_most
+from siprtmp.conform.sip.peer import QUIET, SipPeer, branch, changed, said, token
 
 _REFUSED: Final = (401, 403, 404, 405, 407, 501)
 SHORT: Final = 60  # s of a registration, in case that nobody takes it back

@@ -7,7 +7,8 @@ from functools import partial
 
 from p2psip.sip.message import Response
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.sip.peer import SipPeer, changed, expect, expect_equal, expect_header, said
+from siprtmp.conform.checks import expect_equal
+from siprtmp.conform.sip.peer import SipPeer, changed, expect, expect_header, said
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="uas", alone=True)

@@ -10,17 +10,9 @@ from typing import Final
 from p2psip.sip.build import cancel_for, response_to
 from p2psip.sip.message import Request, Response
 from siprtmp.conform.case import Cases, Unmet
+from siprtmp.conform.checks import at_most, expect_equal
 from siprtmp.conform.sip.callee import registered
-from siprtmp.conform.sip.peer import (
-    QUIET,
-    SipPeer,
-    at_most,
-    changed,
-    expect,
-    expect_equal,
-    said,
-    token,
-)
+from siprtmp.conform.sip.peer import QUIET, SipPeer, changed, expect, said, token
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="proxy")

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Final
 
-import gevent
 from gevent import socket
 
 from p2psip.errors import RemoteError
@@ -20,6 +19,7 @@ from p2psip.sip.headers import Headers
 from p2psip.sip.message import Message, Request, Response, parse_message
 from p2psip.sip.uri import Uri
 from siprtmp.conform.case import NotApplicable, Unmet, Unreachable
+from siprtmp.conform.checks import at_most
 
 QUIET: Final = 0.3  # s without a word from the target: it has nothing to say
 REACH: Final = 1  # s for a reply to a first request
@@ -231,14 +231,6 @@ class SipPeer:
             self.send(self.within(invite, response, "ACK", invite.cseq.number))
 
 
-def at_most(seconds: float) -> gevent.Timeout:
-    """A block that ends after this time, without an error.
-
-    Own design: False is how gevent says so, which its types leave out.
-    """
-    return gevent.Timeout(seconds, False)  # type: ignore[arg-type]
-
-
 def branch() -> str:
     """A branch with the magic cookie (RFC 3261 §8.1.1.7)."""
     return f"z9hG4bK{token()}"
@@ -266,12 +258,6 @@ def expect_header(response: Response, name: str) -> str:
     if name not in response.headers:
         raise Unmet(f"a header {name}", f"{said(response)} without it")
     return response.headers[name]
-
-
-def expect_equal(what: str, wanted: object, got: object) -> None:
-    """Unmet unless both are equal."""
-    if wanted != got:
-        raise Unmet(f"{what} {wanted}", str(got))
 
 
 def changed(request: Request, name: str, *values: str) -> Request:

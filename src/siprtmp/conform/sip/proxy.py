@@ -10,16 +10,9 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.values import Term
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
+from siprtmp.conform.checks import expect_equal
 from siprtmp.conform.sip.callee import CalledLine, CalledPhone, registered
-from siprtmp.conform.sip.peer import (
-    SipPeer,
-    changed,
-    expect,
-    expect_equal,
-    expect_header,
-    said,
-    token,
-)
+from siprtmp.conform.sip.peer import SipPeer, changed, expect, expect_header, said, token
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="proxy")

@@ -9,7 +9,8 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.sip.peer import SipPeer, changed, expect, expect_equal, said, token
+from siprtmp.conform.checks import expect_equal
+from siprtmp.conform.sip.peer import SipPeer, changed, expect, said, token
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="registrar")

@@ -11,7 +11,8 @@ from gevent import socket
 from p2psip.sip.framing import Malformed, StreamFramer
 from p2psip.sip.message import Request, Response
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.sip.peer import SipPeer, at_most, expect, expect_equal
+from siprtmp.conform.checks import at_most, expect_equal
+from siprtmp.conform.sip.peer import SipPeer, expect
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="uas")

@@ -6,7 +6,8 @@ Implements RFC 3261 §7, from the sender's side, with the reactions that RFC 447
 from functools import partial
 
 from siprtmp.conform.case import Cases
-from siprtmp.conform.sip.peer import SipPeer, changed, expect, expect_equal
+from siprtmp.conform.checks import expect_equal
+from siprtmp.conform.sip.peer import SipPeer, changed, expect
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="uas")

@@ -11,7 +11,8 @@ from typing import Final
 from p2psip.sip.build import cancel_for
 from p2psip.sip.message import Response
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.sip.peer import SipPeer, at_most, changed, expect, expect_equal, said
+from siprtmp.conform.checks import at_most, expect_equal
+from siprtmp.conform.sip.peer import SipPeer, changed, expect, said
 
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="uas")
