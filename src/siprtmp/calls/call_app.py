@@ -148,7 +148,7 @@ class NamedCall:
         self._is_up = False
         self._hears: AudioCall | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
-        self._group = PictureGroup()
+        self.group = PictureGroup()
         self.sound_header, self.takes_opus = SoundHeader(), False
         self._waker: Waker | None = None
         remote.on_players_changed = self._players_changed
@@ -187,6 +187,8 @@ class NamedCall:
         RTMP 1.0 §7.1.4.  Own design: see `DiscardPacer`.
         """
         hears = self._hears
+        if hears is not None and hears.said is not None:
+            hears.said.write(type_id, timestamp, payload, now)
         if hears is not None and hears.leg is not None:
             if type_id != VIDEO:
                 hears.leg.publish(type_id, timestamp, payload, now)
@@ -195,7 +197,7 @@ class NamedCall:
         elif type_id != DATA:
             self._void.put(timestamp / 1000, now)
             if type_id == VIDEO:
-                self._group.put(timestamp, payload)
+                self.group.put(timestamp, payload)
             else:
                 self.sound_header.put(payload)
 
@@ -203,7 +205,7 @@ class NamedCall:
         """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
         self._void.stop()
         self._publisher = None
-        self._group.clear()
+        self.group.clear()
         self.sound_header.clear()
         if self._call is None:
             self._forget_if_idle(now)
@@ -372,7 +374,7 @@ class NamedCall:
             self._hears = self._call
             self._void.stop()
             if self._call.video.leg is not None:
-                self._call.video.leg.group = self._group
+                self._call.video.leg.group = self.group
 
     def _wake(self) -> None:
         if self._waker is None:

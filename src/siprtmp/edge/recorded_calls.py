@@ -13,7 +13,7 @@ from rtmplite.net.server.access import Access
 from rtmplite.net.server.files import Files
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp.netconnection import NetConnection
-from siprtmp.calls import call_app, mixed_call, sip_app
+from siprtmp.calls import call_app, mixed_call, said_call, sip_app
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.operation.config import Settings, is_loopback
 from siprtmp.operation.logs import Log
@@ -22,6 +22,7 @@ CALLS: Final = (
     call_app.APP,
     sip_app.APP,
     mixed_call.APP,
+    said_call.APP,
 )  # applications, and the folders they are recorded in
 REASON: Final = "recorded calls are for users"
 
