@@ -57,14 +57,14 @@ class CallVideo:
             return endpoint
         self.leg, leg.on_tag = leg, call.user.on_tag
         video = LocalTransport(at.port, rtcp_port=at.rtcp_port)
-        return replace(endpoint, video=video, vp8=call.facilities.media.makes_pictures)
+        return replace(endpoint, video=video, vp8=call.facilities.media.pictures is not None)
 
     def answering(
         self, endpoint: Endpoint, theirs: SessionDescription, peers: Collection[str], now: float
     ) -> Endpoint:
         """Our endpoint for the answer to an offer, which has pictures or not: RFC 3264 §6."""
         is_known = offered_parameters(theirs) or (
-            self._call.facilities.media.makes_pictures and vp8_lines.is_offered(theirs)
+            self._call.facilities.media.pictures is not None and vp8_lines.is_offered(theirs)
         )
         if not is_known:
             return endpoint

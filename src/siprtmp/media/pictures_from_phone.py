@@ -144,12 +144,11 @@ class PicturesFromPhone:
         if self._work is None:
             assert self._transcoding is not None
             self._work = PictureWork(
-                self._transcoding,
-                "h264",
-                PictureLimits(),
+                self._transcoding.transcoder("h264", PictureLimits(), 0),
+                self._transcoding.run,
+                self._damaged,
                 give=lambda time, body, at, now: self.on_tag(VIDEO, time, body, now),
                 changed=self._on_changed,
-                wants=self._damaged,
             )
         self._work.put(time, tag, now)
 

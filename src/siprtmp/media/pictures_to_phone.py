@@ -30,13 +30,15 @@ NOTHING: Final[list[Packet]] = []
 
 # Whether it is a key frame, its packets, and where these are still to be made its time and body.
 Item = tuple[bool, list[Packet], int, bytes]
+OnShown = Callable[[int, bytes, float], None]
 
 
 class PicturesToPhone:
     """Sends the pictures of one publisher; RFC 3550 §5.1.
 
     `sender` is the source that they leave by.  `group` may be replaced by one that has pictures
-    from before the call.
+    from before the call.  `on_shown` is called with each tag when it is due (RTMP time in ms, body,
+    now); what was published before the first has its time.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class PicturesToPhone:
         self._limits = PictureLimits()
         self._work: PictureWork | None = None
         self._header, self._excess = b"", ""  # the publisher's; why its pictures cannot pass
+        self.on_shown: OnShown = lambda timestamp, payload, now: None
         self.sent = self.unsuitable = self.wanted = 0
 
     @property
@@ -92,7 +95,10 @@ class PicturesToPhone:
         self._pack_for(plan, "")
         if self._transcoding is not None:
             self._limits = plan.limits.lower(self._transcoding.limits)
-        for timestamp, payload in self.group:
+        group = list(self.group)
+        for _, payload in group:
+            self.on_shown(group[-1][0], payload, now)
+        for timestamp, payload in group:
             packets = self._convert(timestamp, payload)
             if self._excess:
                 self._make(self.group, 1, now)
@@ -121,6 +127,8 @@ class PicturesToPhone:
                 self._make(before, 0, now)
                 packets = NOTHING
             elif not packets:
+                if is_sequence_header(payload):
+                    self.on_shown(timestamp, payload, now)
                 return
             elif self._repeats:
                 self._repeat(packets[0].ticks, is_key, now)
@@ -190,14 +198,13 @@ class PicturesToPhone:
         assert transcoding is not None and plan is not None
         mode = self._pack_for(plan, "CB")
         self._repeats = False
+        slice_octets = 0 if mode else self._max_octets
         self._work = PictureWork(
-            transcoding,
-            plan.name,
-            self._limits,
-            0 if mode else self._max_octets,
+            transcoding.transcoder(plan.name, self._limits, slice_octets),
+            transcoding.run,
+            lambda now: self._listener.on_key_frame_wanted(),
             give=self._give,
             changed=self._on_changed,
-            wants=lambda now: self._listener.on_key_frame_wanted(),
         )
         self._work.begin(group, latest, now)
 
@@ -255,6 +262,8 @@ class PicturesToPhone:
         self._skipping = self._skipping and not is_key
         if self._skipping and not (payload and is_sequence_header(payload)):
             return  # it depends on a picture that was dropped
+        if payload:
+            self.on_shown(timestamp, payload, now)
         if packets:
             self._transmit(packets, now)
         elif payload and self._work is not None:
