@@ -67,6 +67,7 @@ class Baresip(Process):
         domain: str = "127.0.0.1",
         answer: str = "auto",
         hz: float = 440,
+        level: float = 0.5,
         codecs: str = "PCMU/8000/1",
         rate: int = 8000,
         transport: str = "udp",
@@ -80,6 +81,8 @@ class Baresip(Process):
     ) -> None:
         """`codecs` in baresip's notation, `account` more account parameters (";name=value"),
         `contact` the address that its command "message" writes to.
+
+        `level` is that of its tone, 1 the loudest.
 
         With `mirror` it has H.264, or the codec of `video`, and sends back what it sees; with
         `film` it sends the pictures of that file instead.
@@ -96,7 +99,7 @@ class Baresip(Process):
         self._control: socket.socket | None = None
         self._buffer = b""
         channels = 2 if codecs.endswith("/2") else 1  # the source must have those of the codec
-        write_wav(folder / "tone.wav", tone(hz, 120, rate), rate, channels)
+        write_wav(folder / "tone.wav", tone(hz, 120, rate, level), rate, channels)
         self._write_config(rate, ca, mirror, film, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
         options += [f"video_codecs={video}"] if mirror or film else []
