@@ -17,6 +17,7 @@ from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.picture_work import PictureWork
 from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.translate.made_pictures import SIDE_BY_SIDE
+from siprtmp.media.video_leg import VideoLeg
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
@@ -71,6 +72,7 @@ class MixedPictures:
         self._call, self._live, self._transcoding = call, live, media.pictures
         self._said, self._heard, self._described = said, heard, described
         self._groups = PictureGroup(), PictureGroup()  # of the publisher and the phone
+        self._tapped: VideoLeg | None = None
         self._work: PictureWork | None = None  # once both have pictures
         self._waits, self._passed = True, -1  # for a key frame; the time of the last picture, ms
 
@@ -81,7 +83,7 @@ class MixedPictures:
 
     def begin(self, now: float) -> None:
         """See what the publisher shows too, if both can be shown: RTMP 1.0 §7.1.4."""
-        video = self._call.video.leg
+        video, self._tapped = self._call.video.leg, self._call.video.leg
         if video is not None and self._transcoding is not None:
             video.tap(self._say, now)
 
@@ -100,6 +102,8 @@ class MixedPictures:
 
     def show(self, timestamp: int, payload: bytes, now: float) -> None:
         """Take what the phone shows, and pass it on while it is alone: FLV 10.1 §E.4.3.1."""
+        if self._call.video.leg is not self._tapped:  # RFC 3264 §8.1: pictures came later
+            self.begin(now)
         at = self._heard.time(timestamp, now)
         if self._is_shown_beside(PHONE, at, payload, now):
             return

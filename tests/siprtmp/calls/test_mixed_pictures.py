@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from support.gateway.gateway_world import AUDIO, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.numbered_film import film, number_of
-from support.gateway.picture_threads import at_once
+from support.gateway.picture_threads import Pretended, at_once
 from support.gateway.video_rig import VideoRig
 
 from p2psip.rtp.payload import g711
@@ -27,16 +27,15 @@ H264 = (
 class Call:
     """The name "show" is published, and a phone with pictures has called it."""
 
-    def __init__(self, *, mix=True, pictures=True):
-        def clock():
-            return self.world.now
-
-        self.world = GatewayWorld(mix=mix, pictures=at_once(clock) if pictures else None)
+    def __init__(self, *, mix=True, pictures=True, offer=None):
+        if pictures is True:
+            pictures = at_once(lambda: self.world.now)
+        self.world = GatewayWorld(mix=mix, pictures=pictures or None)
         self.messages = []
         self.world.registry.on_begin.append(self._begun)
         self.desk, self.tool = Desk(self.world.link), self.world.tool()
         self.stream = self.tool.publish("show")
-        self.call = self.desk.ring("show", self.world.now, sdp(PCMU) + H264)
+        self.call = self.desk.ring("show", self.world.now, offer or sdp(PCMU) + H264)
         self.world.wait(0.1)
         self.film, self.sent, self.rig, self.shown = film(count=60), 0, VideoRig(), 0
 
@@ -190,6 +189,15 @@ def test_the_operator_mixes_a_call_with_pictures_from_its_middle_on():
     assert len(call.messages) == count and call.world.is_clean()
 
 
+def test_pictures_that_come_with_a_later_offer_are_seen_too():
+    """Covers RFC 3264 §8.1: a call of sound alone, to which the phone adds its camera."""
+    call = Call(offer=sdp(PCMU))
+    call.call.reinvite(sdp(PCMU) + H264, call.world.now)
+    call.world.wait(0.1)
+    call.go(10)
+    assert call.shows()[-1][1:] in ((WIDTH, 9, 9), (WIDTH, 9, 8)) and call.world.is_clean()
+
+
 def test_a_player_that_comes_has_a_key_frame_made():
     """Covers RFC 5104 §3.5.1: by the encoder, where no group of pictures is kept."""
     call = Call()
@@ -208,3 +216,21 @@ def test_it_is_told_to_the_operator():
     lines = [line for what, line in call.world.gateway.log.lines if what == "transcoding"]
     made = [(each["codec"], each["to"], each["reason"]) for each in lines]
     assert made == [("h264 64x48 + h264 64x48", "h264 1280x360", "both sides in one picture")]
+
+
+def test_threads_that_are_too_slow_cost_pictures_and_no_sound():
+    """Own design: what waits is dropped up to the next key frames, which are asked for."""
+    threads = Pretended()
+    call = Call(pictures=threads)
+    call.go(5)
+    call.messages.clear()
+    call.go(50)  # two seconds without a thread
+    assert not call.of(VIDEO) and len(call.of(AUDIO)) > 80
+    assert "NetStream.Publish.KeyFrameWanted" in call.tool.codes()
+    [mix] = call.world.gateway.mixes._mixes.values()
+    assert mix._pictures._work.dropped > 25
+    threads.work(call.world.now)
+    call.sent = call.shown = 0  # a key frame of each
+    call.go(3)
+    threads.work(call.world.now)
+    assert call.of(VIDEO) and call.world.is_clean()
