@@ -16,6 +16,8 @@ import tempfile
 import threading
 import time
 from bisect import bisect
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from gateway import Gateway
@@ -105,8 +107,8 @@ class Phone:
         self.sip.sendto("\r\n".join(["SIP/2.0 200 OK", *same, *own, "", body]).encode(), source)
         self.is_called.set()
 
-    def talk(self, seconds: float) -> None:
-        """Send sound, pictures and reports, each when its clock says so."""
+    def talk(self, seconds: float, also: Callable[[], object]) -> None:
+        """Send sound, pictures and reports, each when its clock says so, and then do `also`."""
         begun, wall = time.monotonic(), time.time()
         sounds = pictures = reports = 0
         while True:
@@ -120,6 +122,7 @@ class Phone:
                 for line in (self.sound, self.camera):
                     line.report(at, wall + at)
                 reports += 1
+                also()
             elif at == due[0]:
                 self.sound.send((b"#%08d#" % sounds) * 16, sounds * 160, not sounds)
                 sounds += 1
@@ -132,6 +135,12 @@ class Phone:
         units = [*([] if number else SETS), kind + b"#%08d#" % number]
         for payload, marker in pack_h264(units, 1200):
             self.camera.send(payload, number * int(90_000 * PICTURE), marker)
+
+
+def _hear(publisher: Session) -> None:
+    """Answer what the gateway asks a silent client."""
+    with suppress(BlockingIOError):
+        publisher.receive()
 
 
 def _socket() -> socket.socket:
@@ -172,7 +181,8 @@ def main() -> int:
         player = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL)
         publisher = Session(f"rtmp://{gateway.rtmp}/call")
         publisher.publish(name)
-        phone.talk(given.seconds)
+        publisher.run()
+        phone.talk(given.seconds, lambda: _hear(publisher))
         publisher.close()
         player.wait(30)
         rows = apart(stored.read_bytes(), given.ppm)
