@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from explained import chosen, table
 from story import STORIES, Step, story
 from story_drawing import bits, chart
+from story_rows import chosen, written
 
 from p2psip.sip.message import parse_message
 from siprtmp.explain.field import Field
@@ -89,8 +89,7 @@ def test_octets_are_written_whole_or_as_bits_or_as_lines():
     def octets(*args):
         told = story(args[0])
         found = chosen(told, told.step(args[1]), dict(args[2:]))
-        shown = table(found, args[0] == "sip-call").children
-        return [line.children[0].astext() for line in shown]
+        return [written(row, args[0] == "sip-call") for row in found]
 
     assert octets("amf0", "object")[:2] == ["03", "00 03 61 70 70"]  # its marker alone
     assert octets("rtp-clocks", "rtp-2", ("only", "marker, sequence")) == ["0... ....", "36 8b"]

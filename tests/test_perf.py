@@ -189,3 +189,19 @@ def test_the_table_of_calls_a_second_is_the_kept_measurement():
         percent = "not measured" if share is None else f"{100 * share:.0f} %"
         assert table[name] == (measured[row]["rate"], percent), name
         assert (measured[row]["failed"], measured[row]["repeated"]) == (0, 0)
+
+
+def test_pictures_are_compared_with_the_sound_of_their_moment():
+    """By the clocks of the phone: one fast, one slow."""
+    import together
+
+    from rtmplite.flv.file import framed, start
+    from rtmplite.flv.tag import Tag
+
+    ppm, late = 1000.0, 25
+    tags = [Tag(8, round(20 * n / 1.001), b"\x82#%08d#" % n) for n in range(500)]
+    tags += [Tag(9, round(40 * n / 0.999) + late, b"\x27#%08d#" % n) for n in range(250)]
+    rows = together.apart(start(True, True) + b"".join(map(framed, tags)), ppm)
+    assert len(rows) >= 245
+    assert all(abs(ms - late) <= 2 for _, ms in rows)
+    assert rows[-1][0] == pytest.approx(0.04 * 249 / 0.999, abs=0.1)

@@ -21,6 +21,7 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.digest_client import Login
 from p2psip.ua.uas import IncomingCall
+from rtmplite.live.sink import Sink
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call_keys import CallKeys
 from siprtmp.calls.call_requests import CallRequests
@@ -61,6 +62,7 @@ class AudioCall(CallRequests):
         self._plan: MediaPlan | None = None
         self._held = self.holds = False
         self._over = False
+        self.said: Sink | None = None  # where all that is published goes as well
         self.is_source_proven = False  # that of the INVITE, before the ACK
 
     # -- out ----------------------------------------------------------------------------
@@ -205,6 +207,8 @@ class AudioCall(CallRequests):
 
     def publish_ended(self, now: float) -> None:
         """The publisher has ended; `user.on_drained` follows.  Own design: see `Leg`."""
+        if self.said is not None:
+            self.said.end(now)
         if self.leg is not None and self.leg.is_started:
             self.leg.publish_ended(now)
         else:

@@ -9,37 +9,20 @@ RFC 3261 §13 happens behind `AudioCall`; the stream side is RTMP 1.0 §7.2.2.
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
-from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.messages import InstantMessage
-from p2psip.ua.transfers import Referral
 from rtmplite.errors import RemoteError as RtmpError
-from rtmplite.live.streams import LiveStream, Registry
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
-from siprtmp.calls import codec_names, failures
-from siprtmp.calls.call import AudioCall
-from siprtmp.calls.call_states import CallStatus, tell
-from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, CallContext, Waker
-from siprtmp.calls.metadata import announce
-from siprtmp.calls.picture_choice import beside_h264, is_taken
-from siprtmp.calls.url_login import caller_of
-from siprtmp.media.pacing import DiscardPacer
-from siprtmp.media.picture_group import PictureGroup
-from siprtmp.media.pictures_from_phone import VIDEO
-from siprtmp.media.sdp_map import MediaPlan
-from siprtmp.media.translate.sound_header import SoundHeader
-
-APP: Final = "call"
-BAD_NAME: Final = "NetStream.Publish.BadName"
-TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966 §3
-DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
+from siprtmp.calls import failures
+from siprtmp.calls.context import CallContext
+from siprtmp.calls.named_call import APP, BAD_NAME, NamedCall
 
 
 class CallHome(Protocol):
@@ -121,279 +104,15 @@ class CallApplication:
         named = self._names.get(request.uri.user or "")
         return named.incoming if named is not None and not named.dials else None
 
-    def forget(self, named: "NamedCall") -> None:
+    def forget(self, named: NamedCall) -> None:
         """Forget a name that is not in use."""
         if self._names.get(named.name) is named:
             del self._names[named.name]
 
-    def open(self, name: str, registry: Registry) -> "NamedCall":
+    def open(self, name: str, registry: Registry) -> NamedCall:
         """The call of a name, a new one if nobody uses the name."""
         named = self._names.get(name)
         if named is None:
             remote = registry.open(APP, name)
             named = self._names[name] = NamedCall(name, self, remote)
         return named
-
-
-class NamedCall:
-    """One name: at most one publisher, any number of players, at most one call.
-
-    It is the `CallUser` of its call and the sink of its publisher.
-    """
-
-    def __init__(self, name: str, application: CallApplication, remote: LiveStream) -> None:
-        self.name, self.remote, self._application = name, remote, application
-        self.log_id = f"call/{name}"
-        self._publisher: ServerStream | None = None
-        self._call: AudioCall | None = None
-        self._is_up = False
-        self._hears: AudioCall | None = None  # the call, once it can take sound
-        self._void = DiscardPacer(self.on_hold_back, self._wake)
-        self._group = PictureGroup()
-        self.sound_header, self.takes_opus = SoundHeader(), False
-        self._waker: Waker | None = None
-        remote.on_players_changed = self._players_changed
-
-    @property
-    def dials(self) -> bool:
-        """Whether publishing places a call, to the address that the name is."""
-        return "@" in self.name or self.name.startswith(TEL)
-
-    # -- the publisher ------------------------------------------------------------------
-
-    def publish(self, stream: ServerStream, now: float) -> None:
-        """Take a publisher, if there is none: RTMP 1.0 §7.2.2.6.
-
-        Own design: a publisher that dials gets NetStream.Publish.Start when the phone answers,
-        so that no sound is lost and none is old.  Pings until then keep tools from timing out.
-        """
-        if self._publisher is not None or (self.dials and self._call is not None):
-            stream.reject_publish(BAD_NAME, f"{self.name} is already published.", now)
-            return
-        self._publisher = stream
-        self.log_id = stream.connection.id
-        if not self.dials:
-            stream.accept_publish(self, now)
-            return
-        stream.connection.hold_on(now)
-        stream.on_withdrawn = self.end
-        try:
-            self._dial(now)
-        except RemoteError as error:
-            self.on_call_failed(error.status, error.reason, now)
-
-    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send a published message to the phone, or drop it at the pace of a call without one.
-
-        RTMP 1.0 §7.1.4.  Own design: see `DiscardPacer`.
-        """
-        hears = self._hears
-        if hears is not None and hears.leg is not None:
-            if type_id != VIDEO:
-                hears.leg.publish(type_id, timestamp, payload, now)
-            elif hears.video.leg is not None:
-                hears.video.leg.publish(timestamp, payload, now)
-        elif type_id != DATA:
-            self._void.put(timestamp / 1000, now)
-            if type_id == VIDEO:
-                self._group.put(timestamp, payload)
-            else:
-                self.sound_header.put(payload)
-
-    def end(self, now: float) -> None:
-        """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
-        self._void.stop()
-        self._publisher = None
-        self._group.clear()
-        self.sound_header.clear()
-        if self._call is None:
-            self._forget_if_idle(now)
-        elif self._is_up:
-            self._call.publish_ended(now)
-        else:
-            self._hang_up(now)
-
-    def _dial(self, now: float) -> None:
-        home = self._application.home
-        is_number = self.name.startswith(TEL)
-        to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
-        if not is_number and not (to.uri.host and to.uri.user):
-            raise RemoteError("Bad destination")
-        call = AudioCall(self, self._application.facilities)
-        self._call = call
-        query = self._publisher.query if self._publisher is not None else ""
-        caller, login = caller_of(query, to.uri, home.caller)
-        contact = home.contact(caller.uri.user or APP, self.log_id)
-        call.dial(to, caller, contact, codec_names.offered(query), now, credentials=login)
-
-    def _hang_up(self, now: float) -> None:
-        if self._call is not None:
-            self._call.hang_up(now, "unpublished")
-            self._finished(now)
-
-    # -- a call for the name ------------------------------------------------------------
-
-    def incoming(self, server: ServerHandle, now: float) -> None:
-        """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
-        contact = self._application.home.contact(self.name, self.name)
-        call = AudioCall(self, self._application.facilities)
-        if call.take(server, contact, now):
-            self.adopt(call, now)
-        else:
-            self._forget_if_idle(now)
-
-    def adopt(self, call: AudioCall, now: float) -> None:
-        """Answer a call that rings, and that another user had until now, unless there is one."""
-        if self._call is not None:
-            call.refuse(*failures.BUSY, now)
-            return
-        call.give_to(self)
-        self._call = call
-        try:
-            others = ["aac", *beside_h264(self._group.codec, self._publisher, self.remote)]
-            call.answer(codec_names.answered(others), now)
-        except RemoteError as error:
-            call.refuse(error.status, error.reason, now)
-            self._finished(now)
-        else:
-            self._hear_if_possible()
-
-    # -- CallUser -----------------------------------------------------------------------
-
-    @property
-    def host(self) -> str:
-        """The host of its publisher, empty without one."""
-        publisher = self._publisher
-        return publisher.connection.peer_address[0] if publisher is not None else ""
-
-    @property
-    def payer(self) -> str:
-        """The user that its publisher has proved to be, or else the publisher's host."""
-        home, publisher = self._application.home, self._publisher
-        return home.payer(publisher.connection, None, publisher.query) if publisher else ""
-
-    def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Tell the publisher: RFC 3261 §13.2.2.1."""
-        self._tell(CallStatus.RINGING, f"{status} {reason}", now)
-
-    def on_call_up(self, plan: MediaPlan, now: float) -> None:
-        """Let the publisher start: RTMP 1.0 §7.2.2.6, RFC 3261 §13.2.2.4."""
-        self._is_up = True
-        self._hear_if_possible()
-        if self._publisher is not None and self.dials:
-            self._publisher.connection.held_on(now)
-            self._publisher.accept_publish(self, now)
-        self._tell(CallStatus.ANSWERED, plan.audio.codec.name, now)
-
-    def on_call_failed(self, status: int, reason: str, now: float) -> None:
-        """End the publish with the SIP status as the reason: RTMP 1.0 §7.2.2."""
-        self._finished(now, failures.REJECTED, failures.told(status, reason))
-
-    def on_call_cancelled(self, now: float) -> None:
-        """The caller gave up: RFC 3261 §9.2."""
-        self._finished(now)
-
-    def on_call_over(self, reason: str, now: float) -> None:
-        """The phone hung up: end a publish that dialled; a waiting one stays.  RFC 3261 §15."""
-        self._finished(now, failures.OVER, reason)
-
-    def on_call_held(self, held: bool, now: float) -> None:
-        """Tell the publisher and the players: RFC 3264 §8.4."""
-        self._tell(CallStatus.HELD if held else CallStatus.RESUMED, "", now)
-
-    def on_call_digit(self, digit: str, now: float) -> None:
-        """Tell the publisher and the players: RFC 4733 §2.5.2.2."""
-        self._tell(CallStatus.DIGIT, digit, now)
-
-    def on_call_message(self, message: InstantMessage, now: float) -> None:
-        """Refuse a message, which a stock tool cannot show.  RFC 3428 §7."""
-        raise RemoteError("Method Not Allowed", 405)
-
-    def on_call_refer(self, call: AudioCall, referral: Referral, now: float) -> None:
-        """Decline a transfer: a name has one phone, the one that it was published for.
-
-        RFC 3515 §2.4.2.
-        """
-        raise RemoteError("Decline", 603)
-
-    def on_call_transferred(self, status: int, reason: str, now: float) -> None:
-        """A stock tool transfers nobody.  RFC 3515 §2.4.5."""
-
-    def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
-        """Nothing is asked for on behalf of a stock tool.  RFC 3261 §12.2."""
-
-    def takes(self, codec: str) -> bool:
-        """Whether a player has said so, unless all get what is made for them."""
-        makes = self._application.facilities.media.makes_pictures
-        return not makes and is_taken(self.remote, codec)
-
-    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""
-        if not self.remote.publishing:
-            announce(self.remote, self._call, now)
-        self.remote.write(type_id, timestamp, payload, now)
-
-    def on_unsuitable(self, text: str) -> None:
-        """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
-        if self._publisher is not None:
-            self._publisher.status(UNSUITABLE, text, "warning")
-
-    def on_key_frame_wanted(self) -> None:
-        """Ask the publisher for a key frame, once it has begun: RFC 5104 §3.5.1."""
-        if self._publisher is not None and (self._is_up or not self.dials):
-            self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
-
-    def on_hold_back(self, hold: bool) -> None:
-        """Stop reading from the publisher, or read again."""
-        if self._publisher is None:
-            return
-        connection = self._publisher.connection
-        if hold:
-            connection.pause_reading()
-        else:
-            connection.resume_reading()
-
-    def on_drained(self, now: float) -> None:
-        """Hang up after the publisher has ended and its sound was sent.  RFC 3261 §15.1.1."""
-        if self._publisher is None:
-            self._hang_up(now)
-
-    def _finished(self, now: float, code: str = failures.OVER, description: str = "") -> None:
-        self._call, self._hears, self._is_up = None, None, False
-        self.remote.end(now)
-        publisher = self._publisher
-        if publisher is not None and self.dials:
-            self._publisher = None
-            publisher.connection.held_on(now)
-            publisher.end_publish(code, description, now)
-        else:
-            self._tell(CallStatus.ENDED, description, now)
-        self._forget_if_idle(now)
-
-    def _tell(self, status: CallStatus, description: str, now: float) -> None:
-        tell(self._publisher, self.remote, status, description, now)
-
-    def _hear_if_possible(self) -> None:
-        """Send the publisher's sound to the phone from now on, if its answer is known."""
-        if self._call is not None and self._call.plan is not None:
-            self._hears = self._call
-            self._void.stop()
-            if self._call.video.leg is not None:
-                self._call.video.leg.group = self._group
-
-    def _wake(self) -> None:
-        if self._waker is None:
-            self._waker = self._application.facilities.media.waker(self._void)
-        self._waker.set()
-
-    def _players_changed(self, remote: LiveStream, now: float) -> None:
-        if self._call is not None:
-            self._call.video.watched(remote, now)
-        self._forget_if_idle(now)
-
-    def _forget_if_idle(self, now: float) -> None:
-        if self._publisher is None and self._call is None and not self.remote.players:
-            self._application.forget(self)
-            if self._waker is not None:
-                self._waker.cancel()
-                self._waker = None

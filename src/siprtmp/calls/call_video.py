@@ -59,14 +59,14 @@ class CallVideo:
             return endpoint
         self.leg, leg.on_tag = leg, call.user.on_tag
         video = LocalTransport(at.port, rtcp_port=at.rtcp_port)
-        return replace(endpoint, video=video, vp8=call.facilities.media.makes_pictures)
+        return replace(endpoint, video=video, vp8=call.facilities.media.pictures is not None)
 
     def answering(
         self, endpoint: Endpoint, theirs: SessionDescription, peers: Collection[str], now: float
     ) -> Endpoint:
         """Our endpoint for the answer to an offer, which has pictures or not: RFC 3264 §6."""
         call = self._call
-        makes = H264 in call.names and call.facilities.media.makes_pictures
+        makes = H264 in call.names and call.facilities.media.pictures is not None
         if not are_offered(theirs, (*call.names, *([VP8] if makes else ()))):
             return endpoint
         return self.offered_at(endpoint, peers, now)

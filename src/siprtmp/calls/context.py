@@ -17,7 +17,7 @@ from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.calls.trunks import Trunks
 from siprtmp.media.leg import Leg
-from siprtmp.media.leg_interfaces import VideoListener
+from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VideoLeg
@@ -73,8 +73,8 @@ class MediaEdge(Protocol):
         """The address that peers outside know us by: RFC 8866 §5.7."""
 
     @property
-    def makes_pictures(self) -> bool:
-        """Whether pictures may be decoded and encoded."""
+    def pictures(self) -> PictureTranscoding | None:
+        """How pictures are decoded and encoded, None if they are not."""
 
     def host_for(self, peers: Collection[str]) -> str:
         """The address of ours that peers at these hosts can reach: RFC 8866 §5.7."""

@@ -89,7 +89,7 @@ class Line(LineRequests):
         self._named = False
         self._transfer: TransferredCall | None = None
         self._publisher: ServerStream | None = None
-        self._group = PictureGroup()
+        self.group = PictureGroup()
         self.sound_header, self.takes_opus = SoundHeader(), True  # if it names it
 
     # -- registering --------------------------------------------------------------------
@@ -278,7 +278,7 @@ class Line(LineRequests):
         """Tell `accepted`, with the codec when the client named codecs: RFC 3261 §13.2.2.4."""
         self.state = State.UP
         if self._call is not None:
-            self._call.show(self._group, now)
+            self._call.show(self.group, now)
         if self._named and plan.x_flv is not None:
             self.connection.call("accepted", "default", "default")
         elif self._named:
@@ -354,6 +354,8 @@ class Line(LineRequests):
         """Send a message that the client publishes to the phone: RTMP 1.0 §7.1.4."""
         call = self._call
         if call is not None and call.leg is not None and not call.holds:
+            if call.said is not None:
+                call.said.write(type_id, timestamp, payload, now)
             if call.x_flv.leg is not None:
                 call.x_flv.leg.publish(type_id, timestamp, payload, now)
             elif type_id != VIDEO:
@@ -362,14 +364,14 @@ class Line(LineRequests):
                 call.video.leg.publish(timestamp, payload, now)
                 return
         if type_id == VIDEO:
-            self._group.put(timestamp, payload)
+            self.group.put(timestamp, payload)
         elif call is None:
             self.sound_header.put(payload)
 
     def end(self, now: float) -> None:
         """The client no longer publishes; the call stays.  RTMP 1.0 §7.2.2.3."""
         self._publisher = None
-        self._group.clear()
+        self.group.clear()
         self.sound_header.clear()
         if self._call is not None:
             self._call.publish_ended(now)

@@ -3,20 +3,20 @@
 Own design: what the phone sends is taken from the stream that its players have, what is sent to it
 from its leg, packet by packet; so a side on hold is silent, and a file that is published faster
 than it is heard is mixed at its pace.  Both are mixed by one clock as in a room, in wideband if the
-call's codec has that, and encoded once.  The phone's pictures are passed on as they are.
+call's codec has that, and encoded once.  Their pictures are in `mixed_pictures`.
 """
 
 from typing import Final
 
 from p2psip.errors import LocalError
-from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream, Registry
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.call_app import NamedCall
 from siprtmp.calls.codec_names import EXTRA
 from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.line import Line
-from siprtmp.calls.metadata import DATA, on_metadata, pictures
+from siprtmp.calls.metadata import DATA, on_metadata
+from siprtmp.calls.mixed_pictures import Lead, MixedPictures
+from siprtmp.calls.named_call import NamedCall
 from siprtmp.media.leg import AUDIO
 from siprtmp.media.mixer import Mixer, Sound
 from siprtmp.media.pictures_from_phone import VIDEO
@@ -29,8 +29,6 @@ from siprtmp.media.translate.audio_formats import AudioCodec
 APP: Final = "mixed"
 NARROW: Final = 8_000  # samples a second, of G.711
 WIDE: Final = 16_000
-JUMP: Final = 200.0  # ms by which the phone's time may be off before it is taken for another one
-STEADY: Final = 16  # packets of sound over which that is smoothed
 
 
 class MixedCalls:
@@ -104,19 +102,21 @@ class MixedCall:
         self._heard, self._said = self._mixer.sit(None, now), self._mixer.sit(None, now)
         self._mixer.sit(self._hear, now)
         self._waker = media.waker(self._mixer)
-        self._ahead: float | None = None  # ms from the phone's time to that of the mix
-        self._described = b""
-        self._waits, self._closed = True, False  # the first for a key frame
+        self._lead = Lead(self._mixer, self._heard)
+        said = Lead(self._mixer, self._said)
+        self._pictures = MixedPictures(call, live, media, said, self._lead, self._describe)
+        self._described, self._closed = b"", False
 
     def begin(self, now: float) -> None:
         """Publish the stream, and listen to both sides: RTMP 1.0 §7.2.2.6."""
         live, leg = self._live, self._call.leg
-        live.on_players_changed = self._call.video.watched
+        live.on_players_changed = self._pictures.watched
         live.begin(now)
         self._describe(now)
         self._waker.set()
         if leg is not None:
             leg.tap(self._say)
+        self._pictures.begin(now)
         if self.remote.publishing:
             self.remote.tap(self)
             for type_id, payload in self.remote.opening():
@@ -128,6 +128,7 @@ class MixedCall:
         """End the stream: RTMP 1.0 §7.2.2.3."""
         self._closed = True
         self._waker.cancel()
+        self._pictures.close()
         for seat in list(self._mixer.seats):
             seat.leave()
         self._live.on_players_changed = None
@@ -142,7 +143,7 @@ class MixedCall:
         if type_id == AUDIO:
             self._listen(timestamp, payload, now)
         elif type_id == VIDEO and payload:
-            self._show(timestamp, payload, now)
+            self._pictures.show(timestamp, payload, now)
         elif type_id == DATA:
             self._describe(now)
 
@@ -155,26 +156,12 @@ class MixedCall:
         except UndecodableError:
             return
         if samples:
-            ahead = self._mixer.clock(now) + 1000 * self._heard.delay - timestamp
-            if self._ahead is None or abs(ahead - self._ahead) > JUMP:
-                self._ahead = ahead
-            self._ahead += (ahead - self._ahead) / STEADY
+            self._lead.note(timestamp, now)
             self._heard.put(samples)
-
-    def _show(self, timestamp: int, payload: bytes, now: float) -> None:
-        """Pass a picture on, when its sound will be heard: FLV 10.1 §E.4.3.1."""
-        if not is_sequence_header(payload):
-            self._waits = self._waits and not is_key_frame(payload)
-            if self._waits:
-                return
-        ahead = self._ahead
-        if ahead is None:
-            ahead = self._mixer.clock(now) + 1000 * self._heard.delay - timestamp
-        self._live.write(VIDEO, max(0, round(timestamp + ahead)), payload, now)
 
     def _describe(self, now: float) -> None:
         """Write the metadata, unless nothing is new: FLV 10.1 §E.5."""
-        metadata = on_metadata(SOUND, *pictures(self._call))
+        metadata = on_metadata(SOUND, *self._pictures.facts)
         if metadata != self._described:
             self._described = metadata
             self._live.write(DATA, 0, metadata, now)

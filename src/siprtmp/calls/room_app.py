@@ -16,9 +16,10 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.call_app import BAD_NAME, CallHome
+from siprtmp.calls.call_app import CallHome
 from siprtmp.calls.clientless import Clientless
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
+from siprtmp.calls.named_call import BAD_NAME
 from siprtmp.calls.room import APP, Member, Room
 from siprtmp.media.leg import AUDIO
 from siprtmp.media.pacing import DiscardPacer

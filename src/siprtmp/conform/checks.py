@@ -19,4 +19,4 @@ def at_most(seconds: float) -> gevent.Timeout:
 def expect_equal(what: str, wanted: object, got: object) -> None:
     """Unmet unless both are equal."""
     if wanted != got:
-        raise Unmet(f"{what} {wanted}", str(got))
+        raise Unmet(f"{what} {wanted!r}", repr(got))

@@ -18,6 +18,7 @@ from siprtmp.calls.admission import Admission
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.mixed_app import MixedApplication
 from siprtmp.calls.mixed_call import MixedCalls
+from siprtmp.calls.said_call import SaidCalls
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
 from siprtmp.edge.loop_lag import LoopLag
@@ -54,6 +55,7 @@ class Gateway:
         )
         self.sip: SipSide | None = None
         self._mixes: MixedCalls | None = None
+        self._said: SaidCalls | None = None
         if settings.mix_calls:
             _load_decoder()
         self._process = ProcessFigures()
@@ -72,8 +74,9 @@ class Gateway:
             if settings.mix_calls or settings.state is not None:  # by which the operator asks
                 self._mixes = MixedCalls(self.sip.media, registry)
                 self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
-            if settings.mix_calls and self._mixes is not None:
-                self.sip.facilities.on_up = self._mixes.follow
+            if settings.record is not None:
+                self._said = SaidCalls(registry)
+            self.sip.facilities.on_up = self._call_up
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
             if settings.room:
@@ -155,10 +158,18 @@ class Gateway:
         if self._verifier is not None and users is not None:
             self._verifier.users = users
 
+    def _call_up(self, call: AudioCall, now: float) -> None:
+        if self._said is not None:
+            self._said.follow(call, now)
+        if self._mixes is not None and self.settings.mix_calls:
+            self._mixes.follow(call, now)
+
     def _call_ended(self, call: AudioCall, reason: str, now: float) -> None:
         self.totals.end(call, reason, now)
         if self._mixes is not None:
             self._mixes.stop(call, now)
+        if self._said is not None:
+            self._said.stop(call, now)
         if self._records is not None:
             self._records.write(call, reason, now)
 

@@ -36,7 +36,8 @@ class MediaSide:
     """The `MediaEdge` of all calls.
 
     `host_for` has the address for given peers; `phone_hosts` tells where a user's phones have
-    registered from.  `prepared` are the ports for calls to peers outside.
+    registered from.  `prepared` are the ports for calls to peers outside, `pictures` is
+    the transcoding of pictures, None without.
     """
 
     def __init__(
@@ -57,17 +58,12 @@ class MediaSide:
         self._alarms: dict[Leg | VideoLeg | XFlvLeg, Alarm] = {}
         self._gatherer = WakeupCoalescer()
         self._transcode = AvTranscoding() if decoder.is_available() else None
-        self._pictures = picture_transcoding(settings.transcode_video)
+        self.pictures = picture_transcoding(settings.transcode_video)
 
     @property
     def media_host(self) -> str:
         """Where peers outside send media to, unless a router gives a port another address."""
         return self._network.outside
-
-    @property
-    def makes_pictures(self) -> bool:
-        """Whether pictures may be decoded and encoded."""
-        return self._pictures is not None
 
     @property
     def legs(self) -> int:
@@ -114,7 +110,7 @@ class MediaSide:
             wallclock=wallclock(),
             wake=lambda: alarm.set(),
             max_octets=self._video_packet_size,
-            transcoding=self._pictures,
+            transcoding=self.pictures,
         )
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)

@@ -13,15 +13,16 @@ from rtmplite.net.server.access import Access
 from rtmplite.net.server.files import Files
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp.netconnection import NetConnection
-from siprtmp.calls import call_app, mixed_call, sip_app
+from siprtmp.calls import mixed_call, named_call, said_call, sip_app
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.operation.config import Settings, is_loopback
 from siprtmp.operation.logs import Log
 
 CALLS: Final = (
-    call_app.APP,
+    named_call.APP,
     sip_app.APP,
     mixed_call.APP,
+    said_call.APP,
 )  # applications, and the folders they are recorded in
 REASON: Final = "recorded calls are for users"
 

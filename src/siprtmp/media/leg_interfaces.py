@@ -124,7 +124,7 @@ class Transcoding(Protocol):
 
 
 class PictureMaker(Protocol):
-    """A translation of pictures that decodes and encodes: FLV 10.1 §E.4.3.1."""
+    """Makes pictures from those of one source, or several: FLV 10.1 §E.4.3.1."""
 
     def convert(self, sources: Sequence[PictureTag], late: int, wants_key: bool) -> Made:
         """The tags made of these; of the first `late` ones none is encoded.
@@ -145,6 +145,9 @@ class PictureTranscoding(Protocol):
 
     def transcoder(self, codec: str, limits: PictureLimits, slice_octets: int) -> PictureMaker:
         """A translation into "h264" or "vp8", whose slices have at most so many octets."""
+
+    def side_by_side(self, after: int) -> PictureMaker:
+        """A maker of one picture from those of two sources, for times beyond `after` (ms)."""
 
 
 class VideoListener(Protocol):

@@ -33,6 +33,11 @@ class PictureGroup:
             yield self._header
         yield from self._pictures
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether there is more than a header."""
+        return bool(self._pictures)
+
     def put(self, timestamp: int, payload: bytes) -> None:
         """Take the body of a video message of RTMP time `timestamp` (ms)."""
         if is_sequence_header(payload):

@@ -2,76 +2,64 @@
 
 Own design: the loop hands over what has come since the last piece and goes on; the result comes
 back by a callback.  What is late is decoded and not encoded, and if even that takes too long,
-pictures are dropped up to the next key frame: a call is better with fewer pictures than with old
-ones.
+pictures are dropped (see `picture_queue`): a call is better with fewer pictures than with old ones.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from operator import attrgetter
+from typing import Final, Protocol
 
-from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.leg_interfaces import PictureTranscoding
+from siprtmp.media.leg_interfaces import PictureMaker
+from siprtmp.media.picture_queue import PictureQueue
 from siprtmp.media.translate.made_pictures import Made, PictureTag
-from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 
-ENCODED: Final = 2  # tags of one piece of work, the latest ones
-MAX_SECONDS: Final = 1.0  # that a tag waits for its turn
-MAX_OCTETS: Final = 2 << 20  # of the tags that wait
+ENCODED: Final = 2  # tags of one piece of work, the latest ones of each source
 
 Give = Callable[[int, bytes, float, float], None]
 
 
+class Run(Protocol):
+    """Calls a job in a thread, and then a function in the loop: see `PictureTranscoding`."""
+
+    def __call__(self, job: Callable[[], Made], then: Callable[[Made, float], None], /) -> None:
+        """Begin, and return at once."""
+
+
 class PictureWork:
-    """Makes pictures of one end into those of another.
+    """Makes pictures of one end, or of several, into those of another by a `maker`.
 
     `give` is called with each tag that is made: its RTMP time (ms), its body, when it would have
     come by the time of its source (s), and now.  `changed` is called when `making` or `error` is
-    another one, and `wants` (now) when a key frame of the source is needed.
+    another one, and of `wants` that of a source (now) when a key frame of it is needed.
     """
 
     def __init__(
         self,
-        transcoding: PictureTranscoding,
-        codec: str,
-        limits: PictureLimits,
-        slice_octets: int = 0,
-        *,
+        maker: PictureMaker,
+        run: Run,
+        *wants: Callable[[float], None],
         give: Give,
         changed: Callable[[], None],
-        wants: Callable[[float], None],
     ) -> None:
-        self._transcoder = transcoding.transcoder(codec, limits, slice_octets)
-        self._run, self._give, self._changed, self._wants = transcoding.run, give, changed, wants
-        self._waiting: list[PictureTag] = []
-        self._octets = 0
-        self._header: PictureTag | None = None
-        self._is_busy = self._is_closed = self._starves = self._wants_key = False
+        self._maker, self._run, self._give, self._changed = maker, run, give, changed
+        self._queues = [PictureQueue(each) for each in wants]
+        self._is_busy = self._is_closed = self._wants_key = False
         self.making = self.error = ""
-        self.dropped = 0
+
+    @property
+    def dropped(self) -> int:
+        """The tags that came to nothing, as they were too many."""
+        return sum(queue.dropped for queue in self._queues)
 
     def begin(self, group: Iterable[tuple[int, bytes]], latest: int, now: float) -> None:
         """Take all since the last key frame, and make the `latest` ones alone."""
-        self._waiting = [PictureTag(time, body, now) for time, body in group]
-        self._header = next((each for each in self._waiting if is_sequence_header(each.body)), None)
+        self._queues[0].fill(PictureTag(time, body, now) for time, body in group)
         self._start(latest)
 
-    def put(self, time: int, body: bytes, now: float) -> None:
+    def put(self, time: int, body: bytes, now: float, source: int = 0) -> None:
         """Take a tag of RTMP time `time` (ms), which has come, or was due, at `now`."""
-        source = PictureTag(time, body, now)
-        if is_sequence_header(body):
-            self._header = source
-        elif self._starves and not is_key_frame(body):
-            self.dropped += 1
-            return
-        elif self._starves:
-            self._starves = False
-            if self._header is not None:
-                self._waiting.append(self._header._replace(came=now))
-        self._waiting.append(source)
-        self._octets += len(body)
-        if self._octets > MAX_OCTETS or now - self._waiting[0].came > MAX_SECONDS:
-            self._starve(now)
+        self._queues[source].put(PictureTag(time, body, now, source))
         self._start()
 
     def want_key_frame(self) -> None:
@@ -81,23 +69,19 @@ class PictureWork:
     def close(self) -> None:
         """Give nothing more; the piece that is under way ends by itself."""
         self._is_closed = True
-        self._waiting = []
+        for queue in self._queues:
+            queue.take()
 
-    def _starve(self, now: float) -> None:
-        """Drop what waits, and all that depends on it."""
-        self.dropped += len(self._waiting)
-        self._waiting, self._octets, self._starves = [], 0, True
-        self._wants(now)
-
-    def _start(self, latest: int = ENCODED) -> None:
-        if self._is_busy or not self._waiting:
+    def _start(self, latest: int | None = None) -> None:
+        if self._is_busy or not any(self._queues):
             return
-        sources, self._waiting, self._octets = self._waiting, [], 0
+        sources = sorted((tag for queue in self._queues for tag in queue.take()), key=_CAME)
         is_key, self._wants_key = self._wants_key, False
-        transcoder, last = self._transcoder, sources[-1]
+        maker, last = self._maker, sources[-1]
+        late = len(sources) - (ENCODED * len(self._queues) if latest is None else latest)
         self._is_busy = True
         self._run(
-            lambda: transcoder.convert(sources, len(sources) - latest, is_key),
+            lambda: maker.convert(sources, late, is_key),
             lambda made, now: self._done(made, last, is_key, now),
         )
 
@@ -113,5 +97,9 @@ class PictureWork:
             self.making, self.error = made.making, made.error
             self._changed()
             if made.error:
-                self._wants(now)
+                for queue in self._queues:
+                    queue.wants(now)
         self._start()
+
+
+_CAME: Final = attrgetter("came")

@@ -132,12 +132,11 @@ class PicturesFromPhone:
         """Make a tag of another codec into H.264."""
         if self._work is None:
             self._work = PictureWork(
-                transcoding,
-                H264,
-                PictureLimits(),
+                transcoding.transcoder(H264, PictureLimits(), 0),
+                transcoding.run,
+                self._damaged,
                 give=lambda time, body, at, now: self.on_tag(VIDEO, time, body, now),
                 changed=self._on_changed,
-                wants=self._damaged,
             )
         self._work.put(time, tag, now)
 

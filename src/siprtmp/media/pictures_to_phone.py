@@ -33,13 +33,15 @@ NOTHING: Final[list[Packet]] = []
 
 # Whether it is a key frame, its packets, and where these are still to be made its time and body.
 Item = tuple[bool, list[Packet], int, bytes]
+OnShown = Callable[[int, bytes, float], None]
 
 
 class PicturesToPhone:
     """Sends the pictures of one publisher; RFC 3550 §5.1.
 
     `sender` is the source that they leave by.  `group` may be replaced by one that has pictures
-    from before the call.
+    from before the call.  `on_shown` is called with each tag when it is due (RTMP time in ms, body,
+    now); what was published before the first has its time.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class PicturesToPhone:
         self._limits = PictureLimits()
         self._work: PictureWork | None = None
         self._header, self._excess = b"", ""  # the publisher's; why its pictures cannot pass
+        self.on_shown: OnShown = lambda timestamp, payload, now: None
         self.sent = self.unsuitable = self.wanted = 0
 
     @property
@@ -95,7 +98,10 @@ class PicturesToPhone:
         self._close_work()
         self._maker = self._transcoding if plan.made else None
         self._pack_for(plan, plan.name)
-        for timestamp, payload in self.group:
+        group = list(self.group)
+        for _, payload in group:
+            self.on_shown(group[-1][0], payload, now)
+        for timestamp, payload in group:
             packets = self._convert(timestamp, payload)
             if self._excess:
                 self._make(self.group, 1, now)
@@ -122,6 +128,8 @@ class PicturesToPhone:
                 self._make(before, 0, now)
                 packets = NOTHING
             elif not packets:
+                if is_sequence_header(payload):
+                    self.on_shown(timestamp, payload, now)
                 return
             elif self._repeats:
                 self._repeat(packets[0].ticks, is_key, now)
@@ -191,14 +199,14 @@ class PicturesToPhone:
         assert maker is not None and plan is not None
         packer = self._pack_for(plan, plan.made, "CB")
         self._repeats = False
+        in_slices = isinstance(packer, FlvToH264) and not packer.mode
+        slice_octets = self._max_octets if in_slices else 0
         self._work = PictureWork(
-            maker,
-            plan.made,
-            self._limits,
-            self._max_octets if isinstance(packer, FlvToH264) and not packer.mode else 0,
+            maker.transcoder(plan.made, self._limits, slice_octets),
+            maker.run,
+            lambda now: self._listener.on_key_frame_wanted(),
             give=self._give,
             changed=self._on_changed,
-            wants=lambda now: self._listener.on_key_frame_wanted(),
         )
         self._work.begin(group, latest, now)
 
@@ -256,6 +264,8 @@ class PicturesToPhone:
         self._skipping = self._skipping and not is_key
         if self._skipping and not (payload and is_sequence_header(payload)):
             return  # it depends on a picture that was dropped
+        if payload:
+            self.on_shown(timestamp, payload, now)
         if packets:
             self._transmit(packets, now)
         elif payload and self._work is not None:

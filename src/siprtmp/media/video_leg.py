@@ -13,13 +13,14 @@ from typing import Final
 
 from p2psip.rtp.reporter import Reporter
 from p2psip.rtp.video_receiver import VideoReceiver
+from rtmplite.flv.video import is_sequence_header
 from siprtmp.media.consent import Consent
 from siprtmp.media.h264_lines import VideoPlan
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
 from siprtmp.media.picture_format import CLOCK_RATE
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.pictures_from_phone import OnTag, PicturesFromPhone
-from siprtmp.media.pictures_to_phone import PicturesToPhone
+from siprtmp.media.pictures_to_phone import OnShown, PicturesToPhone
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.flv_to_units import MAX_OCTETS
 
@@ -208,6 +209,17 @@ class VideoLeg:
             to_phone.publish(timestamp, payload, now)
         elif self._may_send(plan, now):
             to_phone.begin(plan, now)
+
+    def tap(self, shown: OnShown, now: float) -> None:
+        """Give `shown` each tag of the publisher from now on, when it is due: RTMP 1.0 §7.1.4.
+
+        Own design: as `Leg.tap`, before anything is decoded; a header that has come comes first.
+        """
+        self._to_phone.on_shown = shown
+        if self._to_phone.is_open:
+            for timestamp, payload in self.group:
+                if is_sequence_header(payload):
+                    shown(timestamp, payload, now)
 
     def _may_send(self, plan: VideoPlan, now: float) -> bool:
         """Whether the phone takes pictures, can be reached, and its address is proven: `Consent`.

@@ -250,7 +250,7 @@ def _add_media(add: Add) -> None:
         "--mix-calls",
         action="store_true",
         help="Publish both sides of each call as one stream too, mixed/NAME: their sound as AAC, "
-        "and the phone's pictures.",
+        "and the phone's pictures, with --transcode-video those of both sides.",
     )
     add(
         "--rtp-ports",
@@ -292,7 +292,7 @@ def _add_files(add: Add) -> None:
         "--record",
         type=Path,
         metavar="DIR",
-        help="Store what is published in this folder, as FLV files.",
+        help="Store what is published in this folder, as FLV files, and both sides of calls.",
     )
     add(
         "--vod",

@@ -15,7 +15,7 @@ PROOF = f"?user=alice&pass={PASSWORD}"
 @pytest.fixture
 def films(tmp_path, corpus):
     """A folder where somebody has recorded a call, a rich client and a stream."""
-    for app in ("call", "sip", "mixed", "live"):
+    for app in ("call", "sip", "mixed", "said", "live"):
         (tmp_path / "films" / app).mkdir(parents=True)
         source = corpus / "flv" / "ruffle_alaw.flv"
         shutil.copy(source, tmp_path / "films" / app / "bob%40example.org.flv")
@@ -41,6 +41,7 @@ def test_strangers_do_not_hear_recorded_calls(gateway, start, tmp_path, films):
     assert not dumps(start, url)
     assert not dumps(start, server.url("vod", "sip/bob@example.org"))
     assert not dumps(start, server.url("vod", "mixed/bob@example.org"))
+    assert not dumps(start, server.url("vod", "said/bob@example.org"))
     assert not dumps(start, server.url("vod/call", "bob@example.org"))
     assert not dumps(start, url.replace("bob@", "bob%40"))
     assert not dumps(start, f"{url}?user=alice&pass=guess")

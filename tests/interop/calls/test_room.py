@@ -9,6 +9,7 @@ SECONDS = 5
 PHONES = {"ann": 500, "bob": 800, "eve": 1300}
 STREAM = 2100
 TONES = (*PHONES.values(), STREAM)
+EIGHT = (430, 610, 790, 1030, 1270, 1510, 1850, 2270)  # no two of them make a third
 PRESENT = 20.0  # dB over what no tone accounts for
 
 
@@ -40,3 +41,29 @@ def test_phones_and_streams_hear_each_other(start, gateway, tmp_path):
         assert {hz for hz in at if at[hz] > PRESENT} >= others, (name, at)
         assert name == "player" or at[PHONES[name]] < at[STREAM] - PRESENT, (name, at)
     assert server.output.count("room-enter") == 3
+
+
+@pytest.mark.needs("baresip", "ffmpeg")
+def test_eight_phones_hear_the_seven_others_and_not_themselves(start, gateway, tmp_path):
+    """Own design: each has a mix of its own, as all talk at the same time."""
+    server = gateway("--room", "team", "--sip-t1", "20")
+    phones = {hz: start(Baresip, f"phone{hz}", hz=hz, level=1 / len(EIGHT)) for hz in EIGHT}
+    for phone in phones.values():
+        phone.dial(f"sip:team@{server.sip}")
+        phone.wait_event("CALL_ESTABLISHED")
+    server.wait_status({"room_members": len(EIGHT)})
+    heard = tmp_path / "heard.flv"
+    player = start(Ffmpeg.play, server.url("room", "team"), to=heard, seconds=SECONDS)
+    player.finish(timeout=SECONDS + 60)
+    for phone in phones.values():
+        phone.hangup()
+        phone.wait_event("CALL_CLOSED")
+    server.wait_status({"room_members": 0, "calls": 0})
+
+    for own, phone in phones.items():
+        samples, rate = phone.heard()
+        at = levels(trimmed(samples[-SECONDS * rate :], rate), rate, EIGHT)
+        others = [at[hz] for hz in EIGHT if hz != own]
+        assert min(others) > PRESENT and at[own] < min(others) - PRESENT, (own, at)
+    together = levels(decode_audio(heard), 8000, EIGHT)
+    assert min(together.values()) > PRESENT, together

@@ -1,12 +1,15 @@
 """Pictures between streams and phones: each says its own number, at both ends."""
 
+import subprocess
 from itertools import pairwise
 
 import pytest
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers import numbered_pictures
 from support.peers.baresip import Baresip
+from support.peers.obs_peer import FPS, Obs, Xvfb
 from support.peers.peers import Ffmpeg, decode_audio
+from support.peers.process import require
 from support.peers.tones import tone_fraction
 
 SECONDS = 8
@@ -59,3 +62,33 @@ def test_a_phone_that_has_vp8_alone_sees_a_stream_and_is_seen(start, gateway, tm
     seen = numbered_pictures.numbers(film)
     # Where this machine is busy, pictures are left out on either way.
     assert len(set(seen)) > 5 and seen == sorted(seen), seen
+
+
+def colours(path):
+    """The mean red, green and blue of each picture of a file."""
+    words = ["-nostdin", "-loglevel", "error", "-i", path, "-map", "0:v", "-vsync", "passthrough"]
+    words += ["-vf", "scale=1:1", "-pix_fmt", "rgb24", "-f", "rawvideo", "-"]
+    done = subprocess.run([require("ffmpeg", "ffmpeg"), *words], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    return [tuple(done.stdout[at : at + 3]) for at in range(0, len(done.stdout), 3)]
+
+
+@pytest.mark.needs("baresip", "ffmpeg", "obs", "Xvfb")
+def test_obs_calls_a_phone(start, gateway, tmp_path):
+    """Its server is the gateway and its key the phone, which sees red and sends that back."""
+    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "200")
+    phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=900, mirror=True)
+    name, film = f"bob@{server.sip}", tmp_path / "film.flv"
+    player = start(Ffmpeg.play, server.url("call", name), to=film, seconds=3)
+    screen = start(Xvfb)
+    obs = start(Obs, screen.display, server.url("call", "").rstrip("/"), name)
+    phone.wait_event("CALL_ESTABLISHED")
+    player.finish()
+    assert obs.leave() == 0
+    phone.wait_event("CALL_CLOSED")
+    seen = colours(film)
+    assert len(seen) > FPS
+    assert all(red > 200 and green < 50 and blue < 50 for red, green, blue in seen), seen
+    samples, rate = phone.heard()
+    assert len(samples) > 2 * rate and abs(samples).max() < 0.01  # OBS has no microphone here
+    assert tone_fraction(decode_audio(film), 8000, 900) > 0.95

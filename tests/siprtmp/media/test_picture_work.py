@@ -5,7 +5,8 @@ from support.gateway.picture_threads import Pretended
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.picture_work import ENCODED, MAX_OCTETS, MAX_SECONDS, PictureWork
+from siprtmp.media.picture_queue import MAX_OCTETS, MAX_SECONDS
+from siprtmp.media.picture_work import ENCODED, PictureWork
 from siprtmp.media.translate.picture_limits import PictureLimits
 
 
@@ -16,12 +17,11 @@ class Bench:
         self.threads = Pretended()
         self.given, self.changes, self.wants = [], [], 0
         self.work = PictureWork(
-            self.threads,
-            "h264",
-            PictureLimits(),
+            self.threads.transcoder("h264", PictureLimits(), 0),
+            self.threads.run,
+            self._want,
             give=lambda *tag: self.given.append(tag[:3]),
             changed=lambda: self.changes.append((self.work.making, self.work.error)),
-            wants=self._want,
         )
 
     def _want(self, now):
@@ -137,3 +137,38 @@ def test_nothing_is_given_after_the_end():
     bench.work.close()
     bench.threads.work(0.1)
     assert not bench.given and len(bench.threads.converted) == 1
+
+
+def test_two_sources_are_one_piece_of_work_in_the_order_of_arrival():
+    """Own design: of each the last ones are encoded, and each asks for its own key frames."""
+    threads, asked, orders = Pretended(), [], []
+    maker = threads.transcoder("h264", PictureLimits(), 0)
+    convert = maker.convert
+
+    def noted(sources, late, wants_key):
+        orders.append([(each.source, each.time) for each in sources])
+        return convert(sources, late, wants_key)
+
+    maker.convert = noted
+    work = PictureWork(
+        maker,
+        threads.run,
+        lambda now: asked.append((0, now)),
+        lambda now: asked.append((1, now)),
+        give=lambda *tag: None,
+        changed=lambda: None,
+    )
+    work.put(0, tag(idr(), key=True), 0.0)
+    for at in range(0, 120, 40):
+        work.put(1000 + at, tag(idr(), key=True), at / 1000 + 0.03, 1)
+        work.put(40 + at, tag(inter()), at / 1000 + 0.04)
+    threads.work(0.2)
+    both = [(1, 1000), (0, 40), (1, 1040), (0, 80), (1, 1080), (0, 120)]
+    assert orders == [[(0, 0)], both] and threads.converted[1] == (6, 6 - 2 * ENCODED, False)
+    work.put(160, tag(inter()), 0.2)
+    work.put(200, tag(inter(0, MAX_OCTETS)), 0.24)
+    work.put(1160, tag(inter()), 0.24, 1)
+    work.put(240, tag(inter()), 0.28)
+    threads.work(0.3)
+    assert asked == [(0, 0.24)] and work.dropped == 2
+    assert orders[2:] == [[(0, 160)], [(1, 1160)]]

@@ -102,10 +102,6 @@ class Gateway(Home):
         return self.sip.find(request) or self.rooms.find(request) or self.call.find(request)
 
     # MediaEdge
-    @property
-    def makes_pictures(self):
-        return self.pictures is not None
-
     def host_for(self, peers):
         return self.media_host
 

@@ -31,6 +31,11 @@ class Pretended:
         self.begins = True
         return self
 
+    def side_by_side(self, after):
+        self.asked.append(("side by side", after))
+        self.begins = True
+        return self
+
     def run(self, job, then):
         self.jobs.append((job, then))
 

@@ -21,7 +21,7 @@ def tone(rate):
     )
 
 
-def encoded(name, rate, channels=1):
+def encoded(name, rate, channels=1, wave=tone):
     """The frames of a tone as (seconds, octets), and the codec's header."""
     context = av.CodecContext.create(name, "w")
     context.sample_rate, context.layout = rate, "mono" if channels == 1 else "stereo"
@@ -30,7 +30,7 @@ def encoded(name, rate, channels=1):
     context.open()
     size = context.frame_size or rate // 50
     resampler = av.AudioResampler(context.format, context.layout, rate, frame_size=size)
-    wave = tone(rate)
+    wave = wave(rate)
     frame = av.AudioFrame(format="s16", layout="mono", samples=len(wave))
     frame.planes[0].update(wave.tobytes())
     frame.sample_rate, frame.pts = rate, 0
@@ -72,10 +72,10 @@ KINDS = {
 
 
 @cache
-def tags(kind):
-    """The tags of a tone as (ms, body), the header first where there is one."""
+def tags(kind, wave=tone):
+    """The tags of a tone, or of what `wave` gives for a rate, as (ms, body), the header first."""
     name, rate, channels, wrap = KINDS[kind]
-    frames, header = encoded(name, rate, channels)
+    frames, header = encoded(name, rate, channels, wave)
     bodies = []
     if header and kind == "aac":
         head = AudioTag(SoundFormat.AAC, 3, 1, 1, AacPacketType.SEQUENCE_HEADER, header)

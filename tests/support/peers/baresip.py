@@ -47,6 +47,7 @@ video_bitrate 500000
 avcodec_h264enc libx264
 avcodec_h265enc libx265
 """
+FILM_CONFIG = MIRROR_CONFIG.replace("video_source vidbridge,mirror", "video_source avformat,{film}")
 
 
 class Baresip(Process):
@@ -67,12 +68,14 @@ class Baresip(Process):
         domain: str = "127.0.0.1",
         answer: str = "auto",
         hz: float = 440,
+        level: float = 0.5,
         codecs: str = "PCMU/8000/1",
         rate: int = 8000,
         transport: str = "udp",
         account: str = "",
         ca: Path | None = None,
         mirror: bool = False,
+        film: Path | None = None,
         video: str = "H264",
         rtcp_mux: bool = False,
         contact: str = "",
@@ -80,7 +83,10 @@ class Baresip(Process):
         """`codecs` in baresip's notation, `account` more account parameters (";name=value"),
         `contact` the address that its command "message" writes to.
 
-        With `mirror` it has H.264, or the codec of `video`, and sends back what it sees.
+        `level` is that of its tone, 1 the loudest.
+
+        With `mirror` it has H.264, or the codec of `video`, and sends back what it sees; with
+        `film` it sends the pictures of that file instead.
         With `rtcp_mux` it offers one port for RTP and RTCP, and takes one where that is offered.
 
         By TLS it checks the server's certificate against the authorities in `ca`.
@@ -94,10 +100,10 @@ class Baresip(Process):
         self._control: socket.socket | None = None
         self._buffer = b""
         channels = 2 if codecs.endswith("/2") else 1  # the source must have those of the codec
-        write_wav(folder / "tone.wav", tone(hz, 120, rate), rate, channels)
-        self._write_config(rate, ca, mirror, rtcp_mux)
+        write_wav(folder / "tone.wav", tone(hz, 120, rate, level), rate, channels)
+        self._write_config(rate, ca, mirror, film, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
-        options += [f"video_codecs={video}"] if mirror else []
+        options += [f"video_codecs={video}"] if mirror or film else []
         options += [f"auth_user={user}", f"auth_pass={password}"] if password else []
         if registrar:
             options += [f'outbound="sip:{registrar};transport={transport}"', "regint=60"]
@@ -108,8 +114,11 @@ class Baresip(Process):
         (folder / "contacts").write_text(f'"them" <{contact}>\n' if contact else "")
         self.argv = [program, "-f", str(folder), "-v", "-s"]  # -s: SIP trace in the log
 
-    def _write_config(self, rate: int, ca: Path | None, mirror: bool, rtcp_mux: bool) -> None:
-        lines = [f"module {name}.so" for name in (*MODULES, *(MIRROR if mirror else ()))]
+    def _write_config(
+        self, rate: int, ca: Path | None, mirror: bool, film: Path | None, rtcp_mux: bool
+    ) -> None:
+        more = (*MIRROR, "avformat") if film else MIRROR if mirror else ()
+        lines = [f"module {name}.so" for name in (*MODULES, *more)]
         lines += [f"module_app {name}.so" for name in APPLICATIONS]
         text = CONFIG.format(
             port=self.port,
@@ -122,7 +131,9 @@ class Baresip(Process):
             modules_path=MODULES_PATH,
             modules="\n".join(lines),
         )
-        if mirror:
+        if film is not None:
+            text += FILM_CONFIG.format(film=film)
+        elif mirror:
             text += MIRROR_CONFIG
         if ca is not None:
             text += f"sip_cafile {ca}\nsip_verify_server yes\n"

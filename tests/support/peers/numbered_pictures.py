@@ -9,18 +9,29 @@ WIDTH, HEIGHT, BITS = 320, 240, 16
 COLUMN = WIDTH // BITS
 
 
-def source(rate: int = 15) -> list[str]:
+def source(rate: int = 15, first: int = 0) -> list[str]:
     """The words for ffmpeg that make these pictures; column k is bit k of the number."""
-    white = f"mod(floor(N/pow(2\\,floor(X/{COLUMN})))\\,2)"
+    white = f"mod(floor((N+{first})/pow(2\\,floor(X/{COLUMN})))\\,2)"
     picture = f"geq=lum='if({white}\\,235\\,16)':cb=128:cr=128"
     return ["-f", "lavfi", "-i", f"color=size={WIDTH}x{HEIGHT}:rate={rate},{picture}"]
 
 
-def numbers(path: Path) -> list[int]:
-    """The number of each picture of a recording, in the order of decoding."""
+def film(path: Path, first: int, seconds: int = 60) -> Path:
+    """A file of such pictures, from the number `first` on."""
+    words = ["-nostdin", "-loglevel", "error", *source(first=first), "-t", str(seconds)]
+    words += ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", path]
+    subprocess.run([require("ffmpeg", "ffmpeg"), *words], check=True, timeout=60)
+    return path
+
+
+def numbers(path: Path, part: str = "") -> list[int]:
+    """The number of each picture of a recording, in the order of decoding.
+
+    `part` are filters of ffmpeg that leave the part of the picture with the number.
+    """
     program = require("ffmpeg", "ffmpeg")
     words = ["-nostdin", "-loglevel", "error", "-i", path, "-map", "0:v", "-vsync", "passthrough"]
-    words += ["-vf", f"scale={WIDTH}:{HEIGHT}", "-pix_fmt", "gray", "-f", "rawvideo", "-"]
+    words += ["-vf", f"{part}scale={WIDTH}:{HEIGHT}", "-pix_fmt", "gray", "-f", "rawvideo", "-"]
     done = subprocess.run([program, *words], capture_output=True, timeout=60)
     assert done.returncode == 0, f"ffmpeg cannot decode {path.name}: {done.stderr.decode()}"
     size, row = WIDTH * HEIGHT, WIDTH * (HEIGHT // 2)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from siprtmp.media.transcode.decoder import UndecodableError
 from siprtmp.media.transcode.picture_decoder import PictureDecoder
 from siprtmp.media.transcode.picture_encoder import PictureEncoder
+from siprtmp.media.transcode.picture_pace import PicturePace
 from siprtmp.media.translate.made_pictures import Made, PictureTag
 from siprtmp.media.translate.picture_limits import MOST, PictureLimits
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
@@ -35,9 +36,8 @@ class PictureTranscoder:
         self._encoder: PictureEncoder | None = None
         self._reformatter = VideoReformatter()
         self._source = ""  # codec and size
-        self._rate = limits.rate or MOST
+        self._pace = PicturePace(limits.rate or MOST)
         self._time: int | None = None  # ms, unbounded
-        self._due = 0.0  # ms, of the next picture that is encoded
 
     def convert(self, sources: Sequence[PictureTag], late: int, wants_key: bool) -> Made:
         """The tags made of these; of the first `late` ones none is encoded.
@@ -50,7 +50,7 @@ class PictureTranscoder:
         for at, source in enumerate(sources):
             try:
                 for frame in self._decoder.decode(source.body, self._unwrapped(source.time)):
-                    if at < late or not self._is_due(frame):
+                    if at < late or frame.pts is None or not self._pace.has_room(frame.pts):
                         continue
                     made = self._encode(frame, wants_key)
                     wants_key = wants_key and not made
@@ -73,16 +73,6 @@ class PictureTranscoder:
         self._time += wrapped_difference(time, self._time, RTMP_WRAP)
         return self._time
 
-    def _is_due(self, frame: "VideoFrame") -> bool:
-        """Whether the rate has room for a picture; a jump of the time begins anew."""
-        if frame.pts is None:
-            return False
-        step, early = 1000 / self._rate, self._due - frame.pts
-        if step / 4 < early < 2 * step:
-            return False
-        self._due = (self._due if abs(early) < step else frame.pts) + step
-        return True
-
     def _encode(self, frame: "VideoFrame", wants_key: bool) -> list[tuple[int, bytes]]:
         import av
 
@@ -104,7 +94,7 @@ class PictureTranscoder:
         limits = self._limits
         width, height, rate = limits.fitted(width, height)
         bits = limits.bits_for(width, height, rate)
-        self._rate = rate
+        self._pace.rate = rate
         self._encoder = PictureEncoder(
             self._codec, (width, height), rate, bits, limits.level, self._slice_octets
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from siprtmp.media.transcode.encoder import can_encode
 from siprtmp.media.transcode.pictures import PictureTranscoder
+from siprtmp.media.transcode.side_by_side import SideBySide
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.transcode.to_speex import SpeexToFlv
@@ -60,3 +61,7 @@ class AvPictureTranscoding:
     ) -> PictureTranscoder:
         """A translation into "h264" or "vp8": FLV 10.1 §E.4.3.1."""
         return PictureTranscoder(codec, limits, slice_octets)
+
+    def side_by_side(self, after: int) -> SideBySide:
+        """Two sources as one picture, no more a second than the operator wants."""
+        return SideBySide(self.limits.rate, after)

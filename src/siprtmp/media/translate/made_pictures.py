@@ -4,15 +4,21 @@ Own design: both ends of a translation that decodes and encodes are tags of FLV,
 and what is made take the same way before and behind it.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+SIDE_BY_SIDE: Final = 1280, 360  # pixels of the pictures of two sources as one
 
 
 class PictureTag(NamedTuple):
-    """The body of a video tag (FLV 10.1 §E.4.3.1), its RTMP time in ms, and when it came in s."""
+    """The body of a video tag (FLV 10.1 §E.4.3.1), its RTMP time in ms, and when it came in s.
+
+    `source` is its number where there are several.
+    """
 
     time: int
     body: bytes
     came: float
+    source: int = 0
 
 
 class Made(NamedTuple):

@@ -1,0 +1,155 @@
+"""The pictures of a mixed call: those of the phone, or of both sides beside each other.
+
+Own design: the phone's pictures pass as they are while they are alone, or where the gateway may
+not decode any.  From the moment that both sides have pictures they are shown together to the end,
+the publisher's on the left.  Each keeps the time of its sound, by the clock of the mix.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from rtmplite.flv.video import is_key_frame, is_sequence_header
+from rtmplite.live.streams import LiveStream
+from siprtmp.calls.context import MediaEdge
+from siprtmp.calls.metadata import pictures
+from siprtmp.media.mixer import Mixer, Seat
+from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.picture_work import PictureWork
+from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.translate.flv_to_h264 import H264
+from siprtmp.media.translate.made_pictures import SIDE_BY_SIDE
+from siprtmp.media.video_leg import VideoLeg
+
+if TYPE_CHECKING:
+    from siprtmp.calls.call import AudioCall
+
+JUMP: Final = 200.0  # ms by which a side's time may be off before it is taken for another one
+STEADY: Final = 16  # messages over which that is smoothed
+PUBLISHER, PHONE = 0, 1
+
+
+class Lead:
+    """From the time of one side to that of the mix, at which its sound is heard.
+
+    Own design: as its messages come, smoothed, since networks are not steady.
+    """
+
+    def __init__(self, mixer: Mixer, seat: Seat) -> None:
+        self._mixer, self._seat = mixer, seat
+        self._ahead: float | None = None  # ms
+
+    def note(self, timestamp: int, now: float) -> None:
+        """Learn from a message of this time (ms) that has come."""
+        ahead = self._at(now) - timestamp
+        if self._ahead is None or abs(ahead - self._ahead) > JUMP:
+            self._ahead = ahead
+        self._ahead += (ahead - self._ahead) / STEADY
+
+    def time(self, timestamp: int, now: float) -> int:
+        """The time in the mix of a message of this time, both in ms."""
+        at = self._at(now) if self._ahead is None else timestamp + self._ahead
+        return max(0, round(at))
+
+    def _at(self, now: float) -> float:
+        return self._mixer.clock(now) + 1000 * self._seat.delay
+
+
+class MixedPictures:
+    """Publishes the pictures of one call to `live`: FLV 10.1 §E.4.3.1.
+
+    `said` and `heard` are the leads of the publisher and the phone.  `described` (now) is called
+    when the metadata are others.
+    """
+
+    def __init__(
+        self,
+        call: "AudioCall",
+        live: LiveStream,
+        media: MediaEdge,
+        said: Lead,
+        heard: Lead,
+        described: Callable[[float], None],
+    ) -> None:
+        self._call, self._live, self._transcoding = call, live, media.pictures
+        self._said, self._heard, self._described = said, heard, described
+        self._groups = PictureGroup(), PictureGroup()  # of the publisher and the phone
+        self._tapped: VideoLeg | None = None
+        self._work: PictureWork | None = None  # once both have pictures
+        self._waits, self._passed = True, -1  # for a key frame; the time of the last picture, ms
+
+    @property
+    def facts(self) -> tuple[str, tuple[int, int] | None]:
+        """The codec of the pictures, if there are any, and their size if known: FLV 10.1 §E.5."""
+        return pictures(self._call) if self._work is None else (H264, SIDE_BY_SIDE)
+
+    def begin(self, now: float) -> None:
+        """See what the publisher shows too, if both can be shown: RTMP 1.0 §7.1.4."""
+        video, self._tapped = self._call.video.leg, self._call.video.leg
+        if video is not None and self._transcoding is not None:
+            video.tap(self._say, now)
+
+    def close(self) -> None:
+        """Publish nothing more."""
+        self._transcoding = None
+        if self._work is not None:
+            self._work.close()
+
+    def watched(self, live: LiveStream, now: float) -> None:
+        """Have a key frame for players that have none to begin with: RFC 5104 §3.5.1."""
+        if self._work is None:
+            self._call.video.watched(live, now)
+        elif live.players and live.starts_at is None:
+            self._work.want_key_frame()
+
+    def show(self, timestamp: int, payload: bytes, now: float) -> None:
+        """Take what the phone shows, and pass it on while it is alone: FLV 10.1 §E.4.3.1."""
+        if self._call.video.leg is not self._tapped:  # RFC 3264 §8.1: pictures came later
+            self.begin(now)
+        at = self._heard.time(timestamp, now)
+        if self._is_shown_beside(PHONE, at, payload, now):
+            return
+        if not is_sequence_header(payload):
+            self._waits = self._waits and not is_key_frame(payload)
+            if self._waits:
+                return
+        self._passed = at
+        self._live.write(VIDEO, at, payload, now)
+
+    def _say(self, timestamp: int, payload: bytes, now: float) -> None:
+        """Take what the publisher shows: FLV 10.1 §E.4.3.1."""
+        self._said.note(timestamp, now)
+        self._is_shown_beside(PUBLISHER, self._said.time(timestamp, now), payload, now)
+
+    def _is_shown_beside(self, side: int, at: int, payload: bytes, now: float) -> bool:
+        """Show a picture beside that of the other side, if it has any."""
+        transcoding = self._transcoding
+        if transcoding is None:
+            return False
+        if self._work is not None:
+            self._work.put(at, payload, now, side)
+            return True
+        self._groups[side].put(at, payload)
+        if not all(group.has_pictures for group in self._groups):
+            return False
+        self._work = PictureWork(
+            transcoding.side_by_side(self._passed),
+            transcoding.run,
+            lambda now: self._call.video.on_key_frame_wanted(),
+            self._ask_phone,
+            give=lambda time, body, at, now: self._live.write(VIDEO, time, body, now),
+            changed=self._on_changed,
+        )
+        for each, group in enumerate(self._groups):
+            for time, body in group:
+                self._work.put(time, body, now, each)
+            group.clear()
+        self._described(now)
+        return True
+
+    def _ask_phone(self, now: float) -> None:
+        if self._call.video.leg is not None:
+            self._call.video.leg.ask_key_frame(now)
+
+    def _on_changed(self) -> None:
+        if self._work is not None and self._work.making:
+            self._call.video.on_video_transcoding(self._work.making, "both sides in one picture")

@@ -1,0 +1,142 @@
+"""The pictures of two sources as one of H.264, side by side.
+
+Own design: the size is fixed, so that it never changes under a player.  Each picture keeps its
+shape, as large as its half takes it, with black around it; a source without pictures is black,
+and one that stops keeps its last picture.  The source with more pictures sets the pace: each of
+its pictures is shown beside the last one of the other.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.picture_decoder import PictureDecoder
+from siprtmp.media.transcode.picture_encoder import H264, PictureEncoder
+from siprtmp.media.transcode.picture_pace import PicturePace
+from siprtmp.media.translate.made_pictures import SIDE_BY_SIDE, Made, PictureTag
+from siprtmp.media.translate.picture_limits import MOST, PictureLimits
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+WIDTH, HEIGHT = SIDE_BY_SIDE
+HALF: Final = WIDTH // 2
+BLACK: Final = (16, 128, 128)  # of each plane
+PLANES: Final = ((0, 1), (1, 2), (2, 2))  # and by what its sides are divided
+OVERTAKES: Final = 2  # pictures without one of the other source, after which it sets the pace
+
+
+class SideBySide:
+    """Makes tags of the pictures of two sources; it is used by one thread at a time.
+
+    The times of both are those of one clock, and nothing is made for those up to `after` (ms).
+    `rate` is the most pictures a second, 0 for any.
+    """
+
+    def __init__(self, rate: float = 0.0, after: int = -1) -> None:
+        from av.video.frame import VideoFrame
+
+        self._pace, self._leader, self._others = PicturePace(rate or MOST), 0, 0
+        self._encoder: PictureEncoder | None = None
+        self._canvas = VideoFrame(WIDTH, HEIGHT, "yuv420p")
+        self._sides = [_Side(self._canvas, at) for at in (0, HALF)]
+        self._last = after
+
+    def convert(self, sources: Sequence[PictureTag], late: int, wants_key: bool) -> Made:
+        """The tags made of these; of the first `late` ones none is encoded.
+
+        With `wants_key` the first picture is a key frame.  It raises nothing, being called in a
+        thread of its own.
+        """
+        out: list[tuple[int, bytes]] = []
+        error = ""
+        for at, source in enumerate(sources):
+            try:
+                for frame in self._sides[source.source].decode(source):
+                    if self._leads(source.source) and at >= late and self._is_due(frame.pts):
+                        out += self._encode(frame.pts or 0, wants_key)
+                        wants_key = False
+            except UndecodableError as broken:
+                error = str(broken)
+        left, right = (side.making for side in self._sides)
+        making = f"{left} + {right} > {H264} {WIDTH}x{HEIGHT}" if left and right else ""
+        return Made(out, making, error)
+
+    def _leads(self, source: int) -> bool:
+        """Whether a picture of this source is made, or only shown beside one that is."""
+        self._others = 0 if source == self._leader else self._others + 1
+        if self._others >= OVERTAKES:
+            self._leader, self._others = source, 0
+        return source == self._leader
+
+    def _is_due(self, time: int | None) -> bool:
+        return time is not None and time > self._last and self._pace.has_room(time)
+
+    def _encode(self, time: int, is_key: bool) -> list[tuple[int, bytes]]:
+        import av
+
+        try:
+            if self._encoder is None:
+                bits = PictureLimits().bits_for(WIDTH, HEIGHT, self._pace.rate)
+                self._encoder = PictureEncoder(H264, SIDE_BY_SIDE, self._pace.rate, bits)
+            for side in self._sides:
+                side.draw()
+            self._canvas.pts = self._last = time
+            return self._encoder.encode(self._canvas, is_key)
+        except (av.FFmpegError, ValueError) as error:
+            raise UndecodableError(f"cannot make {H264}: {error}") from None
+
+
+class _Side:
+    """One half of the picture, which begins `at` pixels from the left."""
+
+    def __init__(self, canvas: "VideoFrame", at: int) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._canvas, self._at = canvas, at
+        self._decoder, self._reformatter = PictureDecoder(), VideoReformatter()
+        self._frame: VideoFrame | None = None  # until it is drawn
+        self._size = 0, 0
+        self._clear()
+
+    @property
+    def making(self) -> str:
+        width, height = self._size
+        return f"{self._decoder.codec} {width}x{height}" if width else ""
+
+    def decode(self, source: PictureTag) -> Sequence["VideoFrame"]:
+        """The pictures that are complete with a tag, of which the last one is to be drawn."""
+        frames = self._decoder.decode(source.body, source.time)
+        if frames:
+            self._frame = frames[-1]
+        return frames
+
+    def draw(self) -> None:
+        """Put the last picture into its half, unless it is there."""
+        frame, self._frame = self._frame, None
+        if frame is None:
+            return
+        if (frame.width, frame.height) != self._size:
+            self._size = frame.width, frame.height
+            self._clear()
+        scale = min(HALF / frame.width, HEIGHT / frame.height)
+        width, height = (max(2, int(side * scale) // 2 * 2) for side in self._size)
+        picture = self._reformatter.reformat(frame, width, height, "yuv420p", threads=1)
+        left, top = self._at + (HALF - width) // 4 * 2, (HEIGHT - height) // 4 * 2
+        for plane, by in PLANES:
+            rows = memoryview(picture.planes[plane])
+            step = picture.planes[plane].line_size
+            self._fill(plane, left // by, top // by, width // by, [
+                rows[at * step : at * step + width // by] for at in range(height // by)
+            ])  # fmt: skip
+
+    def _clear(self) -> None:
+        for plane, by in PLANES:
+            row = memoryview(bytes((BLACK[plane],)) * (HALF // by))
+            self._fill(plane, self._at // by, 0, HALF // by, [row] * (HEIGHT // by))
+
+    def _fill(self, plane: int, left: int, top: int, width: int, rows: list[memoryview]) -> None:
+        to = self._canvas.planes[plane]
+        view, step = memoryview(to), to.line_size
+        for at, row in enumerate(rows, top):
+            view[at * step + left : at * step + left + width] = row
