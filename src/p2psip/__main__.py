@@ -20,8 +20,8 @@ from p2psip.agent import Agent, Call
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
 from p2psip.net.locator import Locations, proxies
-from p2psip.net.nat_options import add_nat_options, stun_of, turn_of
-from p2psip.net.sound import LAWS
+from p2psip.net.phone.nat_options import add_nat_options, stun_of, turn_of
+from p2psip.net.phone.sound import LAWS
 from p2psip.net.tls import TlsContexts, client_context
 from p2psip.phone_options import (
     FOR_EXAMPLE,

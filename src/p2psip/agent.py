@@ -25,18 +25,18 @@ import gevent
 from gevent.event import Event
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.audio import AudioHandler, AudioStream, EventHandler
-from p2psip.net.audio_codecs import audio_codec
-from p2psip.net.call import Call
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import Locations, destination, proxies, server_uri
-from p2psip.net.outside import OutsideRequests
-from p2psip.net.phone_address import PhoneAddress
-from p2psip.net.phone_core import PhoneCore, user_agent_of
-from p2psip.net.phone_registration import PhoneRegistration
-from p2psip.net.port_pool import NoPortsError, PortPool
-from p2psip.net.serving import DIALOG, SUMMARY, Serving, dialog_states
+from p2psip.net.media.port_pool import NoPortsError, PortPool
+from p2psip.net.phone.audio import AudioHandler, AudioStream, EventHandler
+from p2psip.net.phone.audio_codecs import audio_codec
+from p2psip.net.phone.call import Call
+from p2psip.net.phone.outside import OutsideRequests
+from p2psip.net.phone.phone_address import PhoneAddress
+from p2psip.net.phone.phone_core import PhoneCore, user_agent_of
+from p2psip.net.phone.phone_registration import PhoneRegistration
+from p2psip.net.phone.serving import DIALOG, SUMMARY, Serving, dialog_states
 from p2psip.net.tls import TlsContexts
 from p2psip.net.waiting import settles
 from p2psip.sdp.line import is_unspecified
@@ -45,11 +45,11 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.locate import is_numeric
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
-from p2psip.ua.digest_client import Login
 from p2psip.ua.event_bodies import MessageSummary
-from p2psip.ua.identity import ANONYMOUS, PRIVACY, asserted_identity, sender
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.requests.digest_client import Login
+from p2psip.ua.requests.identity import ANONYMOUS, PRIVACY, asserted_identity, sender
 from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import IncomingCall
 from p2psip.ua.ua import UserAgentCall as Signalling

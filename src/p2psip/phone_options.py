@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from p2psip.net.sound import LAWS
+from p2psip.net.phone.sound import LAWS
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 
 PASSWORD: Final = "SIP_PASSWORD"  # the environment variable

@@ -16,7 +16,7 @@ from gevent.event import Event
 from p2psip.agent import Call
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
-from p2psip.net.sound import LAWS, Recording, read_wav, write_wav
+from p2psip.net.phone.sound import LAWS, Recording, read_wav, write_wav
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 
 SHORTEST: Final = 10  # ms; RFC 3551 §4.2 allows less, at the price of headers

@@ -6,7 +6,7 @@ import pytest
 from support.sip.phones import FRAMES, answering, talk, uri, wait_for
 from support.sip.stun_servers import OUTSIDE, StunServer, outside
 
-from p2psip.net import phone_address
+from p2psip.net.phone import phone_address
 
 FAR = "198.51.100.9"
 

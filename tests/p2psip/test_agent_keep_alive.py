@@ -10,7 +10,7 @@ from p2psip.nat import stun_server
 from p2psip.net import udp
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.stack.stack import Stack
-from p2psip.ua import keep_alive, registration
+from p2psip.ua.registering import keep_alive, registration
 
 
 class Registrar:

@@ -74,7 +74,7 @@ def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
 
 def test_no_keys_go_to_a_phone_that_knows_none(alice, bob, monkeypatch):
     """Covers RFC 4733 §2.5.1.1 [only-events-listed]."""
-    monkeypatch.setattr("p2psip.net.audio_codecs.KEYS", "0-9")
+    monkeypatch.setattr("p2psip.net.phone.audio_codecs.KEYS", "0-9")
     taken = answering(bob)
     call = alice.call(uri(bob), timeout=20)
     wait_for(lambda: taken)

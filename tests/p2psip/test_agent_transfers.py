@@ -5,7 +5,7 @@ import pytest
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.port_pool import NoPortsError
+from p2psip.net.media.port_pool import NoPortsError
 from p2psip.ua.event_bodies import MessageSummary
 
 

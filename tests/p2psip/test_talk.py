@@ -6,7 +6,7 @@ from array import array
 import pytest
 from gevent.event import Event
 
-from p2psip.net.sound import write_wav
+from p2psip.net.phone.sound import write_wav
 from p2psip.sdp.codec import Codec
 from p2psip.sip.address import Address
 from p2psip.talk import Talk

@@ -4,7 +4,7 @@ import pytest
 from support.gateway.gateway_world import AUDIO, BOB, DESK, PCMU, Desk, GatewayWorld, sdp
 from support.sip.homes import Member
 
-from p2psip.ua.extensions import Extensions
+from p2psip.ua.requests.extensions import Extensions
 
 VICTIM = "203.0.113.1"
 SOUND = b"\x82" + bytes(160)

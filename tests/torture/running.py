@@ -15,7 +15,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.framing import Malformed, StreamFramer
 from p2psip.sip.message import Request, Response, parse_message
 from p2psip.stack.stack import Flow, Listener, Send
-from p2psip.ua.request_validation import refuse_method
+from p2psip.ua.requests.request_validation import refuse_method
 from p2psip.ua.ua import CallHandler
 
 SOURCE = ("192.0.2.250", 5088)  # where each packet comes from, whatever its Via says

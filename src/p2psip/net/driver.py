@@ -24,7 +24,7 @@ from p2psip.net.udp import UdpListener, plain_socket
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.transaction.flow import HostPort
-from p2psip.ua.registrations import Registrations
+from p2psip.ua.registering.registrations import Registrations
 
 BIND_TRIES: Final = 32
 log: Final = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from gevent.event import AsyncResult
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.sip.message import Response
-from p2psip.ua.authenticated_request import AuthenticatedRequest
-from p2psip.ua.registration import Registration
+from p2psip.ua.registering.registration import Registration
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 
 T = TypeVar("T")
 PATIENCE: Final = 0.02  # s between looks at a condition that no event announces

@@ -23,7 +23,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import origin
 from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
-from p2psip.ua.request_validation import RefusalError
+from p2psip.ua.requests.request_validation import RefusalError
 
 NONCE_SECONDS: Final = 300.0  # RFC 7616 §5.4: a nonce is good for a while
 NONCES: Final = 10_000  # how many counts are remembered

@@ -28,8 +28,8 @@ from p2psip.stack.request_origin import Peer, origin
 from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL, WEB
-from p2psip.ua.extensions import Extensions
-from p2psip.ua.request_validation import ALLOW, RefusalError, refuse_method
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import ALLOW, RefusalError, refuse_method
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
 FOR_THE_HOOK: Final = ("INVITE", "MESSAGE")  # what `route` may take

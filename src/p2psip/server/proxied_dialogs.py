@@ -28,7 +28,7 @@ from p2psip.stack.request_origin import Peer, origin, place_named, place_of
 from p2psip.stack.stack import Flow, ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.transaction.table import Agenda
-from p2psip.ua.request_validation import RefusalError
+from p2psip.ua.requests.request_validation import RefusalError
 
 MAX_DIALOGS: Final = 10_000
 MAX_OF_ONE: Final = 1_000  # of one calling host (maybe a whole office) or user, or of one callee

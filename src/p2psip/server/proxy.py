@@ -34,7 +34,7 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.routing import needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
 from p2psip.transaction.table import Agenda
-from p2psip.ua.request_validation import RefusalError, without_identity
+from p2psip.ua.requests.request_validation import RefusalError, without_identity
 
 __all__ = ["Proxy", "Target"]
 

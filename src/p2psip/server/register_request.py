@@ -16,7 +16,7 @@ from p2psip.server.location import Binding
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.views import seconds
-from p2psip.ua.request_validation import RefusalError
+from p2psip.ua.requests.request_validation import RefusalError
 
 DEFAULT_EXPIRES: Final = 3600  # s: §10.3 step 7 leaves it to us, §10.2 names an hour
 MIN_EXPIRES: Final = 30  # s, shorter ones are refused with 423

@@ -39,7 +39,7 @@ from p2psip.sip.uri import Uri, equivalent
 from p2psip.stack.servers import ServerHandle
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import LOCAL, Flow
-from p2psip.ua.request_validation import refuse_extensions
+from p2psip.ua.requests.request_validation import refuse_extensions
 
 UNPROVEN_EXPIRES: Final = 60  # s for a contact that must answer first: the OPTIONS may be lost
 MAX_BINDINGS: Final = 10  # of one address-of-record

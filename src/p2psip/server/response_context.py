@@ -26,7 +26,7 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ClientHandle, Flow, ServerHandle, Stack
-from p2psip.ua.request_validation import without_identity
+from p2psip.ua.requests.request_validation import without_identity
 
 # s: §16.6 step 11 wants more than three minutes between signs of life: §16.6 [timer-c-is-long]
 TIMER_C: Final = 185.0

@@ -9,7 +9,7 @@ from p2psip.dialog import acceptance
 from p2psip.dialog.acceptance import Acceptance
 from p2psip.sip.message import Request, Response
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.request_validation import session
+from p2psip.ua.requests.request_validation import session
 
 if TYPE_CHECKING:
     from p2psip.ua.call import UserAgentCall

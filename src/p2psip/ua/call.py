@@ -19,17 +19,17 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import Whereabouts
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.answered_invite import AnsweredInvite
-from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.dialog_response import dialog_response
-from p2psip.ua.digest_client import DigestClient, copy_credentials
 from p2psip.ua.messages import DialogMessages
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.peer_offers import PeerOffers
 from p2psip.ua.reoffer import GONE, Reoffer
 from p2psip.ua.replaces import Replaces
-from p2psip.ua.request_validation import SDP
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.requests.digest_client import DigestClient, copy_credentials
+from p2psip.ua.requests.request_validation import SDP
 from p2psip.ua.session_refresh import SessionRefresh
 from p2psip.ua.transfers import Transfers
 

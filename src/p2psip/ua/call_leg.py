@@ -10,7 +10,7 @@ from p2psip.dialog.negotiation import Negotiation
 from p2psip.dialog.prack import ProvisionalOrder
 from p2psip.sip.message import Request, Response
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.extensions import listed
+from p2psip.ua.requests.extensions import listed
 from p2psip.ua.shared_dialog import SharedDialog
 
 if TYPE_CHECKING:

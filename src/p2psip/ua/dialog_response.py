@@ -10,8 +10,8 @@ from p2psip.sip.build import response_to
 from p2psip.sip.message import Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.extensions import Extensions
-from p2psip.ua.request_validation import SDP
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import SDP
 
 
 def dialog_response(

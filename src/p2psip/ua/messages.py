@@ -17,10 +17,10 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.authenticated_request import AuthenticatedRequest
-from p2psip.ua.digest_client import DigestClient
-from p2psip.ua.extensions import Extensions
-from p2psip.ua.request_validation import RefusalError, is_encoded, refuse_encoding
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.requests.digest_client import DigestClient
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import RefusalError, is_encoded, refuse_encoding
 
 if TYPE_CHECKING:
     from p2psip.ua.call import UserAgentCall

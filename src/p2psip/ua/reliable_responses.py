@@ -12,7 +12,7 @@ from p2psip.sip.message import Request, Response
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.dialog_response import dialog_response
-from p2psip.ua.request_validation import offer_of
+from p2psip.ua.requests.request_validation import offer_of
 
 if TYPE_CHECKING:
     from p2psip.ua.uas import IncomingCall

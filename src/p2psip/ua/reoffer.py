@@ -12,10 +12,10 @@ from p2psip.dialog.acceptance import glare_delay
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
-from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState
-from p2psip.ua.request_validation import SDP, session
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.requests.request_validation import SDP, session
 
 if TYPE_CHECKING:
     from p2psip.ua.call import UserAgentCall

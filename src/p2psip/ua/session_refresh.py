@@ -10,9 +10,9 @@ from p2psip.dialog.session_timer import LEAST, SessionExpires, SessionTimer
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import number
 from p2psip.sip.message import Request, Response
-from p2psip.ua.authenticated_request import AuthenticatedRequest
-from p2psip.ua.extensions import listed
-from p2psip.ua.request_validation import RefusalError
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.requests.extensions import listed
+from p2psip.ua.requests.request_validation import RefusalError
 
 if TYPE_CHECKING:
     from p2psip.ua.call import UserAgentCall

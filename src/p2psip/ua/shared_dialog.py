@@ -15,9 +15,9 @@ from p2psip.sip.message import Request
 from p2psip.stack.request_origin import Whereabouts
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import Flow
-from p2psip.ua.authenticated_request import AuthenticatedRequest, AuthenticatedRequestUser
-from p2psip.ua.digest_client import DigestClient
-from p2psip.ua.request_validation import RefusalError, warnings
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest, AuthenticatedRequestUser
+from p2psip.ua.requests.digest_client import DigestClient
+from p2psip.ua.requests.request_validation import RefusalError, warnings
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent

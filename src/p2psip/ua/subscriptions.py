@@ -19,9 +19,9 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import Whereabouts
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.authenticated_request import AuthenticatedRequest
-from p2psip.ua.digest_client import DigestClient
-from p2psip.ua.request_validation import refuse_accept
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.requests.digest_client import DigestClient
+from p2psip.ua.requests.request_validation import refuse_accept
 from p2psip.ua.shared_dialog import SharedDialog
 
 if TYPE_CHECKING:

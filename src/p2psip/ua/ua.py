@@ -24,13 +24,13 @@ from p2psip.transaction.table import Agenda
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState
-from p2psip.ua.digest_client import DigestClient, Login
-from p2psip.ua.extensions import Extensions
 from p2psip.ua.outside import outside_request
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.replaces import OPTION as REPLACES
 from p2psip.ua.replaces import replaced_call
-from p2psip.ua.request_validation import SDP, RefusalError, refuse_accept
+from p2psip.ua.requests.digest_client import DigestClient, Login
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import SDP, RefusalError, refuse_accept
 from p2psip.ua.shared_dialog import SharedDialog
 from p2psip.ua.subscriptions import EXPIRES, REFER, ServedSubscription, Subscription
 from p2psip.ua.transfers import LIFETIME, Referral

@@ -18,15 +18,15 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
-from p2psip.ua.authenticated_request import AuthenticatedRequest
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
-from p2psip.ua.digest_client import ANSWERS, DigestClient, copy_credentials
 from p2psip.ua.owner import CallHandler
-from p2psip.ua.redirection import Redirection
 from p2psip.ua.reliable_responses import OPTION
-from p2psip.ua.request_validation import session
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.requests.digest_client import ANSWERS, DigestClient, copy_credentials
+from p2psip.ua.requests.redirection import Redirection
+from p2psip.ua.requests.request_validation import session
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent

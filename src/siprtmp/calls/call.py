@@ -19,7 +19,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
-from p2psip.ua.digest_client import Login
+from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.uas import IncomingCall
 from rtmplite.live.sink import Sink
 from siprtmp.calls import codec_names, failures

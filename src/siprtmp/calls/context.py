@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from p2psip.sip.uri import Uri
-from p2psip.ua.extensions import Extensions
 from p2psip.ua.messages import InstantMessage, Messages
-from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import CALL_METHODS
 from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls

@@ -3,7 +3,7 @@
 Own design: over RFC 3261 §10.2 and §22.  The first trunk in the file whose patterns match a number
 is called; the next one, if that answers with 408 or 5xx, or cannot be reached.  A trunk whose
 registration has failed is tried after the others.  The password of a trunk is proven to its own
-server alone (see `p2psip.ua.digest_client`), and calls by it come from its own address.
+server alone (see `p2psip.ua.requests.digest_client`), and calls by it come from its own address.
 
 A number is called by a tel URI, by a SIP URI of a domain of ours that nobody here has, or by one of
 the trunk's own domain.
@@ -20,9 +20,9 @@ from p2psip.sip.address import Address
 from p2psip.sip.phone_number import called_number, number_at
 from p2psip.sip.uri import Uri
 from p2psip.ua.call import UserAgentCall
-from p2psip.ua.digest_client import Login
 from p2psip.ua.owner import CallHandler
-from p2psip.ua.registration import Registration, State
+from p2psip.ua.registering.registration import Registration, State
+from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
 from siprtmp.operation.logs import Log

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from p2psip.ua.digest_client import Login
+from p2psip.ua.requests.digest_client import Login
 from rtmplite.auth.credentials import fields
 
 USER: Final = "sip-user"

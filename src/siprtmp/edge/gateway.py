@@ -13,12 +13,12 @@ from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer
 from rtmplite.net.addresses import written
 from siprtmp import __version__
-from siprtmp.calls import mixed_call
 from siprtmp.calls.admission import Admission
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.mixed_app import MixedApplication
-from siprtmp.calls.mixed_call import MixedCalls
-from siprtmp.calls.said_call import SaidCalls
+from siprtmp.calls.mixed import mixed_call
+from siprtmp.calls.mixed.mixed_app import MixedApplication
+from siprtmp.calls.mixed.mixed_call import MixedCalls
+from siprtmp.calls.mixed.said_call import SaidCalls
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
 from siprtmp.edge.loop_lag import LoopLag

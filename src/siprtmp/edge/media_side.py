@@ -12,9 +12,9 @@ from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.descriptors import MEDIA, refuse_last
 from p2psip.net.local_network import LocalNetwork
-from p2psip.net.port_pool import PortPool
-from p2psip.net.prepared_ports import PreparedPorts
-from p2psip.net.rtp_ports import MediaPool, MediaPort
+from p2psip.net.media.port_pool import PortPool
+from p2psip.net.media.prepared_ports import PreparedPorts
+from p2psip.net.media.rtp_ports import MediaPool, MediaPort
 from p2psip.sip.uri import Uri
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.context import MediaAddress, Timed

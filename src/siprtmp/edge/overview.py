@@ -22,7 +22,7 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
 from siprtmp.calls import quality
 from siprtmp.calls.call import AudioCall
-from siprtmp.calls.mixed_call import MixedCalls
+from siprtmp.calls.mixed.mixed_call import MixedCalls
 from siprtmp.calls.toll_guard import ThroughCall
 from siprtmp.calls.trunks import Trunk
 from siprtmp.operation.logs import Log

@@ -13,8 +13,8 @@ from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.local_network import LocalNetwork
 from p2psip.net.locator import Locations
+from p2psip.net.media.relayed_ports import PASSWORD, Relays
 from p2psip.net.public_address import PublicAddress
-from p2psip.net.relayed_ports import PASSWORD, Relays
 from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
@@ -26,9 +26,9 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import Flow
-from p2psip.ua.digest_client import Login
-from p2psip.ua.registration import Registration
-from p2psip.ua.registrations import Registrations
+from p2psip.ua.registering.registration import Registration
+from p2psip.ua.registering.registrations import Registrations
+from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
 from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
@@ -38,11 +38,11 @@ from siprtmp.calls import quality
 from siprtmp.calls.admission import Admission, Admitted
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.client_origin import Whence
+from siprtmp.calls.conference.room_app import RoomApplication
 from siprtmp.calls.context import EXTENSIONS, CallContext
-from siprtmp.calls.line import Line
-from siprtmp.calls.room_app import RoomApplication
+from siprtmp.calls.rich.line import Line
+from siprtmp.calls.rich.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.calls.routes import Routes
-from siprtmp.calls.sip_app import LINE_PARAM, Identity, SipApplication
 from siprtmp.edge import call_limits
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from p2psip.net.local_network import LocalNetwork
-from p2psip.net.prepared_ports import MappedSocket, PreparedPorts
+from p2psip.net.media.prepared_ports import MappedSocket, PreparedPorts
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import HostPort
 from rtmplite.net.addresses import written

@@ -12,10 +12,10 @@ from p2psip.server.domains import Domains
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Stack
-from p2psip.ua.digest_client import Login
-from p2psip.ua.registration import Registration, State
-from p2psip.ua.registrations import Registrations
-from siprtmp.calls.sip_app import LINE_PARAM
+from p2psip.ua.registering.registration import Registration, State
+from p2psip.ua.registering.registrations import Registrations
+from p2psip.ua.requests.digest_client import Login
+from siprtmp.calls.rich.sip_app import LINE_PARAM
 from siprtmp.calls.trunks import Trunk, Trunks
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log

@@ -16,7 +16,7 @@ from siprtmp.media.translate.timebase import MediaClock
 
 
 class Wire(Protocol):
-    """A pair of UDP ports with a remote address; `p2psip.net.rtp_ports` has the real one."""
+    """A pair of UDP ports with a remote address; `p2psip.net.media.rtp_ports` has the real one."""
 
     remote: tuple[str, int] | None
     remote_rtcp: tuple[str, int] | None

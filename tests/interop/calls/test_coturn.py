@@ -12,9 +12,9 @@ from support.peers.tones import read_wav, tone, tone_fraction, trimmed, write_wa
 
 from p2psip.agent import Agent
 from p2psip.nat import turn_client
-from p2psip.net import phone_address
 from p2psip.net.clock import monotonic
-from p2psip.net.relayed_ports import RelayedSocket
+from p2psip.net.media.relayed_ports import RelayedSocket
+from p2psip.net.phone import phone_address
 from p2psip.net.udp import plain_socket
 
 pytestmark = pytest.mark.interop
@@ -33,7 +33,7 @@ class Phone(Process):
 
     def __init__(self, folder, *words, ready="", patience=8):
         program = (
-            "import sys; from p2psip import __main__; from p2psip.net import phone_address; "
+            "import sys; from p2psip import __main__; from p2psip.net.phone import phone_address; "
             f"phone_address.PATIENCE = {patience}; sys.exit(__main__.main())"
         )
         super().__init__(folder, [sys.executable, "-c", program, *map(str, words)])

@@ -10,8 +10,8 @@ from support.sip.stun_servers import OUTSIDE, StunServer, outside
 from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, write_address
 from p2psip.net import public_address
 from p2psip.net.clock import monotonic
-from p2psip.net.port_pool import MediaPair, NoPortsError, PortPool
-from p2psip.net.prepared_ports import MappedSocket, PreparedPorts
+from p2psip.net.media.port_pool import MediaPair, NoPortsError, PortPool
+from p2psip.net.media.prepared_ports import MappedSocket, PreparedPorts
 from p2psip.net.public_address import PublicAddress, StunProbe
 from p2psip.net.udp import UdpListener, plain_socket
 

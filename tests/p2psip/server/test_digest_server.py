@@ -16,7 +16,7 @@ from p2psip.sip.auth import Challenge, Credentials, answer
 from p2psip.sip.build import response_to
 from p2psip.sip.headers import Headers
 from p2psip.transaction.flow import Flow
-from p2psip.ua.request_validation import RefusalError
+from p2psip.ua.requests.request_validation import RefusalError
 
 DOMAINS = Domains(["home"], lambda host, port: False, distinct=True)
 BOB = ("bob", "home")

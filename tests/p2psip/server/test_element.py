@@ -32,8 +32,8 @@ from p2psip.sip.message import Request, parse_message
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow
 from p2psip.strategies import sip
-from p2psip.ua.digest_client import Login
-from p2psip.ua.registration import Registration
+from p2psip.ua.registering.registration import Registration
+from p2psip.ua.requests.digest_client import Login
 
 # What is addressed to ourselves
 

@@ -5,7 +5,7 @@ from hypothesis.stateful import rule
 from support.sip.homes import ALICE, BOB, Home, Member, store
 from support.sip.lossy import SHORT, Lossy
 
-from p2psip.ua.registration import RETRY_MAX, State
+from p2psip.ua.registering.registration import RETRY_MAX, State
 
 LONGEST = 600  # s that a registration lasts
 USERS = st.sampled_from(["alice", "bob"])

@@ -24,7 +24,7 @@ from p2psip.server.proxied_dialogs import SILENCE, WITHIN
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
 from p2psip.stack.stack import Flow
-from p2psip.ua.request_validation import IDENTITY
+from p2psip.ua.requests.request_validation import IDENTITY
 
 
 def dialog(home, branches):

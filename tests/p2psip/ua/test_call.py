@@ -21,7 +21,7 @@ from support.sip.flows import (
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
-from p2psip.ua.extensions import CALL_METHODS, Extensions
+from p2psip.ua.requests.extensions import CALL_METHODS, Extensions
 from p2psip.ua.ua import CallState
 
 

@@ -7,8 +7,8 @@ from support.sip.flows import A, B
 from support.sip.lossy import SHORT, Lossy
 
 from p2psip.errors import RemoteError
-from p2psip.ua.extensions import Extensions
-from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import CALL_METHODS
 from p2psip.ua.ua import CallState
 
 SIDES = st.sampled_from([A, B])

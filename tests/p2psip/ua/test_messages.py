@@ -20,10 +20,10 @@ from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.ua.extensions import Extensions
 from p2psip.ua.messages import TEXT, Messages, answer
 from p2psip.ua.outside import outside_request
-from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import CALL_METHODS
 
 BOB = Address(Uri("sip", "bob", None, B))
 WITH_MESSAGE = Extensions(methods=(*CALL_METHODS, "MESSAGE"))

@@ -21,7 +21,7 @@ from support.sip.flows import (
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request, parse_message
 from p2psip.stack.address_validation import FACTOR
-from p2psip.ua.extensions import Extensions
+from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.ua import CallState
 
 

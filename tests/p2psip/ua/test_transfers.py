@@ -19,9 +19,9 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, parse_message
 from p2psip.sip.uri import Uri
-from p2psip.ua.extensions import Extensions
 from p2psip.ua.replaces import Replaces
-from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import CALL_METHODS
 from p2psip.ua.transfers import status_of
 from p2psip.ua.ua import CallState
 

@@ -4,8 +4,8 @@ import pytest
 from support.sip.flows import B, drop, names, phones, settle
 
 from p2psip.sip.message import parse_message
-from p2psip.ua.extensions import Extensions
-from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import CALL_METHODS
 from p2psip.ua.ua import CallState
 
 WITHOUT = Extensions(methods=tuple(each for each in CALL_METHODS if each != "UPDATE"))

@@ -16,8 +16,8 @@ from p2psip.ua.messages import Messages
 from p2psip.ua.outside import outside_request
 from rtmplite.flv.file import write_flv
 from rtmplite.flv.tag import Tag
+from siprtmp.calls.rich.sip_app import LINE_PARAM
 from siprtmp.calls.routes import Routes
-from siprtmp.calls.sip_app import LINE_PARAM
 from siprtmp.calls.trunks import Trunk, Trunks
 from siprtmp.operation.route_settings import RouteSettings
 from siprtmp.operation.trunk_settings import TrunkSettings

@@ -15,19 +15,19 @@ from p2psip.errors import LocalError
 from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from p2psip.ua.extensions import Extensions
-from p2psip.ua.registration import Registration
-from p2psip.ua.registrations import Registrations
-from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.registering.registration import Registration
+from p2psip.ua.registering.registrations import Registrations
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import CALL_METHODS
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.call_app import CallApplication
+from siprtmp.calls.conference.room_app import RoomApplication
 from siprtmp.calls.context import EXTENSIONS, CallContext, MediaAddress
-from siprtmp.calls.mixed_app import MixedApplication
-from siprtmp.calls.mixed_call import MixedCalls
-from siprtmp.calls.room_app import RoomApplication
-from siprtmp.calls.sip_app import LINE_PARAM, SipApplication
+from siprtmp.calls.mixed.mixed_app import MixedApplication
+from siprtmp.calls.mixed.mixed_call import MixedCalls
+from siprtmp.calls.rich.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.media.leg import Leg
 from siprtmp.media.video_leg import VideoLeg

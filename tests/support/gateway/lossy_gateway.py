@@ -3,7 +3,7 @@
 import random
 import sys
 
-from p2psip.net.rtp_ports import MediaPort
+from p2psip.net.media.rtp_ports import MediaPort
 from siprtmp.__main__ import main
 
 LOSS = 0.05

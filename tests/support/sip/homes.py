@@ -16,9 +16,9 @@ from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response, parse_message
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Stack
-from p2psip.ua.digest_client import Login
-from p2psip.ua.registration import Registration
-from p2psip.ua.registrations import Registrations
+from p2psip.ua.registering.registration import Registration
+from p2psip.ua.registering.registrations import Registrations
+from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
 
 HOME = "10.0.0.1"

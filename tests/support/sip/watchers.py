@@ -6,9 +6,9 @@ from p2psip.dialog.subscription import EventName
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from p2psip.ua.extensions import Extensions
 from p2psip.ua.outside import outside_request
-from p2psip.ua.request_validation import CALL_METHODS
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import CALL_METHODS
 from p2psip.ua.subscriptions import Subscription
 
 KIND = "text/plain"

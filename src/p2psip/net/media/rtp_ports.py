@@ -1,0 +1,359 @@
+"""Two UDP sockets for a stream: RTP on an even port, RTCP on the odd one above.
+
+Implements RFC 3550 §11; packets leave from the port where we listen, as RFC 4961 §3 has it.  Where
+both ends agreed on it (RFC 5761 §5.1), RTCP goes through the port of RTP too.
+
+Own design: each socket has one watcher of the event loop, and each wake-up receives one
+datagram and calls straight into the call's machine, without greenlet or queue.  A second read
+would mostly find nothing and cost a system call, so it is made every `LOOK` seconds only, to catch
+up after a busy loop, and after datagrams of strangers.  `latch` tells which source is the peer.
+"""
+
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Any, Final, Protocol
+
+from gevent import get_hub
+from gevent.monkey import get_original
+
+from p2psip.errors import LocalError
+from p2psip.net.clock import monotonic
+from p2psip.net.media.latch import Latch, rtp_header
+from p2psip.net.media.port_pool import MediaPair
+from p2psip.rtp import fast
+from p2psip.stack.routing import is_loopback
+
+Address = tuple[str, int]
+Receiver = Callable[[bytes, float], None]
+
+DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; a longer datagram is cut
+LOOK: Final = 0.2  # s between looks for more than the one datagram that a wake-up is for
+BURST: Final = 32  # datagrams that are then read at once
+WAITING: Final = 64  # datagrams kept until it is known whether they are the peer's
+PATIENCE: Final = 1.0  # s for which such a datagram is worth playing
+_READ: Final = 1  # the event an io watcher waits for, in libev's numbers
+
+_Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never a cooperative one
+log: Final = logging.getLogger(__name__)
+
+
+class MediaPool(Protocol):
+    """The source of a stream's sockets: a `PortPool`, or ports that a server knows already."""
+
+    def open(self, ip: str) -> MediaPair:
+        """Open the sockets of one stream; raises NoPortsError."""
+
+    def release(self, port: int) -> None:
+        """Take back the RTP port of a pair whose sockets are closed."""
+
+
+class MediaPort:
+    """The sockets of one stream and their watchers, until `close`.
+
+    `on_rtp(data, now)` and `on_rtcp(data, now)` are called in the hub with each datagram of the
+    peer, and must not wait; their exceptions are logged.  They may be set later, since their owner
+    often needs the port first.  `received`, `strangers` (datagrams of other sources), `unsent` and
+    `failures` (of receiving, and of the callbacks) are counts.  With `latch` the peer may be behind
+    a NAT.  `public` is where others outside send to, if the pool knows.  The second socket stays
+    open while RTCP uses the first, since the next answer may part them again.  `on_ready` is called
+    when a relay lets packets through to the peer, if that is later than `remote` is set.
+    """
+
+    def __init__(
+        self,
+        bind_ip: str,
+        pool: MediaPool,
+        on_rtp: Receiver,
+        on_rtcp: Receiver,
+        *,
+        latch: bool = False,
+    ) -> None:
+        self._pool, self._nat, self._closed = pool, latch, False
+        self._rtp, self._rtcp, self.public, self._relays = pool.open(bind_ip)
+        self.rtp_port: int = self._rtp.getsockname()[1]
+        self.rtcp_port = self.rtp_port + 1
+        self.received = self.strangers = self.unsent = self.failures = 0
+        self._deliver = self._on_rtp = on_rtp  # the same, or `_part` while RTCP comes there too
+        self.on_rtcp = on_rtcp
+        self._rtcp_mux = False
+        self._family = self._rtp.family
+        self._remote: Any = None  # as recvfrom gives it, so that one comparison is enough
+        self._source: Any = None  # accepted: `remote`, or as `_latch` or `_is_alias` decide
+        self._remote_rtcp: Any = None
+        self._signalled_rtcp: Any = None
+        self._searching_rtcp = latch
+        self._latch = Latch(nat=latch)
+        self._waiting: deque[tuple[bytes, Any, float]] = deque(maxlen=WAITING)
+        self._look_at = 0.0
+        self.on_ready: Callable[[], object] = lambda: None
+        for relay in self._relays:
+            relay.on_answer = self._relay_answered
+        self._was_ready = False
+        loop = get_hub().loop
+        self._watchers = (
+            loop.io(self._rtp.fileno(), _READ),
+            loop.io(self._rtcp.fileno(), _READ),
+        )
+        self._watchers[0].start(self._receive_rtp)
+        self._watchers[1].start(self._receive_rtcp)
+
+    @property
+    def on_rtp(self) -> Receiver:
+        """The receiver of RTP datagrams."""
+        return self._on_rtp
+
+    @on_rtp.setter
+    def on_rtp(self, receiver: Receiver) -> None:
+        self._on_rtp = receiver
+        self._deliver = self._part if self._rtcp_mux else receiver
+
+    @property
+    def rtcp_mux(self) -> bool:
+        """Whether RTCP goes through the port of RTP at both ends: RFC 5761 §5.1."""
+        return self._rtcp_mux
+
+    @rtcp_mux.setter
+    def rtcp_mux(self, is_muxed: bool) -> None:
+        self._rtcp_mux = is_muxed
+        self.on_rtp = self._on_rtp
+
+    @property
+    def remote(self) -> Address | None:
+        """The numeric address that RTP is sent to.
+
+        Set it to the address of an offer or answer.  If that has changed, the search for the true
+        source begins again, `remote_rtcp` becomes the port above (RFC 3550 §11), and RTP that came
+        from there within the last second is accepted (RFC 3264 §5.1).
+        """
+        return _two(self._remote)
+
+    @remote.setter
+    def remote(self, address: Address | None) -> None:
+        normal = self._normal(address)
+        for relay in self._relays if normal else ():
+            relay.permit((normal[0],))
+        if not self._latch.signal(normal, self.received):
+            return
+        self._remote = self._source = normal  # RFC 3550 §11 [source-is-no-destination]
+        self._was_ready = self.is_ready
+        self.remote_rtcp = address and (address[0], min(address[1] + 1, 0xFFFF))
+        waiting, now = list(self._waiting), monotonic()
+        self._waiting.clear()
+        for data, source, at in waiting:
+            if now - at <= PATIENCE and not self._closed and self._is_heard(data, source, at):
+                self._hear(data, at)
+
+    @property
+    def remote_rtcp(self) -> Address | None:
+        """The address that RTCP is sent to; RFC 3605 §2.1 lets the peer name any port."""
+        return _two(self._remote_rtcp)
+
+    @remote_rtcp.setter
+    def remote_rtcp(self, address: Address | None) -> None:
+        normal = self._normal(address)
+        if normal != self._signalled_rtcp:
+            self._remote_rtcp = self._signalled_rtcp = normal
+            self._searching_rtcp = self._nat
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """The hosts of the signalling; with `latch` RTP may come from them too: RFC 7362 §5."""
+        return self._latch.hosts
+
+    @hosts.setter
+    def hosts(self, hosts: Collection[str]) -> None:
+        self._latch.hosts = frozenset(hosts)
+        for relay in self._relays if self._nat else ():
+            relay.permit(self._latch.hosts)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether sound sent now gets through: a relay must have consented to the peer first.
+
+        RFC 8656 §11.1.  Without a relay a port is ready as soon as it has a remote address.
+        """
+        remote, relays = self._remote, [each for each in self._relays if each is self._rtp]
+        return remote is not None and all(relay.permits(remote[0]) for relay in relays)
+
+    def _relay_answered(self) -> None:
+        before, self._was_ready = self._was_ready, self.is_ready
+        if self._was_ready and not before:
+            self.on_ready()
+
+    def when_lost(self, on_lost: Callable[[str], object]) -> None:
+        """Have `on_lost(error)` called if a relay gives our address up: RFC 8656 §5."""
+        for relay in self._relays:
+            relay.on_lost = on_lost
+
+    def send_rtp(self, data: bytes) -> None:
+        """Send to `remote`, or count a packet that cannot be sent: media never waits."""
+        try:
+            self._rtp.sendto(data, self._remote)
+        except (OSError, TypeError):  # TypeError: no remote yet
+            self.unsent += 1
+
+    def send_rtcp(self, data: bytes) -> None:
+        """Send to `remote_rtcp`, or `remote` if it shares that; count what cannot be sent."""
+        if self._rtcp_mux:
+            self.send_rtp(data)
+            return
+        try:
+            self._rtcp.sendto(data, self._remote_rtcp)  # RFC 3550 §11 [reports-to-the-told-port]
+        except (OSError, TypeError):
+            self.unsent += 1
+
+    def close(self) -> None:
+        """Stop, close the sockets and give the ports back.  Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        for watcher in self._watchers:
+            watcher.stop()
+            watcher.close()
+        self._rtp.close()
+        self._rtcp.close()
+        self._pool.release(self.rtp_port)
+
+    def _receive_rtp(self) -> None:
+        try:
+            data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
+            now = monotonic()
+            if source == self._source or self._is_heard(data, source, now):
+                self.received += 1
+                self._deliver(data, now)
+            else:
+                self.strangers += 1
+                self._look_at = now
+            if now >= self._look_at:
+                self._look_at = now + LOOK
+                self._receive_more(now)
+        except BlockingIOError:
+            return  # a relay's own message, or a datagram whose checksum is wrong
+        except Exception as error:
+            self._failed(error)
+
+    def _receive_more(self, now: float) -> None:
+        """Read the datagrams behind the first one, which a busy loop or strangers left."""
+        for _ in range(BURST):
+            if self._closed:
+                return
+            try:
+                data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
+            except BlockingIOError:
+                return
+            if source == self._source or self._is_heard(data, source, now):
+                self.received += 1
+                self._deliver(data, now)
+            else:
+                self.strangers += 1
+        self._look_at = now  # there may be more
+
+    def _part(self, data: bytes, now: float) -> None:
+        """Tell RTCP from RTP at one port: RFC 5761 §4."""
+        # RFC 5761 §4 [told-by-the-second-octet], §7 [told-below-srtp]
+        if fast.looks_like_rtcp(data):
+            self.on_rtcp(data, now)
+        else:
+            self._on_rtp(data, now)
+
+    def _receive_rtcp(self) -> None:
+        try:
+            data, source = self._rtcp.recvfrom(DATAGRAM_OCTETS)
+            if source == self._remote_rtcp or self._is_heard_rtcp(data, source):
+                self.on_rtcp(data, monotonic())
+            else:
+                self.strangers += 1
+        except BlockingIOError:
+            return
+        except Exception as error:
+            self._failed(error)
+
+    def _is_heard(self, data: bytes, source: Any, now: float) -> bool:
+        """Whether to accept a datagram of another source; one in doubt is kept for later."""
+        latch = self._latch
+        if self._is_alias(source, latch.signalled):
+            self._source = source
+            return True
+        # §8.2 [moved-peers-are-heard] [no-flip-flop]
+        if latch.takes(data, source, self.received, now):
+            self._source = source
+            if latch.moved and source != self._remote:
+                log.info("RTP comes from %s, not %s as signalled", source[:2], self.remote)
+                self._remote, self._searching_rtcp = source, True
+                self._hear_earlier(source, now)
+            return not self._closed
+        may_be = latch.signalled is None or latch.may_be(source[0])
+        if may_be and rtp_header(data) is not None:
+            # RFC 3264 §5.1 [hears-before-the-answer] [ready-both-ways]
+            self._waiting.append((data, source, now))
+        return False
+
+    def _hear_earlier(self, source: Any, now: float) -> None:
+        """Accept the kept datagrams of a source that was accepted later: RFC 7362 §4."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for data, sender, at in waiting:
+            if sender == source and now - at <= PATIENCE and not self._closed:
+                self._hear(data, at)
+
+    def _hear(self, data: bytes, at: float) -> None:
+        self.received += 1
+        try:
+            self._deliver(data, at)
+        except Exception as error:
+            self._failed(error)
+
+    def _is_heard_rtcp(self, data: bytes, source: Any) -> bool:
+        """Whether RTCP comes from the host of RTP; behind a NAT ours follows it: RFC 4961 §3."""
+        if self._is_alias(source, self._remote_rtcp):
+            return True
+        if self._remote is None or source[0] != self._remote[0] or not fast.looks_like_rtcp(data):
+            return False
+        if self._searching_rtcp:
+            self._remote_rtcp, self._searching_rtcp = source, False
+        return True
+
+    def _is_alias(self, source: Any, remote: Any) -> bool:
+        """Whether `source` is the loopback address of a peer on this machine.
+
+        Some phones signal the address of an outer interface even in a call to 127.0.0.1, and the
+        system then sends from there, though from the port that was signalled: Field §"Media from
+        another address".
+        """
+        if remote is None or source[1] != remote[1] or not is_loopback(source[0]):
+            return False
+        return is_loopback(remote[0]) or is_own_address(remote[0])
+
+    def _failed(self, error: Exception) -> None:
+        """Count and log an exception, which would stop the watcher if it left it."""
+        self.failures += 1
+        if self.failures & self.failures - 1 == 0:  # at 50 packets a second, not each of them
+            log.error("media of port %d: %r", self.rtp_port, error, exc_info=error)
+
+    def _normal(self, address: Address | None) -> Any:
+        """An address in the form of recvfrom; raises LocalError unless it is numeric."""
+        if address is None:
+            return None
+        try:
+            packed = socket.inet_pton(self._family, address[0])
+        except OSError as error:
+            raise LocalError(f"{address[0]!r} is no address of this family") from error
+        ip = socket.inet_ntop(self._family, packed)
+        return (ip, address[1]) if self._family == socket.AF_INET else (ip, address[1], 0, 0)
+
+
+def is_own_address(ip: str) -> bool:
+    """Whether an interface of this machine has `ip`, so that a socket can be bound to it."""
+    try:
+        with _Socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind((ip, 0))
+    except OSError:
+        return False
+    return True
+
+
+def _two(address: Any) -> Address | None:
+    """The host and port of an address, without the two further fields of IPv6."""
+    return None if address is None else (address[0], address[1])

@@ -1,0 +1,97 @@
+"""The addresses of a phone behind a router: of its SIP socket and of its media ports.
+
+Own design: peers in the local network are told the address of this machine, all others the one that
+the servers see.  A program that calls once waits a little for the answers, a phone that listens is
+told of every change.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from p2psip.net.driver import SipDriver
+from p2psip.net.local_network import LocalNetwork
+from p2psip.net.media.port_pool import PortPool
+from p2psip.net.media.prepared_ports import MappedSocket, PreparedPorts
+from p2psip.net.public_address import PublicAddress
+from p2psip.net.media.relayed_ports import Relays
+from p2psip.net.media.rtp_ports import MediaPool
+from p2psip.transaction.flow import HostPort
+
+PATIENCE: Final = 3.0  # s that a phone waits for the servers before it begins
+log: Final = logging.getLogger(__name__)
+
+
+class PhoneAddress:
+    """The addresses of one phone; they are the machine's own until `begin`.
+
+    `beside` is the host of a listener of the other address family, if there is one.
+    """
+
+    def __init__(self, host: str, pool: PortPool, beside: str | None = None) -> None:
+        self._host, self._network, self._pool = host, LocalNetwork(host, beside=beside), pool
+        self._prepared = PreparedPorts(pool, host, spare=1)
+        self._on_moved: Callable[[HostPort], object] = lambda address: None
+        self._asked: PublicAddress | None = None
+        self._relays: Relays | None = None
+        self.own_address = self._network.own_address
+
+    def begin(
+        self,
+        driver: SipDriver,
+        stun: Sequence[HostPort],
+        turn: tuple[str, str] | None,
+        on_moved: Callable[[HostPort], object],
+    ) -> None:
+        """Ask STUN servers, and have media go by the TURN server, a URI and a password.
+
+        Waits until media ports have public addresses, or for `PATIENCE` seconds.  Raises LocalError
+        for a wrong URI.
+        """
+        self._on_moved = on_moved
+        if turn is not None:
+            uri, password = turn
+            self._relays = Relays(uri, password, self._network, self._prepared, self._without_relay)
+        if stun:
+            self._asked = PublicAddress(driver.udp, stun, self)
+        if stun or turn is not None:
+            self._prepared.ready.wait(PATIENCE)
+
+    def media(self, peer: str) -> tuple[str, str, MediaPool]:
+        """The host to bind, the one to tell, and the ports to take, for the media of a peer."""
+        beside = self._network.beside((peer,))  # RFC 6157 §4 [both-families]
+        if beside is not None:
+            return beside, beside, self._pool
+        is_inside = self._network.is_inside((peer,))
+        pool = self._pool if is_inside else self._prepared
+        return self._host, self._network.host_for((peer,)), pool
+
+    def close(self) -> None:
+        """Ask no more, and close the ports that wait for calls."""
+        if self._asked is not None:
+            self._asked.close()
+        if self._relays is not None:
+            self._relays.close()
+        self._prepared.close()
+
+    def _without_relay(self, reason: str) -> None:
+        log.warning("calls go without a relay: %s", reason)
+
+    # AddressOwner
+
+    def on_address(self, address: HostPort, server: HostPort) -> None:
+        """Tell peers outside this address from now on."""
+        log.info("our public address is %s:%d", *address)
+        self._network.external = address[0]
+        self._on_moved(address)
+        if self._relays is None:
+            self._prepared.use(partial(MappedSocket, server=server))
+
+    def on_silence(self, server: HostPort) -> None:
+        """Say that a server does not answer."""
+        log.warning("the STUN server %s:%d does not answer", *server)
+
+    def on_symmetric(self, addresses: Sequence[HostPort]) -> None:
+        """Say that no peer outside may reach us."""
+        log.warning("the router has a public address for each destination: peers cannot reach us")

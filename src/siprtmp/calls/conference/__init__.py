@@ -1,0 +1,1 @@
+"""Conference rooms: phones and streams that hear each other."""

@@ -1,0 +1,196 @@
+"""Conference rooms: the RTMP application `room`, and the SIP addresses of the same names.
+
+Own design: the operator names the rooms.  Who publishes to rtmp://HOST/room/NAME talks in it, who
+plays it listens to everybody, and a phone that calls sip:NAME@DOMAIN does both.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from p2psip.errors import RemoteError
+from p2psip.sip.message import Request
+from p2psip.stack.stack import ServerHandle
+from rtmplite.errors import RemoteError as RtmpError
+from rtmplite.live.streams import Registry
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls import codec_names, failures
+from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call_app import CallHome
+from siprtmp.calls.clientless import Clientless
+from siprtmp.calls.conference.room import APP, Member, Room
+from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
+from siprtmp.calls.named_call import BAD_NAME
+from siprtmp.media.leg import AUDIO
+from siprtmp.media.pacing import DiscardPacer
+from siprtmp.media.sdp_map import MediaPlan
+
+
+class RoomApplication:
+    """The rooms of one gateway, which last as long as it."""
+
+    def __init__(self, home: CallHome, names: Iterable[str], registry: Registry) -> None:
+        self.home = home
+        media = home.facilities.media
+        self.rooms: Mapping[str, Room] = {name: Room(name, media, registry) for name in names}
+
+    def __len__(self) -> int:
+        """The number of phones and publishers in all rooms."""
+        return sum(len(room.members) for room in self.rooms.values())
+
+    def on_connect(self, connection: NetConnection, now: float) -> None:
+        """Accept every client; its rights are checked with the first name.  RTMP 1.0 §7.2.1.1."""
+        connection.accept(now)
+
+    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
+        """There are no calls beyond those of every server: RTMP 1.0 §7.2.1.2."""
+        connection.error(command.transaction_id, RtmpError(f"No such call: {command.name}"))
+
+    def on_publish(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Let a publisher talk in a room: RTMP 1.0 §7.2.2.6."""
+        room = self.rooms.get(stream.path)
+        if room is None:
+            stream.reject_publish(BAD_NAME, "There is no such room.", now)
+        elif not self.home.may_use(connection, stream.query):
+            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
+            connection.close(now, "not allowed to call")
+        elif room.is_full:
+            stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
+        else:
+            stream.accept_publish(RoomPublisher(room, stream, self.home, now), now)
+
+    def on_play(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Let a player hear and see a room: RTMP 1.0 §7.2.2.1."""
+        room = self.rooms.get(stream.path)
+        if room is None:
+            stream.reject_play("NetStream.Play.StreamNotFound", "There is no such room.", now)
+        elif not self.home.may_use(connection, stream.query):
+            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+        else:
+            stream.accept_play(room.open(), now)
+
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
+        """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
+
+    def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
+        """The room that an INVITE is for: RFC 3261 §16.5."""
+        if request.method != "INVITE" or not self.home.is_local_domain(request.uri):
+            return None
+        room = self.rooms.get(request.uri.user or "")
+        return None if room is None else RoomPhone(room, self.home).incoming
+
+
+class RoomPublisher:
+    """A publisher in a room: the sink of its stream."""
+
+    def __init__(self, room: Room, stream: ServerStream, home: CallHome, now: float) -> None:
+        self._stream, self._reason = stream, ""
+        self._pace = DiscardPacer(self._hold_back, self._wake)
+        self._waker = home.facilities.media.waker(self._pace)
+        self._member = room.enter(self, now)
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Say or show something: RTMP 1.0 §7.1.4."""
+        self._pace.put(timestamp / 1000, now)  # a file is read at the pace at which it is heard
+        self._member.write(type_id, payload, now)
+        if self._member.unsuitable != self._reason:
+            self._reason = self._member.unsuitable
+            self._stream.status(UNSUITABLE, f"The room cannot hear this: {self._reason}", "warning")
+
+    def end(self, now: float) -> None:
+        """Leave with the stream: RTMP 1.0 §7.2.2.3."""
+        self._pace.stop()
+        self._waker.cancel()
+        self._member.leave(now)
+
+    # Screen
+
+    def hear(self, tag: bytes, at: int, now: float) -> None:
+        """Drop what a publisher has no way to hear; its players do."""
+
+    def see(self, tag: bytes, at: int, now: float) -> None:
+        """Drop what a publisher has no way to see; its players do."""
+
+    def ask_key_frame(self, now: float) -> None:
+        """Tell the publisher, which may understand it: RTMP 1.0 §7.2.2."""
+        self._stream.status(KEY_FRAME_WANTED, "The room needs a key frame.")
+
+    def _hold_back(self, hold: bool) -> None:
+        connection = self._stream.connection
+        if hold:
+            connection.pause_reading()
+        else:
+            connection.resume_reading()
+
+    def _wake(self) -> None:
+        self._waker.set()
+
+
+class RoomPhone(Clientless):
+    """A phone that calls a room: the `CallUser` of its call."""
+
+    def __init__(self, room: Room, home: CallHome) -> None:
+        super().__init__()
+        self._room, self._home = room, home
+        self.log_id = f"{APP}/{room.name}"
+        self._call = AudioCall(self, home.facilities)
+        self._member: Member | None = None
+
+    def incoming(self, server: ServerHandle, now: float) -> None:
+        """Answer at once: RFC 3261 §13.3.1.4."""
+        call, name = self._call, self._room.name
+        if not call.take(server, self._home.contact(name, name), now):
+            return
+        if self._room.is_full:
+            call.refuse(*failures.BUSY, now)
+            return
+        try:
+            call.answer(codec_names.answered(), now)
+        except RemoteError as error:
+            call.refuse(error.status, error.reason, now)
+
+    # Screen
+
+    def hear(self, tag: bytes, at: int, now: float) -> None:
+        """Send the others' sound to the phone: RFC 3551 §4.5.14."""
+        if self._call.leg is not None:
+            self._call.leg.publish(AUDIO, at, tag, now)
+
+    def see(self, tag: bytes, at: int, now: float) -> None:
+        """Send the speaker's pictures to the phone: RFC 6184 §5."""
+        if self._call.video.leg is not None:
+            self._call.video.leg.publish(at, tag, now)
+
+    def ask_key_frame(self, now: float) -> None:
+        """Ask the phone for a key frame: RFC 5104 §3.5.1."""
+        if self._call.video.leg is not None:
+            self._call.video.leg.ask_key_frame(now)
+
+    # CallUser
+
+    def on_call_up(self, plan: MediaPlan, now: float) -> None:
+        """Enter the room: RFC 3261 §13.3.1.4."""
+        if self._room.is_full:  # since the INVITE
+            self._call.drop(now, "room full")
+        elif self._member is None:
+            self._member = self._room.enter(self, now)
+            self._call.log_event("room-enter", room=self._room.name)
+
+    def on_call_over(self, reason: str, now: float) -> None:
+        """Leave the room: RFC 3261 §15."""
+        if self._member is not None:
+            self._member.leave(now)
+            self._member = None
+
+    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Let the phone talk: RTMP 1.0 §7.1.4."""
+        if self._member is not None:
+            self._member.write(type_id, payload, now)
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask who is in the picture for a key frame: RFC 5104 §3.5.1."""
+        self._room.wants_key_frame = True

@@ -1,0 +1,29 @@
+"""The RTMP application `mixed`: both sides of calls, to play.
+
+Own design: it is for those who may play a call; only the gateway publishes there.
+"""
+
+from rtmplite.rtmp.application import OpenApplication
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream
+from siprtmp.calls import failures
+from siprtmp.calls.call_app import CallHome
+from siprtmp.calls.mixed.mixed_call import APP
+
+
+class MixedApplication(OpenApplication):
+    """Plays the mixes of calls, now or when they come."""
+
+    def __init__(self, home: CallHome) -> None:
+        self._home = home
+
+    def on_play(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Hear both sides of a call; playing never dials.  RTMP 1.0 §7.2.2.1."""
+        if not stream.path:
+            stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
+        elif not self._home.may_use(connection, stream.query):
+            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+        else:
+            stream.accept_play(connection.registry.open(APP, stream.path), now)

@@ -1,0 +1,183 @@
+"""Both sides of a call as one stream, for players, recordings and other servers.
+
+Own design: what the phone sends is taken from the stream that its players have, what is sent to it
+from its leg, packet by packet; so a side on hold is silent, and a file that is published faster
+than it is heard is mixed at its pace.  Both are mixed by one clock as in a room, in wideband if the
+call's codec has that, and encoded once.  Their pictures are in `mixed_pictures`.
+"""
+
+from typing import Final
+
+from p2psip.errors import LocalError
+from rtmplite.live.streams import LiveStream, Registry
+from siprtmp.calls.call import AudioCall
+from siprtmp.calls.codec_names import EXTRA
+from siprtmp.calls.context import MediaEdge
+from siprtmp.calls.metadata import DATA, on_metadata
+from siprtmp.calls.mixed.mixed_pictures import Lead, MixedPictures
+from siprtmp.calls.named_call import NamedCall
+from siprtmp.calls.rich.line import Line
+from siprtmp.media.leg import AUDIO
+from siprtmp.media.mixer import Mixer, Sound
+from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode.aac import SOUND, AacTags
+from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples
+from siprtmp.media.translate.audio_formats import AudioCodec
+
+APP: Final = "mixed"
+NARROW: Final = 8_000  # samples a second, of G.711
+WIDE: Final = 16_000
+
+
+class MixedCalls:
+    """The mixes of all calls that are mixed, each under the name of its call's stream."""
+
+    def __init__(self, media: MediaEdge, registry: Registry) -> None:
+        self._media, self._registry = media, registry
+        self._mixes: dict[AudioCall, MixedCall] = {}
+        registry.on_begin.append(self._begun)
+
+    def __len__(self) -> int:
+        """The number of mixes."""
+        return len(self._mixes)
+
+    def follow(self, call: AudioCall, now: float) -> None:
+        """Mix a call from its answer on, if a client of `call` or `sip` has it."""
+        if isinstance(call.user, NamedCall | Line) and call.leg is not None:
+            try:
+                self.start(call, now)
+            except LocalError as error:
+                call.log_event("mix-refused", reason=str(error))
+
+    def start(self, call: AudioCall, now: float) -> str:
+        """Begin to mix a call that is up, unless it is mixed already; the name of the stream.
+
+        A tunnel to another gateway is not mixed, since its sound is never decoded.  Raises
+        LocalError with the reason.
+        """
+        if call in self._mixes:
+            return self._mixes[call].name
+        user, missing = call.user, not decoder.is_available()
+        if call.up_at is None or missing:
+            raise LocalError(f"it needs the extra {EXTRA}" if missing else "it is not answered")
+        if not isinstance(user, NamedCall | Line) or call.x_flv.leg is not None:
+            raise LocalError("it has no stream of sound")
+        live = self._registry.open(APP, user.remote.name)
+        if live.publishing:
+            raise LocalError(f"{APP}/{live.name} is published already")
+        mix = self._mixes[call] = MixedCall(call, user.remote, live, self._media, now)
+        call.log_event("mix-start", name=live.name)
+        mix.begin(now)
+        return mix.name
+
+    def stop(self, call: AudioCall, now: float) -> str | None:
+        """End the mix of a call; the name of its stream, None if there is none."""
+        mix = self._mixes.pop(call, None)
+        if mix is None:
+            return None
+        mix.close(now)
+        return mix.name
+
+    def _begun(self, live: LiveStream, now: float) -> None:
+        """Take the phone's sound from its beginning."""
+        for mix in self._mixes.values():
+            if mix.remote is live:
+                live.tap(mix)
+
+
+class MixedCall:
+    """The mix of one call, from `begin` to `close`; a sink of the phone's stream."""
+
+    def __init__(
+        self, call: AudioCall, remote: LiveStream, live: LiveStream, media: MediaEdge, now: float
+    ) -> None:
+        self._call, self.remote, self._live = call, remote, live
+        self.name = f"{APP}/{live.name}"
+        plan = call.plan
+        self._rate = rate = WIDE if plan and plan.codec.sample_rate > NARROW else NARROW
+        self._mixer, self._aac = Mixer(rate), AacTags()
+        self._from_phone, self._to_phone = ToSamples(rate), PayloadsToSamples(rate)
+        self._heard, self._said = self._mixer.sit(None, now), self._mixer.sit(None, now)
+        self._mixer.sit(self._hear, now)
+        self._waker = media.waker(self._mixer)
+        self._lead = Lead(self._mixer, self._heard)
+        said = Lead(self._mixer, self._said)
+        self._pictures = MixedPictures(call, live, media, said, self._lead, self._describe)
+        self._described, self._closed = b"", False
+
+    def begin(self, now: float) -> None:
+        """Publish the stream, and listen to both sides: RTMP 1.0 §7.2.2.6."""
+        live, leg = self._live, self._call.leg
+        live.on_players_changed = self._pictures.watched
+        live.begin(now)
+        self._describe(now)
+        self._waker.set()
+        if leg is not None:
+            leg.tap(self._say)
+        self._pictures.begin(now)
+        if self.remote.publishing:
+            self.remote.tap(self)
+            for type_id, payload in self.remote.opening():
+                self.write(type_id, self.remote.timestamp, payload, now)
+            if self._call.video.leg is not None:
+                self._call.video.leg.ask_key_frame(now)
+
+    def close(self, now: float) -> None:
+        """End the stream: RTMP 1.0 §7.2.2.3."""
+        self._closed = True
+        self._waker.cancel()
+        self._pictures.close()
+        for seat in list(self._mixer.seats):
+            seat.leave()
+        self._live.on_players_changed = None
+        self._live.end(now)
+
+    # -- the phone's side: a `Sink` -----------------------------------------------------
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take what the phone says or shows: FLV 10.1 §E.4.2.1, §E.4.3.1."""
+        if self._closed:
+            return
+        if type_id == AUDIO:
+            self._listen(timestamp, payload, now)
+        elif type_id == VIDEO and payload:
+            self._pictures.show(timestamp, payload, now)
+        elif type_id == DATA:
+            self._describe(now)
+
+    def end(self, now: float) -> None:
+        """Go on in silence, since the phone's stream may begin again."""
+
+    def _listen(self, timestamp: int, payload: bytes, now: float) -> None:
+        try:
+            samples = self._from_phone.decode(payload)
+        except UndecodableError:
+            return
+        if samples:
+            self._lead.note(timestamp, now)
+            self._heard.put(samples)
+
+    def _describe(self, now: float) -> None:
+        """Write the metadata, unless nothing is new: FLV 10.1 §E.5."""
+        metadata = on_metadata(SOUND, *self._pictures.facts)
+        if metadata != self._described:
+            self._described = metadata
+            self._live.write(DATA, 0, metadata, now)
+
+    # -- the other side, and both -------------------------------------------------------
+
+    def _say(self, codec: AudioCodec, payload: bytes) -> None:
+        """Take what is sent to the phone: RFC 3551 §4.5."""
+        if self._closed:
+            return
+        try:
+            self._said.put(self._to_phone.decode(codec, payload))
+        except UndecodableError:
+            return
+
+    def _hear(self, sound: Sound, at: int, now: float) -> None:
+        """Publish a block of the mix: FLV 10.1 §E.4.2.1."""
+        for time, tag in self._aac.encode(sound.samples, self._rate, at):
+            self._live.write(AUDIO, time, tag, now)

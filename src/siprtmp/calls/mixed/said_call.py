@@ -1,0 +1,76 @@
+"""What is published to the phone of a call, as a stream of its own, for recordings.
+
+Own design: `call/NAME` is what the phone says, and `said/NAME` is the other side, each tag as it
+was published: in the publisher's quality and at its times.  No client may play or publish it.
+"""
+
+from typing import Final
+
+from rtmplite.live.streams import LiveStream, Registry
+from siprtmp.calls.call import AudioCall
+from siprtmp.calls.metadata import DATA
+from siprtmp.calls.named_call import NamedCall
+from siprtmp.calls.rich.line import Line
+from siprtmp.media.leg import AUDIO
+from siprtmp.media.picture_group import Message, PictureGroup
+from siprtmp.media.pictures_from_phone import VIDEO
+
+APP: Final = "said"
+
+
+class SaidCalls:
+    """The publishers' sides of all calls, each under the name of its call's stream."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def follow(self, call: AudioCall, now: float) -> None:
+        """Have what is published for a call that is up from now on: RFC 3261 §13.2.2.4.
+
+        It is left out where a call of the same name has it already.
+        """
+        user = call.user
+        if call.said is None and isinstance(user, NamedCall | Line):
+            live = self._registry.open(APP, user.remote.name)
+            if not live.publishing:
+                live.begin(now)
+                call.said = Said(live, user.sound_header.body, user.group)
+
+    def stop(self, call: AudioCall, now: float) -> None:
+        """End the stream with its call: RTMP 1.0 §7.2.2.3."""
+        if call.said is not None:
+            call.said.end(now)
+            call.said = None
+
+
+class Said:
+    """The stream of one publisher; a sink.
+
+    It begins with what has come before the call, without which nothing can be decoded: the header
+    of the sound, and the pictures since the last key frame.
+    """
+
+    def __init__(self, live: LiveStream, header: bytes, group: PictureGroup) -> None:
+        self._live, self._header = live, header
+        self._group: list[Message] = list(group)
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take a published message: RTMP 1.0 §7.1.4."""
+        if (self._header or self._group) and type_id != DATA:
+            self._begin(timestamp, now)
+        self._live.write(type_id, timestamp, payload, now)
+
+    def _begin(self, timestamp: int, now: float) -> None:
+        """Write what has come before: FLV 10.1 §E.4.2.1, §E.4.3.1."""
+        group, self._group = self._group, []
+        if self._header:
+            at = group[0][0] if group else timestamp
+            self._live.write(AUDIO, at, self._header, now)
+            self._header = b""
+        for at, picture in group:
+            self._live.write(VIDEO, at, picture, now)
+
+    def end(self, now: float) -> None:
+        """End the stream, which begins again if another publisher comes: RTMP 1.0 §7.2.2.3."""
+        self._header, self._group = b"", []
+        self._live.end(now)

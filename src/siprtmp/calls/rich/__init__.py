@@ -1,0 +1,1 @@
+"""Rich clients: one RTMP connection is one line with one call."""

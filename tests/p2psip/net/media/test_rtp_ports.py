@@ -1,0 +1,398 @@
+"""Media ports over real sockets on loopback: whom they hear, and what cannot stop them."""
+
+import logging
+import socket
+import struct
+
+import gevent
+import pytest
+
+from p2psip.errors import LocalError
+from p2psip.net.media import rtp_ports
+from p2psip.net.media.port_pool import PortPool
+from p2psip.net.media.rtp_ports import MediaPort
+from p2psip.rtp.rtcp import ReceiverReport
+from p2psip.rtp.session import RtpSession
+
+LOOPBACK = "127.0.0.1"
+RTCP = bytes(ReceiverReport(1))
+
+
+def rtp(number=0):
+    return RtpSession(1, 8000, "", lambda n: bytes(n), 0.0).send(0, bytes([number]), 0, False, 0.0)
+
+
+class Phone:
+    """A pair of plain sockets."""
+
+    def __init__(self, ip=LOOPBACK):
+        self.family = socket.AF_INET6 if ":" in ip else socket.AF_INET
+        self.rtp, self.rtcp = PortPool().bind(ip)
+        self.address = self.rtp.getsockname()[:2]
+        self.rtcp_address = self.rtcp.getsockname()[:2]
+
+    def close(self):
+        self.rtp.close()
+        self.rtcp.close()
+
+
+@pytest.fixture
+def phone():
+    phone = Phone()
+    yield phone
+    phone.close()
+
+
+@pytest.fixture
+def heard():
+    return []
+
+
+@pytest.fixture
+def open_port(heard):
+    ports = []
+
+    def make(ip=LOOPBACK, pool=None, **options):
+        port = MediaPort(
+            ip,
+            pool or PortPool(),
+            lambda data, now: heard.append(("rtp", data)),
+            lambda data, now: heard.append(("rtcp", data)),
+            **options,
+        )
+        ports.append(port)
+        return port
+
+    yield make
+    for port in ports:
+        port.close()
+
+
+def until(condition):
+    """Let the hub run until the condition holds, for two seconds at most."""
+    for _ in range(400):
+        if condition():
+            return
+        gevent.sleep(0.005)
+    raise AssertionError("nothing happened")
+
+
+def test_media_goes_both_ways(open_port, phone, heard):
+    """Covers RFC 4961 §3: from the port that we listen on.
+
+    Covers RFC 3550 §11 [reports-to-the-told-port].
+    """
+    port = open_port()
+    port.remote = phone.address
+    assert port.remote == phone.address and port.remote_rtcp == phone.rtcp_address
+    port.send_rtp(b"to you")
+    port.send_rtcp(b"about you")
+    gevent.sleep(0.01)
+    assert phone.rtp.recvfrom(100) == (b"to you", (LOOPBACK, port.rtp_port))
+    assert phone.rtcp.recvfrom(100) == (b"about you", (LOOPBACK, port.rtcp_port))
+    phone.rtp.sendto(rtp(1), (LOOPBACK, port.rtp_port))
+    phone.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+    until(lambda: len(heard) == 2)
+    assert sorted(heard) == [("rtcp", RTCP), ("rtp", rtp(1))]
+    assert (port.received, port.strangers, port.unsent, port.failures) == (1, 0, 0, 0)
+
+
+def test_media_over_ipv6(open_port, heard):
+    """Covers RFC 3550 §11: however the address is written."""
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    try:
+        phone = Phone("::1")
+    except OSError:
+        pytest.skip("no IPv6 loopback here")
+    port = open_port("::1")
+    port.remote = ("0:0:0:0:0:0:0:1", phone.address[1])
+    phone.rtp.sendto(rtp(), ("::1", port.rtp_port))
+    until(lambda: heard)
+    port.send_rtp(b"six")
+    gevent.sleep(0.01)
+    assert phone.rtp.recv(100) == b"six" and port.remote == phone.address
+    phone.close()
+
+
+def test_a_phone_on_this_machine_may_signal_an_outer_address(open_port, phone, heard, monkeypatch):
+    """Covers Field §"Media from another address"."""
+    monkeypatch.setattr(rtp_ports, "is_own_address", lambda ip: ip == "192.0.2.2")
+    port = open_port()
+    port.remote = ("192.0.2.2", phone.address[1])
+    phone.rtp.sendto(rtp(), (LOOPBACK, port.rtp_port))
+    until(lambda: heard)
+
+
+def test_strangers_are_not_heard(open_port, phone, heard):
+    """Own design: who sends from another host is nobody, before and after the answer."""
+    port, stranger = open_port(), Phone("127.0.0.2")
+    stranger.rtp.sendto(rtp(0), (LOOPBACK, port.rtp_port))
+    until(lambda: port.strangers == 1)
+    port.remote = phone.address
+    stranger.rtp.sendto(rtp(1), (LOOPBACK, port.rtp_port))
+    stranger.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+    until(lambda: port.strangers == 3)
+    phone.rtp.sendto(rtp(2), (LOOPBACK, port.rtp_port))
+    until(lambda: heard)
+    assert heard == [("rtp", rtp(2))]
+    stranger.close()
+
+
+def test_another_port_of_the_signalled_host_is_heard(open_port, phone, heard):
+    """Own design: some send from elsewhere than they listen, and are answered where they do.
+
+    The port that was signalled has the better claim: while it sends, no other one is heard.
+
+    Covers RFC 3550 §11 [source-is-no-destination].
+    """
+    port, other = open_port(), Phone()
+    port.remote = phone.address
+    other.rtp.sendto(rtp(0), (LOOPBACK, port.rtp_port))
+    other.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+    until(lambda: len(heard) == 2)
+    assert (port.remote, port.remote_rtcp) == (phone.address, phone.rtcp_address)
+    phone.rtp.sendto(rtp(1), (LOOPBACK, port.rtp_port))
+    until(lambda: len(heard) == 3)
+    other.rtp.sendto(rtp(2), (LOOPBACK, port.rtp_port))
+    other.rtp.sendto(b"garbage", (LOOPBACK, port.rtp_port))
+    until(lambda: port.strangers == 2)
+    assert sorted(heard) == [("rtcp", RTCP), ("rtp", rtp(0)), ("rtp", rtp(1))]
+    other.close()
+
+
+def test_rtp_that_precedes_the_answer_is_heard(open_port, phone, heard, monkeypatch):
+    """Covers RFC 3264 §5.1: if the answer names its host, and within a second, in order.
+
+    Covers RFC 3264 §5.1 [hears-before-the-answer] [ready-both-ways].
+    """
+    port, stranger = open_port(), Phone("127.0.0.2")
+    clock = [100.0]
+    monkeypatch.setattr(rtp_ports, "monotonic", lambda: clock[0])
+    phone.rtp.sendto(rtp(255), (LOOPBACK, port.rtp_port))
+    until(lambda: port.strangers == 1)
+    clock[0] = 100.5
+    for number in range(100):
+        phone.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+        if number % 2:
+            stranger.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+    until(lambda: port.strangers == 151)
+    clock[0] = 101.2
+    assert not heard
+    port.remote = phone.address
+    played = [data[-1] for _, data in heard]
+    assert played == list(range(100 - len(played), 100)) and 40 <= len(played) <= rtp_ports.WAITING
+    del heard[:]
+    port.remote = ("127.0.0.2", stranger.address[1])  # what was played is gone, and the rest too
+    assert not heard
+    stranger.close()
+
+
+def test_what_came_while_the_loop_was_busy_is_heard_in_one_turn(open_port, phone, heard):
+    """Own design: or every packet after a stall would be late, for good.
+
+    What strangers send is read away in the same turn, lest it hides what the peer says.
+    """
+    port, stranger = open_port(), Phone("127.0.0.2")
+    port.remote = phone.address
+    turns = []
+    loop = gevent.get_hub().loop
+    port.on_rtp = lambda data, now: turns.append(loop.now())
+    for number in range(10):
+        phone.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+    until(lambda: len(turns) == 10)
+    assert len(set(turns)) == 1
+    del turns[:]
+    for number in range(20):
+        stranger.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+    phone.rtp.sendto(rtp(10), (LOOPBACK, port.rtp_port))
+    passed = []
+    watcher = loop.check()
+    watcher.start(lambda: passed.append(port.strangers))
+    until(lambda: turns and port.strangers == 20)
+    watcher.stop()
+    watcher.close()
+    assert set(passed) <= {0, 20}
+    stranger.close()
+
+
+def stream(sender, port, first=0, count=4, ssrc=1):
+    """Consecutive packets of one source, without sound."""
+    for number in range(first, first + count):
+        head = struct.pack("!BBHII", 0x80, 0, number & 0xFFFF, number, ssrc)
+        sender.rtp.sendto(head, (LOOPBACK, port.rtp_port))
+
+
+def numbers(heard):
+    """The sequence numbers of the RTP that was heard."""
+    return [int.from_bytes(data[2:4], "big") for kind, data in heard if kind == "rtp"]
+
+
+def test_behind_a_nat_a_stream_from_the_signallings_host_is_followed(open_port, phone, heard):
+    """Covers RFC 7362 §4: what it takes to be believed is then heard as well.
+
+    Covers RFC 3550 §8.2 [moved-peers-are-heard].
+    """
+    port, wrong = open_port(latch=True), ("192.0.2.1", 9)
+    port.hosts, port.remote = {LOOPBACK}, wrong
+    phone.rtp.sendto(b"garbage", (LOOPBACK, port.rtp_port))
+    phone.rtp.sendto(RTCP, (LOOPBACK, port.rtp_port))
+    stream(phone, port, 5, 3)
+    until(lambda: port.strangers == 5)
+    assert port.remote == wrong and not heard
+    stream(phone, port, 8, 2)
+    until(lambda: numbers(heard) == [5, 6, 7, 8, 9])
+    assert port.remote == phone.address
+    phone.rtcp.sendto(b"garbage", (LOOPBACK, port.rtcp_port))
+    phone.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+    until(lambda: heard[-1] == ("rtcp", RTCP))
+    assert port.remote_rtcp == phone.rtcp_address
+
+
+@pytest.mark.parametrize("nat", [True, False])
+def test_a_spray_takes_no_call(open_port, phone, heard, nat):
+    """Covers RFC 7362 §5: however much a third host sends, before the phone or after it.
+
+    Covers RFC 3550 §8.2 [no-flip-flop].
+    """
+    port, attacker = open_port(latch=nat), Phone("127.0.0.2")
+    port.hosts, port.remote = {LOOPBACK}, ("192.0.2.1", 9) if nat else phone.address
+    stream(attacker, port, 0, 50)
+    until(lambda: port.strangers == 50)
+    stream(phone, port, 0, 5)
+    until(lambda: numbers(heard) == [0, 1, 2, 3, 4])
+    stream(attacker, port, 50, 50)
+    until(lambda: port.strangers >= 100)
+    assert port.remote == phone.address and numbers(heard) == [0, 1, 2, 3, 4]
+    attacker.close()
+
+
+def test_single_packets_of_many_sources_are_no_stream(open_port, phone, heard):
+    """Own design: of one SSRC, in a row, of one socket; and no table of them grows."""
+    port = open_port(latch=True)
+    port.hosts, port.remote = {LOOPBACK}, ("192.0.2.1", 9)
+    others = [Phone() for _ in range(10)]
+    for number in range(3):
+        for other in others:
+            stream(other, port, number, 1)
+    for number in range(5):
+        stream(phone, port, 2 * number, 1)
+        stream(phone, port, number, 1, ssrc=number)
+    until(lambda: port.strangers == 40)
+    assert (
+        not heard and len(port._latch._candidates) <= 8 and len(port._waiting) <= rtp_ports.WAITING
+    )
+    for other in others:
+        other.close()
+
+
+def test_an_offer_that_repeats_the_address_opens_no_race(open_port, phone, heard, monkeypatch):
+    """Covers RFC 7362 §4: the source is kept while the address is; a new one is another search."""
+    port, late, wrong = open_port(latch=True), Phone(), ("192.0.2.1", 9)
+    clock = [100.0]
+    monkeypatch.setattr(rtp_ports, "monotonic", lambda: clock[0])
+    port.hosts, port.remote = {LOOPBACK}, wrong
+    stream(phone, port)
+    until(lambda: len(heard) == 4)
+    port.remote = wrong
+    assert port.remote == phone.address
+    stream(late, port, 0, 10)
+    until(lambda: port.strangers == 13)
+    assert port.remote == phone.address and len(heard) == 4
+    clock[0] += 2.0  # what waited is stale
+    port.remote = ("192.0.2.1", 11)
+    stream(late, port, 10, 4)
+    until(lambda: len(heard) == 8)
+    assert port.remote == late.address
+    late.close()
+
+
+def test_a_nat_that_rebinds_is_found_again(open_port, phone, heard, monkeypatch):
+    """Covers RFC 7362 §4: after silence of the source that was latched to, and not before."""
+    port, rebound = open_port(latch=True), Phone()
+    clock = [100.0]
+    monkeypatch.setattr(rtp_ports, "monotonic", lambda: clock[0])
+    port.hosts, port.remote = {LOOPBACK}, ("192.0.2.1", 9)
+    stream(phone, port)
+    until(lambda: len(heard) == 4)
+    stream(rebound, port, 4, 6)
+    until(lambda: port.strangers == 9)
+    assert port.remote == phone.address
+    clock[0] += 1.5
+    stream(rebound, port, 10, 4)
+    until(lambda: port.remote == rebound.address)
+    assert numbers(heard) == [0, 1, 2, 3, 10, 11, 12, 13]
+    port.send_rtp(b"there you are")
+    gevent.sleep(0.01)
+    assert rebound.rtp.recv(100) == b"there you are"
+    rebound.close()
+
+
+def test_rtcp_behind_a_nat_comes_from_the_host_of_rtp(open_port, phone, heard):
+    """Covers RFC 4961 §3."""
+    port, other = open_port(latch=True), Phone("127.0.0.2")
+    port.hosts, port.remote = {LOOPBACK}, phone.address
+    phone.rtp.sendto(rtp(), (LOOPBACK, port.rtp_port))
+    until(lambda: heard)
+    other.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+    until(lambda: port.strangers == 1)
+    assert port.remote_rtcp == phone.rtcp_address
+    other.close()
+
+
+def test_a_failing_callback_stops_nothing(phone, caplog):
+    """Covers RFC 3550 §A.1: the watcher lives on, and the log is not flooded."""
+
+    def fail(data, now):
+        raise RuntimeError("bug")
+
+    port = MediaPort(LOOPBACK, PortPool(), fail, fail)
+    port.remote = phone.address
+    with caplog.at_level(logging.ERROR):
+        for number in range(10):
+            phone.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+        phone.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+        until(lambda: port.failures == 11)
+    assert port.received == 10
+    assert sum("RuntimeError" in record.message for record in caplog.records) == 4  # 1, 2, 4, 8
+    port.close()
+
+
+def test_a_callback_may_close_the_port(phone):
+    """Covers RFC 3550 §11: a BYE may be processed in the very callback."""
+    ports = []
+    port = MediaPort(LOOPBACK, PortPool(), lambda *_: ports[0].close(), lambda *_: None)
+    ports.append(port)
+    port.remote = phone.address
+    for number in range(3):
+        phone.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+    until(lambda: port.received)
+    gevent.sleep(0.02)
+    assert port.received == 1 and port.failures == 0
+    port.send_rtp(b"too late")
+    port.send_rtcp(b"too late")
+    assert port.unsent == 2
+
+
+def test_what_cannot_be_sent_is_counted(open_port, phone):
+    """Covers RFC 3550 §11: no remote yet, or a datagram too long for UDP."""
+    port = open_port()
+    port.send_rtp(b"nobody there")
+    port.send_rtcp(b"nobody there")
+    port.remote = phone.address
+    port.send_rtp(bytes(70000))
+    port.send_rtcp(bytes(70000))
+    assert port.unsent == 4 and port.remote == phone.address
+    port.remote = None
+    assert port.remote is None and port.remote_rtcp is None
+
+
+def test_names_are_for_the_resolver(open_port):
+    """Covers RFC 3605 §2.1: only numeric addresses are taken; media never waits for DNS."""
+    port = open_port()
+    for name in ("localhost", "::1", ""):
+        with pytest.raises(LocalError):
+            port.remote = (name, 4000)
+    port.remote = (LOOPBACK, 4000)
+    port.remote_rtcp = (LOOPBACK, 5000)
+    assert port.remote_rtcp == (LOOPBACK, 5000)

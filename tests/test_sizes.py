@@ -1,0 +1,39 @@
+"""No folder, file or function outgrows what a reader can hold."""
+
+import ast
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+from rfc_annotations.anchors import blocks
+from rfc_annotations.scan import parsed
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER_FILES, MODULE_LINES, FUNCTION_LINES = 25, 400, 60  # "some twenty" files
+
+OURS = [
+    path
+    for top in ("src", "rfc_annotations", "tests", "perf")
+    for path in sorted((ROOT / top).rglob("*.py"))
+]
+
+
+def test_no_room_outgrows_a_look():
+    rooms = Counter(path.parent for path in OURS if ROOT / "src" in path.parents)
+    crowded = {str(room.relative_to(ROOT)): size for room, size in rooms.items()}
+    assert {room: size for room, size in crowded.items() if size > FOLDER_FILES} == {}
+
+
+def test_no_module_outgrows_a_reader():
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in OURS}
+    assert {path: size for path, size in sizes.items() if size > MODULE_LINES} == {}
+
+
+def test_no_function_outgrows_a_screen():
+    sizes = {
+        f"{path.relative_to(ROOT)}:{node.lineno}": node.end_lineno - node.lineno + 1
+        for path in OURS
+        for node in chain.from_iterable(blocks(parsed(path.read_text())))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    assert {place: size for place, size in sizes.items() if size > FUNCTION_LINES} == {}
