@@ -8,7 +8,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "_ext"))
 project = "siprtmp"
 author = "the siprtmp authors"
 copyright = "the siprtmp authors"
-extensions = ["myst_parser", "from_code", "overview", "source_pages"]
+extensions = [
+    *("myst_parser", "from_code", "overview", "source_pages"),
+    *("book", "spec_pages", "dashboard", "peers"),
+]
 myst_enable_extensions = ["colon_fence"]
 python_maximum_signature_line_length = 90
 html_theme = "furo"

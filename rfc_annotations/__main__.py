@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from rfc_annotations import counts, evidence, lookup, mutants, ratchet, report, results, specs
+from rfc_annotations import counts, evidence, lookup, mutants_accepted, ratchet, report, results, specs
 from rfc_annotations.catalogue import Key
 from rfc_annotations.check import Check
 from rfc_annotations.claims import collect
@@ -225,11 +225,13 @@ def _explain(project: Project, options: argparse.Namespace) -> int:
 
 
 def _mutants(project: Project, options: argparse.Namespace) -> int:
+    from rfc_annotations import mutants  # with pytest, which takes longer than the other commands
+
     only = [os.path.relpath(path, project.root) for path in options.only]
     try:
-        trial = mutants.Trial(mutants.accepted(project.folder / "mutants.toml"))
+        trial = mutants.Trial(mutants_accepted.accepted(project.folder / "mutants.toml"))
         if not Path(options.evidence).is_file():
-            raise mutants.Unusable(f"no {options.evidence}: run the tests with --annotations")
+            raise mutants_accepted.Unusable(f"no {options.evidence}: run the tests with --annotations")
         proof = _evidence(options.evidence)
         if options.sample is None:
             planned = mutants.plan(project, proof, only)
@@ -237,7 +239,7 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
             planned = mutants.draw(project, proof, only, options.sample, options.seed)
         for found in mutants.run(project, planned, trial, options.seconds):
             print(f"{found.file}:{found.line}: survived: {found.was}  ->  {found.now}", flush=True)
-    except mutants.Unusable as error:
+    except mutants_accepted.Unusable as error:
         print(error, file=sys.stderr)
         return 2
     for slow in trial.too_slow:
