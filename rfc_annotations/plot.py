@@ -55,17 +55,15 @@ def legend(states: Iterable[str]) -> str:
 
 
 def dashboard(parts: Iterable[Part], page: str) -> str:
-    """Write the totals and the bars of all specs; `page` is the link to one, with `{slug}` in it."""
-    rows = [part for part in parts if part.states]
-    largest = max((sum(part.states.values()) for part in rows), default=1)
-    states = [state for state in STATUS if any(part.states[state] for part in rows)]
+    """Write the totals and bars of all specs; `page` is the link to one, with `{slug}` in it."""
+    shown = [part for part in parts if part.states]
+    largest = max((sum(part.states.values()) for part in shown), default=1)
+    states = [state for state in STATUS if any(part.states[state] for part in shown)]
     heads = ["spec", "requirements by state", "all", *map(STATUS.get, states), "not catalogued"]
     head = "".join(f"<th>{text}</th>" for text in heads)
-    body = "".join(_row(part, states, largest, page) for part in rows)
-    return (
-        f"{legend(states)}"
-        f'<table class="docutils totals"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    )
+    body = "".join(_row(part, states, largest, page) for part in shown)
+    rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'{legend(states)}<table class="docutils totals">{rows}</table>'
 
 
 def _row(part: Part, states: Iterable[str], largest: int, page: str) -> str:

@@ -31,7 +31,7 @@ STATUS: Final[Mapping[str, str]] = {
     "departs": "departs",
     "not done": "not done",
     "excused": "excused",
-    "permitted": "a permission, not used",
+    "permitted": "permitted, not used",
     "replaced": "replaced",
     "no test": "held, no test",
     "no code": "tested, no code",

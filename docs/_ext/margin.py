@@ -2,7 +2,7 @@
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import escape
 
 from book import anchor, book, page_of_spec, parts
@@ -10,6 +10,7 @@ from definitions import definitions
 from highlighted import html_lines
 from sphinx.application import Sphinx
 
+from rfc_annotations.record import Part
 from rfc_annotations.scan import Cited
 
 Link = Callable[[str], str]  # the page of a spec, as seen from the page of the source
@@ -73,13 +74,11 @@ def add_names(app: Sphinx, files: dict[str, str]) -> None:
             index[key] = list(index[key])
         titles = index["alltitles"]
         for part in parts().values():
-            page = numbers.get(page_of_spec(part.name))
-            for chapter in part.chapters if page is not None else ():
-                name = f"{part.name} {chapter.number}"
-                titles.setdefault(name, []).append((page, anchor(chapter.number)))
-                for rule in chapter.rules:
-                    place = anchor(chapter.number, rule.item.slug)
-                    titles.setdefault(rule.item.slug, []).append((page, place))
+            page = numbers[page_of_spec(part.name)]
+            for name in (part.name, part.name.replace(" ", "")):
+                titles.setdefault(name, []).append((page, None))
+            for name, place in _places(part):
+                titles.setdefault(name, []).append((page, place))
         for page, file in files.items():
             number = len(index["docnames"])
             index["docnames"].append(page)
@@ -92,3 +91,13 @@ def add_names(app: Sphinx, files: dict[str, str]) -> None:
         return index
 
     indexer.freeze = frozen
+
+
+def _places(part: Part) -> Iterator[tuple[str, str]]:
+    """What the sections and the requirements of a spec may be called, and their places."""
+    for chapter in part.chapters:
+        yield f"{part.name} {chapter.number}", anchor(chapter.number)
+        if chapter.rules:
+            yield chapter.number, anchor(chapter.number)
+        for rule in chapter.rules:
+            yield rule.item.slug, anchor(chapter.number, rule.item.slug)

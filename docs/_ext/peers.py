@@ -58,7 +58,8 @@ def row(case: ConformCase) -> str:
     link = f'<a href="specs/{page}.html#{anchor(section, slug)}">{case.citation}</a>'
     marks = [MET, *(UNMET if case.name in p["unmet"] else MET for p in recorded().values())]
     cells = "".join(f'<td class="{m.replace(" ", "-")}">{m}</td>' for m in marks)
-    return f"<tr><td>{link if page else case.citation}<br>{case.title}</td><td>{case.level}</td>{cells}</tr>"
+    words = f"{link if page else case.citation}<br>{case.title}"
+    return f"<tr><td>{words}</td><td>{case.level}</td>{cells}</tr>"
 
 
 def _slugs(spec: str, section: str) -> set[str]:

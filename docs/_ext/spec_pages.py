@@ -122,7 +122,7 @@ def not_catalogued(chapters: list[Chapter]) -> nodes.bullet_list:
     for chapter in chapters:
         line = nodes.paragraph("", "", ids=[anchor(chapter.number)])
         line += _outside(chapter, heading(chapter))
-        line += nodes.Text(" – not catalogued")
+        line += nodes.Text(": not catalogued")
         if chapter.sentences:
             line += nodes.Text(f", {chapter.sentences[1]} binding sentences")
         if chapter.cited:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rfc_annotations import mutants, mutants_accepted
+from rfc_annotations import mutants
 from rfc_annotations.evidence import load
 
 TOP = Path(__file__).resolve().parents[2]
