@@ -1,7 +1,7 @@
 """What is known of the specs' requirements when the pages are built, and the list of their pages.
 
-Each spec has a page that says nothing but its title and a directive; these files are written when
-a build begins, and written again only if what the page will show has changed.
+Each spec has a page that says nothing but a directive: even titles are words of the specs.  The
+files are written when a build begins, and again only if what the page will show has changed.
 """
 
 import functools
@@ -25,8 +25,6 @@ STUB = """\
 ---
 hide-toc: true
 ---
-# {name}: {title}
-
 % {digest}
 
 ```{{spec}} {name}
@@ -95,7 +93,7 @@ def _stub(part: Part) -> str:
             digest.update("\n".join(excerpts.text(spot.file, spot.lines)).encode())
     if part.name == FIELD:
         digest.update((book().project.folder / "index" / "field.md").read_bytes())
-    return STUB.format(name=part.name, title=part.title, digest=digest.hexdigest()[:16])
+    return STUB.format(name=part.name, digest=digest.hexdigest()[:16])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

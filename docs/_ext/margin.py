@@ -33,7 +33,7 @@ def source_html(file: str, link: Link) -> str:
     kind = "source annotated" if cited else "source"
     lines = []
     for number, text in enumerate(html_lines(file), 1):
-        rules = "".join(_rules(each, link) for each in cited.get(number, ()))
+        rules = "".join(rules_of(each, link) for each in cited.get(number, ()))
         if rules:
             text = f'<span class="rules">{rules}</span><span>{text}</span>'
         ruled = ' class="ruled"' if rules else ""
@@ -42,7 +42,7 @@ def source_html(file: str, link: Link) -> str:
     return f'<div class="{kind}"><div class="highlight"><pre>{rows}</pre></div></div>'
 
 
-def _rules(cited: Cited, link: Link) -> str:
+def rules_of(cited: Cited, link: Link) -> str:
     """The claims of one citation, or the section that it points to."""
     page = link(page_of_spec(cited.spec))
     spec = cited.spec.removeprefix("RFC ")

@@ -34,14 +34,16 @@ class SpecPage(Directive):
         part = parts()[self.arguments[0]]
         config = self.state.document.settings.env.config
         self.texts = texts_of(part.name, config.spec_texts)
-        found: list[nodes.Node] = [*summary(part), contents(part)]
+        page = nodes.section(ids=[part.slug], names=[part.slug])
+        page += nodes.title("", "", nodes.Text(f"{part.name}: {part.title}"))
+        page += [*summary(part), contents(part)]
         self.entries = field_entries() if part.name == FIELD else {}
         for is_told, chapters in groupby(part.chapters, told):
             if is_told:
-                found += [self._section(chapter) for chapter in chapters]
+                page += [self._section(chapter) for chapter in chapters]
             else:
-                found.append(not_catalogued(list(chapters)))
-        return found
+                page += not_catalogued(list(chapters))
+        return [page]
 
     def _section(self, chapter: Chapter) -> nodes.section:
         place = anchor(chapter.number)
@@ -91,11 +93,10 @@ def summary(part: Part) -> list[nodes.Node]:
     words = f"{counted} requirements are catalogued"
     if counted:
         words += ": " + ", ".join(f"{states[key]} {STATUS[key]}" for key in STATUS if states[key])
-    words += f". Of {all_} binding sentences in the sections that the code cites, "
-    words += f"{lacking} are not catalogued." if lacking else "all are catalogued."
-    text = "." if not all_ else ""
-    if not all_:
-        words = words.partition(". Of ")[0] + text
+    words += "."
+    if all_:
+        words += f" Of {all_} binding sentences in the sections that the code cites, "
+        words += f"{lacking} are not catalogued." if lacking else "all are catalogued."
     if part.name == FIELD:
         words = "What only peers define: each entry says with which program it was seen."
     drawn = [nodes.raw("", bar(states, counted) + legend(states), format="html")] if counted else []

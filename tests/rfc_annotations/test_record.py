@@ -65,7 +65,8 @@ def test_what_nobody_ran_is_no_proof(repo):
 
 
 def test_a_departure_shows_the_line_with_its_reason(repo):
-    repo.replace("src/tea/pot.py", "# §2 [waits]", "# Departs from RFC 7001 §2 [waits]: too slow")
+    reason = "# Departs from RFC 7001 §2 [waits]: the pot is too slow"
+    repo.replace("src/tea/pot.py", "# §2 [waits]", reason)
     [rule] = chapter(repo).rules
     assert rule.status == "departs"
     assert "too slow" in book(repo).excerpts.text(rule.code[0].file, rule.code[0].lines)[0]
@@ -84,7 +85,8 @@ def test_mutants_that_were_killed_or_may_live(repo):
 
 
 def test_a_section_has_its_pointers_its_sentences_and_the_habits_of_peers(repo):
-    repo.write("rfc_annotations/index/field.md", "# Field\n\n## Old kettles\n\nRFC 7001 §1 fails.\n")
+    ledger = "# Field\n\n## Old kettles\n\nRFC 7001 §1 fails.\n"
+    repo.write("rfc_annotations/index/field.md", ledger)
     pouring = chapter(repo, "1")
     assert [(spot.file, spot.line) for spot in pouring.cited] == [("src/tea/pot.py", 1)]
     assert pouring.sentences == (1, 1)
