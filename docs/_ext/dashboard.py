@@ -37,8 +37,8 @@ def _run() -> str:
     proof = book().proof
     if proof is None:
         return (
-            "No test run was recorded where these pages were built: a test is listed because it says"
-            " that it covers the requirement. After make test its outcome stands beside it."
+            "No test run was recorded where these pages were built: a test is listed because it"
+            " says that it covers the requirement. After make test its outcome stands beside it."
         )
     outcomes = Counter(run.outcome for run in proof.runs.values())
     told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))

@@ -14,6 +14,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
+from rfc_annotations.specs import section_order
 from siprtmp.conform.case import ConformCase
 from siprtmp.conform.sip import SUITE
 
@@ -45,7 +46,8 @@ class PeerMatrix(Directive):
         """The table; what is said of our own program is tested elsewhere."""
         heads = ["requirement", "level", OURS, *recorded()]
         cells = "".join(f"<th>{head}</th>" for head in heads)
-        rows = "".join(row(case) for case in SUITE.cases if case.role == "uas")
+        ordered = sorted(SUITE.cases, key=lambda case: (case.spec, section_order(case.section)))
+        rows = "".join(row(case) for case in ordered if case.role == "uas")
         table = f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody>"
         return [nodes.raw("", f'<table class="docutils matrix">{table}</table>', format="html")]
 

@@ -109,7 +109,7 @@ def contents(part: Part) -> nodes.container:
     for chapter in filter(told, part.chapters):
         text = heading(chapter)
         link = nodes.reference("", text, refuri=f"#{anchor(chapter.number)}", internal=True)
-        count = nodes.inline("", f" {len(chapter.rules)}", classes=["count"])
+        count = nodes.inline("", f" {len(chapter.rules) or ''}", classes=["count"])
         listed += nodes.list_item("", nodes.paragraph("", "", link, count))
     box = nodes.container("", classes=["no-search"])
     if len(listed):
