@@ -91,7 +91,8 @@ def test_a_rule_stands_at_its_line_with_its_words():
 
 def test_the_search_knows_sections_rules_and_classes():
     names = list(map(book.page_of_spec, book.parts()))
-    index = {"docnames": (*names,), "filenames": (*names,), "titles": (*names,), "alltitles": {}}
+    index = dict.fromkeys(("docnames", "filenames", "titles"), (*names,))
+    index |= {"alltitles": {}, "titleterms": {"rfc": [0]}}
     indexer = SimpleNamespace(freeze=lambda: index)
     app = SimpleNamespace(builder=SimpleNamespace(indexer=indexer))
     margin.add_names(app, {"_modules/invite_client": MACHINE})

@@ -73,6 +73,7 @@ def add_names(app: Sphinx, files: dict[str, str]) -> None:
         for key in ("docnames", "filenames", "titles"):
             index[key] = list(index[key])
         titles = index["alltitles"]
+        index["titleterms"].pop("rfc", None)  # in so many titles that it would hide the section
         for part in parts().values():
             page = numbers[page_of_spec(part.name)]
             for name in (part.name, part.name.replace(" ", "")):
