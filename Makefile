@@ -9,6 +9,7 @@ ARGS ?=
 ORACLE_DRAWS ?= 10000
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 EVIDENCE := .annotations.json
+MUTANTS := .mutants.json
 SPECS := $(or $(RFC_SPECS),../shared/specs)
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -55,7 +56,8 @@ check: .venv/.test  ## citations against catalogue, specs (when present) and the
 	$(BIN)/python -m rfc_annotations check $(addprefix --evidence ,$(wildcard $(EVIDENCE))) $(ARGS)
 
 mutants: .venv/.test  ## change lines that make claims, and see whether their tests mind
-	$(BIN)/python -m rfc_annotations mutants --evidence $(EVIDENCE) $(ARGS)
+	$(BIN)/python -m rfc_annotations mutants --evidence $(EVIDENCE) \
+	  --results $(MUTANTS) $(ARGS)
 
 docs: .venv/.docs  ## the documentation, as docs/_build/index.html
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build $(ARGS)
@@ -73,7 +75,7 @@ specs: .venv/.core  ## download the cited RFCs into RFC_SPECS
 	$(BIN)/python .ci/specs.py $(SPECS)
 
 clean:  ## remove .venv and everything that was generated
-	rm -rf .venv build docs/_build $(EVIDENCE) .coverage* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build docs/_build docs/6-conformance/specs $(EVIDENCE) $(MUTANTS) .coverage* .pytest_cache .mypy_cache .ruff_cache
 
 # A stamp per set of packages, so that a second run starts at once. `pip install -e` leaves the
 # sources where they are.

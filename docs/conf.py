@@ -10,7 +10,10 @@ sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src"), str(HERE.parent / 
 project = "siprtmp"
 author = "the siprtmp authors"
 copyright = "the siprtmp authors"
-extensions = ["myst_parser", "from_code", "explained", "overview", "source_pages"]
+extensions = [
+    *("myst_parser", "from_code", "explained", "overview", "source_pages"),
+    *("book", "spec_pages", "dashboard", "peers"),
+]
 myst_enable_extensions = ["colon_fence"]
 python_maximum_signature_line_length = 90
 html_theme = "furo"

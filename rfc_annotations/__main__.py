@@ -1,4 +1,4 @@
-"""The command line: check, report, show, find, explain, index, mark, mutants."""
+"""The command line: check, report, show, find, explain, index, mark, catalogue, mutants."""
 
 import argparse
 import os
@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from rfc_annotations import counts, evidence, lookup, mutants, ratchet, report, results, specs
+from rfc_annotations import (
+    counts,
+    draft,
+    evidence,
+    lookup,
+    mutants_accepted,
+    page,
+    ratchet,
+    record,
+    report,
+    results,
+    specs,
+)
 from rfc_annotations.catalogue import Key
 from rfc_annotations.check import Check
 from rfc_annotations.claims import collect
@@ -59,6 +71,7 @@ def _run(options: argparse.Namespace) -> int:
         "explain": _explain,
         "index": _index,
         "mark": _mark,
+        "catalogue": _catalogue,
         "mutants": _mutants,
     }
     return commands[options.command](project, options)
@@ -77,6 +90,10 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--mutants", help="what `mutants --results FILE` wrote")
     writing = commands.add_parser("report", parents=[shared], help="count by section")
     writing.add_argument("--write", action="store_true", help="write coverage.txt too")
+    writing.add_argument("--html", metavar="FILE", help="write all of it, with the code, as a page")
+    writing.add_argument("--json", metavar="FILE", help="write all of it for programs")
+    writing.add_argument("--evidence", help="what `pytest --annotations FILE` wrote")
+    writing.add_argument("--mutants", help="what `mutants --results FILE` wrote")
     show = commands.add_parser("show", parents=[shared], help="all about one section")
     show.add_argument("citation", nargs="+", help="such as RFC 3261 §17.1.3, or rfc3261 17.1.3")
     find = commands.add_parser("find", parents=[shared], help="search the catalogue and titles")
@@ -88,6 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     mark.add_argument("citation")
     mark.add_argument("first", help="the first words of the sentence")
     mark.add_argument("last", nargs="?", default=".", help="its last words (default: to the stop)")
+    drafting = commands.add_parser("catalogue", parents=[shared], help="draft entries of a spec")
+    drafting.add_argument("file", help="a local copy, such as ../shared/specs/rfc3261.txt")
     trying = commands.add_parser("mutants", parents=[shared], help="try mutants of claimed lines")
     trying.add_argument("--evidence", required=True, help="what `pytest --annotations` wrote")
     trying.add_argument("--only", nargs="+", default=[], metavar="FILE", help="or folder")
@@ -174,7 +193,22 @@ def _report(project: Project, options: argparse.Namespace) -> int:
     print(report.totals(project, claims))
     if options.write:
         _update(project)
+    if options.html or options.json:
+        _write_book(project, options)
     return 0
+
+
+def _write_book(project: Project, options: argparse.Namespace) -> None:
+    proof = _evidence(options.evidence) if options.evidence else None
+    killed = _results(options.mutants, project) if options.mutants else {}
+    book = record.Book(project, proof, killed)
+    try:
+        if options.json:
+            Path(options.json).write_text(record.dumped(book))
+        if options.html:
+            Path(options.html).write_text("".join(page.page(book)))
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from None
 
 
 def _place(project: Project, text: str) -> tuple[str, str]:
@@ -182,6 +216,10 @@ def _place(project: Project, text: str) -> tuple[str, str]:
     found = lookup.find_section(text, project.library.specs, project.index)
     if len(found.places) == 1:
         return found.places[0]
+    if not found.places and (named := lookup.of_slug(text, project.folder / "requirements")):
+        found = lookup.Found(named, (), "")
+        if len(named) == 1:
+            return named[0]
     if found.places:
         shown = ", ".join(spell(*place) for place in found.places[:SHOWN])
         more = len(found.places) - SHOWN
@@ -225,11 +263,15 @@ def _explain(project: Project, options: argparse.Namespace) -> int:
 
 
 def _mutants(project: Project, options: argparse.Namespace) -> int:
+    from rfc_annotations import mutants  # with pytest, which takes longer than the other commands
+
     only = [os.path.relpath(path, project.root) for path in options.only]
     try:
-        trial = mutants.Trial(mutants.accepted(project.folder / "mutants.toml"))
+        trial = mutants.Trial(mutants_accepted.accepted(project.folder / "mutants.toml"))
         if not Path(options.evidence).is_file():
-            raise mutants.Unusable(f"no {options.evidence}: run the tests with --annotations")
+            raise mutants_accepted.Unusable(
+                f"no {options.evidence}: run the tests with --annotations"
+            )
         proof = _evidence(options.evidence)
         if options.sample is None:
             planned = mutants.plan(project, proof, only)
@@ -237,7 +279,7 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
             planned = mutants.draw(project, proof, only, options.sample, options.seed)
         for found in mutants.run(project, planned, trial, options.seconds):
             print(f"{found.file}:{found.line}: survived: {found.was}  ->  {found.now}", flush=True)
-    except mutants.Unusable as error:
+    except mutants_accepted.Unusable as error:
         print(error, file=sys.stderr)
         return 2
     for slow in trial.too_slow:
@@ -253,6 +295,20 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
 def _index(project: Project, options: argparse.Namespace) -> int:
     written = specs.write_index(project.library, project.folder / "index")
     print(f"{len(written)} files written")
+    return 0
+
+
+def _catalogue(project: Project, options: argparse.Namespace) -> int:
+    path = Path(options.file)
+    spec = draft.spec_of(project, path)
+    if spec is None:
+        raise UsageError(f"{path.name} is the file of no spec; specs.toml has their names")
+    try:
+        text = path.read_text(errors="replace")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    for line in draft.draft(project, spec, text):
+        print(line)
     return 0
 
 

@@ -5,8 +5,10 @@ section with or without the sign, or as words of its heading.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from rfc_annotations.catalogue import Catalogue
@@ -18,6 +20,7 @@ NOISE: Final = re.compile(
 )
 NUMBER: Final = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*", re.IGNORECASE)
 SPEC_WORDS: Final = 3  # "E-RTMP v 2" is the longest way to name a spec
+SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 Index = Mapping[str, Mapping[str, str]]
 Place = tuple[str, str]  # spec and section
 
@@ -60,6 +63,24 @@ def find_section(text: str, specs: Mapping[str, Spec], index: Index) -> Found:
         if named and not read.specs:
             read = Found((), tuple(named), rest)
     return read
+
+
+def of_slug(text: str, folder: Path) -> tuple[Place, ...]:
+    """Give the sections that have a requirement of the name which `text` ends in.
+
+    The catalogue is searched as text, since reading it takes longer than all the rest.
+    """
+    slug = text.strip("[] ").rpartition(" ")[2].strip("[]")
+    if not SLUG.fullmatch(slug):
+        return ()
+    found: dict[Place, None] = {}
+    for path in sorted(folder.glob("*.toml")):
+        toml = path.read_text()
+        if f'slug = "{slug}"' in toml:
+            document = tomllib.loads(toml)
+            named = [e["section"] for e in document["requirement"] if e["slug"] == slug]
+            found |= dict.fromkeys((document["spec"], section) for section in named)
+    return tuple(found)
 
 
 def _bare(text: str) -> str:

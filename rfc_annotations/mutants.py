@@ -11,7 +11,6 @@ import shutil
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from rfc_annotations.catalogue import Key
 from rfc_annotations.claims import Claims, collect
 from rfc_annotations.evidence import PARAMETERS, Evidence, speaks_for
 from rfc_annotations.grammar import DEPARTS, NOT_DONE
+from rfc_annotations.mutants_accepted import Accepted, Unusable
 from rfc_annotations.mutate import Mutant, Mutator
 from rfc_annotations.processes import Nursery, Outcome, outcome
 from rfc_annotations.project import SKIPPED, Project
@@ -35,33 +35,6 @@ LEAST_PATIENCE: Final = 5.0  # s
 MORE_PATIENCE: Final = 30.0  # s longer than without a mutant, at most
 ATTEMPTS: Final = 2  # of tests without a mutant: one with real programs may fail by bad luck
 Tests = frozenset[str]
-
-
-class Unusable(Exception):  # noqa: N818
-    """The mutants cannot be judged: the evidence is stale, or tests fail without any mutant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A mutant that may live: it changes nothing that anybody could notice, and `why`."""
-
-    file: str
-    was: str
-    now: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.was}  ->  {self.now}"
-
-
-def accepted(path: Path) -> list[Accepted]:
-    """Read mutants.toml; raise Unusable when an entry gives no reason."""
-    entries = tomllib.loads(path.read_text()).get("accepted", []) if path.is_file() else []
-    found = [Accepted(e["file"], e["was"], e["now"], e.get("why", "")) for e in entries]
-    for entry in found:
-        if not entry.why:
-            raise Unusable(f"{path.name} accepts without a why: {entry}")
-    return found
 
 
 @dataclass(slots=True)

@@ -7,14 +7,17 @@ results about other text count for nothing.  What mutants.toml accepts is left o
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rfc_annotations.catalogue import Key
 from rfc_annotations.evidence import digest
-from rfc_annotations.mutants import Trial
 from rfc_annotations.project import Project
 
+if TYPE_CHECKING:
+    from rfc_annotations.mutants import Trial  # which takes pytest, and time to start
 
-def save(path: Path, trial: Trial, root: Path) -> None:
+
+def save(path: Path, trial: "Trial", root: Path) -> None:
     """Write the mutants tried, and whether a test noticed each."""
     tried = [(m.file, m.line, True) for m in trial.killed]
     tried += [(m.file, m.line, False) for m in trial.survivors]

@@ -20,7 +20,7 @@ PAGES = sorted(
     page
     for pattern in SOURCES
     for page in REPO.glob(pattern)
-    if not {"node_modules", "_build"}.intersection(page.parts)
+    if not {"node_modules", "_build", "specs"}.intersection(page.parts)
 )
 EVENT = re.compile(r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|\blog_event\(\s*"([a-z-]+)"')
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)

@@ -5,6 +5,7 @@ opens as a file; here it opens `_modules/src/p2psip/ua/uac.html` where `Uac.invi
 What the Python domain describes gets a link to its source, found through the front doors.
 """
 
+import functools
 import importlib
 import posixpath
 import re
@@ -15,13 +16,11 @@ from typing import Any
 
 from definitions import REPO, definitions
 from docutils import nodes
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
+from margin import add_names, source_html
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-SHOWN = ("src", "docs/_ext")
+SHOWN = ("src", "tests", "docs/_ext")
 SCHEME = "source:"
 NAME = "public-name:"
 TOP = "_modules"  # folder of the pages
@@ -120,16 +119,16 @@ def page_of(file: str) -> str:
 
 def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Every file that is shown, and a list of them."""
-    formatter = HtmlFormatter(linespans="L", wrapcode=True)
-    files = [str(path.relative_to(REPO)) for top in SHOWN for path in (REPO / top).rglob("*.py")]
+    files = sorted(
+        str(path.relative_to(REPO)) for top in SHOWN for path in (REPO / top).rglob("*.py")
+    )
     uri, items = app.builder.get_relative_uri, []
-    for file in sorted(files):
+    add_names(app, {page_of(file): file for file in files})
+    for file in files:
         page = page_of(file)
-        shown = highlight((REPO / file).read_text(encoding="utf-8"), PythonLexer(), formatter)
-        body = shown.replace('<span id="L-', '<span id="L')
         parents = [{"title": "Sources", "link": uri(page, f"{TOP}/index")}]
         title = file.removeprefix("src/")
-        body = f'<h1>{escape(title)}</h1><div class="source">{body}</div>'
+        body = f"<h1>{escape(title)}</h1>{source_html(file, functools.partial(uri, page))}"
         yield page, {"title": title, "body": body, "parents": parents}, "page.html"
         items.append(f'<li><a href="{uri(f"{TOP}/index", page)}">{escape(title)}</a></li>')
     body = f"<h1>Sources</h1><ul>{''.join(items)}</ul>"

@@ -1,5 +1,6 @@
 """The command line: what it prints, and what it exits with."""
 
+import json
 import os
 import subprocess
 import sys
@@ -98,6 +99,47 @@ def test_show_and_explain_bring_code_tests_and_spec_together(run, repo):
     assert code == 0 and lines[0] == "src/tea/pot.py:10: RFC 7001 §2  Waiting"
     assert run("explain", f"{repo.root}/src/tea/pot.py:4")[0] == 1
     assert run("show", "RFC 7001 §9")[0] == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["RFC 7001 §2"], ["rfc7001", "2"], ["7001", "2"], ["7001", "waiting"], ["RFC", "7001", "§2"]],
+)
+def test_show_takes_a_section_as_people_type_it(run, words):
+    assert run("show", *words)[1][0] == "RFC 7001 §2  Waiting"
+
+
+def test_show_takes_the_name_of_a_requirement(run, repo):
+    toml = "rfc_annotations/requirements/rfc7001.toml"
+    repo.replace(toml, 'slug = "waits"', 'slug = "waits-long"')
+    for typed in ("waits-long", "[waits-long]", "RFC 7001 [waits-long]"):
+        assert run("show", typed)[1][0] == "RFC 7001 §2  Waiting"
+    assert run("show", "waits-forever")[0] == 2
+
+
+def test_report_writes_a_page_and_a_document(run, repo):
+    html, document = repo.root / "report.html", repo.root / "report.json"
+    assert run("report", "--html", str(html), "--json", str(document))[0] == 0
+    [spec] = json.loads(document.read_text())["specs"]
+    assert spec["name"] == "RFC 7001"
+    text = html.read_text()
+    assert "Four minutes, by the clock." in text and "src/tea/pot.py:10" in text
+    assert "return &quot;tea&quot;" in text and "<svg" in text
+    assert run("report", "--json", str(repo.root / "no" / "such"))[0] == 2
+
+
+def test_catalogue_drafts_what_is_missing(run, repo):
+    code, lines = run("catalogue", str(repo.root / "specs/rfc7001.txt"))
+    assert code == 0 and lines[0] == 'spec = "RFC 7001"'
+    assert lines.count("[[requirement]]") == 2
+    assert run("catalogue", str(repo.root / "notes.txt"))[0] == 2
+    assert run("catalogue", str(repo.root / "rfc1.txt"))[0] == 2
+
+
+def test_the_commands_that_people_type_start_without_pytest():
+    """It would take longer to import than the command itself."""
+    words = "import sys; import rfc_annotations.__main__; sys.exit('pytest' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", words], cwd=TOP).returncode == 0
 
 
 def test_mark_makes_the_mark_that_check_looks_for(run, repo):

@@ -1,0 +1,66 @@
+"""Drafts of catalogue entries for the sentences of a spec that nobody has catalogued.
+
+A draft has the place, the word that binds and the mark; its sentence stands above it in a comment,
+for the author to say it again in other words: rule 8 fails while the comment is there.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from rfc_annotations import sentences
+from rfc_annotations.fingerprint import fingerprint, locate
+from rfc_annotations.project import Project
+from rfc_annotations.specs import Spec, cut
+
+RFC_FILE: Final = re.compile(r"rfc(\d+)\.txt", re.IGNORECASE)
+PERMITTED: Final = ("MAY", "OPTIONAL")
+
+
+def spec_of(project: Project, file: Path) -> Spec | None:
+    """Tell which spec a local copy is of, by its name; an RFC may be one that is not listed yet."""
+    for spec in project.library.specs.values():
+        if spec.file and spec.file == file.name:
+            return spec
+    rfc = RFC_FILE.fullmatch(file.name)
+    return Spec(f"RFC {rfc[1]}", "", file.name) if rfc else None
+
+
+def draft(project: Project, spec: Spec, text: str) -> Iterator[str]:
+    """Yield the lines of a TOML file: an entry for each binding sentence that has no mark yet."""
+    yield f"spec = {json.dumps(spec.name)}"
+    for section, (_, body) in cut(spec, text).items():
+        marks = project.catalogue.marks(spec.name, section)
+        for number, sentence in enumerate(sentences.unmarked(body, marks, spec.plain), 1):
+            if section:
+                yield from _entry(section, number, sentence, body, spec.plain)
+
+
+def _entry(section: str, number: int, sentence: str, body: str, plain: bool) -> Iterator[str]:
+    mark = fingerprint(sentence)
+    found = locate(body, mark) is not None
+    level = level_of(sentence, plain)
+    yield f"\n# {sentence}"
+    yield "[[requirement]]"
+    yield f"section = {json.dumps(section, ensure_ascii=False)}"
+    yield f'slug = "draft-{number}"'
+    yield f'level = "{level}"'
+    yield 'who = ""'
+    yield 'summary = ""'
+    yield f'mark = "{mark}"' if found else f'mark = ""  # make it with `mark`: {mark} is not found'
+
+
+def level_of(sentence: str, plain: bool = False) -> str:
+    """Guess the level: the first word that commands, or else the first that permits.
+
+    >>> [level_of(text) for text in ("It MAY go, but MUST NOT run.", "It MAY go.")]
+    ['MUST NOT', 'MAY']
+    >>> level_of("The host must wait.", plain=True)
+    'MUST'
+    """
+    words = sentences.PLAIN if plain else sentences.KEYWORD
+    found = [" ".join(match[0].upper().split()) for match in words.finditer(sentence)]
+    commands = [word for word in found if word not in PERMITTED]
+    return next(iter(commands or found), "FACT")
