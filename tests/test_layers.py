@@ -147,6 +147,7 @@ program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.strategies
                                      siprtmp.operation
 edge    siprtmp.conform              siprtmp.operation
+edge    siprtmp.conform.rtmp         rtmplite.amf rtmplite.rtmp.wire siprtmp.conform
 edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
 program siprtmp                      p2psip.sip p2psip.net rtmplite.net siprtmp.operation
                                      siprtmp.edge siprtmp.explain siprtmp.oracle siprtmp.demo

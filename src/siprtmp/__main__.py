@@ -44,7 +44,7 @@ commands:
   users USER REALM       Ask for a password, and print lines for the --users file.
   explain [FILE|HEX]     Print every field of a packet, message, file or capture.
   oracle COMMAND         Test another implementation of the protocols with our codecs.
-  conform sip TARGET     Judge a running program by the requirements of a protocol.
+  conform PROTO TARGET   Judge a running program by the requirements of a protocol.
 
 {program} COMMAND --help lists the options of serve, demo, calls, explain, oracle and
 conform.

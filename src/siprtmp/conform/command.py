@@ -16,7 +16,10 @@ from siprtmp.conform.case import ConformCase, Suite, Unreachable
 from siprtmp.conform.report import as_json, as_junit, case_lines, text_lines
 from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
 
-PROTOCOLS: Final = ("sip",)  # packages beside this module
+PROTOCOLS: Final = (  # packages beside this module
+    "rtmp",
+    "sip",
+)
 UNREACHABLE: Final = 3
 DEFAULT_TIMEOUT: Final = 5.0  # s
 
@@ -84,8 +87,13 @@ def _parser() -> Parser:
     )
     add = parser.add_argument
     add("protocol", choices=PROTOCOLS, help="What the target speaks.")
-    add("target", nargs="?", metavar="TARGET", help="Where it is, such as sip:bob@192.0.2.1:5060.")
-    add("--role", metavar="ROLE", help="Only the cases for this role, such as uas or registrar.")
+    add(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="Where it is; without it the command says how to write it.",
+    )
+    add("--role", metavar="ROLE", help="Only the cases for this role, such as uas or server.")
     add("--section", metavar="SECTION", help="Only this section, such as 8.2, and those in it.")
     add("--list", action="store_true", help="List the cases, and run none.")
     add("--strict", action="store_true", help="Count a SHOULD that is not met as a failure.")
