@@ -58,7 +58,7 @@ def type_3_begins_a_message(peer: RtmpPeer) -> None:
     player.expect([(AUDIO, time, SOUND) for time in (1000, 1040, 1080, 1120)])
 
 
-@must("RTMP 1.0 §5.3.1.2", "")
+@must("RTMP 1.0 §5.3.1.2")
 def headers_come_byte_by_byte(peer: RtmpPeer) -> None:
     """Each byte of a chunk may come alone (§5.3.1.2)."""
     line = peer.connected()
@@ -252,9 +252,10 @@ def times_wrap(peer: RtmpPeer) -> None:
 @must("RTMP 1.0 §5.3.1.2.5")
 def empty_message_takes_no_data(peer: RtmpPeer) -> None:
     """After a message of no bytes the next one is read rightly (§5.3.1.2.5)."""
-    line = peer.publisher().line
-    line.send(chunk(0, CALL, b"", type_id=AUDIO, stream_id=1) + _call(7, line.writer))
-    line.answer(7)
+    publisher = peer.publisher()
+    empty = chunk(0, CALL, b"", type_id=AUDIO, stream_id=publisher.id)
+    publisher.line.send(empty + _call(7, publisher.line.writer))
+    publisher.line.answer(7)
 
 
 def _payload(number: float) -> bytes:

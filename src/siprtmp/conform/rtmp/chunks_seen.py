@@ -31,6 +31,7 @@ class SeenChunk(NamedTuple):
     starts: bool  # a message begins here
     is_new: bool  # and its chunk stream as well
     extended: bytes  # the extended timestamp, or nothing
+    limit: int  # bytes, the chunk size in force
 
 
 @dataclass(slots=True)
@@ -66,7 +67,9 @@ def chunks_seen(raw: bytes) -> Iterator[SeenChunk]:
         data = raw[at : at + min(size, sender.length - len(sender.payload))]
         at += len(data)
         sender.payload += data
-        yield SeenChunk(fmt, number, sender.type_id, sender.stream_id, starts, is_new, extended)
+        yield SeenChunk(
+            fmt, number, sender.type_id, sender.stream_id, starts, is_new, extended, size
+        )
         if len(sender.payload) >= sender.length:
             if sender.type_id == MessageType.SET_CHUNK_SIZE:
                 size = int.from_bytes(sender.payload, "big")

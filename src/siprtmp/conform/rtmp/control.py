@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.chunk import DEFAULT_CHUNK_SIZE
 from rtmplite.rtmp.wire.message import MessageType
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
 from siprtmp.conform.rtmp.chunks_seen import SeenChunk, chunks_seen
@@ -139,6 +140,15 @@ def user_control_has_chunk_stream_2(peer: RtmpPeer) -> None:
         if each.type_id == MessageType.USER_CONTROL:
             streams = each.chunk_stream, each.stream_id
             expect_equal("chunk stream and message stream", (2, 0), streams)
+
+
+@should("RTMP 1.0 §5.4.1", "size-at-least-128")
+def chunks_have_128_bytes_at_least(peer: RtmpPeer) -> None:
+    """The target's Set Chunk Size says 128 or more (§5.4.1)."""
+    _, player = peer.pair()
+    smallest = min(each.limit for each in _chunks_of(player.line))
+    if smallest < DEFAULT_CHUNK_SIZE:
+        raise Unmet(f"{DEFAULT_CHUNK_SIZE} bytes at least", str(smallest))
 
 
 @must("RTMP 1.0 §5.3.1.2.1", "type-0-first")

@@ -231,7 +231,7 @@ def at_most(seconds: float) -> gevent.Timeout:
 def said(command: Command) -> str:
     """A command for a report: its name, and its code if it has one."""
     code = information(command).get("code")
-    return f"{command.name} {code}" if code else f"{command.name} {command.args}"
+    return f"{command.name} {code}" if isinstance(code, str) else f"{command.name} {command.args}"
 
 
 def information(command: Command) -> dict[str, Value]:

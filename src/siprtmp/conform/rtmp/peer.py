@@ -5,10 +5,10 @@ leave nothing to each other.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from gevent import socket
 
@@ -24,6 +24,8 @@ from siprtmp.conform.rtmp.line import MEDIA, QUIET, Line, at_most, information, 
 PORT: Final = 1935
 REACH: Final = 2  # s for the target's part of a handshake
 AUDIO, VIDEO, DATA = MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA
+Sent: TypeAlias = tuple[int, int, bytes]
+"""The type, the time in ms and the payload of a message (RTMP 1.0 §7.1)."""
 _MEDIA: Final = (AUDIO, VIDEO, DATA)
 
 
@@ -113,7 +115,8 @@ class RtmpPeer:
         witness, victim = self.connected(), self.connected()
         with suppress(Unmet):
             yield victim
-            victim.is_over()
+            with at_most(QUIET):
+                victim.between()  # it need not be served, but has been read
         witness.between()
         self.connected().create_stream()
 
@@ -166,7 +169,7 @@ class NetStream:
         """Publish a message; `time` in ms."""
         self.line.write(Message(type_id, time, self.id, payload), MEDIA)
 
-    def send_all(self, sent: Iterable[tuple[int, int, bytes]]) -> None:
+    def send_all(self, sent: Iterable[Sent]) -> None:
         """Publish messages."""
         for each in sent:
             self.send(*each)
@@ -181,7 +184,7 @@ class NetStream:
         """Wait for a data message whose first value is this name."""
         return next(each for each in self.media(DATA) if values(each)[:1] == [name])
 
-    def expect(self, sent: list[tuple[int, int, bytes]]) -> None:
+    def expect(self, sent: Sequence[Sent]) -> None:
         """Unmet unless these messages come, unchanged and in order, with the same gaps of time."""
         first: int | None = None
         for type_id, time, payload in sent:

@@ -53,13 +53,41 @@ def status_comes_on_its_stream(peer: RtmpPeer) -> None:
     expect_equal("message stream", stream.id, found)
 
 
+@may("RTMP 1.0 §7.3.3")
+def publish_begins_the_stream(peer: RtmpPeer) -> None:
+    """StreamBegin with the number of the stream answers publish, beside the status (§7.3.3)."""
+    stream = peer.stream()
+    stream.command("publish", stream.name, "live", number=stream.line.number())
+    begin = control.StreamBegin(stream.id)
+    if not any(control.parse_control(each) == begin for each in stream.line.between()):
+        raise Unmet(f"StreamBegin {stream.id}", "none before the answer to a later call")
+
+
+@must("RTMP 1.0 §7.2.2.6")
+def publishing_as_obs_does(peer: RtmpPeer) -> None:
+    """With the calls of OBS before and after publish the stream comes through (§7.2.2.6)."""
+    line, player = peer.connected(), peer.stream()
+    for name in ("releaseStream", "FCPublish"):
+        line.write(Command(name, line.number(), None, (player.name,)).message())
+    publisher = NetStream(line, line.create_stream(), player.name)
+    publisher.publish()
+    player.play()
+    publisher.send(AUDIO, 0, SOUND)
+    player.expect([(AUDIO, 0, SOUND)])
+    line.write(Command("FCUnpublish", line.number(), None, (player.name,)).message())
+    line.write(Command("deleteStream", line.number(), None, (float(publisher.id),)).message())
+    line.between()
+    _expect_published(peer.stream(), player.name)
+
+
 @may("RTMP 1.0 §7.2.2.6")
 def second_publisher_is_refused(peer: RtmpPeer) -> None:
     """A name that is published has no second publisher: NetStream.Publish.BadName (§7.2.2.6)."""
     first, second = peer.publisher(), peer.stream()
     second.command("publish", first.name, "live", number=second.line.number())
     found = information(next(second.statuses()))
-    expect_equal("level and code", ("error", "NetStream.Publish.BadName"), _shown(found))
+    said_so = found.get("level"), found.get("code")
+    expect_equal("level and code", ("error", "NetStream.Publish.BadName"), said_so)
 
 
 @must("RTMP 1.0 §7.2.2.1")
@@ -250,10 +278,6 @@ def _published(peer: RtmpPeer) -> tuple[NetStream, Command]:
 
 def _code(player: NetStream) -> object:
     return information(next(player.statuses())).get("code")
-
-
-def _shown(found: dict[str, object]) -> tuple[object, object]:
-    return found.get("level"), found.get("code")
 
 
 def _expect_none_meanwhile(
