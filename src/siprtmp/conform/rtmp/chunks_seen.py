@@ -41,37 +41,45 @@ class _Sender:
     length: int = 0
     type_id: int = 0
     stream_id: int = 0
-    time: bytes = b""  # of the last header with one, if it is extended
+    is_extended: bool = False  # the time of the last header with one
     payload: bytearray = field(default_factory=bytearray)
+
+    def header(self, fmt: int, raw: bytes, at: int) -> tuple[bytes, int]:
+        """Read what follows the basic header: §5.3.1.2; gives the extended time, and its end."""
+        fields = raw[at : at + MESSAGE_HEADER_LENGTHS[fmt]]
+        at += MESSAGE_HEADER_LENGTHS[fmt]
+        if fmt < 3:
+            self.is_extended = int.from_bytes(fields[:3], "big") == EXTENDED
+        if fmt < 2:
+            self.length = int.from_bytes(fields[3:6], "big")
+            self.type_id = int.from_bytes(fields[6:7], "big")
+        if fmt == 0:
+            self.stream_id = int.from_bytes(fields[7:], "little")
+        after = at + _TIME if self.is_extended else at
+        return raw[at:after], after
 
 
 def chunks_seen(raw: bytes) -> Iterator[SeenChunk]:
     """Take octets after the handshake apart; ends where a chunk is not whole."""
     senders: dict[int, _Sender] = {}
     at, size = 0, DEFAULT_CHUNK_SIZE
-    while at + 3 <= len(raw):
-        fmt, number, at = read_basic_header(raw, at)
+    while at < len(raw):
+        try:
+            fmt, number, at = read_basic_header(raw, at)
+        except IndexError:
+            return
         is_new = number not in senders
         sender = senders.setdefault(number, _Sender())
-        starts = not sender.payload
-        header = raw[at : at + MESSAGE_HEADER_LENGTHS[fmt]]
-        at += len(header)
-        if fmt < 3:
-            sender.time = b"x" if header[:3] == EXTENDED.to_bytes(3, "big") else b""
-        if fmt < 2:
-            sender.length, sender.type_id = int.from_bytes(header[3:6], "big"), header[6]
-        if fmt == 0:
-            sender.stream_id = int.from_bytes(header[7:], "little")
-        extended = raw[at : at + _TIME] if sender.time else b""
-        at += len(extended)
-        data = raw[at : at + min(size, sender.length - len(sender.payload))]
-        at += len(data)
-        sender.payload += data
-        yield SeenChunk(
-            fmt, number, sender.type_id, sender.stream_id, starts, is_new, extended, size
-        )
+        extended, at = sender.header(fmt, raw, at)
+        starts, count = not sender.payload, min(size, sender.length - len(sender.payload))
+        at += count
+        if at > len(raw):
+            return
+        sender.payload += raw[at - count : at]
+        type_id, stream_id = sender.type_id, sender.stream_id
+        yield SeenChunk(fmt, number, type_id, stream_id, starts, is_new, extended, size)
         if len(sender.payload) >= sender.length:
-            if sender.type_id == MessageType.SET_CHUNK_SIZE:
+            if type_id == MessageType.SET_CHUNK_SIZE:
                 size = int.from_bytes(sender.payload, "big")
             sender.payload.clear()
 
