@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from support.peers.process import free_port
 
 from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, Message
+from siprtmp.conform import command
 from siprtmp.conform.case import Unreachable
 from siprtmp.conform.rtmp import SUITE
 from siprtmp.conform.rtmp.chunks_seen import chunk, chunks_seen
 from siprtmp.conform.rtmp.peer import connect, reach
+from siprtmp.conform.runner import Outcome, Result
 
 CATALOGUE = Path(__file__).resolve().parents[3] / "rfc_annotations" / "requirements"
 
@@ -32,6 +34,15 @@ def test_names_tell_cases_apart():
     names = [each.name for each in SUITE.cases]
     assert len(set(names)) == len(names) > 160
     assert SUITE.roles == ("server",)
+
+
+def test_a_may_never_counts():
+    case = next(each for each in SUITE.cases if each.level == "MAY")
+    assert not Result(case, Outcome.UNMET).fails(strict=True)
+
+
+def test_sections_without_a_number_are_chosen_by_their_heading():
+    assert len(command.chosen(SUITE, None, "Enhanced Video")) > 5
 
 
 @pytest.mark.parametrize(
