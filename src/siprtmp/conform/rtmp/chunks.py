@@ -13,7 +13,7 @@ from rtmplite.rtmp.wire.chunk import ChunkWriter, Message
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.conform.case import Cases, Unmet
 from siprtmp.conform.rtmp.chunks_seen import chunk
-from siprtmp.conform.rtmp.line import Line
+from siprtmp.conform.rtmp.line import RtmpLine
 from siprtmp.conform.rtmp.peer import AUDIO, VIDEO, NetStream, RtmpPeer
 
 cases: Cases[RtmpPeer] = Cases()
@@ -296,5 +296,5 @@ def _expect_sizes(peer: RtmpPeer, *sizes: int) -> None:
         line.answer(number)
 
 
-def _answered(line: Line) -> float:
+def _answered(line: RtmpLine) -> float:
     return next(each.transaction_id for each, _ in line.commands() if each.name == "_result")

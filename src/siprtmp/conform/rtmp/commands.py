@@ -12,7 +12,7 @@ from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.rtmp.line import Line, information, said
+from siprtmp.conform.rtmp.line import RtmpLine, information, said
 from siprtmp.conform.rtmp.peer import RtmpPeer, expect_equal, token
 
 cases: Cases[RtmpPeer] = Cases()
@@ -254,7 +254,7 @@ def calls_of_obs_are_answered(peer: RtmpPeer) -> None:
         raise Unmet("answers to both", f"none to {' and '.join(missing)}")
 
 
-def _answers(line: Line) -> list[float]:
+def _answers(line: RtmpLine) -> list[float]:
     """The numbers of what is answered before the answer to a last call."""
     found: list[float] = []
     for message in line.between():

@@ -13,7 +13,7 @@ from rtmplite.rtmp.wire.chunk import DEFAULT_CHUNK_SIZE
 from rtmplite.rtmp.wire.message import MessageType
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
 from siprtmp.conform.rtmp.chunks_seen import SeenChunk, chunks_seen
-from siprtmp.conform.rtmp.line import QUIET, Line, at_most
+from siprtmp.conform.rtmp.line import QUIET, RtmpLine, at_most
 from siprtmp.conform.rtmp.peer import AUDIO, VIDEO, NetStream, RtmpPeer, expect_equal
 
 cases: Cases[RtmpPeer] = Cases()
@@ -199,14 +199,14 @@ def _numbers(publisher: NetStream) -> Iterator[int]:
             yield order.sequence_number
 
 
-def _expect_ping(line: Line) -> None:
+def _expect_ping(line: RtmpLine) -> None:
     line.tell(control.PingRequest(77))
     for order in line.controls():
         if isinstance(order, control.PingResponse):
             return
 
 
-def _chunks_of(line: Line) -> list[SeenChunk]:
+def _chunks_of(line: RtmpLine) -> list[SeenChunk]:
     return list(chunks_seen(bytes(line.raw)))
 
 

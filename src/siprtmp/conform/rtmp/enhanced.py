@@ -36,26 +36,38 @@ ALL: Final = Capabilities(
 
 @must('E-RTMP v1 §"Extending NetConnection connect Command"', "four-cc-list")
 def list_of_codecs_is_accepted(peer: RtmpPeer) -> None:
-    """A client with fourCcList alone, as version 1 has it, is accepted (E-RTMP v1)."""
+    """A client with fourCcList alone, as version 1 has it, is accepted.
+
+    E-RTMP v1 §"Extending NetConnection connect Command".
+    """
     peer.connected(fourCcList=["av01", "vp09", "hvc1"])
 
 
 @must(CONNECT, "info-maps")
 def maps_of_codecs_are_accepted(peer: RtmpPeer) -> None:
-    """A client with the maps and capsEx of version 2 is accepted (E-RTMP v2)."""
+    """A client with the maps and capsEx of version 2 is accepted.
+
+    E-RTMP v2 §"Enhancing NetConnection connect Command".
+    """
     peer.connected(**ALL.properties())
 
 
 @should(CONNECT, "server-states-support")
 def answer_states_support(peer: RtmpPeer) -> None:
-    """The answer to a client with enhanced RTMP says what the server has of it (E-RTMP v2)."""
+    """The answer to a client with enhanced RTMP says what the server has of it.
+
+    E-RTMP v2 §"Enhancing NetConnection connect Command".
+    """
     if not _told(peer, **ALL.properties()):
         raise Unmet(f"one of {', '.join(MEMBERS)}", "none of them")
 
 
 @should(CONNECT, "caps-ex")
 def answer_has_caps_ex(peer: RtmpPeer) -> None:
-    """capsEx of the answer is a number of which only four bits are known (E-RTMP v2)."""
+    """capsEx of the answer is a number of which only four bits are known.
+
+    E-RTMP v2 §"Enhancing NetConnection connect Command".
+    """
     told = _told(peer, **ALL.properties())
     if not told:
         raise NotApplicable("the target says nothing of enhanced RTMP")
@@ -66,7 +78,10 @@ def answer_has_caps_ex(peer: RtmpPeer) -> None:
 
 @should(CONNECT, "four-cc-list")
 def codecs_of_the_answer_are_four_ccs(peer: RtmpPeer) -> None:
-    """fourCcList and the keys of the maps are FourCCs, or `*` (E-RTMP v2)."""
+    """fourCcList and the keys of the maps are FourCCs, or `*`.
+
+    E-RTMP v2 §"Enhancing NetConnection connect Command".
+    """
     told = _told(peer, **ALL.properties())
     if not told:
         raise NotApplicable("the target says nothing of enhanced RTMP")
@@ -78,51 +93,75 @@ def codecs_of_the_answer_are_four_ccs(peer: RtmpPeer) -> None:
 
 @should('E-RTMP v1 §"Defining Additional Video Codecs"', "fourccs")
 def hevc_comes_through(peer: RtmpPeer) -> None:
-    """HEVC, with and without composition times, comes to the player (E-RTMP v1)."""
+    """HEVC, with and without composition times, comes to the player.
+
+    E-RTMP v1 §"Defining Additional Video Codecs".
+    """
     _expect_video(peer, b"hvc1", composition=b"\x00\x00\x28")
 
 
 @should(ENHANCED_VIDEO, "video-fourccs")
 def av1_comes_through(peer: RtmpPeer) -> None:
-    """AV1 comes to the player (E-RTMP v2)."""
+    """AV1 comes to the player.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
     _expect_video(peer, b"av01")
 
 
 @should(ENHANCED_VIDEO, "video-fourccs")
 def vp9_comes_through(peer: RtmpPeer) -> None:
-    """VP9 comes to the player (E-RTMP v2)."""
+    """VP9 comes to the player.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
     _expect_video(peer, b"vp09")
 
 
 @should(ENHANCED_VIDEO, "video-fourccs")
 def avc_by_its_four_cc_comes_through(peer: RtmpPeer) -> None:
-    """AVC that is named by its FourCC comes to the player (E-RTMP v2)."""
+    """AVC that is named by its FourCC comes to the player.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
     _expect_video(peer, b"avc1", composition=b"\x00\x00\x28")
 
 
 @should(ENHANCED_AUDIO, "audio-fourccs")
 def opus_comes_through(peer: RtmpPeer) -> None:
-    """Opus comes to the player (E-RTMP v2)."""
+    """Opus comes to the player.
+
+    E-RTMP v2 §"Enhanced Audio".
+    """
     header = b"OpusHead\x01\x02\x38\x01\x80\xbb\x00\x00\x00\x00\x00"
     _expect_audio(peer, b"Opus", header)
 
 
 @should(ENHANCED_AUDIO, "audio-fourccs")
 def ac3_comes_through(peer: RtmpPeer) -> None:
-    """AC-3, which has no header, comes to the player (E-RTMP v2)."""
+    """AC-3, which has no header, comes to the player.
+
+    E-RTMP v2 §"Enhanced Audio".
+    """
     _expect_audio(peer, b"ac-3", b"")
 
 
 @should(ENHANCED_VIDEO, "track-id")
 def second_video_track_comes_through(peer: RtmpPeer) -> None:
-    """Pictures of a second track come to the player (E-RTMP v2)."""
+    """Pictures of a second track come to the player.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
     frame = _video(KEY, MULTITRACK, bytes((START,)) + b"av01\x01" + bytes(20))
     _expect(peer, VIDEO, [frame, _video(KEY, MULTITRACK, b"\x01av01\x01" + os.urandom(99))])
 
 
 @should(ENHANCED_VIDEO, "mod-ex-chain")
 def modified_packet_comes_through(peer: RtmpPeer) -> None:
-    """A picture with an offset in nanoseconds comes to the player (E-RTMP v2)."""
+    """A picture with an offset in nanoseconds comes to the player.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
     offset = b"\x02\x00\x01\x00" + bytes((FRAMES,))  # three bytes; type 0, then frames
     frame = _video(KEY, MOD_EX, offset + b"av01" + os.urandom(99))
     _expect(peer, VIDEO, [_video(KEY, START, b"av01" + bytes(20)), frame])
@@ -130,7 +169,10 @@ def modified_packet_comes_through(peer: RtmpPeer) -> None:
 
 @should(ENHANCED_VIDEO, "fails-controlled")
 def unknown_four_cc_ends_nothing(peer: RtmpPeer) -> None:
-    """After media of an unknown codec, and of an unknown packet type, all goes on (E-RTMP v2)."""
+    """After media of an unknown codec, and of an unknown packet type, all goes on.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
     publisher, player = peer.pair()
     odd = [_video(KEY, FRAMES, b"x???" + bytes(9)), _video(KEY, 15, b"av01"), b"\x90"]
     publisher.send_all((VIDEO, 20 * at, payload) for at, payload in enumerate(odd))
@@ -143,7 +185,10 @@ def unknown_four_cc_ends_nothing(peer: RtmpPeer) -> None:
 
 @should(ENHANCED_VIDEO, "one-sequence-start")
 def late_player_gets_the_enhanced_header(peer: RtmpPeer) -> None:
-    """Who plays later gets the sequence start before other pictures (E-RTMP v2)."""
+    """Who plays later gets the sequence start before other pictures.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
     publisher = peer.publisher()
     header = _video(KEY, START, b"av01" + bytes.fromhex("81080c00"))
     frame = b"av01" + bytes.fromhex("12000a0b00000004")

@@ -9,7 +9,7 @@ from typing import Final
 
 from rtmplite.rtmp.wire import digest
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.rtmp.line import PACKET, VERSION, Line, packet_1
+from siprtmp.conform.rtmp.line import PACKET, VERSION, RtmpLine, packet_1
 from siprtmp.conform.rtmp.peer import RtmpPeer, expect_equal, expect_quiet
 
 cases: Cases[RtmpPeer] = Cases()
@@ -185,16 +185,16 @@ def signed_packets_are_answered_in_kind(peer: RtmpPeer) -> None:
         _expect_connected(line)
 
 
-def _opened(peer: RtmpPeer) -> tuple[Line, bytes]:
+def _opened(peer: RtmpPeer) -> tuple[RtmpLine, bytes]:
     """A connection that has sent C0 and C1, and that C1."""
     line, c1 = peer.line(), packet_1()
     line.send(VERSION + c1)
     return line, c1
 
 
-def _connect(line: Line) -> bytes:
+def _connect(line: RtmpLine) -> bytes:
     return line.writer.write(line.connect_command().message(), 3)
 
 
-def _expect_connected(line: Line) -> None:
+def _expect_connected(line: RtmpLine) -> None:
     expect_equal("answer to connect", "_result", line.connect().name)

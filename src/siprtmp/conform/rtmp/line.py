@@ -33,7 +33,7 @@ _ANSWERS: Final = ("_result", "_error")
 _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 
 
-class Line:
+class RtmpLine:
     """A client of `app` at a socket; `raw` has all octets that came after the handshake."""
 
     def __init__(self, stream: socket.socket, app: str, tc_url: str) -> None:

@@ -19,7 +19,7 @@ from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.url import split
 from siprtmp.conform.case import NotApplicable, Unmet, Unreachable
-from siprtmp.conform.rtmp.line import MEDIA, QUIET, Line, at_most, information, said
+from siprtmp.conform.rtmp.line import MEDIA, QUIET, RtmpLine, at_most, information, said
 
 PORT: Final = 1935
 REACH: Final = 2  # s for the target's part of a handshake
@@ -55,30 +55,30 @@ class RtmpPeer:
             raise ValueError("a target is rtmp://HOST:PORT/APP")
         self.place = url.host, url.port or PORT
         self.tc_url = f"rtmp://{url.authority}/{self.app}"
-        self._lines: list[Line] = []
+        self._lines: list[RtmpLine] = []
 
     def close(self) -> None:
         """End all connections."""
         for line in self._lines:
             line.socket.close()
 
-    def line(self) -> Line:
+    def line(self) -> RtmpLine:
         """A connection, before its handshake."""
         try:
             stream = socket.create_connection(self.place)
         except OSError as error:
             raise Unreachable(error.strerror or str(error)) from None
-        line = Line(stream, self.app, self.tc_url)
+        line = RtmpLine(stream, self.app, self.tc_url)
         self._lines.append(line)
         return line
 
-    def shaken(self) -> Line:
+    def shaken(self) -> RtmpLine:
         """A connection after its handshake."""
         line = self.line()
         line.shake()
         return line
 
-    def connected(self, **more: Value) -> Line:
+    def connected(self, **more: Value) -> RtmpLine:
         """A connection whose connect was accepted."""
         line = self.shaken()
         answer = line.connect(**more)
@@ -110,7 +110,7 @@ class RtmpPeer:
         return publisher, self.player(publisher.name, **more)
 
     @contextmanager
-    def others_served(self) -> Iterator[Line]:
+    def others_served(self) -> Iterator[RtmpLine]:
         """Give a connected line to do damage to; others must be served during and after that."""
         witness, victim = self.connected(), self.connected()
         with suppress(Unmet):
@@ -125,7 +125,7 @@ class RtmpPeer:
 class NetStream:
     """A message stream of a line: RTMP 1.0 §7.2.2."""
 
-    line: Line
+    line: RtmpLine
     id: int
     name: str
 
@@ -217,7 +217,7 @@ def expect_equal(what: str, wanted: object, got: object) -> None:
         raise Unmet(f"{what} {wanted}", str(got))
 
 
-def expect_quiet(line: Line, about: str) -> None:
+def expect_quiet(line: RtmpLine, about: str) -> None:
     """Unmet if anything arrives within a moment, or the connection ends."""
     if found := line.all_within(QUIET):
         raise Unmet(about, f"{len(found)} bytes: {found[:16].hex()}")
