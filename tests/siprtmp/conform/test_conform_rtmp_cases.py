@@ -3,7 +3,9 @@
 import tomllib
 from pathlib import Path
 
+import gevent
 import pytest
+from gevent import socket
 from hypothesis import given
 from hypothesis import strategies as st
 from support.peers.process import free_port
@@ -56,6 +58,16 @@ def test_what_is_no_target(wrong):
 def test_nobody_there():
     with pytest.raises(Unreachable):
         reach(f"rtmp://127.0.0.1:{free_port()}/live")
+
+
+def test_nobody_who_speaks_rtmp():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        deaf = gevent.spawn(lambda: server.accept()[0].close())
+        with pytest.raises(Unreachable, match=r"no handshake"):
+            reach(f"rtmp://127.0.0.1:{server.getsockname()[1]}/live")
+        deaf.get()
 
 
 messages = st.builds(

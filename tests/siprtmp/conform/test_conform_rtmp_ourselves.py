@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from siprtmp.conform.rtmp import SUITE
+from siprtmp.conform.rtmp.peer import reach
 from siprtmp.conform.runner import Outcome, run
 
 
@@ -28,3 +29,9 @@ def test_our_server_meets_all(target):
         for each in results
         if each.outcome is not Outcome.PASSED
     } == {}
+
+
+def test_an_application_that_is_not_there_is_no_target(target):
+    reach(target)
+    with pytest.raises(ValueError, match=r"InvalidApp"):
+        reach(target.replace("/live", "/nosuch"))

@@ -120,7 +120,13 @@ def length_is_that_of_the_message(peer: RtmpPeer) -> None:
 @must("RTMP 1.0 §5.4.1", "size-until-further-notice")
 def chunk_size_counts_until_the_next(peer: RtmpPeer) -> None:
     """Set Chunk Size is obeyed, and then another (§5.4.1)."""
-    _expect_sizes(peer, 4096, 200)
+    _expect_sizes(peer, 200, 4096)
+
+
+@must("RTMP 1.0 §5.4", "at-once")
+def smaller_chunks_follow_at_once(peer: RtmpPeer) -> None:
+    """Chunks that are smaller than before may arrive together with their Set Chunk Size (§5.4)."""
+    _expect_sizes(peer, 64)
 
 
 @must("RTMP 1.0 §5.4.1", "size-at-least-1")
@@ -291,8 +297,7 @@ def _expect_on(peer: RtmpPeer, chunk_stream: int) -> None:
 def _expect_sizes(peer: RtmpPeer, *sizes: int) -> None:
     line = peer.connected()
     for number, size in enumerate(sizes, 7):
-        line.set_chunk_size(size)
-        line.send(_call(number, line.writer))
+        line.send(line.writer.set_chunk_size(size) + _call(number, line.writer))
         line.answer(number)
 
 

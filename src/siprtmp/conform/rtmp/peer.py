@@ -35,11 +35,25 @@ def connect(target: str) -> closing["RtmpPeer"]:
 
 
 def reach(target: str) -> None:
-    """Raise Unreachable unless the target does its part of a handshake."""
-    with closing(RtmpPeer(target)) as peer, at_most(REACH), suppress(Unmet):
-        peer.line().shake()
-        return
-    raise Unreachable("no handshake")
+    """Raise Unreachable unless the target does its part of a handshake.
+
+    Raises ValueError for an application that it refuses with a reason: the cases need one.
+    """
+    with closing(RtmpPeer(target)) as peer:
+        line = peer.line()
+        if not _shakes(line):
+            raise Unreachable("no handshake")
+        with at_most(REACH), suppress(Unmet):
+            answer = line.connect()
+            if answer.name == "_error":
+                raise ValueError(f"connect is refused: {said(answer)}")
+
+
+def _shakes(line: RtmpLine) -> bool:
+    with at_most(REACH), suppress(Unmet):
+        line.shake()
+        return True
+    return False
 
 
 class RtmpPeer:

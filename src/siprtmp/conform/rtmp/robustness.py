@@ -215,6 +215,7 @@ def player_that_does_not_read(peer: RtmpPeer) -> None:
     idle = peer.player(publisher.name).line.socket
     idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     picture = b"\x12" + bytes(50_000)
+    publisher.line.set_chunk_size(65536)
     for at in range(200):
         publisher.send(VIDEO, 40 * at, picture)
         if next(player.media(VIDEO)).payload != picture:
