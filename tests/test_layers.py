@@ -169,6 +169,7 @@ program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      siprtmp.operation
 edge    siprtmp.conform              siprtmp.operation
 edge    siprtmp.conform.flv          rtmplite.amf rtmplite.flv siprtmp.conform
+edge    siprtmp.conform.rtmp         rtmplite.amf rtmplite.rtmp.wire siprtmp.conform
 edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
 edge    siprtmp.conform.rtp          p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      siprtmp.conform siprtmp.conform.sip

@@ -6,6 +6,7 @@ it needs when it is called, so that `--help` and the tools for packets need no g
 """
 
 import getpass
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ commands:
   users USER REALM       Ask for a password, and print lines for the --users file.
   explain [FILE|HEX]     Print every field of a packet, message, file or capture.
   oracle COMMAND         Test another implementation of the protocols with our codecs.
-  conform NAME TARGET    Judge a running program by the requirements of a protocol.
+  conform PROTO TARGET   Judge a running program by the requirements of a protocol.
 
 {program} COMMAND --help lists the options of serve, demo, calls, explain, oracle and
 conform.
@@ -58,7 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(USAGE.format(program=program()), end="")
         return 0
     try:
-        return command(rest)
+        code = command(rest)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output has seen enough, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except ConfigError as error:
         print(f"siprtmp: {public(str(error))}", file=sys.stderr)
         return 2

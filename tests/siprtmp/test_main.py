@@ -198,3 +198,13 @@ def test_sigusr1_logs_the_status(tmp_path, level):
 def test_off_means_off(tmp_path):
     with Gateway(tmp_path / "gateway", "--sip", "off") as gateway:
         assert set(gateway.listeners) == {"rtmp", "http"} and "calls" not in gateway.status()
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    """As of `siprtmp conform sip --list | head -1`."""
+    words = [sys.executable, "-m", "siprtmp", "conform", "sip", "--list"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")

@@ -21,7 +21,7 @@ from typing import Any, Final, Generic, TypeVar
 
 P = TypeVar("P")
 
-LEVELS: Final = ("MUST", "SHOULD")
+LEVELS: Final = ("MUST", "SHOULD", "MAY")
 
 
 class Unmet(Exception):  # noqa: N818
@@ -61,8 +61,8 @@ class ConformCase:
 
     @property
     def section(self) -> str:
-        """The section alone, without its mark."""
-        return self.citation.partition(" §")[2]
+        """The section alone, without its mark; a heading without its quotation marks."""
+        return self.citation.partition(" §")[2].strip('"')
 
     @property
     def title(self) -> str:

@@ -19,6 +19,7 @@ from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
 PROTOCOLS: Final = (  # packages beside this module
     "sip",
     "rtp",
+    "rtmp",
     "rtmfp",
     "flv",
 )
@@ -88,8 +89,13 @@ def _parser() -> Parser:
     )
     add = parser.add_argument
     add("protocol", choices=PROTOCOLS, help="What the target speaks.")
-    add("target", nargs="?", metavar="TARGET", help="Where it is, such as sip:bob@192.0.2.1:5060.")
-    add("--role", metavar="ROLE", help="Only the cases for this role, such as uas or registrar.")
+    add(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="Where it is; without it the command says how to write it.",
+    )
+    add("--role", metavar="ROLE", help="Only the cases for this role, such as uas or server.")
     add("--section", metavar="SECTION", help="Only this section, such as 8.2, and those in it.")
     add("--list", action="store_true", help="List the cases, and run none.")
     add("--strict", action="store_true", help="Count a SHOULD that is not met as a failure.")

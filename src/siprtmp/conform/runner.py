@@ -35,8 +35,9 @@ class Result:
     seconds: float = 0.0
 
     def fails(self, strict: bool) -> bool:
-        """Tell whether the target is to be blamed; a SHOULD counts only if `strict`."""
-        return self.outcome is Outcome.UNMET and (strict or self.case.level == "MUST")
+        """Tell whether to blame the target: for a SHOULD only if `strict`, for a MAY never."""
+        blamed = ("MUST", "SHOULD") if strict else ("MUST",)
+        return self.outcome is Outcome.UNMET and self.case.level in blamed
 
 
 def run(suite: Suite, target: str, cases: Sequence[ConformCase], timeout: float) -> list[Result]:

@@ -1,0 +1,34 @@
+"""Cases for servers of RTMP, which clients publish to and play from."""
+
+from siprtmp.conform.case import Suite
+from siprtmp.conform.rtmp import (
+    chunks,
+    commands,
+    control,
+    enhanced,
+    handshake,
+    media,
+    robustness,
+    streams,
+)
+from siprtmp.conform.rtmp.peer import connect, reach
+
+SUITE = Suite(
+    cases=tuple(
+        case
+        for module in (
+            handshake,
+            chunks,
+            control,
+            commands,
+            streams,
+            media,
+            enhanced,
+            robustness,
+        )
+        for case in module.cases.all
+    ),
+    connect=connect,
+    reach=reach,
+    target="a URL of an application, such as rtmp://192.0.2.1/live",
+)
