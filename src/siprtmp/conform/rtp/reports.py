@@ -9,7 +9,7 @@ from typing import Final
 from p2psip.rtp.packet import RtpPacket
 from siprtmp.conform.case import Cases, NotApplicable, Unmet
 from siprtmp.conform.checks import expect_equal
-from siprtmp.conform.rtp.peer import FIRST, RtpListener, last_block
+from siprtmp.conform.rtp.peer import FIRST, RtpListener, blocks, last_block
 from siprtmp.conform.rtp.talk import RATE, TICKS, Sent, Talk
 
 cases: Cases[RtpListener] = Cases()
@@ -54,11 +54,14 @@ def lost_packets_are_counted(peer: RtpListener) -> None:
 
 @must("RFC 3550 §6.4.1")
 def fraction_is_of_the_lost(peer: RtpListener) -> None:
-    """The fraction lost of the first block is that of all packets by then (§6.4.1, §A.3)."""
+    """The fraction lost is that of the packets since the block before (§6.4.1, §A.3)."""
     talk = peer.lossy()
-    _, block = last_block(talk)
+    when, block = last_block(talk)
     expected, received = _counts(talk, block.highest_sequence)
-    wanted = 256 * (expected - received) // expected
+    for earlier in [each for at, each in blocks(talk) if at < when][-1:]:
+        expected_before, received_before = _counts(talk, earlier.highest_sequence)
+        expected, received = expected - expected_before, received - received_before
+    wanted = 256 * (expected - received) // max(1, expected)
     if abs(wanted - block.fraction_lost) > UNSURE:
         raise Unmet(f"{wanted} of 256", str(block.fraction_lost))
 
