@@ -145,7 +145,7 @@ program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip rtmpli
 program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      p2psip.strategies rtmplite.amf rtmplite.flv
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.strategies
-                                     siprtmp.operation
+                                     siprtmp.operation siprtmp.explain
 edge    siprtmp.conform              siprtmp.operation
 edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
 program siprtmp                      p2psip.sip rtmplite.net siprtmp.operation

@@ -63,7 +63,8 @@ def parse_answer(line: str) -> Answer:
 class Finding:
     """A disagreement: the clause and what is wrong, and the smallest case that shows it.
 
-    `expected` and `answered` are what differs, the whole answer where it is not a value.
+    `expected` and `answered` are what differs, the whole answer where it is not a value.  `place`
+    are the members on the way there, and `octets` those that were read otherwise.
     """
 
     clause: str
@@ -72,6 +73,8 @@ class Finding:
     asked: str
     expected: Json
     answered: Json
+    octets: bytes
+    place: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -156,7 +159,7 @@ class Comparison:
             return None
         if answer.word == "gone":
             what = f"there is no answer: {answer.content}"
-            return Finding(case.clause, what, case, asked, None, None)
+            return Finding(case.clause, what, case, asked, None, None, case.octets)
         if case.refused:
             what = f"is accepted: {case.fault}"
             return None if answer.word == "error" else self._wrong(what, case, asked, answer)
@@ -171,16 +174,16 @@ class Comparison:
 
     def _wrong(self, what: str, case: Case, asked: str, answer: Answer) -> Finding:
         expected = f"error {case.fault}" if case.refused else case.value
-        return Finding(case.clause, what, case, asked, expected, str(answer))
+        return Finding(case.clause, what, case, asked, expected, str(answer), case.octets)
 
     def _differs(self, case: Case, asked: str, answer: Answer) -> Finding | None:
-        value, way = answer.content, "read"
+        value, way, octets = answer.content, "read", case.octets
         if self._encode:
             way = "written"
             try:
-                octets = bytes.fromhex(value) if answer.word == "octets" else None
-                if octets is None:
+                if answer.word != "octets":
                     raise ValueError
+                octets = bytes.fromhex(value)
             except ValueError:
                 raise ProtocolError(
                     f"no octets behind {asked[:40]!r}: {str(answer)[:80]}"
@@ -190,7 +193,7 @@ class Comparison:
             except REFUSALS as error:
                 shown = f"{answer}, and this is refused: {error}"
                 what = "is written as octets that cannot be read"
-                return Finding(case.clause, what, case, asked, case.value, shown)
+                return Finding(case.clause, what, case, asked, case.value, shown, octets)
         elif answer.word != "value":
             raise ProtocolError(f"{answer.word} is no answer to {asked[:40]!r}")
         found = difference(case.value, value, self.report.members)
@@ -199,4 +202,5 @@ class Comparison:
         where = ".".join(found.place) or "value"
         clause = self.codec.clause_of(found.names) if found.names else case.clause
         what = f"is {way} otherwise: {where}"
-        return Finding(clause, what, case, asked, found.expected, found.answered)
+        differing = found.expected, found.answered, octets, found.names
+        return Finding(clause, what, case, asked, *differing)

@@ -138,6 +138,7 @@ def test_a_program_that_disagrees_is_exit_code_1_and_a_report(oracle, tmp_path):
     assert code == 1
     assert "RFC 3550 §5.1\n  valid input is read otherwise: marker" in out
     assert "expected  true\n    answered  false" in out
+    assert "> marker = 1" in out
     assert "unknown, and not compared: added" in out
 
 
