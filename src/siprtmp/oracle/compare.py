@@ -2,10 +2,12 @@
 
 Own design: an implementation is a function from a line of the protocol to its answer
 (docs/5-reference/oracle-protocol.md), so that one engine compares programs and functions.
-Disagreements that break the same rule in the same way are one finding.
+Disagreements that break the same rule in the same way are one finding; valid input that is refused
+for different reasons is more than one.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -19,7 +21,9 @@ from siprtmp.oracle.neutral import Json, Members, difference
 from siprtmp.oracle.search import drawn, smallest
 
 MAX_FINDINGS: Final = 20  # of one class, beyond which the reader has enough to mend
+REASON: Final = 4  # words of an error; later ones are often of the case
 SECONDS: Final = 20.0  # for the search of a smaller case, of one finding
+_WORD: Final = re.compile(r"[A-Za-z]+")
 WORDS: Final = ("value", "octets", "error", "skip")
 
 
@@ -57,6 +61,11 @@ def parse_answer(line: str) -> Answer:
         case "octets" | "error" | "skip":
             return Answer(word, rest)
     raise ProtocolError(f"no answer of the protocol: {line[:80]!r}; it is {', '.join(WORDS)}")
+
+
+def _reason(answer: Answer) -> str:
+    """The first words of an error, which tell one fault of the program from another."""
+    return " ".join(_WORD.findall(str(answer.content))[:REASON])
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +173,7 @@ class Comparison:
             what = f"is accepted: {case.fault}"
             return None if answer.word == "error" else self._wrong(what, case, asked, answer)
         if answer.word == "error":
-            return self._wrong("is refused", case, asked, answer)
+            return self._wrong(f"is refused: {_reason(answer)}", case, asked, answer)
         return self._differs(case, asked, answer)
 
     def _line(self, case: Case) -> str:
