@@ -142,10 +142,13 @@ edge    [siprtmp.explain.command]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip rtmplite.amf
                                      rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
+machine siprtmp.oracle.referee       p2psip.sip p2psip.transaction p2psip.dialog siprtmp.explain
+                                     siprtmp.operation
+edge    [siprtmp.oracle.referee.trace]
 program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      p2psip.strategies rtmplite.amf rtmplite.flv
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.strategies
-                                     siprtmp.operation siprtmp.explain
+                                     siprtmp.operation siprtmp.explain siprtmp.oracle.referee
 edge    siprtmp.conform              siprtmp.operation
 edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
 program siprtmp                      p2psip.sip rtmplite.net siprtmp.operation

@@ -104,7 +104,9 @@ def test_a_value_that_cannot_be_written_is_exit_code_1(oracle, name, value, reas
         (["compare", "rtp", "--", "cat"], b"", "no answer of the protocol"),
         (["vectors", "rtp", "--count", "0"], b"", "not between 1 and"),
         (["list", "--", "cat"], b"", "only compare takes a command"),
-        (["referee"], b"", "invalid choice"),
+        (["refer"], b"", "invalid choice"),
+        (["referee"], b"", "TRACE"),
+        (["referee", "/nowhere"], b"", "No such file"),
         ([], b"", "COMMAND"),
     ],
 )
