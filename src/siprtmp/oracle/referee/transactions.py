@@ -20,25 +20,38 @@ from p2psip.transaction.server import NonInviteServer
 from siprtmp.oracle.referee.ruling import ANSWER, SLACK, Ruling
 
 Machine = InviteClient | NonInviteClient | InviteServer | NonInviteServer | Acceptance
-# What a machine orders without a message, with the timer and the clause behind it.
-_TIMERS: Final[dict[object, tuple[str, str, str]]] = {
-    invite_client.Do.SEND_INVITE: ("{} should have been repeated", "A", "RFC 3261 §17.1.1.2"),
-    client.Do.SEND_REQUEST: ("{} should have been repeated", "E", "RFC 3261 §17.1.2.2"),
-    invite_server.Do.SEND_100: ("a 100 should have answered {}", "", "RFC 3261 §17.2.1"),
-    invite_server.Do.SEND_RESPONSE: (
+# What a machine orders without a message, with the timer and the clause behind it.  Orders of two
+# machines may be equal texts, so that the type is a part of the key.
+_TIMERS: Final[dict[tuple[type, str], tuple[str, str, str]]] = {
+    (invite_client.Do, invite_client.Do.SEND_INVITE): (
+        "{} should have been repeated",
+        "A",
+        "RFC 3261 §17.1.1.2",
+    ),
+    (client.Do, client.Do.SEND_REQUEST): (
+        "{} should have been repeated",
+        "E",
+        "RFC 3261 §17.1.2.2",
+    ),
+    (invite_server.Do, invite_server.Do.SEND_100): (
+        "a 100 should have answered {}",
+        "",
+        "RFC 3261 §17.2.1",
+    ),
+    (invite_server.Do, invite_server.Do.SEND_RESPONSE): (
         "the response to {} should have been repeated",
         "G",
         "RFC 3261 §17.2.1",
     ),
-    acceptance.Do.SEND_2XX: (
+    (acceptance.Do, acceptance.Do.SEND_2XX): (
         "the 2xx to {} should have been repeated",
         "",
         "RFC 3261 §13.3.1.4",
     ),
 }
-_ENDS: Final[dict[object, tuple[str, str]]] = {
-    invite_client.Do.TIMED_OUT: ("B", "RFC 3261 §17.1.1.2"),
-    client.Do.TIMED_OUT: ("F", "RFC 3261 §17.1.2.2"),
+_ENDS: Final[dict[tuple[type, str], tuple[str, str]]] = {
+    (invite_client.Do, invite_client.Do.TIMED_OUT): ("B", "RFC 3261 §17.1.1.2"),
+    (client.Do, client.Do.TIMED_OUT): ("F", "RFC 3261 §17.1.2.2"),
 }
 
 _FIGURES: Final = re.compile(r"\d+")
@@ -175,8 +188,8 @@ class Transaction:
             self._find(now, f"{text} too early for {timer}{when}", clause)
         else:
             for do in machine.tick(max(now, due)):
-                if do in _ENDS:
-                    self._ended = (due, *_ENDS[do])
+                if (order := (type(do), str(do))) in _ENDS:
+                    self._ended = (due, *_ENDS[order])
 
     def _is_silenced(self) -> bool:
         """Whether a response has ended the repetitions; a 1xx ends only those of an INVITE."""
@@ -186,10 +199,11 @@ class Transaction:
         return self._final is not None and self._final < 300
 
     def _missed(self, do: object, at: float) -> None:
-        if do in _ENDS:
-            self._ended = (at, *_ENDS[do])
-        elif do in _TIMERS:
-            text, timer, clause = _TIMERS[do]
+        order = type(do), str(do)
+        if order in _ENDS:
+            self._ended = (at, *_ENDS[order])
+        elif order in _TIMERS:
+            text, timer, clause = _TIMERS[order]
             named = f" (timer {timer})" if timer else ""
             by_server = isinstance(do, invite_server.Do)
             self._find(at, text.format(self.name) + named, clause, by_server=by_server)
