@@ -65,7 +65,8 @@ def parse_answer(line: str) -> Answer:
 
 def _reason(answer: Answer) -> str:
     """The first words of an error, which tell one fault of the program from another."""
-    return " ".join(_WORD.findall(str(answer.content))[:REASON])
+    words = " ".join(_WORD.findall(str(answer.content))[:REASON])
+    return words and f": {words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class Comparison:
             what = f"is accepted: {case.fault}"
             return None if answer.word == "error" else self._wrong(what, case, asked, answer)
         if answer.word == "error":
-            return self._wrong(f"is refused: {_reason(answer)}", case, asked, answer)
+            return self._wrong(f"is refused{_reason(answer)}", case, asked, answer)
         return self._differs(case, asked, answer)
 
     def _line(self, case: Case) -> str:
