@@ -6,6 +6,7 @@ Strict routers, which write the Request-URI anew, are left out.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from p2psip.dialog.dialog import Dialog, DialogId
 from p2psip.errors import RemoteError
@@ -63,8 +64,9 @@ class Dialogs:
             if response.status >= 200 and not first.to.tag:
                 known.confirm(response)
         theirs = DialogId(name.call_id, name.remote_tag, name.local_tag)
-        if len(response.vias) == len(last.vias) and theirs not in self._sides and last.contacts:
-            self._sides[theirs] = Dialog.of_server(last, response.to.tag)
+        if len(response.vias) == len(last.vias) and theirs not in self._sides:
+            with suppress(RemoteError):  # without one Contact there is nowhere to go
+                self._sides[theirs] = Dialog.of_server(last, response.to.tag)
 
 
 def _key(message: Request | Response) -> tuple[str, int, str]:

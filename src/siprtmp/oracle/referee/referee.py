@@ -18,6 +18,7 @@ from collections.abc import Iterable
 
 from p2psip.sip.message import Request, Response
 from p2psip.transaction.key import Key
+from p2psip.transaction.table import Agenda
 from siprtmp.oracle.referee.dialogs import Dialogs
 from siprtmp.oracle.referee.ruling import Ruling
 from siprtmp.oracle.referee.traced import Traced
@@ -29,16 +30,15 @@ class Referee:
 
     def __init__(self) -> None:
         self._known: dict[Key, Transaction] = {}
-        self._alive: dict[int, Transaction] = {}
-        self._all: list[Transaction] = []
+        self._agenda = Agenda[Transaction]()
+        self._by_name: dict[str, list[Transaction]] = {}
         self._dialogs, self._misrouted = Dialogs(), list[Ruling]()
 
     def take(self, heard: Traced) -> None:
         """Take the next message of the trace."""
-        for name, each in list(self._alive.items()):
+        for each in self._agenda.due(heard.time):
             each.pass_time(heard.time)
-            if each.over:
-                del self._alive[name]
+            self._agenda.set(each, each.deadline)
         message = heard.message
         if isinstance(message, Response):
             self._response(message, heard.time)
@@ -49,24 +49,27 @@ class Referee:
 
     def findings(self) -> list[Ruling]:
         """What was found up to the last message, in the order of time."""
-        return sorted([*self._misrouted, *(f for each in self._all for f in each.findings)])
+        return sorted(
+            [*self._misrouted, *(each for known in self._known.values() for each in known.findings)]
+        )
 
     def _request(self, request: Request, heard: Traced) -> None:
         known = self._known.get(key := _key(request))
         if known is not None:
             known.repeat(heard.time)
-            self._alive[id(known)] = known
+            self._agenda.set(known, known.deadline)
             return
         new = Transaction(request, heard.time, reliable=heard.reliable)
-        self._known[key] = self._alive[id(new)] = new
-        self._all.append(new)
+        self._known[key] = new
+        self._by_name.setdefault(new.name, []).append(new)
+        self._agenda.set(new, new.deadline)
         self._misrouted += self._dialogs.request(request, heard.time)
 
     def _response(self, response: Response, now: float) -> None:
         known = self._known.get(_key(response))
         if known is not None:  # else the trace began later
             known.respond(response, now)
-            self._alive[id(known)] = known
+            self._agenda.set(known, known.deadline)
             self._dialogs.response(response)
 
     def _ack(self, ack: Request, now: float) -> None:
@@ -74,11 +77,13 @@ class Referee:
         known = self._known.get(_key(ack))
         if known is not None:
             known.acknowledge(now)
+            self._agenda.set(known, known.deadline)
             return
         number = f"INVITE {ack.cseq.number} of {ack.call_id}"
-        for each in self._all:
-            if each.name == number and each.accepted:
+        for each in self._by_name.get(number, ()):
+            if each.accepted:
                 each.acknowledge(now)
+                self._agenda.set(each, each.deadline)
         self._misrouted += self._dialogs.request(ack, now)
 
 

@@ -87,20 +87,21 @@ class Transaction:
         return self._findings + (self._of_server if self._responded is not None else [])
 
     @property
-    def over(self) -> bool:
-        """Whether no timer is left."""
+    def deadline(self) -> float | None:
+        """When to call `pass_time`, None while there is nothing to wait for."""
         machines = (self.client, self.server, *self.accepted.values())
-        return not self._owed and all(each.deadline is None for each in machines)
+        times = [each.deadline + SLACK for each in machines if each.deadline is not None]
+        return min([*times, *(until for until, _ in self._owed.values())], default=None)
 
     def pass_time(self, now: float) -> None:
         """Fire what was due a while ago: its message did not come."""
         for machine in (self.client, self.server, *self.accepted.values()):
-            while machine.deadline is not None and machine.deadline + SLACK < now:
+            while machine.deadline is not None and machine.deadline + SLACK <= now:
                 at = machine.deadline
                 for do in machine.tick(at):
                     self._missed(do, at)
         for what, (until, clause) in list(self._owed.items()):
-            if until < now:
+            if until <= now:
                 del self._owed[what]
                 text = f"{what} should have been sent for {self.name}"
                 self._find(until - ANSWER, text, clause, by_server=what == _RESPONSE)

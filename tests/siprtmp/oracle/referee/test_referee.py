@@ -3,11 +3,14 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.corpus_lines import CORPUS
 from support.rtmfp.link import Link
 from support.sip.elements import Phone
 
 from p2psip.sip.message import Request, parse_message
+from p2psip.strategies import sip
 from siprtmp.__main__ import main
 from siprtmp.oracle.referee.referee import referee
 from siprtmp.oracle.referee.traced import Traced
@@ -222,6 +225,12 @@ def test_a_broken_rule_is_found(name):
     assert any(wanted in line for line in said(trace)), said(trace)
 
 
+def test_a_caller_without_one_contact_has_no_dialog_that_could_be_judged():
+    trace = rewritten(ANSWERED, 0, b"<sip:user@10.0.0.1:5060>", b"*")
+    assert trace[0].message.contacts[0].is_star
+    assert said(trace) == []
+
+
 def test_a_rule_that_is_broken_often_is_said_once():
     assert len(said([UNHEARD[0], UNHEARD[-1], moved(UNHEARD[0], 60.0)])) == 2
 
@@ -252,6 +261,29 @@ def test_a_trace_without_sip_is_named(tmp_path, capsys):
     path.write_bytes(b"")
     assert main(["oracle", "referee", str(path)]) == 2
     assert "has no message of SIP" in capsys.readouterr().err
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 40), sip.messages()), max_size=12))
+def test_any_messages_in_any_order_are_judged(drawn):
+    """Each comes twice, so that there are repetitions and responses to something."""
+    heard = [
+        Traced(at + late, "a:1", "b:1", "UDP", parse_message(bytes(message)))
+        for at, message in drawn
+        for late in (0.0, 0.5)
+    ]
+    assert all(each.clause for each in referee(sorted_by_time(heard)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_call_out_of_order_is_judged(data):
+    """The messages of real calls, some lost, and at any times."""
+    whole = [*ANSWERED, *REFUSED, *RINGING]
+    places = data.draw(st.lists(st.sampled_from(range(len(whole))), max_size=20))
+    times = data.draw(st.lists(st.floats(0, 60), min_size=len(places), max_size=len(places)))
+    heard = [moved(whole[place], at) for place, at in zip(places, times, strict=True)]
+    assert all(0 <= each.time <= 60 for each in referee(sorted_by_time(heard)))
 
 
 CAPTURES = sorted((CORPUS / "pcap" / "sip").glob("*.pcap*"))
