@@ -163,10 +163,13 @@ edge    [siprtmp.explain.command]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
+machine siprtmp.oracle.referee       p2psip.sip p2psip.transaction p2psip.dialog siprtmp.explain
+                                     siprtmp.operation
+edge    [siprtmp.oracle.referee.trace]
 program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      p2psip.strategies rtmplite.amf rtmplite.flv
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.strategies
-                                     siprtmp.operation
+                                     siprtmp.operation siprtmp.explain siprtmp.oracle.referee
 edge    siprtmp.conform              siprtmp.operation
 edge    siprtmp.conform.flv          rtmplite.amf rtmplite.flv siprtmp.conform
 edge    siprtmp.conform.rtmp         rtmplite.amf rtmplite.rtmp.wire siprtmp.conform

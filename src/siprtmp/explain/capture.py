@@ -46,7 +46,7 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
     fault: Fault | None = None
     at, number = 0, 0
     try:
-        link, frames = _frames(data)
+        link, frames = frames_of(data)
         for number, (time, frame) in enumerate(frames, 1):
             found = data.find(frame, at)
             if wanted is not None and number not in wanted:
@@ -65,7 +65,8 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
     )
 
 
-def _frames(data: bytes) -> tuple[Any, Iterator[tuple[float, bytes]]]:
+def frames_of(data: bytes) -> tuple[Any, Iterator[tuple[float, bytes]]]:
+    """Read the link layer of a capture, and its frames with their times in seconds."""
     reader = dpkt.pcap.UniversalReader(io.BytesIO(data))
     link = _LINKS.get(reader.datalink(), dpkt.ip.IP)
     return link, ((float(time), bytes(frame)) for time, frame in reader)

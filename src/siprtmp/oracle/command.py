@@ -13,6 +13,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import Final
 
@@ -142,6 +143,24 @@ def _compare(options: argparse.Namespace) -> int:
     return 1 if report.findings else 0
 
 
+def _referee(options: argparse.Namespace) -> int:
+    from siprtmp.oracle.referee import trace
+    from siprtmp.oracle.referee.referee import referee
+
+    try:
+        data = Path(options.trace).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{options.trace}: {error.strerror or error}") from None
+    heard = sorted(trace.read(data), key=lambda each: each.time)
+    if not heard:
+        raise ConfigError(f"{options.trace} has no message of SIP")
+    findings = referee(heard)
+    for finding in findings:
+        print(finding)
+    print(f"{len(findings) or 'no'} finding{'s' * (len(findings) != 1)} in {len(heard)} messages")
+    return 1 if findings else 0
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog=f"{program()} oracle",
@@ -180,6 +199,12 @@ def _parser() -> Parser:
         metavar="S",
         help=f"Wait S seconds for each answer ({DEFAULT_TIMEOUT:g}).",
     )
+    about = "Say what should have happened when in a trace of SIP, by our state machines."
+    referee = new("referee", help=about, description=f"{about} Exit code 1 if anything is wrong.")
+    referee.add_argument(
+        "trace", metavar="TRACE", help="A capture, or JSON lines: time, from, to, transport, data."
+    )
+    referee.set_defaults(run=_referee)
     usages = (each.format_usage().strip() for each in commands.choices.values())
     parser.epilog = "\n".join(text.removeprefix("usage: ") for text in usages)
     return parser

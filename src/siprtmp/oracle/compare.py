@@ -2,10 +2,12 @@
 
 Own design: an implementation is a function from a line of the protocol to its answer
 (docs/5-reference/oracle-protocol.md), so that one engine compares programs and functions.
-Disagreements that break the same rule in the same way are one finding.
+Disagreements that break the same rule in the same way are one finding; valid input that is refused
+for different reasons is more than one.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -19,7 +21,9 @@ from siprtmp.oracle.neutral import Json, Members, difference
 from siprtmp.oracle.search import drawn, smallest
 
 MAX_FINDINGS: Final = 20  # of one class, beyond which the reader has enough to mend
+REASON: Final = 4  # words of an error; later ones are often of the case
 SECONDS: Final = 20.0  # for the search of a smaller case, of one finding
+_WORD: Final = re.compile(r"[A-Za-z]+")
 WORDS: Final = ("value", "octets", "error", "skip")
 
 
@@ -59,11 +63,18 @@ def parse_answer(line: str) -> Answer:
     raise ProtocolError(f"no answer of the protocol: {line[:80]!r}; it is {', '.join(WORDS)}")
 
 
+def _reason(answer: Answer) -> str:
+    """The first words of an error, which tell one fault of the program from another."""
+    words = " ".join(_WORD.findall(str(answer.content))[:REASON])
+    return words and f": {words}"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A disagreement: the clause and what is wrong, and the smallest case that shows it.
 
-    `expected` and `answered` are what differs, the whole answer where it is not a value.
+    `expected` and `answered` are what differs, the whole answer where it is not a value.  `place`
+    are the members on the way there, and `octets` those that were read otherwise.
     """
 
     clause: str
@@ -72,6 +83,8 @@ class Finding:
     asked: str
     expected: Json
     answered: Json
+    octets: bytes
+    place: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -156,12 +169,12 @@ class Comparison:
             return None
         if answer.word == "gone":
             what = f"there is no answer: {answer.content}"
-            return Finding(case.clause, what, case, asked, None, None)
+            return Finding(case.clause, what, case, asked, None, None, case.octets)
         if case.refused:
             what = f"is accepted: {case.fault}"
             return None if answer.word == "error" else self._wrong(what, case, asked, answer)
         if answer.word == "error":
-            return self._wrong("is refused", case, asked, answer)
+            return self._wrong(f"is refused{_reason(answer)}", case, asked, answer)
         return self._differs(case, asked, answer)
 
     def _line(self, case: Case) -> str:
@@ -171,16 +184,16 @@ class Comparison:
 
     def _wrong(self, what: str, case: Case, asked: str, answer: Answer) -> Finding:
         expected = f"error {case.fault}" if case.refused else case.value
-        return Finding(case.clause, what, case, asked, expected, str(answer))
+        return Finding(case.clause, what, case, asked, expected, str(answer), case.octets)
 
     def _differs(self, case: Case, asked: str, answer: Answer) -> Finding | None:
-        value, way = answer.content, "read"
+        value, way, octets = answer.content, "read", case.octets
         if self._encode:
             way = "written"
             try:
-                octets = bytes.fromhex(value) if answer.word == "octets" else None
-                if octets is None:
+                if answer.word != "octets":
                     raise ValueError
+                octets = bytes.fromhex(value)
             except ValueError:
                 raise ProtocolError(
                     f"no octets behind {asked[:40]!r}: {str(answer)[:80]}"
@@ -190,7 +203,7 @@ class Comparison:
             except REFUSALS as error:
                 shown = f"{answer}, and this is refused: {error}"
                 what = "is written as octets that cannot be read"
-                return Finding(case.clause, what, case, asked, case.value, shown)
+                return Finding(case.clause, what, case, asked, case.value, shown, octets)
         elif answer.word != "value":
             raise ProtocolError(f"{answer.word} is no answer to {asked[:40]!r}")
         found = difference(case.value, value, self.report.members)
@@ -199,4 +212,5 @@ class Comparison:
         where = ".".join(found.place) or "value"
         clause = self.codec.clause_of(found.names) if found.names else case.clause
         what = f"is {way} otherwise: {where}"
-        return Finding(clause, what, case, asked, found.expected, found.answered)
+        differing = found.expected, found.answered, octets, found.names
+        return Finding(clause, what, case, asked, *differing)

@@ -4,6 +4,7 @@ Own design: needs Hypothesis, so `catalogue` imports it late.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from struct import pack
 from typing import Final, TypeAlias
 
@@ -14,9 +15,10 @@ from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import RtcpPacket
 from p2psip.strategies import rtp, rtp_faults, sdp, sdp_faults, sip, stun, stun_faults
 from siprtmp.oracle.cases import Cases, broken, odd, valid
-from siprtmp.oracle.codec import Codec
+from siprtmp.oracle.codec import Case, Codec
 from siprtmp.oracle.p2psip_codecs import Stun
 
+MAX_METHOD: Final = 0xFF  # Source: RFC 8489 §18.2
 _Maker: TypeAlias = Callable[[Codec], Cases]
 
 _SIP_FAULTS: Final = st.sampled_from(
@@ -102,6 +104,11 @@ def _filled_stun(kind: int, value: bytes, filler: int, plain: Stun) -> tuple[byt
     return data, Stun(plain.kind, plain.method, plain.transaction_id, attributes)
 
 
+def _left_open(case: Case) -> Case:
+    """Methods above the registry's may be refused: RFC 8489 §18.2."""
+    return replace(case, allowed=("error",)) if case.value["method"] > MAX_METHOD else case
+
+
 def _stun(codec: Codec) -> Cases:
     plain = stun.messages().map(
         lambda each: Stun(each.kind, each.method, each.transaction_id, each.attributes)
@@ -111,11 +118,13 @@ def _stun(codec: Codec) -> Cases:
         _filled_stun, st.just(0x8022), st.binary(max_size=9), st.integers(1, 255), plain
     )
     return {
-        "valid": valid(codec, plain),
-        "odd": odd(
-            codec, signed.map(lambda each: (each.data, codec.decode(each.data))), codec.citation
-        )
-        | odd(codec, filled, "RFC 8489 §14"),
+        "valid": valid(codec, plain).map(_left_open),
+        "odd": st.one_of(
+            odd(
+                codec, signed.map(lambda each: (each.data, codec.decode(each.data))), codec.citation
+            ),
+            odd(codec, filled, "RFC 8489 §14"),
+        ).map(_left_open),
         "broken": broken(stun_faults.broken_stun()),
     }
 

@@ -1,7 +1,7 @@
 """The report of a comparison as lines of text, for a terminal.
 
 Own design: findings stand below their clause, each with the line that was asked, so that it can be
-asked again by hand.
+asked again by hand, and with the fields of its octets.
 """
 
 import json
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
+from siprtmp.oracle import pieces
 from siprtmp.oracle.codec import Codec
 from siprtmp.oracle.compare import Finding, Report
 from siprtmp.oracle.neutral import Json
@@ -24,7 +25,7 @@ def lines(codec: Codec, report: Report, seed: int) -> Iterator[str]:
     for clause, findings in groupby(report.findings, lambda finding: finding.clause):
         yield from ("", clause)
         for finding in findings:
-            yield from _finding(finding)
+            yield from _finding(codec, finding)
     if report.skipped:
         yield f"skipped by the program: {report.skipped}"
     for what, names in (
@@ -35,11 +36,13 @@ def lines(codec: Codec, report: Report, seed: int) -> Iterator[str]:
             yield f"{what}: {', '.join(sorted(names))}"
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(codec: Codec, finding: Finding) -> Iterator[str]:
     yield f"  {finding.case.kind} input {finding.what}"
     yield f"    asked     {_short(finding.asked)}"
     yield f"    expected  {_shown(finding.expected)}"
     yield f"    answered  {_shown(finding.answered)}"
+    for line in pieces.lines(codec.name, finding.octets, finding.place):
+        yield f"      {line}"
 
 
 def _shown(value: Json) -> str:

@@ -107,7 +107,7 @@ def test_a_writer_is_judged_by_what_we_read():
     [other] = written_by(one_later)
     assert other.what == "is written otherwise: sequence"
     [refused] = written_by(lambda line: Answer("error", "no idea"))
-    assert (refused.what, refused.answered) == ("is refused", "error no idea")
+    assert (refused.what, refused.answered) == ("is refused: no idea", "error no idea")
     assert written_by(lambda line: Answer("skip")) == []
 
 

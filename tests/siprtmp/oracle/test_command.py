@@ -104,7 +104,9 @@ def test_a_value_that_cannot_be_written_is_exit_code_1(oracle, name, value, reas
         (["compare", "rtp", "--", "cat"], b"", "no answer of the protocol"),
         (["vectors", "rtp", "--count", "0"], b"", "not between 1 and"),
         (["list", "--", "cat"], b"", "only compare takes a command"),
-        (["referee"], b"", "invalid choice"),
+        (["refer"], b"", "invalid choice"),
+        (["referee"], b"", "TRACE"),
+        (["referee", "/nowhere"], b"", "No such file"),
         ([], b"", "COMMAND"),
     ],
 )
@@ -138,6 +140,7 @@ def test_a_program_that_disagrees_is_exit_code_1_and_a_report(oracle, tmp_path):
     assert code == 1
     assert "RFC 3550 §5.1\n  valid input is read otherwise: marker" in out
     assert "expected  true\n    answered  false" in out
+    assert "> marker = 1" in out
     assert "unknown, and not compared: added" in out
 
 

@@ -163,3 +163,21 @@ def test_a_program_with_a_bug_is_found_too(tmp_path):
         [finding] = found("rtp", program.ask, "valid", 100)
     assert finding.what == "is read otherwise: payload_type"
     assert finding.expected == finding.answered + 64
+
+
+def test_valid_input_that_is_refused_for_two_reasons_is_two_findings():
+    """Their first words tell them apart; what comes later is of the case."""
+
+    def ask(line):
+        octets = bytes.fromhex(line.removeprefix("decode "))
+        if octets[1] & 0x80:
+            return Answer("error", f"no idea of a marker in {octets.hex()}")
+        return Answer("error", f"no idea of audio in {octets.hex()}")
+
+    codec = catalogue.find("rtp")
+    clock = count(step=SECONDS / 10).__next__
+    report = Comparison(codec, ask, clock).run(catalogue.cases_of(codec), ["valid"], 50, seed=1)
+    assert [each.what for each in report.findings] == [
+        "is refused: no idea of a",
+        "is refused: no idea of audio",
+    ]

@@ -1,0 +1,68 @@
+"""The fields of a finding's octets, as `siprtmp explain` prints them, with the one in question.
+
+Own design: a report is read on a terminal, so each case has a dozen lines.  Where there are more
+fields, those are printed that differ or are wrong, with the fields around and within them.
+
+    >>> packet = bytes.fromhex("800000070000000000000000")
+    >>> [line[:45] for line in lines("rtp", packet, ("sequence",)) if ">" in line]
+    ['     2  00 07                      > sequence']
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from siprtmp.explain import avc, flv, rtmfp, rtmp
+from siprtmp.explain.context import Context, Describer
+from siprtmp.explain.field import Field, Span
+from siprtmp.explain.guess import PROTOCOLS
+from siprtmp.explain.render import text_lines
+
+MAX_LINES: Final = 12
+_SIGNS: Final = re.compile(r"[-_]")
+_OTHERS: Final[Mapping[str, Describer]] = {
+    "flv-tag": flv.tag,
+    "rtmp": rtmp.chunks,
+    "rtmfp": rtmfp.packet,
+    "h264-config": lambda span, context: avc.record(span),
+    "h264-sps": lambda span, context: avc.unit(span),
+}
+
+
+def lines(codec: str, octets: bytes, place: Sequence[str]) -> Iterator[str]:
+    """Print at most `MAX_LINES` fields; an arrow stands before the name of those at `place`."""
+    describe = _OTHERS.get(codec) or PROTOCOLS[codec]
+    field = describe(Span.all(octets), Context())
+    marked = {id(each) for each in _found(field, place)}
+    wanted = marked | {id(each) for each in field.walk() if each.fault is not None}
+    is_long = sum(1 for _ in field.walk()) > MAX_LINES
+    shown = list(text_lines(_cut(field, marked, wanted if is_long else set()), octets))
+    yield from shown[:MAX_LINES]
+    if len(shown) > MAX_LINES:
+        yield f"   ... and {len(shown) - MAX_LINES} more"
+
+
+def _found(field: Field, place: Sequence[str]) -> list[Field]:
+    """Follow the names of members as far as fields have them; no fields where none has."""
+    found, named = [field], False
+    for name in place:
+        inner = [each for around in found for each in around.walk() if _is(each, name)]
+        found, named = inner or found, named or bool(inner)
+    return found if named else []
+
+
+def _is(field: Field, member: str) -> bool:
+    """Whether a field has the name of a member; that of a stream of SDP has its kind behind it."""
+    name = _SIGNS.sub(" ", field.name.lower())
+    return member == name.partition(" ")[0] == "media" or name == _SIGNS.sub(" ", member)
+
+
+def _cut(field: Field, marked: set[int], wanted: set[int]) -> Field:
+    """Mark the fields, and leave out those that are neither wanted nor around or within one."""
+    kept = [each for each in field.children if wanted & set(map(id, each.walk()))]
+    return replace(
+        field,
+        name=f"> {field.name}" if id(field) in marked else field.name,
+        children=tuple(_cut(each, marked, wanted) for each in kept or field.children),
+    )

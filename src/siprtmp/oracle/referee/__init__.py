@@ -1,0 +1,1 @@
+"""A referee for traces of SIP: which message should have been sent, and when."""

@@ -1,0 +1,121 @@
+"""Traces of SIP: the messages of a capture, or of JSON lines, with their times.
+
+Own design: what is no SIP is left out, since captures have much else.  A stream is read in the
+order of its sequence numbers; behind a gap it begins anew.
+"""
+
+import ipaddress
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import dpkt
+
+from p2psip.errors import SipError
+from p2psip.sip.framing import StreamFramer
+from p2psip.sip.message import Message, Request, Response, parse_message
+from siprtmp.explain.capture import frames_of, is_capture
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.oracle.referee.traced import Traced
+
+_LAYERS: Final = 10  # of one frame, tunnels included
+
+
+def read(data: bytes) -> Iterator[Traced]:
+    """Read a trace, its first message at 0 s.  Raises ConfigError."""
+    heard = _captured(data) if is_capture(data) else _listed(data)
+    start: float | None = None
+    for each in heard:
+        start = each.time if start is None else start
+        yield Traced(each.time - start, each.source, each.destination, each.transport, each.message)
+
+
+def _listed(data: bytes) -> Iterator[Traced]:
+    """Lines of JSON with the members time, from, to, transport and data."""
+    for number, line in enumerate(data.splitlines(), 1):
+        try:
+            given = json.loads(line)
+            names = (str(given[name]) for name in ("from", "to", "transport"))
+            time, (source, destination, transport) = float(given["time"]), names
+            octets = given["data"].encode("utf-8", "surrogateescape")
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ConfigError(f"line {number} of the trace: {error!r}") from None
+        if (message := _message(octets)) is not None:
+            yield Traced(time, source, destination, transport, message)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One direction of a connection, as far as it was read."""
+
+    next_sequence: int
+    framer: StreamFramer = field(default_factory=StreamFramer)
+
+
+def _captured(data: bytes) -> Iterator[Traced]:
+    streams: dict[str, _Stream] = {}
+    try:
+        link, frames = frames_of(data)
+        for time, frame in frames:
+            yield from _frame(link, time, frame, streams)
+    except (dpkt.Error, ValueError) as error:
+        raise ConfigError(f"the capture cannot be read: {error}") from None
+
+
+def _frame(link: Any, time: float, frame: bytes, streams: dict[str, _Stream]) -> Iterator[Traced]:
+    try:
+        layer: Any = link(frame)
+    except Exception:  # dpkt raises what its fields raise
+        return
+    hosts = ("", "")
+    for _ in range(_LAYERS):
+        if isinstance(layer, dpkt.ip.IP | dpkt.ip6.IP6):
+            hosts = str(ipaddress.ip_address(layer.src)), str(ipaddress.ip_address(layer.dst))
+        if isinstance(layer, dpkt.udp.UDP | dpkt.tcp.TCP) or not isinstance(layer, dpkt.Packet):
+            break
+        layer = layer.data
+    if not isinstance(layer, dpkt.udp.UDP | dpkt.tcp.TCP):
+        return
+    source, destination = f"{hosts[0]}:{layer.sport}", f"{hosts[1]}:{layer.dport}"
+    if isinstance(layer, dpkt.udp.UDP):
+        found = [_message(bytes(layer.data))]
+    else:
+        found = _segment(f"{source} {destination}", layer, streams)
+    transport = "UDP" if isinstance(layer, dpkt.udp.UDP) else "TCP"
+    for message in found:
+        if message is not None:
+            yield Traced(time, source, destination, transport, message)
+
+
+def _segment(way: str, layer: Any, streams: dict[str, _Stream]) -> list[Message | None]:
+    """The messages that a segment completes."""
+    data = bytes(layer.data)
+    stream = streams.get(way)
+    behind = 0 if stream is None else (layer.seq - stream.next_sequence) % (1 << 32)
+    if stream is None or 0 < behind < 1 << 31:  # nothing was lost before, or something now
+        stream = streams[way] = _Stream(layer.seq)
+        behind = 0
+    data = data[(-behind) % (1 << 32) :]  # what was sent before is not read again
+    stream.next_sequence = (stream.next_sequence + len(data)) % (1 << 32)
+    items = stream.framer.feed(data)
+    if stream.framer.broken:
+        del streams[way]
+    return [_whole(each) for each in items if isinstance(each, Request | Response)]
+
+
+def _message(data: bytes) -> Message | None:
+    try:
+        return _whole(parse_message(data))
+    except SipError:
+        return None
+
+
+def _whole(message: Message) -> Message | None:
+    """Give a message with all that matches it to others; None where that is missing."""
+    try:
+        _ = message.via, message.cseq, message.call_id, message.from_, message.to
+        _ = message.contacts, message.routes, message.record_routes
+    except SipError:
+        return None
+    return message
