@@ -94,6 +94,10 @@ class ReliableResponses:
         if offer is not None and not answer:
             leg.session.they_answer(offer)
             call.owner.on_answer(call, offer, now)
+        elif not leg.session.is_stable and not leg.session.was_settled:
+            # Own design: an answer that is missing, which RFC 3262 §5 demands, is treated as it is
+            # in an ACK: the peer's side stays, and the call can still be answered.
+            leg.session.they_answer(None)
         self._perform(todo, now)
 
     def finish(self, now: float) -> None:

@@ -282,6 +282,21 @@ def test_a_prack_may_hold_an_offer_or_the_answer():
     settle(link, bob)
 
 
+def test_a_call_is_answered_though_a_prack_lacks_the_answer():
+    """RFC 3262 §5 demands one to our offer; without it there is none to wait for either."""
+    link, script, bob, invite, first = called(early, Supported="100rel", body=b"")
+    rack = f"{first.headers['RSeq']} 1 INVITE"
+    assert script.say(within(invite, first, "PRACK", 2, RAck=rack), B).status == 200
+    [call] = bob.calls
+    call.ring(link.now, 183, b"another")
+    link.run(until=link.now + 0.1)
+    call.accept(b"another", link.now)
+    link.run(until=link.now + 0.1)
+    last = [m for m in script.heard if not isinstance(m, Request)][-1]
+    assert (last.status, last.body) == (200, b"")
+    settle(link, bob)
+
+
 def test_repeated_and_early_ones_are_dropped_by_the_caller():
     """Covers RFC 3262 §4 [prack-follows] [only-in-invite] [repeats-discarded] [gaps-ignored]."""
     link, alice, script, call, invite = calling()
