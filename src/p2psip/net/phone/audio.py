@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.phone.audio_codecs import CN, RED, sound_first, type_beside, with_keys
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.media.media_transport import MediaTransport
 from p2psip.net.media.rtp_ports import MediaPool
+from p2psip.net.phone.audio_codecs import CN, RED, sound_first, type_beside, with_keys
 from p2psip.rtp.extended_report import VoipMetrics
 from p2psip.rtp.payload.comfort_noise import ComfortNoise
 from p2psip.rtp.payload.dtmf import event_of

@@ -12,11 +12,11 @@ import gevent
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net.phone.audio import AudioHandler, AudioStream, EventHandler
-from p2psip.net.phone.call_events import CallEvents
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.media.port_pool import NoPortsError
+from p2psip.net.phone.audio import AudioHandler, AudioStream, EventHandler
+from p2psip.net.phone.call_events import CallEvents
 from p2psip.net.waiting import result_of
 from p2psip.rtp.extended_report import VoipMetrics
 from p2psip.rtp.payload.event_receiver import EventBegan, HeardEvent

@@ -13,10 +13,10 @@ import gevent
 from gevent.event import AsyncResult, Event
 
 from p2psip.errors import RemoteError
-from p2psip.net.phone.call import Call, followed
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.locator import destination
+from p2psip.net.phone.call import Call, followed
 from p2psip.net.phone.phone_registration import PhoneRegistration
 from p2psip.net.ping import Ping
 from p2psip.net.waiting import FinalAnswer, result_of
@@ -24,10 +24,10 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
-from p2psip.ua.requests.digest_client import DigestClient
 from p2psip.ua.messages import TEXT, Messages
 from p2psip.ua.outside import outside_request
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.requests.digest_client import DigestClient
 from p2psip.ua.requests.request_validation import SDP
 from p2psip.ua.subscriptions import EventName as EventName
 from p2psip.ua.subscriptions import Subscription

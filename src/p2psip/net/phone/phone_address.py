@@ -14,9 +14,9 @@ from p2psip.net.driver import SipDriver
 from p2psip.net.local_network import LocalNetwork
 from p2psip.net.media.port_pool import PortPool
 from p2psip.net.media.prepared_ports import MappedSocket, PreparedPorts
-from p2psip.net.public_address import PublicAddress
 from p2psip.net.media.relayed_ports import Relays
 from p2psip.net.media.rtp_ports import MediaPool
+from p2psip.net.public_address import PublicAddress
 from p2psip.transaction.flow import HostPort
 
 PATIENCE: Final = 3.0  # s that a phone waits for the servers before it begins

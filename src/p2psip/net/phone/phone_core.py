@@ -13,8 +13,8 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.stack.request_origin import origin
 from p2psip.stack.stack import Flow, ServerHandle, Stack
-from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.messages import InstantMessage, answer
+from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS, RefusalError, refuse_method
 from p2psip.ua.ua import UserAgent
 

@@ -16,9 +16,9 @@ from p2psip.net.waiting import Registered, result_of, settles
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import HostPort
-from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.registering.outbound_set import OutboundSet
 from p2psip.ua.registering.registrations import Registrations
+from p2psip.ua.requests.digest_client import Login
 
 
 class PhoneRegistration:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.net.phone.call import Call
 from p2psip.net.clock import monotonic
+from p2psip.net.phone.call import Call
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle

@@ -3,9 +3,9 @@
 import pytest
 
 from p2psip.errors import RemoteError
+from p2psip.net.media.port_pool import PortPool
 from p2psip.net.phone.audio import WRAP, AudioStream
 from p2psip.net.phone.audio_codecs import audio_codec
-from p2psip.net.media.port_pool import PortPool
 from p2psip.rtp import fast
 from p2psip.rtp.payload.comfort_noise import ComfortNoise
 from p2psip.rtp.payload.red import RedundantPayload

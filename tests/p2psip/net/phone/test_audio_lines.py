@@ -3,9 +3,9 @@
 import pytest
 
 from p2psip.errors import RemoteError
+from p2psip.net.media.port_pool import PortPool
 from p2psip.net.phone.audio import AudioStream
 from p2psip.net.phone.audio_codecs import audio_codec
-from p2psip.net.media.port_pool import PortPool
 from p2psip.sdp.session import SessionDescription
 
 LOOPBACK = "127.0.0.1"
