@@ -139,6 +139,11 @@ machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2
                                      rtmplite.rtmfp.netconnection siprtmp.operation
 edge    [siprtmp.explain.capture]
 edge    [siprtmp.explain.command]
+machine siprtmp.lint                 p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
+                                     rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.rtmfp.crypto
+                                     rtmplite.rtmp siprtmp.operation siprtmp.explain
+edge    [siprtmp.lint.command]
+edge    [siprtmp.lint.packets]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip rtmplite.amf
                                      rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
@@ -150,7 +155,7 @@ edge    siprtmp.conform              siprtmp.operation
 edge    siprtmp.conform.sip          p2psip.sip siprtmp.conform
 program siprtmp                      p2psip.sip p2psip.net rtmplite.net siprtmp.operation
                                      siprtmp.edge siprtmp.explain siprtmp.oracle siprtmp.demo
-                                     siprtmp.conform
+                                     siprtmp.conform siprtmp.lint
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

@@ -46,8 +46,8 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
     fault: Fault | None = None
     at, number = 0, 0
     try:
-        link, frames = _frames(data)
-        for number, (time, frame) in enumerate(frames, 1):
+        link, found_frames = frames(data)
+        for number, (time, frame) in enumerate(found_frames, 1):
             found = data.find(frame, at)
             if wanted is not None and number not in wanted:
                 at = found + len(frame)
@@ -65,7 +65,8 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
     )
 
 
-def _frames(data: bytes) -> tuple[Any, Iterator[tuple[float, bytes]]]:
+def frames(data: bytes) -> tuple[Any, Iterator[tuple[float, bytes]]]:
+    """Give dpkt's class of the outermost headers, and each frame with its time."""
     reader = dpkt.pcap.UniversalReader(io.BytesIO(data))
     link = _LINKS.get(reader.datalink(), dpkt.ip.IP)
     return link, ((float(time), bytes(frame)) for time, frame in reader)
