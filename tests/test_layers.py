@@ -129,8 +129,9 @@ machine siprtmp.calls                p2psip.rtp p2psip.sdp p2psip.sip p2psip.tra
 edge    [siprtmp.calls.admission]
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack
                                      p2psip.ua p2psip.server p2psip.net rtmplite.flv
-                                     rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.relay
-                                     rtmplite.vod rtmplite.net rtmplite.net.http
+                                     rtmplite.rtmfp.crypto rtmplite.live rtmplite.rtmp
+                                     rtmplite.auth rtmplite.relay rtmplite.vod rtmplite.net
+                                     rtmplite.net.http
                                      rtmplite.net.server siprtmp.media.transcode siprtmp.media
                                      siprtmp.operation siprtmp.calls
 machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip

@@ -23,6 +23,7 @@ from siprtmp.edge.control_socket import Control
 from siprtmp.edge.loop_lag import LoopLag
 from siprtmp.edge.metrics import CallTotals, page
 from siprtmp.edge.overview import Overview
+from siprtmp.edge.packet_capture import PacketCapture
 from siprtmp.edge.rtmp_side import RtmpSide
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
@@ -60,10 +61,14 @@ class Gateway:
         self.totals, self._lag = CallTotals(), LoopLag()
         records = settings.call_records
         self._records = None if records is None else CallRecords(records, self.log)
+        self._capture: PacketCapture | None = None
 
     def start(self) -> None:
         """Open the configured listeners.  Raises ConfigError for an address that can't be had."""
         settings = self.settings
+        if settings.capture is not None:  # before any socket is opened
+            self._capture = PacketCapture(settings.capture, self.log)
+            self._capture.install()
         if settings.sip:
             with _naming("--sip", *settings.sip):
                 registry = self.rtmp.registry
@@ -182,6 +187,8 @@ class Gateway:
             self._http.stop()
         if self.state is not None:
             self.state.close()
+        if self._capture is not None:
+            self._capture.close()
 
 
 def _load_decoder() -> None:

@@ -4,7 +4,7 @@ Own design: a finding that comes again and again, as with every packet of a stre
 a count, so that the others are not lost among it.
 
     >>> findings = Findings()
-    >>> packet = Packet(7, 1.5, "192.0.2.1:5060", "192.0.2.2:5060", b"")
+    >>> packet = SeenPacket(7, 1.5, "192.0.2.1:5060", "192.0.2.2:5060", b"")
     >>> findings.add("sip-bye-unanswered", packet, "no answer to BYE")
     >>> findings.add("sip-bye-unanswered", packet, "no answer to BYE")
     >>> [(each.rule, each.citation, each.times) for each in findings.sorted()]
@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from siprtmp.explain.field import plain
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.rules import RULES
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One thing that is wrong; `time` is in seconds since the first packet of the capture."""
 
     rule: str
@@ -36,12 +36,12 @@ class Findings:
     """Collects findings; the same rule, sender and text is one.  Own design."""
 
     def __init__(self) -> None:
-        self._all: dict[tuple[str, str, str], Finding] = {}
+        self._all: dict[tuple[str, str, str], LintFinding] = {}
 
     def add(
         self,
         rule: str,
-        packet: Packet,
+        packet: SeenPacket,
         what: str,
         *,
         who: str = "",
@@ -59,11 +59,11 @@ class Findings:
             self._all[key] = replace(before, times=before.times + 1)
             return
         cited = citation or RULES[rule].citation
-        self._all[key] = Finding(rule, packet.number, packet.time, who, plain(what), cited)
+        self._all[key] = LintFinding(rule, packet.number, packet.time, who, plain(what), cited)
 
-    def sorted(self) -> list[Finding]:
+    def sorted(self) -> list[LintFinding]:
         """List the findings in the order of their packets."""
         return sorted(self._all.values(), key=lambda each: (each.packet, each.rule))
 
-    def __iter__(self) -> Iterator[Finding]:
+    def __iter__(self) -> Iterator[LintFinding]:
         return iter(self.sorted())

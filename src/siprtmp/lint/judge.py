@@ -16,7 +16,7 @@ from siprtmp.explain.guess import SIP_START
 from siprtmp.explain.layout import refusal
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.rtcp import RtcpReports
 from siprtmp.lint.rtmfp import RtmfpSessions
 from siprtmp.lint.rtmp import RtmpConnection
@@ -59,7 +59,7 @@ class Judge:
         self._sip_ways: set[frozenset[str]] = set()
         self._now = 0.0
 
-    def hear(self, packet: Packet) -> None:
+    def hear(self, packet: SeenPacket) -> None:
         """Take the next packet."""
         self._now = max(self._now, packet.time)
         if packet.segment is not None:
@@ -90,7 +90,7 @@ class Judge:
 
     # -- datagrams -----------------------------------------------------------------------
 
-    def _datagram(self, packet: Packet) -> None:
+    def _datagram(self, packet: SeenPacket) -> None:
         data, way = packet.data, frozenset((packet.source, packet.target))
         if is_stun(data):
             return
@@ -101,7 +101,7 @@ class Judge:
         elif not self._media(packet) and not self._rtmfp.heard(packet):
             self._perhaps_media(packet)
 
-    def _media(self, packet: Packet) -> bool:
+    def _media(self, packet: SeenPacket) -> bool:
         """RTP and RTCP at an address that a description gave."""
         offers = self._sip.offers
         place = offers.places.get(packet.target)
@@ -116,7 +116,7 @@ class Judge:
             self._mark(packet)
         return True
 
-    def _perhaps_media(self, packet: Packet) -> None:
+    def _perhaps_media(self, packet: SeenPacket) -> None:
         """RTP and RTCP that no description told of: both have but a few bits that are sure."""
         data = packet.data
         if fast.looks_like_rtcp(data):
@@ -126,7 +126,7 @@ class Judge:
             self._rtp.heard(packet, None)
             self._mark(packet)
 
-    def _mark(self, packet: Packet) -> None:
+    def _mark(self, packet: SeenPacket) -> None:
         if (header := fast.unpack(packet.data)) is not None:
             self._rtcp.rtp(packet, header[4])
 
@@ -145,7 +145,7 @@ class Judge:
 
     # -- connections ---------------------------------------------------------------------
 
-    def _segment(self, packet: Packet) -> None:
+    def _segment(self, packet: SeenPacket) -> None:
         segment = packet.segment
         assert segment is not None
         key = frozenset((packet.source, packet.target))
@@ -160,7 +160,7 @@ class Judge:
             self._octets(connection, brought, data)
         connection.is_closed |= segment.is_end
 
-    def _octets(self, connection: _Connection, packet: Packet, data: bytes) -> None:
+    def _octets(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
         if not connection.is_known:
             self._recognise(connection, packet, data)
         if connection.rtmp is not None:
@@ -169,7 +169,7 @@ class Judge:
             for message in connection.sip[packet.source].feed(packet, data):
                 self._sip.heard(packet, message)
 
-    def _recognise(self, connection: _Connection, packet: Packet, data: bytes) -> None:
+    def _recognise(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
         """Tell what is spoken by the first octets that say it."""
         has_start = connection.ways[packet.source].has_start
         connection.is_known = True

@@ -3,19 +3,19 @@
 Own design: the columns are the ends as they appear, and a row is a packet.
 
     >>> ladder = Ladder()
-    >>> arrow = Packet(1, 0.0, "192.0.2.1:5060", "192.0.2.2:5060", b"")
+    >>> arrow = SeenPacket(1, 0.0, "192.0.2.1:5060", "192.0.2.2:5060", b"")
     >>> ladder.add("call", "a84b4c76e66710", arrow, "INVITE")
     >>> print("\\n".join(text_rows(ladder.diagrams[0], {1: "sip-branch"})))
     call a84b4c76e66710
               192.0.2.1:5060      192.0.2.2:5060
-    0.000000  |------ INVITE ---->|               #1  ! sip-branch
+    0.000000  |----- INVITE ----->|               #1  ! sip-branch
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 
 _GAP: Final = 6  # columns of an arrow beyond its label
 _TIME: Final = 10
@@ -64,7 +64,7 @@ class Ladder:
         self,
         kind: str,
         name: str,
-        packet: Packet,
+        packet: SeenPacket,
         label: str,
         ends: tuple[str, str] | None = None,
     ) -> None:

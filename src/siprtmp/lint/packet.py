@@ -14,7 +14,7 @@ class TcpSegment(NamedTuple):
     is_end: bool  # FIN or RST
 
 
-class Packet(NamedTuple):
+class SeenPacket(NamedTuple):
     """One packet: its number from 1 on, and its time in seconds since the first one.  Own design.
 
     `data` is what UDP or TCP carries; `segment` is None for UDP.

@@ -13,7 +13,7 @@ from typing import Any, Final
 import dpkt
 
 from siprtmp.explain.capture import frames, is_capture
-from siprtmp.lint.packet import Packet, TcpSegment, written
+from siprtmp.lint.packet import SeenPacket, TcpSegment, written
 from siprtmp.operation.arguments import ConfigError
 
 _CLASSIC: Final = {
@@ -33,7 +33,7 @@ class Capture:
     `skipped` counts packets that are no UDP or TCP, or cut short by the program that wrote them.
     """
 
-    packets: list[Packet] = field(default_factory=list)
+    packets: list[SeenPacket] = field(default_factory=list)
     fault: str = ""
     frames: int = 0
     skipped: int = 0
@@ -83,7 +83,7 @@ class _Reader:
     def __init__(self) -> None:
         self._parts: dict[object, dict[int, tuple[bytes, bool]]] = {}
 
-    def packet(self, number: int, time: float, link: Any, frame: bytes) -> Packet | None:
+    def packet(self, number: int, time: float, link: Any, frame: bytes) -> SeenPacket | None:
         """Give the UDP or TCP packet of a frame, None for anything else."""
         try:
             if link is dpkt.ip.IP and frame[:1] and frame[0] >> 4 == 6:
@@ -92,9 +92,9 @@ class _Reader:
         except Exception:  # dpkt raises what its fields raise
             return None
 
-    def _within(self, number: int, time: float, layer: Any) -> Packet | None:
+    def _within(self, number: int, time: float, layer: Any) -> SeenPacket | None:
         around: Any = None
-        while isinstance(layer, dpkt.Packet):
+        while isinstance(layer, dpkt.SeenPacket):
             if isinstance(layer, dpkt.ip.IP | dpkt.ip6.IP6):
                 around = layer
                 if isinstance(layer, dpkt.ip.IP) and (layer.mf or layer.offset):
@@ -124,7 +124,7 @@ class _Reader:
         return None
 
 
-def _transported(number: int, time: float, around: Any, layer: Any) -> Packet | None:
+def _transported(number: int, time: float, around: Any, layer: Any) -> SeenPacket | None:
     hosts = [str(ipaddress.ip_address(each)) for each in (around.src, around.dst)]
     source, target = written(hosts[0], layer.sport), written(hosts[1], layer.dport)
     data = bytes(layer.data)
@@ -132,8 +132,8 @@ def _transported(number: int, time: float, around: Any, layer: Any) -> Packet | 
         size = max(layer.ulen - 8, 0)
         if len(data) < size:
             return None  # the capture has a part of it only
-        return Packet(number, time, source, target, data[:size])
+        return SeenPacket(number, time, source, target, data[:size])
     flags = int(layer.flags)
     is_end = bool(flags & (dpkt.tcp.TH_FIN | dpkt.tcp.TH_RST))
     segment = TcpSegment(int(layer.seq), bool(flags & dpkt.tcp.TH_SYN), is_end)
-    return Packet(number, time, source, target, data, segment)
+    return SeenPacket(number, time, source, target, data, segment)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from siprtmp import __version__
-from siprtmp.lint.finding import Finding
+from siprtmp.lint.finding import LintFinding
 from siprtmp.lint.ladder import Diagram, text_rows
 from siprtmp.lint.rtp import RtpStream
 
@@ -20,7 +20,7 @@ class LintReport:
     file: str
     packets: int
     seconds: float
-    findings: list[Finding]
+    findings: list[LintFinding]
     diagrams: list[Diagram]
     streams: list[RtpStream]
     notes: dict[str, int] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class LintReport:
         return json.dumps(about, indent=1)
 
 
-def line_of(each: Finding) -> str:
+def line_of(each: LintFinding) -> str:
     """Write a finding as a line: packet, time, sender, what, and where it is specified."""
     times = f" ({each.times} times)" if each.times > 1 else ""
     place = f"#{each.packet}  {each.time:.6f}  {each.who}"

@@ -10,7 +10,7 @@ from p2psip.errors import SipError
 from p2psip.rtp.rtcp import Bye, ReceiverReport, RtcpPacket, SenderReport, parse_compound
 from p2psip.rtp.source_description import SourceDescription
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.sip_offers import MediaPlace
 
 LEAST: Final = 5.0  # s, Source: RFC 3550 §6.2
@@ -22,12 +22,12 @@ FEW: Final = 3
 class _Reporter:
     """A source of RTCP, from one address to another."""
 
-    first: Packet
+    first: SeenPacket
     place: MediaPlace | None
     times: list[float] = field(default_factory=list)
-    packets: list[Packet] = field(default_factory=list)
+    packets: list[SeenPacket] = field(default_factory=list)
     named: bool = False
-    left: Packet | None = None
+    left: SeenPacket | None = None
     compounds: int = 0
 
 
@@ -39,7 +39,7 @@ class RtcpReports:
         self._all: dict[tuple[str, str, int], _Reporter] = {}
         self.names: dict[int, str] = {}
 
-    def heard(self, packet: Packet, place: MediaPlace | None) -> str:
+    def heard(self, packet: SeenPacket, place: MediaPlace | None) -> str:
         """Take a datagram; the types of its packets, in short, "" if it cannot be read: §6.4."""
         if place is not None and "SAVP" in place.protocol:
             return "SRTCP"
@@ -55,7 +55,7 @@ class RtcpReports:
             self._source(packet, each, place)
         return " ".join(_SHORT.get(type(each).__name__, "APP") for each in packets)
 
-    def rtp(self, packet: Packet, ssrc: int) -> None:
+    def rtp(self, packet: SeenPacket, ssrc: int) -> None:
         """Take the SSRC of an RTP packet: none comes after BYE, §6.3.7."""
         for reporter in self._of(packet, ssrc):
             if reporter.left is not None and packet.time - reporter.left.time > 1.0:
@@ -70,7 +70,7 @@ class RtcpReports:
                 self._findings.add("rtcp-unnamed", reporter.first, what)
             self._pace(ssrc, reporter)
 
-    def _of(self, packet: Packet, ssrc: int) -> list[_Reporter]:
+    def _of(self, packet: SeenPacket, ssrc: int) -> list[_Reporter]:
         """RTCP may go to the port above RTP's: the host tells its sender."""
         host = packet.source.rpartition(":")[0]
         return [
@@ -79,7 +79,7 @@ class RtcpReports:
             if number == ssrc and source.rpartition(":")[0] == host
         ]
 
-    def _shape(self, packet: Packet, packets: list[RtcpPacket]) -> None:
+    def _shape(self, packet: SeenPacket, packets: list[RtcpPacket]) -> None:
         if not isinstance(packets[0], SenderReport | ReceiverReport):
             kind = _SHORT.get(type(packets[0]).__name__, "APP")
             self._findings.add("rtcp-no-report", packet, f"the first packet is {kind}")
@@ -93,7 +93,7 @@ class RtcpReports:
             kinds = " ".join(_SHORT.get(type(each).__name__, "APP") for each in packets)
             self._findings.add("rtcp-no-cname", packet, f"{kinds} to {packet.target}")
 
-    def _source(self, packet: Packet, each: RtcpPacket, place: MediaPlace | None) -> None:
+    def _source(self, packet: SeenPacket, each: RtcpPacket, place: MediaPlace | None) -> None:
         match each:
             case SenderReport() | ReceiverReport():
                 reporter = self._reporter(packet, each.ssrc, place)
@@ -114,7 +114,7 @@ class RtcpReports:
             case _:
                 pass
 
-    def _reporter(self, packet: Packet, ssrc: int, place: MediaPlace | None) -> _Reporter:
+    def _reporter(self, packet: SeenPacket, ssrc: int, place: MediaPlace | None) -> _Reporter:
         key = packet.source, packet.target, ssrc
         return self._all.setdefault(key, _Reporter(packet, place))
 

@@ -27,7 +27,7 @@ from rtmplite.rtmfp.wire.startup_chunks import (
 from siprtmp.explain.context import RtmfpKey
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.rtmfp_flows import RtmfpFlows
 
 _K = TypeVar("_K")
@@ -45,7 +45,7 @@ _EVERYTHING: Final = (
 class _Asked:
     """A chunk that wants an answer, and how often it was sent."""
 
-    packet: Packet
+    packet: SeenPacket
     times: int = 1
     answered: bool = False
 
@@ -73,7 +73,7 @@ class RtmfpSessions:
         self._protections: dict[int, Protection] = {}
         self._flows = RtmfpFlows(findings)
 
-    def heard(self, packet: Packet) -> bool:
+    def heard(self, packet: SeenPacket) -> bool:
         """Take a datagram; False if it is no RTMFP: §2.2.2."""
         try:
             session_id, encrypted = unscramble(packet.data)
@@ -127,7 +127,7 @@ class RtmfpSessions:
             return None
         return read if read.mode is Mode.STARTUP and read.chunks else None
 
-    def _handshake(self, packet: Packet, session_id: int, chunk: Chunk) -> None:
+    def _handshake(self, packet: SeenPacket, session_id: int, chunk: Chunk) -> None:
         self._draw(packet, chunk)
         match chunk:
             case InitiatorHello(_, tag):
@@ -156,7 +156,7 @@ class RtmfpSessions:
             case _:
                 pass
 
-    def _tag(self, packet: Packet, tag: bytes, name: str) -> None:
+    def _tag(self, packet: SeenPacket, tag: bytes, name: str) -> None:
         asked = self._hellos.get(tag)
         if asked is None:
             what = f"{name} with tag {tag.hex()[:32]}, which no IHello had"
@@ -164,14 +164,14 @@ class RtmfpSessions:
         else:
             asked.answered = True
 
-    def _draw(self, packet: Packet, chunk: Chunk) -> None:
+    def _draw(self, packet: SeenPacket, chunk: Chunk) -> None:
         if isinstance(chunk, _EVERYTHING):
             one, other = sorted((packet.source, packet.target))
             self._ladder.add("rtmfp", f"{one} - {other}", packet, type(chunk).__name__)
 
     # -- sessions ------------------------------------------------------------------------
 
-    def _session(self, packet: Packet, session_id: int, encrypted: bytes) -> None:
+    def _session(self, packet: SeenPacket, session_id: int, encrypted: bytes) -> None:
         read = self._opened(session_id, encrypted)
         if read is None:
             what = f"a packet of session {session_id:#010x} that no key opens"
@@ -218,7 +218,7 @@ class RtmfpSessions:
                     yield Protection(key, hmac_key, length, numbered)
 
 
-def _ask(asked: dict[_K, _Asked], key: _K, packet: Packet) -> None:
+def _ask(asked: dict[_K, _Asked], key: _K, packet: SeenPacket) -> None:
     if (known := asked.get(key)) is not None:
         known.times += 1
     else:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import UserData
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 
 
 @dataclass(slots=True)
 class _Flow:
     """What was sent on a flow, by one end; `forward` is where what is older was given up."""
 
-    last: Packet
+    last: SeenPacket
     sent: set[int] = field(default_factory=set)
     forward: int = 0
     final: int | None = None
@@ -28,7 +28,7 @@ class RtmfpFlows:
         self._findings = findings
         self._all: dict[tuple[str, str, int, int], _Flow] = {}
 
-    def data(self, packet: Packet, way: tuple[str, str, int], chunk: UserData) -> None:
+    def data(self, packet: SeenPacket, way: tuple[str, str, int], chunk: UserData) -> None:
         """Take User Data: §3.6.2.3, §3.6.2.11."""
         flow = self._all.setdefault((*way, chunk.flow_id), _Flow(packet))
         number = chunk.sequence_number
@@ -41,7 +41,7 @@ class RtmfpFlows:
         elif chunk.final:
             flow.final = number
 
-    def acknowledged(self, packet: Packet, chunk: DataAckBitmap | DataAckRanges) -> None:
+    def acknowledged(self, packet: SeenPacket, chunk: DataAckBitmap | DataAckRanges) -> None:
         """Take an acknowledgement, of a flow in the other direction: §3.6.3.4."""
         flows = [
             flow

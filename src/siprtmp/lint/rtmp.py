@@ -14,7 +14,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 from siprtmp.explain.source import fault_of
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.rtmp_session import PATIENCE, RtmpSession
 
 HANDSHAKE: Final = 1 + 2 * PACKET_SIZE  # octets of one end
@@ -52,9 +52,9 @@ class RtmpConnection:
         self.name = f"{client} > {server}"
         self._ends = {client: _End(), server: _End()}
         self._session = RtmpSession(findings, self.server)
-        self._began: Packet | None = None
+        self._began: SeenPacket | None = None
 
-    def feed(self, packet: Packet, data: bytes) -> None:
+    def feed(self, packet: SeenPacket, data: bytes) -> None:
         """Take what one end has sent, in order: §5.2.1."""
         self._began = self._began or packet
         end = self._ends[packet.source]
@@ -79,7 +79,7 @@ class RtmpConnection:
 
     # -- the handshake -------------------------------------------------------------------
 
-    def _shake(self, packet: Packet, end: _End, data: bytes) -> bytes:
+    def _shake(self, packet: SeenPacket, end: _End, data: bytes) -> bytes:
         """Take the handshake of an end; what is behind it."""
         is_first = not end.handshake
         room = HANDSHAKE - len(end.handshake)
@@ -94,7 +94,7 @@ class RtmpConnection:
             self._echo(packet, end)
         return data[room:]
 
-    def _echo(self, packet: Packet, end: _End) -> None:
+    def _echo(self, packet: SeenPacket, end: _End) -> None:
         """Compare packet 2 of an end with packet 1 of the other: §5.2.4."""
         is_client = packet.source == self.client
         other = self._ends[self.server if is_client else self.client].part(1)
@@ -111,7 +111,7 @@ class RtmpConnection:
 
     # -- chunks --------------------------------------------------------------------------
 
-    def _chunks(self, packet: Packet, end: _End, data: bytes) -> None:
+    def _chunks(self, packet: SeenPacket, end: _End, data: bytes) -> None:
         try:
             messages = end.reader.feed(data)
         except RtmpError as error:
@@ -125,7 +125,7 @@ class RtmpConnection:
             self._message(packet, end, message)
         self._window(packet, end)
 
-    def _message(self, packet: Packet, end: _End, message: Message) -> None:
+    def _message(self, packet: SeenPacket, end: _End, message: Message) -> None:
         if message.type_id not in tuple(MessageType):
             what = f"message of type {message.type_id}"
             self._findings.add("rtmp-message-type", packet, what)
@@ -138,7 +138,7 @@ class RtmpConnection:
         if label:
             self._ladder.add("rtmp", self.name, packet, label)
 
-    def _control(self, packet: Packet, end: _End, message: Message) -> None:
+    def _control(self, packet: SeenPacket, end: _End, message: Message) -> None:
         """Judge a message about the connection itself: §5.4, §6.2."""
         if message.stream_id:
             what = f"message of type {message.type_id} on stream {message.stream_id}"
@@ -170,7 +170,7 @@ class RtmpConnection:
 
     # -- acknowledgements ----------------------------------------------------------------
 
-    def _acknowledged(self, packet: Packet, number: int) -> None:
+    def _acknowledged(self, packet: SeenPacket, number: int) -> None:
         """§5.4.3: octets so far; whether those of the handshake count, nobody agrees on."""
         other = self._ends[self.server if packet.source == self.client else self.client]
         ahead = (number - other.sent + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -179,7 +179,7 @@ class RtmpConnection:
             self._findings.add("rtmp-acknowledged", packet, what)
         other.acknowledged = other.sent + min(ahead, 0)
 
-    def _window(self, packet: Packet, end: _End) -> None:
+    def _window(self, packet: SeenPacket, end: _End) -> None:
         """§5.4.4: the other end acknowledges after each window."""
         if end.window is None:
             return

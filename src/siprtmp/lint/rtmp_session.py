@@ -11,7 +11,7 @@ from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
 from siprtmp.explain.source import fault_of
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 
 PATIENCE: Final = 5.0  # s for an answer
 ON_ITS_WAY: Final = 2.0  # s in which media may still come for a stream that was closed
@@ -37,13 +37,13 @@ class RtmpSession:
         self._findings, self._server = findings, server
         self._connected = False
         self._streams: dict[int, _Stream] = {}
-        self._calls: dict[tuple[bool, float], tuple[str, Packet]] = {}
-        self._pings: dict[int, Packet] = {}
+        self._calls: dict[tuple[bool, float], tuple[str, SeenPacket]] = {}
+        self._pings: dict[int, SeenPacket] = {}
         self._times: dict[tuple[bool, int, int], int] = {}
         self._headers: set[tuple[bool, int, int]] = set()
         self._drawn: set[tuple[bool, int, int]] = set()
 
-    def heard(self, packet: Packet, message: Message, *, is_client: bool) -> str:
+    def heard(self, packet: SeenPacket, message: Message, *, is_client: bool) -> str:
         """Take a message that is no control; what a diagram calls it, "" for nothing new: §7.1."""
         if message.type_id in _COMMANDS:
             return self._command(packet, message, is_client=is_client)
@@ -59,7 +59,7 @@ class RtmpSession:
         name = MessageType(message.type_id).name.lower().replace("_", " ")
         return f"{name} ({message.stream_id})"
 
-    def ping(self, packet: Packet, time: int) -> None:
+    def ping(self, packet: SeenPacket, time: int) -> None:
         """Take a PingRequest: §7.1.7."""
         self._pings[time] = packet
 
@@ -81,7 +81,7 @@ class RtmpSession:
 
     # -- commands ------------------------------------------------------------------------
 
-    def _command(self, packet: Packet, message: Message, *, is_client: bool) -> str:
+    def _command(self, packet: SeenPacket, message: Message, *, is_client: bool) -> str:
         try:
             command = Command.parse(message)
         except RtmpError as error:
@@ -108,7 +108,7 @@ class RtmpSession:
         argument = command.args[0] if command.args else None
         return f"{name} {argument}" if isinstance(argument, str) and argument else name
 
-    def _result(self, packet: Packet, command: Command, *, is_client: bool) -> None:
+    def _result(self, packet: SeenPacket, command: Command, *, is_client: bool) -> None:
         called = self._calls.pop((not is_client, command.transaction_id), None)
         if called is None:
             what = f"{command.name} {command.transaction_id:g} of no call"
@@ -118,7 +118,7 @@ class RtmpSession:
             if isinstance(number, float):
                 self._streams[int(number)] = _Stream()
 
-    def _act(self, packet: Packet, message: Message, command: Command) -> None:
+    def _act(self, packet: SeenPacket, message: Message, command: Command) -> None:
         """What a client does with a stream: §7.2.2."""
         name, number = command.name, message.stream_id
         if name in ("publish", "play", "play2"):
@@ -150,7 +150,7 @@ class RtmpSession:
 
     # -- media ---------------------------------------------------------------------------
 
-    def _media(self, packet: Packet, message: Message, *, is_client: bool) -> None:
+    def _media(self, packet: SeenPacket, message: Message, *, is_client: bool) -> None:
         number, kind = message.stream_id, MessageType(message.type_id).name.lower()
         stream = self._streams.get(number)
         if stream is None or (
@@ -169,7 +169,7 @@ class RtmpSession:
         self._clock(packet, message, kind, is_client=is_client)
         self._header(packet, message, kind, is_client=is_client)
 
-    def _clock(self, packet: Packet, message: Message, kind: str, *, is_client: bool) -> None:
+    def _clock(self, packet: SeenPacket, message: Message, kind: str, *, is_client: bool) -> None:
         key = is_client, message.stream_id, message.type_id
         before = self._times.get(key, message.timestamp)
         back = (before - message.timestamp + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -179,7 +179,7 @@ class RtmpSession:
             self._findings.add("rtmp-timestamp", packet, what, once=once)
         self._times[key] = message.timestamp
 
-    def _header(self, packet: Packet, message: Message, kind: str, *, is_client: bool) -> None:
+    def _header(self, packet: SeenPacket, message: Message, kind: str, *, is_client: bool) -> None:
         """The header of AVC and AAC comes first: FLV 10.1 §E.4.2.2, §E.4.3.2."""
         head = message.payload[:2]
         if len(head) < 2:

@@ -10,7 +10,7 @@ from typing import Final
 from p2psip.rtp import fast
 from p2psip.sdp.attributes import STATIC, RtpMap
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.sip_offers import MediaPlace
 
 RESERVED: Final = frozenset({1, 2, 19, *range(20, 25), 27, 29, 30, *range(35, 64), *range(64, 96)})
@@ -27,7 +27,7 @@ FEW: Final = 3
 class _Count:
     """How often something was seen, and its first packet."""
 
-    first: Packet
+    first: SeenPacket
     times: int = 0
     what: str = ""
 
@@ -36,10 +36,10 @@ class _Count:
 class RtpStream:
     """One SSRC from one address to another: §8.1."""
 
-    first: Packet
+    first: SeenPacket
     ssrc: int
     place: MediaPlace | None
-    last: Packet
+    last: SeenPacket
     packets: int = 0
     types: dict[int, int] = field(default_factory=dict)
     jitter: float = 0.0  # s
@@ -79,7 +79,7 @@ class RtpStream:
             return self.place.formats[payload_type]
         return STATIC.get(payload_type)
 
-    def heard(self, packet: Packet, header: fast.Header) -> None:
+    def heard(self, packet: SeenPacket, header: fast.Header) -> None:
         """Take a packet: §A.1, §A.3, §A.8."""
         kind, _, sequence = header[:3]
         self.types[kind] = self.types.get(kind, 0) + 1
@@ -105,11 +105,11 @@ class RtpStream:
             self._highest = extended
             self._keep(packet, header, extended)
 
-    def _keep(self, packet: Packet, header: fast.Header, extended: int) -> None:
+    def _keep(self, packet: SeenPacket, header: fast.Header, extended: int) -> None:
         self._seen.add(extended)
         self._header, self.last = header, packet
 
-    def _follow(self, packet: Packet, header: fast.Header, *, is_next: bool) -> None:
+    def _follow(self, packet: SeenPacket, header: fast.Header, *, is_next: bool) -> None:
         """Judge the step from the packet before."""
         before = self._header
         known = self.format(header[0])
@@ -135,7 +135,7 @@ class RtpStream:
         return self.place is not None and "SAVP" in self.place.protocol
 
     def _sound(
-        self, packet: Packet, before: fast.Header, header: fast.Header, elapsed: float
+        self, packet: SeenPacket, before: fast.Header, header: fast.Header, elapsed: float
     ) -> None:
         """Sound of one octet a tick: RFC 3551 §4.5.14, §4.1."""
         made, step = before[6] - before[5], header[3] - before[3]
@@ -149,7 +149,7 @@ class RtpStream:
         elif not header[1]:
             self._count("rtp-marker-missing", packet, "sound after silence without the marker")
 
-    def _count(self, rule: str, packet: Packet, what: str) -> None:
+    def _count(self, rule: str, packet: SeenPacket, what: str) -> None:
         self.counts.setdefault(rule, _Count(packet, 0, what)).times += 1
 
 
@@ -162,7 +162,7 @@ class RtpStreams:
         self._latest: dict[tuple[str, str, bool], RtpStream] = {}
         self.ended: dict[str, float] = {}  # when calls ended, by Call-ID
 
-    def heard(self, packet: Packet, place: MediaPlace | None) -> bool:
+    def heard(self, packet: SeenPacket, place: MediaPlace | None) -> bool:
         """Take a datagram; False if it is no RTP: §5.1."""
         header = fast.unpack(packet.data)
         if header is None:

@@ -6,7 +6,7 @@ Own design: each part judges by itself, and this keeps them in step.
 from p2psip.sip.message import Request
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.sip_dialogs import SipDialogs
 from siprtmp.lint.sip_message import HeardMessage, read_message
 from siprtmp.lint.sip_offers import SipOffers
@@ -23,7 +23,7 @@ class SipCalls:
         self.offers = SipOffers(findings)
         self.ended: dict[str, float] = {}
 
-    def heard(self, packet: Packet, data: bytes) -> None:
+    def heard(self, packet: SeenPacket, data: bytes) -> None:
         """Take a message, whole as it was framed."""
         heard = read_message(packet, data, self._findings)
         if heard is None:

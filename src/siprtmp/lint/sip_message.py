@@ -21,7 +21,7 @@ from siprtmp.explain import sip
 from siprtmp.explain.context import Context
 from siprtmp.explain.field import Field, Span
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 
 COOKIE: Final = "z9hG4bK"  # Source: RFC 3261 §8.1.1.7
 _LENGTH: Final = re.compile(rb"(?im)^(?:content-length|l)[ \t]*:[ \t]*(\d+)[ \t]*\r?$")
@@ -35,7 +35,7 @@ _RULES: Final = {
 class HeardMessage:
     """A message that can be read, and the packet that ended it.  Own design."""
 
-    packet: Packet
+    packet: SeenPacket
     data: bytes
     message: Message
 
@@ -60,7 +60,7 @@ def announced_length(head: bytes) -> int | None:
     return int(found[1]) if found and len(found[1]) < 10 else None
 
 
-def read_message(packet: Packet, data: bytes, findings: Findings) -> HeardMessage | None:
+def read_message(packet: SeenPacket, data: bytes, findings: Findings) -> HeardMessage | None:
     """Read a message, and judge it by itself; None if it cannot be used: RFC 3261 §8.1.1."""
     _refusals(packet, data, findings)
     try:
@@ -80,7 +80,7 @@ def read_message(packet: Packet, data: bytes, findings: Findings) -> HeardMessag
     return heard
 
 
-def _refusals(packet: Packet, data: bytes, findings: Findings) -> None:
+def _refusals(packet: SeenPacket, data: bytes, findings: Findings) -> None:
     """Report what the codec refuses, at the octets where it stands."""
     field = sip.message(Span.all(data), Context())
     body = data.find(b"\r\n\r\n")
@@ -92,7 +92,7 @@ def _refusals(packet: Packet, data: bytes, findings: Findings) -> None:
         _report(packet, each, body, findings)
 
 
-def _report(packet: Packet, field: Field, body: int, findings: Findings) -> None:
+def _report(packet: SeenPacket, field: Field, body: int, findings: Findings) -> None:
     assert field.fault is not None
     reason, citation = field.fault.reason, field.fault.citation
     if reason.startswith("Missing ") and reason != "Missing Empty Line":
@@ -114,7 +114,7 @@ def _judge_length(heard: HeardMessage, findings: Findings) -> None:
     findings.add("sip-content-length", heard.packet, f"{more} octets behind the announced body")
 
 
-def _judge_request(packet: Packet, request: Request, findings: Findings) -> None:
+def _judge_request(packet: SeenPacket, request: Request, findings: Findings) -> None:
     """Hold a request to what its sender must write: RFC 3261 §8.1.1."""
     method = request.method
     if "Max-Forwards" not in request.headers:
@@ -129,7 +129,7 @@ def _judge_request(packet: Packet, request: Request, findings: Findings) -> None
         findings.add("sip-contact", packet, f"{method} without a Contact")
 
 
-def _judge_response(packet: Packet, response: Response, findings: Findings) -> None:
+def _judge_response(packet: SeenPacket, response: Response, findings: Findings) -> None:
     """Hold a response to what its status asks for: RFC 3261 §21."""
     headers, status = response.headers, response.status
     what = f"{status} {response.reason} to {response.cseq.method}"

@@ -14,7 +14,7 @@ from p2psip.sdp.session import MediaDescription, SessionDescription
 from p2psip.sip.message import Request, Response
 from p2psip.sip.multipart import leaves
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import Packet, written
+from siprtmp.lint.packet import SeenPacket, written
 from siprtmp.lint.sip_message import HeardMessage
 from siprtmp.lint.sip_transactions import SipTransaction
 
@@ -184,7 +184,7 @@ class SipOffers:
 
     def _judge_medium(
         self,
-        packet: Packet,
+        packet: SeenPacket,
         number: int,
         offer: tuple[MediaDescription, SessionDescription],
         answer: tuple[MediaDescription, SessionDescription],

@@ -9,7 +9,7 @@ from typing import Final
 
 from siprtmp.explain.guess import SIP_START
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.sip_message import announced_length
 
 MOST: Final = 1 << 20  # octets without the end of a head
@@ -22,7 +22,7 @@ class SipStream:
         self._findings = findings
         self._buffer = bytearray()
 
-    def feed(self, packet: Packet, data: bytes) -> Iterator[bytes]:
+    def feed(self, packet: SeenPacket, data: bytes) -> Iterator[bytes]:
         """Take octets; yield the messages that they complete: RFC 3261 §18.3."""
         self._buffer += data
         while True:

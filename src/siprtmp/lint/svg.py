@@ -3,7 +3,7 @@
 Own design: no script and no font of its own; a finding is red, with its rule beside the row.
 
     >>> ladder = Ladder()
-    >>> packet = Packet(1, 0.0, "192.0.2.1:5060", "192.0.2.2:5060", b"")
+    >>> packet = SeenPacket(1, 0.0, "192.0.2.1:5060", "192.0.2.2:5060", b"")
     >>> ladder.add("call", "1@c", packet, "INVITE")
     >>> drawn = picture(ladder.diagrams, {1: "sip-branch"})
     >>> drawn.startswith("<svg"), "INVITE" in drawn, "sip-branch" in drawn
@@ -16,9 +16,9 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from siprtmp.lint.ladder import Arrow, Diagram, Ladder
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 
-__all__ = ["Ladder", "Packet", "picture"]
+__all__ = ["Ladder", "SeenPacket", "picture"]
 
 _ROW: Final = 24
 _COLUMN: Final = 260

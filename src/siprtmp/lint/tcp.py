@@ -3,9 +3,10 @@
 Own design: unlike `siprtmp.explain.capture`, which puts a stream together at the end, this gives
 each piece with the packet that completes it, since rules need to know the time.
 
+    >>> from siprtmp.lint.packet import TcpSegment
     >>> way = TcpWay()
     >>> def packet(number, sequence, data):
-    ...     return Packet(number, 0.0, "a:1", "b:2", data, TcpSegment(sequence, False, False))
+    ...     return SeenPacket(number, 0.0, "a:1", "b:2", data, TcpSegment(sequence, False, False))
     >>> parts = [packet(1, 10, b"he"), packet(2, 14, b"o"), packet(3, 11, b"ell")]
     >>> [(each.number, data) for part in parts for each, data in way.feed(part)]
     [(1, b'he'), (3, b'll'), (2, b'o')]
@@ -14,7 +15,7 @@ each piece with the packet that completes it, since rules need to know the time.
 from collections.abc import Iterator
 from typing import Final
 
-from siprtmp.lint.packet import Packet
+from siprtmp.lint.packet import SeenPacket
 
 _HALF: Final = 1 << 31
 MOST_WAITING: Final = 256  # segments ahead of a gap; then what is missing won't come
@@ -27,14 +28,14 @@ class TcpWay:
         self.is_broken = False
         self.has_start = False  # the SYN was seen, so that nothing is before the first octet
         self._next: int | None = None
-        self._waiting: dict[int, tuple[Packet, bytes]] = {}
+        self._waiting: dict[int, tuple[SeenPacket, bytes]] = {}
 
     @property
-    def first_waiting(self) -> Packet | None:
+    def first_waiting(self) -> SeenPacket | None:
         """A packet that waits behind a gap."""
         return next((packet for packet, _ in self._waiting.values()), None)
 
-    def feed(self, packet: Packet) -> Iterator[tuple[Packet, bytes]]:
+    def feed(self, packet: SeenPacket) -> Iterator[tuple[SeenPacket, bytes]]:
         """Take a packet; yield what can be read now, with the packets that brought it."""
         segment = packet.segment
         assert segment is not None
@@ -50,7 +51,7 @@ class TcpWay:
         yield from self._ready()
         self.is_broken = len(self._waiting) > MOST_WAITING
 
-    def _ready(self) -> Iterator[tuple[Packet, bytes]]:
+    def _ready(self) -> Iterator[tuple[SeenPacket, bytes]]:
         found = True
         while found:
             found = False
