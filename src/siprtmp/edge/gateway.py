@@ -43,6 +43,8 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.log = settings, Log("siprtmp")
+        path = settings.capture
+        self._capture = None if path is None else PacketCapture(path, self.log)
         self.state = StateFolder(settings.state) if settings.state is not None else None
         users, credentials = load_users(settings), load_credentials(settings)
         self._verifier = DigestServer(users, os.urandom) if users is not None else None
@@ -61,14 +63,10 @@ class Gateway:
         self.totals, self._lag = CallTotals(), LoopLag()
         records = settings.call_records
         self._records = None if records is None else CallRecords(records, self.log)
-        self._capture: PacketCapture | None = None
 
     def start(self) -> None:
         """Open the configured listeners.  Raises ConfigError for an address that can't be had."""
         settings = self.settings
-        if settings.capture is not None:  # before any socket is opened
-            self._capture = PacketCapture(settings.capture, self.log)
-            self._capture.install()
         if settings.sip:
             with _naming("--sip", *settings.sip):
                 registry = self.rtmp.registry

@@ -33,7 +33,10 @@ _T = TypeVar("_T")
 
 
 class PacketCapture:
-    """A capture under way, until `close`.  Raises ConfigError if a file cannot be written."""
+    """A capture of every socket that is opened from now on, until `close`.
+
+    Raises ConfigError if a file cannot be written.
+    """
 
     def __init__(self, path: Path, log: Log, limit: int = LIMIT) -> None:
         self._path, self._log, self._limit = path, log, limit
@@ -50,12 +53,9 @@ class PacketCapture:
             raise ConfigError(f"--capture {error.filename}: {error.strerror}") from None
         self._flusher = get_hub().loop.timer(FLUSH, FLUSH, ref=False)
         self._flusher.start(self._flush)
-        log.warning("capturing", file=path, keys=self.keys_path, most=f"{limit >> 20} MiB")
-
-    def install(self) -> None:
-        """Look at every socket that is opened from now on."""
         taps = _SipTap(self), _RtmpTap(self)
         p2psip.net.tap.Tapping.current, rtmplite.net.tap.Tapping.current = taps
+        log.warning("capturing", file=path, keys=self.keys_path, most=f"{limit >> 20} MiB")
 
     def close(self) -> None:
         """Complete the files, and look no more.  Idempotent."""

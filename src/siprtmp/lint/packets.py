@@ -23,6 +23,7 @@ _CLASSIC: Final = {
     bytes.fromhex("4d3cb2a1"): "<I",
 }
 _FILE_HEADER, _RECORD_HEADER = 24, 16
+_UDP_HEADER: Final = 8
 _MOST_FRAGMENTS: Final = 1000
 
 
@@ -88,13 +89,14 @@ class _Reader:
         try:
             if link is dpkt.ip.IP and frame[:1] and frame[0] >> 4 == 6:
                 link = dpkt.ip6.IP6
-            return self._within(number, time, link(frame))
+            layer = link(frame)
         except Exception:  # dpkt raises what its fields raise
             return None
+        return self._within(number, time, layer)
 
     def _within(self, number: int, time: float, layer: Any) -> SeenPacket | None:
         around: Any = None
-        while isinstance(layer, dpkt.SeenPacket):
+        while isinstance(layer, dpkt.Packet):
             if isinstance(layer, dpkt.ip.IP | dpkt.ip6.IP6):
                 around = layer
                 if isinstance(layer, dpkt.ip.IP) and (layer.mf or layer.offset):
@@ -118,7 +120,8 @@ class _Reader:
             data += piece
             if not has_more:
                 del self._parts[key]
-                return dpkt.udp.UDP(data) if part.p == dpkt.ip.IP_PROTO_UDP else None
+                is_whole = part.p == dpkt.ip.IP_PROTO_UDP and len(data) >= _UDP_HEADER
+                return dpkt.udp.UDP(data) if is_whole else None
             if not piece:
                 return None
         return None

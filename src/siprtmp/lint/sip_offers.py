@@ -12,7 +12,7 @@ from p2psip.sdp import attributes
 from p2psip.sdp.attributes import RtpMap
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from p2psip.sip.message import Request, Response
-from p2psip.sip.multipart import leaves
+from p2psip.sip.multipart import is_multipart, leaves
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.packet import SeenPacket, written
 from siprtmp.lint.sip_message import HeardMessage
@@ -201,8 +201,11 @@ class SipOffers:
 
 def _body(message: Request | Response) -> bytes:
     """The description in a body, alone or as one of its parts: RFC 3261 §7.4."""
+    content_type = message.headers.get("Content-Type", "")
+    if not is_multipart(content_type):
+        return message.body if message.content_type == SDP else b""
     try:
-        parts = leaves(message.headers.get("Content-Type", ""), message.body)
+        parts = leaves(content_type, message.body)
         return next((part.body for part in parts if part.content_type == SDP), b"")
     except SipError:
         return b""
