@@ -110,8 +110,7 @@ class PcapFile:
         self._write(_ip(hosts, number, size) + header + data, at)
 
     def _write(self, packet: bytes, at: float) -> None:
-        seconds, fraction = divmod(at, 1)
-        head = _RECORD.pack(int(seconds), int(fraction * 1e6), len(packet), len(packet))
+        head = _RECORD.pack(*divmod(round(at * 1e6), 1_000_000), len(packet), len(packet))
         self._file.write(head + packet)
         self.size += len(head) + len(packet)
 

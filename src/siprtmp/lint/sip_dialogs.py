@@ -132,6 +132,8 @@ class SipDialogs:
         if request.contacts and not request.contacts[0].is_star:
             dialog.targets.setdefault(caller, []).append(request.contacts[0].uri)
         forth = [str(each.uri) for each in reversed(response.record_routes)]
+        if response.status >= 200:  # what provisional responses had no longer counts: §13.2.2.4
+            dialog.routes[caller] = []
         dialog.routes.setdefault(caller, []).append(forth)
         back = [str(each.uri) for each in request.record_routes]
         dialog.routes.setdefault(callee, []).append(back)

@@ -1,4 +1,4 @@
-"""What `--capture` writes of real calls and streams: Wireshark reads it, and `lint` finds no fault."""
+"""What `--capture` writes of real calls: Wireshark reads it, and `lint` finds no fault."""
 
 import subprocess
 
