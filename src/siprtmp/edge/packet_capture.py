@@ -8,6 +8,7 @@ go on.
 
 import os
 import socket
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar, cast
@@ -46,7 +47,7 @@ class PacketCapture:
         try:
             self._file = os.fdopen(_opened(path), "wb")
             self._pcap = PcapFile(self._file)
-            self._keys = _opened(self.keys_path)
+            self._keys = os.fdopen(_opened(self.keys_path), "wb", buffering=0)
         except OSError as error:
             if self._file is not None:
                 self._file.close()
@@ -81,7 +82,8 @@ class PacketCapture:
             return
         for each in keys.cipher.protections:
             hmac_key = f":{each.hmac_key.hex()}" if each.hmac_length else ""
-            os.write(self._keys, f"{each.key.hex()}{hmac_key}\n".encode())
+            with suppress(OSError, ValueError):  # closed meanwhile, or a full disk
+                self._keys.write(f"{each.key.hex()}{hmac_key}\n".encode())
 
     def near(self, opened: socket.socket, far: Address) -> Address:
         """The own address of a socket, towards `far` if it is bound to all."""
@@ -124,7 +126,7 @@ class PacketCapture:
         file, self._file = self._file, None
         self._flusher.stop()
         self._flusher.close()
-        os.close(self._keys)
+        self._keys.close()
         try:
             file.close()
         except OSError as error:
