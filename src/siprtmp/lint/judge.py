@@ -138,8 +138,12 @@ class Judge:
             self.ladder.add("rtp", f"{one} - {other}", stream.first, stream.label)
             return
         sender = places.get(stream.first.source)
-        is_known = sender is not None and sender.call_id == place.call_id
-        source = sender.owner if sender is not None and is_known else stream.first.source
+        owners = {each.owner for each in places.values() if each.call_id == place.call_id}
+        others = owners - {place.owner}
+        if sender is not None and sender.call_id == place.call_id:
+            source = sender.owner
+        else:  # behind a NAT RTP comes from elsewhere; there are but two ends
+            source = others.pop() if len(others) == 1 else stream.first.source
         ends = source, place.owner
         self.ladder.add("call", place.call_id, stream.first, stream.label, ends)
 

@@ -10,12 +10,13 @@ from p2psip.errors import SipError
 from p2psip.rtp.rtcp import Bye, ReceiverReport, RtcpPacket, SenderReport, parse_compound
 from p2psip.rtp.source_description import SourceDescription
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.packet import SeenPacket, host_of
 from siprtmp.lint.sip_offers import MediaPlace
 
 LEAST: Final = 5.0  # s, Source: RFC 3550 §6.2
 SHORTEST: Final = 0.5 / 1.21828  # of the interval, Source: RFC 3550 §6.3.1
 FEW: Final = 3
+ON_ITS_WAY: Final = 1.0  # s in which RTP may still come after the BYE
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class RtcpReports:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._all: dict[tuple[str, str, int], _Reporter] = {}
-        self.names: dict[int, str] = {}
+        self._left: dict[int, list[SeenPacket]] = {}  # BYEs by their SSRC
 
     def heard(self, packet: SeenPacket, place: MediaPlace | None) -> str:
         """Take a datagram; the types of its packets, in short, "" if it cannot be read: §6.4."""
@@ -57,8 +58,9 @@ class RtcpReports:
 
     def rtp(self, packet: SeenPacket, ssrc: int) -> None:
         """Take the SSRC of an RTP packet: none comes after BYE, §6.3.7."""
-        for reporter in self._of(packet, ssrc):
-            if reporter.left is not None and packet.time - reporter.left.time > 1.0:
+        host = host_of(packet.source)  # RTCP may go to the port above RTP's
+        for left in self._left.get(ssrc, ()):
+            if packet.time - left.time > ON_ITS_WAY and host_of(left.source) == host:
                 what = f"RTP of {ssrc:#010x} after its BYE"
                 self._findings.add("rtcp-after-bye", packet, what)
 
@@ -69,15 +71,6 @@ class RtcpReports:
                 what = f"{reporter.compounds} reports of {ssrc:#010x}, and no CNAME"
                 self._findings.add("rtcp-unnamed", reporter.first, what)
             self._pace(ssrc, reporter)
-
-    def _of(self, packet: SeenPacket, ssrc: int) -> list[_Reporter]:
-        """RTCP may go to the port above RTP's: the host tells its sender."""
-        host = packet.source.rpartition(":")[0]
-        return [
-            each
-            for (source, _, number), each in self._all.items()
-            if number == ssrc and source.rpartition(":")[0] == host
-        ]
 
     def _shape(self, packet: SeenPacket, packets: list[RtcpPacket]) -> None:
         if not isinstance(packets[0], SenderReport | ReceiverReport):
@@ -107,10 +100,10 @@ class RtcpReports:
                 for chunk in each.chunks:
                     if chunk.cname:
                         self._reporter(packet, chunk.ssrc, place).named = True
-                        self.names[chunk.ssrc] = chunk.cname
             case Bye():
                 for ssrc in each.ssrcs:
                     self._reporter(packet, ssrc, place).left = packet
+                    self._left.setdefault(ssrc, []).append(packet)
             case _:
                 pass
 

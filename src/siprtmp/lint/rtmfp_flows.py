@@ -17,6 +17,7 @@ class _Flow:
 
     last: SeenPacket
     sent: set[int] = field(default_factory=set)
+    highest: int = 0
     forward: int = 0
     final: int | None = None
 
@@ -34,6 +35,7 @@ class RtmfpFlows:
         number = chunk.sequence_number
         flow.last = packet
         flow.sent.add(number)
+        flow.highest = max(flow.highest, number)
         flow.forward = max(flow.forward, number - chunk.fsn_offset)
         if flow.final is not None and number > flow.final:
             what = f"flow {chunk.flow_id} has {number} behind its end, {flow.final}"
@@ -50,7 +52,7 @@ class RtmfpFlows:
         ]
         if not flows:
             return  # the flow began before the capture, or the far end has moved
-        sent = max(max(flow.sent) for flow in flows)
+        sent = max(flow.highest for flow in flows)
         if chunk.cumulative_ack > sent:
             what = f"flow {chunk.flow_id}: {chunk.cumulative_ack} is acknowledged, {sent} was sent"
             self._findings.add("rtmfp-acknowledged", packet, what)
@@ -58,7 +60,7 @@ class RtmfpFlows:
     def finish(self) -> None:
         """Report numbers that never came, and were not given up: §3.6.2.5, §3.6.2.7."""
         for (_, target, _, flow_id), flow in self._all.items():
-            wanted = range(max(flow.forward + 1, min(flow.sent)), max(flow.sent))
+            wanted = range(max(flow.forward + 1, min(flow.sent)), flow.highest)
             missing = sum(number not in flow.sent for number in wanted)
             if missing:
                 what = f"{missing} sequence numbers of flow {flow_id} to {target} never came"

@@ -3,6 +3,7 @@
 Implements RTMP 1.0 §7 as a rule book.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -114,9 +115,9 @@ class RtmpSession:
             what = f"{command.name} {command.transaction_id:g} of no call"
             self._findings.add("rtmp-result-alone", packet, what)
         elif called[0] == "createStream" and command.name == "_result":
-            number = command.args[0] if command.args else None
-            if isinstance(number, float):
-                self._streams[int(number)] = _Stream()
+            number = _first_number(command)
+            if number is not None:
+                self._streams[number] = _Stream()
 
     def _act(self, packet: SeenPacket, message: Message, command: Command) -> None:
         """What a client does with a stream: §7.2.2."""
@@ -131,9 +132,8 @@ class RtmpSession:
             stream.publishes |= name == "publish"
             stream.plays |= name != "publish"
             self._forget(number)
-        elif name == "deleteStream" and command.args:
-            target = command.args[0]
-            found = self._streams.get(int(target)) if isinstance(target, float) else None
+        elif name == "deleteStream":
+            found = self._streams.get(_first_number(command) or 0)
             if found is not None:
                 found.deleted = packet.time
         elif name in ("seek", "pause", "closeStream"):
@@ -196,6 +196,12 @@ class RtmpSession:
             what = f"{kind} on stream {message.stream_id} before its sequence header"
             citation = f"FLV 10.1 {section}"
             self._findings.add("rtmp-no-header", packet, what, citation=citation)
+
+
+def _first_number(command: Command) -> int | None:
+    """The stream that a command names, None if that is no number."""
+    value = command.args[0] if command.args else None
+    return int(value) if isinstance(value, float) and math.isfinite(value) else None
 
 
 def _code(command: Command) -> str:
