@@ -50,7 +50,9 @@ class RtcpReports:
             what = f"to {packet.target}: {error}"
             self._findings.add("rtcp-syntax", packet, what)
             return ""
-        if not (place is not None and place.has_reduced_size):  # RFC 5506 §4
+        if not (
+            place is not None and place.has_reduced_size
+        ):  # a=rtcp-rsize lets feedback stand alone
             self._shape(packet, packets)
         for each in packets:
             self._source(packet, each, place)

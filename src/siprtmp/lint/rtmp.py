@@ -65,7 +65,7 @@ class RtmpConnection:
             self._chunks(packet, end, data)
 
     def finish(self, now: float, *, is_closed: bool) -> None:
-        """Report what is missing at the end of the connection or the capture."""
+        """Report what is missing at the end of the connection or the capture: §5.2.1."""
         began = self._began
         if began is None:
             return

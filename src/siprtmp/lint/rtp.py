@@ -61,12 +61,12 @@ class RtpStream:
 
     @property
     def way(self) -> tuple[str, str]:
-        """From where to where."""
+        """From where to where: §3."""
         return self.first.source, self.first.target
 
     @property
     def label(self) -> str:
-        """What a diagram and the list of streams call it."""
+        """What a diagram and the list of streams call it, by its formats: RFC 3551 §6."""
         names = []
         for each in sorted(self.types, key=lambda kind: -self.types[kind]):
             known = self.format(each)
@@ -181,11 +181,11 @@ class RtpStreams:
         return True
 
     def streams(self) -> list[RtpStream]:
-        """Those that are streams for certain, and no datagrams that happen to look so."""
+        """Those that are streams for certain, and no datagrams that happen to look so: §A.1."""
         return [each for each in self._all.values() if _is_stream(each)]
 
     def finish(self) -> None:
-        """Report on each stream, and on calls that are heard one way only."""
+        """Report on each stream: §5.1, §6.4.1, §8."""
         streams = self.streams()
         for stream in streams:
             self._types(stream)

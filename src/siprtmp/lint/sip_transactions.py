@@ -35,13 +35,13 @@ class SipTransaction:
 
     @property
     def request(self) -> Request:
-        """The request itself."""
+        """The request itself: §17."""
         assert isinstance(self.heard.message, Request)
         return self.heard.message
 
     @property
     def status(self) -> int:
-        """The status of the final response, 0 without one."""
+        """The status of the final response, 0 without one: §7.2."""
         return status_of(self.final) if self.final else 0
 
 
