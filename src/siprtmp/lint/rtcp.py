@@ -50,9 +50,7 @@ class RtcpReports:
             what = f"to {packet.target}: {error}"
             self._findings.add("rtcp-syntax", packet, what)
             return ""
-        if not (
-            place is not None and place.has_reduced_size
-        ):  # a=rtcp-rsize lets feedback stand alone
+        if not (place is not None and place.has_reduced_size):  # feedback may stand alone
             self._shape(packet, packets)
         for each in packets:
             self._source(packet, each, place)

@@ -61,7 +61,7 @@ class RtpStream:
 
     @property
     def way(self) -> tuple[str, str]:
-        """From where to where: §3."""
+        """From where to where: §8.1."""
         return self.first.source, self.first.target
 
     @property
