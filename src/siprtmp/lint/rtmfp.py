@@ -70,7 +70,7 @@ class RtmfpSessions:
         self._keyings: dict[int, _Asked] = {}
         self._closes: dict[int, _Asked] = {}
         self._ids = _Ids()
-        self._protections: dict[int, Protection] = {}
+        self._protections: dict[tuple[str, int], Protection] = {}
         self._flows = RtmfpFlows(findings)
 
     def heard(self, packet: SeenPacket) -> bool:
@@ -172,7 +172,7 @@ class RtmfpSessions:
     # -- sessions ------------------------------------------------------------------------
 
     def _session(self, packet: SeenPacket, session_id: int, encrypted: bytes) -> None:
-        read = self._opened(session_id, encrypted)
+        read = self._opened((packet.target, session_id), encrypted)
         if read is None:
             what = f"a packet of session {session_id:#010x} that no key opens"
             self._findings.add("rtmfp-decrypt", packet, what)
@@ -197,15 +197,16 @@ class RtmfpSessions:
                 case _:
                     pass
 
-    def _opened(self, session_id: int, encrypted: bytes) -> RtmfpPacket | None:
-        known = self._protections.get(session_id)
+    def _opened(self, place: tuple[str, int], encrypted: bytes) -> RtmfpPacket | None:
+        """Decrypt a packet; both ends may have chosen the same session ID."""
+        known = self._protections.get(place)
         for protection in (known,) if known else self._possible(len(encrypted)):
             try:
                 read = RtmfpPacket.parse(Opener(protection).open(encrypted))
             except RtmpError:
                 continue
             if read.mode is not Mode.STARTUP:
-                self._protections[session_id] = protection
+                self._protections[place] = protection
                 return read
         return None
 
@@ -213,7 +214,7 @@ class RtmfpSessions:
         """The ways in which packets of this size may be protected: RFC 7425 §4.6."""
         for key, hmac_key in self._keys:
             lengths = [each for each in HMAC_LENGTHS if (size - each) % _BLOCK == 0]
-            for length in lengths if hmac_key else [0]:
+            for length in (*lengths, 0) if hmac_key else (0,):
                 for numbered in (True, False):
                     yield Protection(key, hmac_key, length, numbered)
 

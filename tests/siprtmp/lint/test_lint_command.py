@@ -13,6 +13,7 @@ from support.lint.sip_cases import PARTS, call, request, response
 
 from siprtmp.__main__ import main
 from siprtmp.edge.pcap_file import PcapFile, TcpTale
+from siprtmp.explain.context import RtmfpKey
 from siprtmp.lint.command import lint
 from siprtmp.lint.packets import read_capture
 from siprtmp.lint.rules import RULES
@@ -46,6 +47,23 @@ def bad(tmp_path):
 def test_a_capture_of_others_is_judged(corpus, name):
     report = lint(read_capture((corpus / name).read_bytes()))
     assert "\n".join(report.lines(ladder=True)) and json.loads(report.json())
+
+
+@pytest.mark.parametrize(
+    "name", ["connect_play_nobody", "publish_play_h264_speex", "publish_play_nohmac_nosseq"]
+)
+def test_sessions_of_others_are_read_with_their_keys(corpus, name):
+    """Those of the protocol's author, in which both ends choose the same session IDs."""
+    path = corpus / "rtmfp" / f"{name}.pcap"
+    sessions = json.loads(path.with_suffix(".keys.json").read_text())
+    keys = [
+        RtmfpKey(bytes.fromhex(each[f"{way}_key"])[:16], bytes.fromhex(each[f"{way}_hmac_key"]))
+        for each in sessions
+        for way in ("client_to_server", "server_to_client")
+    ]
+    report = lint(read_capture(path.read_bytes()), keys)
+    assert report.findings == []
+    assert any("SessionClose" in row.label for each in report.diagrams for row in each.arrows)
 
 
 def test_a_finding_is_a_line_with_its_packet_time_sender_and_section(bad, capsys):

@@ -20,6 +20,7 @@ from siprtmp.explain.context import RtmfpKey
 
 CLIENT, SERVER = "192.0.2.1:40000", "192.0.2.2:1935"
 KEY = b"k" * 16
+OTHER = b"o" * 16
 KEYS = (RtmfpKey(KEY),)
 NEAR, FAR = 11, 22  # the session IDs that client and server choose
 
@@ -28,8 +29,8 @@ def startup(chunk, session_id=0):
     return scramble(session_id, default_cipher().seal(Packet(Mode.STARTUP, (chunk,)).encode()))
 
 
-def session(session_id, mode, *chunks):
-    sealed = Sealer(Protection(KEY)).seal(Packet(mode, chunks).encode())
+def session(session_id, mode, *chunks, key=KEY):
+    sealed = Sealer(Protection(key)).seal(Packet(mode, chunks).encode())
     return scramble(session_id, sealed)
 
 
@@ -100,6 +101,16 @@ GOOD = {
         KEYS,
     ),
     "a session without keys": scene(*OPEN, *flow(1, 5)).end(),
+    "one session ID for both ends": (
+        scene(
+            *HELLOS,
+            (True, startup(KEYING)),
+            (False, startup(ResponderInitialKeying(NEAR, b"half", b"signature"), NEAR)),
+            (True, session(NEAR, Mode.INITIATOR, SessionClose())),
+            (False, session(NEAR, Mode.RESPONDER, SessionCloseAck(), key=OTHER)),
+        ),
+        (*KEYS, RtmfpKey(OTHER)),
+    ),
     "data given up": (
         scene(*OPEN, (True, up(UserData(2, 1, 1, b"x"))), (True, up(UserData(2, 9, 1, b"x")))),
         KEYS,
