@@ -148,7 +148,8 @@ machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
                                      siprtmp.calls siprtmp.calls.rich
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.ua p2psip.ua.registering p2psip.server p2psip.net
-                                     p2psip.net.media rtmplite.flv rtmplite.live rtmplite.rtmp
+                                     p2psip.net.media rtmplite.flv rtmplite.rtmfp.crypto rtmplite.live
+                                     rtmplite.rtmp
                                      rtmplite.auth rtmplite.relay rtmplite.vod rtmplite.net
                                      rtmplite.net.http rtmplite.net.server siprtmp.media.transcode
                                      siprtmp.media siprtmp.operation siprtmp.calls
@@ -160,6 +161,11 @@ machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2
                                      rtmplite.rtmfp.netconnection siprtmp.operation
 edge    [siprtmp.explain.capture]
 edge    [siprtmp.explain.command]
+machine siprtmp.lint                 p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
+                                     rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.rtmfp.crypto
+                                     rtmplite.rtmp siprtmp.operation siprtmp.explain
+edge    [siprtmp.lint.command]
+edge    [siprtmp.lint.packets]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
@@ -181,7 +187,7 @@ edge    siprtmp.conform.rtmfp        rtmplite.amf rtmplite.rtmfp.wire rtmplite.r
                                      rtmplite.rtmfp.netconnection siprtmp.conform
 program siprtmp                      p2psip.sip rtmplite.net siprtmp.operation
                                      siprtmp.edge siprtmp.explain siprtmp.oracle siprtmp.demo
-                                     siprtmp.conform
+                                     siprtmp.conform siprtmp.lint
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

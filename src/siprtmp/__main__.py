@@ -31,9 +31,10 @@ commands:
   explain [FILE|HEX]     Print every field of a packet, message, file or capture.
   oracle COMMAND         Test another implementation of the protocols with our codecs.
   conform PROTO TARGET   Judge a running program by the requirements of a protocol.
+  lint FILE              Find what breaks a rule in a capture, and draw its calls.
 
-{program} COMMAND --help lists the options of serve, demo, calls, explain, oracle and
-conform.
+{program} COMMAND --help lists the options of serve, demo, calls, explain, oracle,
+conform and lint.
 {program} --version prints the version.
 """
 
@@ -112,6 +113,13 @@ def conform(arguments: Sequence[str]) -> int:
     return command.run(arguments)
 
 
+def lint(arguments: Sequence[str]) -> int:
+    """Find what breaks a rule in a capture."""
+    from siprtmp.lint import command
+
+    return command.run(arguments)
+
+
 def check_config(arguments: Sequence[str]) -> int:
     """Read a configuration file as `serve` would."""
     from siprtmp.operation import config
@@ -153,6 +161,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "explain": explain,
     "oracle": oracle,
     "conform": conform,
+    "lint": lint,
 }
 
 

@@ -26,6 +26,7 @@ from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.connect import connect
 from p2psip.net.descriptors import STRANGERS, Teller, is_out, is_scarce, within
+from p2psip.net.tap import Tapping
 from p2psip.net.tls import HANDSHAKE, Tls, TlsContexts, in_words, may_open
 from p2psip.net.udp import READ
 from p2psip.net.websocket import WebSocketFramer
@@ -220,14 +221,14 @@ class TcpConnection:
     def __init__(
         self, owner: TcpListener, opened: socket.socket, flow: Flow, *, connected: bool
     ) -> None:
-        self._owner, self._socket, self._connected = owner, opened, connected
-        self.flow, self.host = flow, rate_limit_key(flow.remote[0])
+        self._owner, self._connected, self.flow = owner, connected, flow
+        self.host = rate_limit_key(flow.remote[0])
         self.heard, self._has_greeted, self.excused = monotonic(), False, 0.0
         self._framer = StreamFramer() if owner.transport != "WS" else WebSocketFramer()
-        self._tls = owner.tls.begin(flow.domain) if owner.tls and owner.transport == "TLS" else None
-        self._is_first = True  # nothing was read
+        tls = owner.tls.begin(flow.domain) if owner.tls and owner.transport == "TLS" else None
+        self._socket, self._tls = Tapping.current.connection(opened, tls)
+        self._is_first, self._closed, self._is_in_use = True, False, False
         self._queued = bytearray()
-        self._closed = False
         opened.setblocking(False)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -236,7 +237,6 @@ class TcpConnection:
         before = owner.connections.get(self._place)
         owner.connections[self._place] = self
         owner.of_host[self.host] += 1
-        self._is_in_use = False
         if flow.local is not None:
             owner.silent.setdefault(self.host, {})[self] = None
         loop = get_hub().loop

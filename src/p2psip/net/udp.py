@@ -16,6 +16,7 @@ from gevent.monkey import get_original
 from p2psip.nat import stun_server
 from p2psip.nat.stun import is_stun
 from p2psip.net.clock import monotonic
+from p2psip.net.tap import Tapping
 from p2psip.transaction.flow import Flow, HostPort
 
 READ: Final = 1  # libev's number for an io watcher that waits for input
@@ -34,7 +35,7 @@ class UdpListener:
     """
 
     def __init__(self, bound: socket.socket, on_message: Callable[[bytes, Flow], None]) -> None:
-        self._socket, self._on_message = bound, on_message
+        self._socket, self._on_message = Tapping.current.datagrams(bound), on_message
         self.on_stun: list[Callable[[bytes, HostPort], object]] = []
         self.address: HostPort = bound.getsockname()[:2]
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)

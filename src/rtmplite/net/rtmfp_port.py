@@ -19,6 +19,7 @@ import gevent
 from rtmplite.net.clock import now
 from rtmplite.net.deadline_timer import DeadlineTimer
 from rtmplite.net.read_budget import SLICE
+from rtmplite.net.tap import Tapping
 from rtmplite.net.tcp_connections import LATE, WATCH_READ, Socket
 from rtmplite.net.workers import Workers
 from rtmplite.rtmfp.crypto.profile import CryptoProfile
@@ -66,7 +67,7 @@ class RtmfpPort:
         self.on_over: Callable[[FlowEnd], None] = lambda connection: None
         self.on_turn: Callable[[], None] | None = None
         self.endpoint = Endpoint(
-            profile,
+            Tapping.current.profile(profile),
             os.urandom,
             now(),
             listener=listener,
@@ -86,7 +87,7 @@ class RtmfpPort:
 
     def start(self) -> None:
         """Listen.  Raises OSError if the address cannot be had."""
-        self._socket = _open(self._host, self._port)
+        self._socket = Tapping.current.datagrams(_open(self._host, self._port))
         self._is_v6 = self._socket.family == socket.AF_INET6
         loop = self._hub.loop
         self._reader = loop.io(self._socket.fileno(), WATCH_READ)

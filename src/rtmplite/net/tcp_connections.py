@@ -20,6 +20,7 @@ from gevent import monkey
 
 from rtmplite.net.clock import now
 from rtmplite.net.read_budget import SLICE, ReadBudget
+from rtmplite.net.tap import Tapping
 from rtmplite.net.tcp_traffic import traffic
 from rtmplite.net.tls import Tls, explain, mistaken
 from rtmplite.rtmp.connection import ChunkEnd, ChunkTransport
@@ -69,6 +70,7 @@ class TcpConnections(Generic[M]):
     def adopt(self, connected: socket.socket, machine: M, tls: Tls | None = None) -> None:
         """Serve a connected socket that does not block, for as long as it lasts."""
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected, tls = Tapping.current.connection(connected, tls)
         self._peers[Peer(self, connected, machine, tls)] = None
 
     @property

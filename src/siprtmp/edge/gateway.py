@@ -24,6 +24,7 @@ from siprtmp.edge.control_socket import Control
 from siprtmp.edge.loop_lag import LoopLag
 from siprtmp.edge.metrics import CallTotals, page
 from siprtmp.edge.overview import Overview
+from siprtmp.edge.packet_capture import PacketCapture
 from siprtmp.edge.rtmp_side import RtmpSide
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
@@ -43,6 +44,8 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.log = settings, Log("siprtmp")
+        path = settings.capture
+        self._capture = None if path is None else PacketCapture(path, self.log)
         self.state = StateFolder(settings.state) if settings.state is not None else None
         users, credentials = load_users(settings), load_credentials(settings)
         self._verifier = DigestServer(users, os.urandom) if users is not None else None
@@ -193,6 +196,8 @@ class Gateway:
             self._http.stop()
         if self.state is not None:
             self.state.close()
+        if self._capture is not None:
+            self._capture.close()
 
 
 def _load_decoder() -> None:

@@ -33,7 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     Raises ConfigError for a bad option, or if there is nothing to read.
     """
     options = _parser().parse_args(arguments)
-    context = Context(keys=tuple(options.key))
+    context = Context(keys=(*options.key, *options.rtmfp_keys))
     context.rtpmaps |= {each.payload_type: each for each in options.rtpmap}
     data = octets_of(options.input)
     field = explain(data, context, options.protocol, options.packets)
@@ -134,6 +134,13 @@ def _parser() -> Parser:
         help="The key of one direction of an RTMFP session and, if its packets have an HMAC, the "
         "key of that, in hexadecimal digits; may be repeated.",
     )
+    add(
+        "--rtmfp-keys",
+        type=key_file,
+        default=(),
+        metavar="FILE",
+        help="Such keys, one a line, as `serve --capture` writes them.",
+    )
     return parser
 
 
@@ -152,6 +159,16 @@ def rtpmap(text: str) -> RtpMap:
         return RtpMap.parse(text)
     except SipError:
         raise argparse.ArgumentTypeError(f"{text!r} is not 'TYPE ENCODING/RATE'") from None
+
+
+def key_file(name: str) -> tuple[RtmfpKey, ...]:
+    """Read a file of keys, one a line, as `serve --capture` writes it; `#` begins a comment."""
+    try:
+        lines = Path(name).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{name}: {error}") from None
+    texts = (line.partition("#")[0].strip() for line in lines)
+    return tuple(rtmfp_key(text) for text in texts if text)
 
 
 def rtmfp_key(text: str) -> RtmfpKey:

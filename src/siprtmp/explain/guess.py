@@ -64,7 +64,7 @@ PROTOCOLS: Final[Mapping[str, Describer]] = {
     "aac": media_payload.aac,
 }
 
-_SIP: Final = re.compile(
+SIP_START: Final = re.compile(
     rb"(?:\r\n)*(?:SIP/\d|[^\r\n]{1,2000} SIP/\d+\.\d+[ \t]*\r?\n)", re.IGNORECASE
 )
 _SDP: Final = re.compile(rb"v=0\r?\n")
@@ -102,7 +102,7 @@ def _is_command(data: bytes) -> bool:
 Sign = Callable[[bytes], object]
 _SURE: Final[tuple[tuple[Sign, str], ...]] = (
     (is_stun, "stun"),
-    (_SIP.match, "sip"),
+    (SIP_START.match, "sip"),
     (_SDP.match, "sdp"),
     (rtmfp.is_startup, "rtmfp"),
 )
@@ -115,7 +115,7 @@ _DATAGRAMS: Final[tuple[tuple[Sign, str], ...]] = (
 )
 _STREAMS: Final[tuple[tuple[Sign, Describer], ...]] = (
     (is_stun, stun.stream),
-    (_SIP.match, sip.stream),
+    (SIP_START.match, sip.stream),
     (_is_rtmp, rtmp.stream),
 )
 _FILES: Final[tuple[tuple[Sign, str], ...]] = (

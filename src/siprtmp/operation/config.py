@@ -42,7 +42,7 @@ _WHOLE: Final = {
     "max_user_calls": values.count,
     "max_user_calls_per_hour": values.count,
 }
-_PATHS: Final = ("users", "record", "vod", "state", "call_records", *rtmp_options.PATHS)
+_PATHS: Final = ("users", "record", "vod", "state", "call_records", "capture", *rtmp_options.PATHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class Settings(RtmpSettings):
     state: Path | None = None
     location: str | None = None
     call_records: Path | None = None
+    capture: Path | None = None
     max_user_calls: int | None = None
     max_user_calls_per_hour: int | None = None
     allow_targets: tuple[str, ...] = ()

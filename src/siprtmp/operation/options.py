@@ -61,6 +61,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
         "state",
         "location",
         "call-records",
+        "capture",
         "drain",
         "reconnect-to",
         "log-level",
@@ -332,6 +333,13 @@ def _add_operation(add: Add) -> None:
         metavar="FILE",
         help="Append a line of JSON to this file at the end of each call: who, when, codecs, "
         "packets, loss, quality.",
+    )
+    add(
+        "--capture",
+        type=Path,
+        metavar="FILE",
+        help="Write what goes through the SIP, RTP, RTMP and RTMFP sockets to this file, a pcap, "
+        "and the keys of RTMFP to FILE.keys, for `siprtmp lint` and Wireshark.",
     )
     add(
         "--log-level",

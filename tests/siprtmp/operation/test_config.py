@@ -85,6 +85,7 @@ OPTIONS = [
     ("max-user-calls-per-hour", ["0"], "0", 0),
     ("allow-targets", ["+49*@a", "*@b"], '["+49*@a", "*@b"]', ("+49*@a", "*@b")),
     ("call-records", ["/var/calls"], '"/var/calls"', Path("/var/calls")),
+    ("capture", ["/var/a.pcap"], '"/var/a.pcap"', Path("/var/a.pcap")),
     ("room", ["team", "attic"], '["team", "attic"]', ("team", "attic")),
     ("mix-calls", [], "true", True),
     ("log-level", ["debug"], '"debug"', "debug"),
@@ -174,7 +175,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "rtmfp_redirect_to",
         "rtmfp_overflow_to",
         "shared",
-        "call_records",
+        *("capture", "call_records"),
         *TABLES,
     }
 

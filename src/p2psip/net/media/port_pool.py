@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from gevent.monkey import get_original
 
 from p2psip.errors import LocalError
+from p2psip.net.tap import Tapping
 
 ANYWHERE: Final = (32768, 65535)  # the range if none is given
 TRIES: Final = 64  # draws from that range before we give up
@@ -139,4 +140,4 @@ def _bind(ip: str, port: int) -> socket.socket | None:
         if error.errno == errno.EADDRINUSE:
             return None
         raise
-    return opened
+    return Tapping.current.datagrams(opened)

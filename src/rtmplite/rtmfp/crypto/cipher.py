@@ -203,10 +203,12 @@ class Opener:
 class FlashCipher:
     """The cipher of one session, with a key and a protection for each direction.
 
-    RFC 7425 §4.7; it is a `rtmplite.rtmfp.crypto.profile.PacketCipher`.
+    RFC 7425 §4.7; it is a `rtmplite.rtmfp.crypto.profile.PacketCipher`.  `protections` are those
+    that it was made of, of what is sent and what is received.
     """
 
     def __init__(self, send: Protection, receive: Protection) -> None:
+        self.protections = send, receive
         sealer, opener = Sealer(send), Opener(receive)
         self.seal, self.room, self.open = sealer.seal, sealer.room, opener.open
 

@@ -1,0 +1,332 @@
+"""`--capture FILE`: what the gateway sees on its SIP, RTP, RTMP and RTMFP sockets, as a capture.
+
+Own design: sockets are wrapped where they are opened, by the taps of both families.  What TLS
+carries is written as it is read, in the clear, and the keys of RTMFP sessions go to a file beside:
+both files are for their owner alone.  The capture ends at `LIMIT`, and when the disk is full; calls
+go on.
+"""
+
+import os
+import socket
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeVar, cast
+
+from gevent import get_hub
+
+import p2psip.net.tap
+import rtmplite.net.tap
+from p2psip.net.clock import monotonic, wallclock
+from rtmplite.rtmfp.crypto.cipher import FlashCipher
+from rtmplite.rtmfp.crypto.profile import CryptoProfile, KeyingAnswer, Keys
+from siprtmp.edge.pcap_file import Address, PcapFile, TcpTale
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.logs import Log
+
+LIMIT: Final = 256 << 20  # octets
+FLUSH: Final = 1.0  # s: what a gateway that is killed may lose
+_MODE: Final = 0o600
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_ANY: Final = ("0.0.0.0", "::")
+
+_T = TypeVar("_T")
+
+
+class PacketCapture:
+    """A capture of every socket that is opened from now on, until `close`.
+
+    Raises ConfigError if a file cannot be written.
+    """
+
+    def __init__(self, path: Path, log: Log, limit: int = LIMIT) -> None:
+        self._path, self._log, self._limit = path, log, limit
+        self._offset, self._hosts = wallclock(), dict[str, str]()
+        self.keys_path = path.with_name(f"{path.name}.keys")
+        self._file: BinaryIO | None = None
+        try:
+            self._file = os.fdopen(_opened(path), "wb")
+            self._pcap = PcapFile(self._file)
+            self._keys = os.fdopen(_opened(self.keys_path), "wb", buffering=0)
+        except OSError as error:
+            if self._file is not None:
+                self._file.close()
+            raise ConfigError(f"--capture {error.filename}: {error.strerror}") from None
+        self._flusher = get_hub().loop.timer(FLUSH, FLUSH, ref=False)
+        self._flusher.start(self._flush)
+        taps = _SipTap(self), _RtmpTap(self)
+        p2psip.net.tap.Tapping.current, rtmplite.net.tap.Tapping.current = taps
+        log.warning("capturing", file=path, keys=self.keys_path, most=f"{limit >> 20} MiB")
+
+    def close(self) -> None:
+        """Complete the files, and look no more.  Idempotent."""
+        self._finish()
+        p2psip.net.tap.Tapping.current = p2psip.net.tap.SocketTap()
+        rtmplite.net.tap.Tapping.current = rtmplite.net.tap.SocketTap()
+
+    def datagram(self, source: Address, target: Address, data: bytes) -> None:
+        """Write a datagram that was received or sent."""
+        self._say(partial(self._pcap.datagram, source, target, data))
+
+    def piece(self, tale: TcpTale, source: Address, data: bytes) -> None:
+        """Write what was read from a connection, or written to it."""
+        self._say(partial(self._pcap.piece, tale, source, data))
+
+    def end(self, tale: TcpTale, source: Address) -> None:
+        """Write that an end of a connection is closed."""
+        self._say(partial(self._pcap.end, tale, source))
+
+    def keys(self, keys: Keys) -> None:
+        """Write the keys of an RTMFP session, a line for each direction; threads may call this."""
+        if self._file is None or not isinstance(keys.cipher, FlashCipher):
+            return
+        for each in keys.cipher.protections:
+            hmac_key = f":{each.hmac_key.hex()}" if each.hmac_length else ""
+            with suppress(OSError, ValueError):  # closed meanwhile, or a full disk
+                self._keys.write(f"{each.key.hex()}{hmac_key}\n".encode())
+
+    def near(self, opened: socket.socket, far: Address) -> Address:
+        """The own address of a socket, towards `far` if it is bound to all."""
+        host, port = opened.getsockname()[:2]
+        if host in _ANY:
+            if far[0] not in self._hosts:
+                self._hosts[far[0]] = _source_towards(opened.family, far)
+            host = self._hosts[far[0]]
+        return host, port
+
+    def _say(self, write: Any) -> None:
+        """Write a packet, unless the capture has ended; a capture never ends a call."""
+        if self._file is None:
+            return
+        try:
+            write(self._offset + monotonic())
+        except ValueError:  # an address that is none, as of a relay
+            return
+        except OSError as error:
+            self._stopped(error.strerror or str(error))
+            return
+        if self._pcap.size >= self._limit:
+            self._stopped("it has reached its limit")
+
+    def _stopped(self, reason: str) -> None:
+        self._log.warning("capture-stopped", file=self._path, reason=reason)
+        self._finish()
+
+    def _flush(self) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.flush()
+        except OSError as error:
+            self._stopped(error.strerror or str(error))
+
+    def _finish(self) -> None:
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        self._flusher.stop()
+        self._flusher.close()
+        self._keys.close()
+        try:
+            file.close()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._log.warning("capture-stopped", file=self._path, reason=reason)
+
+
+class _Wrapped:
+    """Has all that the wrapped object has."""
+
+    def __init__(self, inner: Any, capture: PacketCapture) -> None:
+        self._inner, self._capture = inner, capture
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class _Datagrams(_Wrapped):
+    """A UDP socket that is looked at."""
+
+    def recvfrom(self, size: int) -> tuple[bytes, Any]:
+        """Receive, and write it down."""
+        data, source = self._inner.recvfrom(size)
+        near = self._capture.near(self._inner, source[:2])
+        self._capture.datagram(source[:2], near, data)
+        return data, source
+
+    def sendto(self, data: bytes, target: Any) -> int:
+        """Send, and write it down."""
+        sent: int = self._inner.sendto(data, target)
+        near = self._capture.near(self._inner, target[:2])
+        self._capture.datagram(near, target[:2], bytes(data))
+        return sent
+
+
+class _Spoken:
+    """What is said on a connection, written by either end."""
+
+    def __init__(self, opened: socket.socket, capture: PacketCapture) -> None:
+        self._opened, self._capture = opened, capture
+        self._tale: TcpTale | None = None
+
+    def _told(self) -> TcpTale | None:
+        """The connection with its addresses, which it has once it is connected."""
+        if self._tale is None:
+            try:
+                far = self._opened.getpeername()[:2]
+                self._tale = TcpTale(self._opened.getsockname()[:2], far)
+            except OSError:
+                return None
+        return self._tale
+
+    def heard(self, data: bytes) -> None:
+        """Write what has come; nothing means that the far end has closed."""
+        if (tale := self._told()) is not None:
+            if data:
+                self._capture.piece(tale, tale.far, data)
+            else:
+                self._capture.end(tale, tale.far)
+
+    def said(self, data: bytes) -> None:
+        """Write what was sent."""
+        if data and (tale := self._told()) is not None:
+            self._capture.piece(tale, tale.near, data)
+
+    def closed(self) -> None:
+        """Write that this end has closed."""
+        if self._tale is not None:
+            self._capture.end(self._tale, self._tale.near)
+
+
+class _Stream(_Wrapped):
+    """A TCP socket that is looked at; with TLS only its end is."""
+
+    def __init__(
+        self, inner: socket.socket, capture: PacketCapture, spoken: _Spoken, *, is_sealed: bool
+    ) -> None:
+        super().__init__(inner, capture)
+        self._spoken, self._is_sealed = spoken, is_sealed
+
+    def recv(self, size: int) -> bytes:
+        """Receive, and write it down."""
+        data: bytes = self._inner.recv(size)
+        if not self._is_sealed or not data:
+            self._spoken.heard(data)
+        return data
+
+    def send(self, data: bytes) -> int:
+        """Send, and write down what the system has taken."""
+        sent: int = self._inner.send(data)
+        if not self._is_sealed:
+            self._spoken.said(bytes(data[:sent]))
+        return sent
+
+    def sendmsg(self, buffers: Any) -> int:
+        """Send some buffers, and write down what the system has taken."""
+        sent: int = self._inner.sendmsg(buffers)
+        if not self._is_sealed:
+            self._spoken.said(b"".join(buffers)[:sent])
+        return sent
+
+    def close(self) -> None:
+        """Close, and write it down."""
+        self._spoken.closed()
+        self._inner.close()
+
+
+class _Sealed(_Wrapped):
+    """TLS that is looked at where it is in the clear."""
+
+    def __init__(self, inner: Any, capture: PacketCapture, spoken: _Spoken) -> None:
+        super().__init__(inner, capture)
+        self._spoken = spoken
+
+    def receive(self, data: bytes) -> bytes:
+        """Decrypt, and write down what was said."""
+        plain: bytes = self._inner.receive(data)
+        if plain:
+            self._spoken.heard(plain)
+        return plain
+
+    def send(self, data: bytes) -> None:
+        """Write down what is said, and encrypt it."""
+        self._spoken.said(bytes(data))
+        self._inner.send(data)
+
+
+class _Profile(_Wrapped):
+    """A cryptography profile whose keys are written down: RFC 7016 §3.5.1.1."""
+
+    def initiate(self, far_certificate: bytes) -> Any:
+        """Begin a keying, and watch it."""
+        return _Agreement(self._inner.initiate(far_certificate), self._capture)
+
+    def respond(self, far_component: bytes, far_certificate: bytes) -> KeyingAnswer:
+        """Answer a keying, and write down its keys."""
+        answer: KeyingAnswer = self._inner.respond(far_component, far_certificate)
+        self._capture.keys(answer.keys)
+        return answer
+
+
+class _Agreement(_Wrapped):
+    """An initiator's half of a keying: RFC 7016 §3.5.1.1.1."""
+
+    def agree(self, far_component: bytes) -> Keys:
+        """Make the keys, and write them down."""
+        keys: Keys = self._inner.agree(far_component)
+        self._capture.keys(keys)
+        return keys
+
+
+class _SipTap(p2psip.net.tap.SocketTap):
+    """Looks at SIP and RTP."""
+
+    def __init__(self, capture: PacketCapture) -> None:
+        self._capture = capture
+
+    def datagrams(self, opened: socket.socket) -> socket.socket:
+        return cast(socket.socket, _Datagrams(opened, self._capture))
+
+    def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
+        return _tapped(opened, tls, self._capture)
+
+
+class _RtmpTap(rtmplite.net.tap.SocketTap):
+    """Looks at RTMP and RTMFP."""
+
+    def __init__(self, capture: PacketCapture) -> None:
+        self._capture = capture
+
+    def datagrams(self, opened: socket.socket) -> socket.socket:
+        return cast(socket.socket, _Datagrams(opened, self._capture))
+
+    def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
+        return _tapped(opened, tls, self._capture)
+
+    def profile(self, profile: CryptoProfile) -> CryptoProfile:
+        return cast(CryptoProfile, _Profile(profile, self._capture))
+
+
+def _tapped(opened: socket.socket, tls: _T, capture: PacketCapture) -> tuple[socket.socket, _T]:
+    spoken = _Spoken(opened, capture)
+    stream = _Stream(opened, capture, spoken, is_sealed=tls is not None)
+    sealed = None if tls is None else _Sealed(tls, capture, spoken)
+    return cast(socket.socket, stream), cast(_T, sealed)
+
+
+def _opened(path: Path) -> int:
+    """Open a file for its owner alone, also if it was there with other rights."""
+    fd = os.open(path, _FLAGS, _MODE)
+    os.fchmod(fd, _MODE)
+    return fd
+
+
+def _source_towards(family: int, far: Address) -> str:
+    """The address that the system sends from to a host."""
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((*far, 0, 0) if family == socket.AF_INET6 else far)
+            host: str = probe.getsockname()[0]
+            return host
+    except OSError:
+        return "::1" if family == socket.AF_INET6 else "127.0.0.1"

@@ -1,0 +1,194 @@
+"""Gives each packet of a capture to the rules of its protocol.
+
+Own design: SIP is known by its first line, RTP by the descriptions that came before or else by its
+header, RTMFP by the checksum of its startup, RTMP by the first octet of a connection.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from p2psip.nat.stun import is_stun
+from p2psip.rtp import fast
+from p2psip.rtp.rtcp import parse_compound
+from siprtmp.explain.context import RtmfpKey
+from siprtmp.explain.guess import SIP_START
+from siprtmp.explain.layout import refusal
+from siprtmp.lint.finding import Findings
+from siprtmp.lint.ladder import Ladder
+from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.rtcp import RtcpReports
+from siprtmp.lint.rtmfp import RtmfpSessions
+from siprtmp.lint.rtmp import RtmpConnection
+from siprtmp.lint.rtp import RtpStream, RtpStreams
+from siprtmp.lint.sip_calls import SipCalls
+from siprtmp.lint.sip_stream import SipStream
+from siprtmp.lint.tcp import TcpWay
+
+_RTMP: Final = 3
+_TLS: Final = b"\x16\x03"
+_HANDSHAKE: Final = 1536
+_BLANK: Final = b"\r\n\0 "
+
+
+@dataclass(slots=True)
+class _Connection:
+    """A TCP connection: its two directions, and what is spoken."""
+
+    client: str
+    server: str
+    ways: dict[str, TcpWay] = field(default_factory=dict)
+    sip: dict[str, SipStream] = field(default_factory=dict)
+    rtmp: RtmpConnection | None = None
+    is_closed: bool = False
+    is_known: bool = False  # what is spoken is clear, or that nobody here reads it
+
+
+class Judge:
+    """Judges a capture: `hear` each packet, then `finish`.  Own design."""
+
+    def __init__(self, keys: Sequence[RtmfpKey] = ()) -> None:
+        self.findings, self.ladder = Findings(), Ladder()
+        self.notes: dict[str, int] = {}
+        self._sip = SipCalls(self.findings, self.ladder)
+        self._rtp = RtpStreams(self.findings)
+        self._rtcp = RtcpReports(self.findings)
+        self._rtmfp = RtmfpSessions(self.findings, self.ladder, tuple(keys))
+        self._connections: dict[frozenset[str], _Connection] = {}
+        self._over: list[_Connection] = []
+        self._sip_ways: set[frozenset[str]] = set()
+        self._now = 0.0
+
+    def hear(self, packet: SeenPacket) -> None:
+        """Take the next packet."""
+        self._now = max(self._now, packet.time)
+        if packet.segment is not None:
+            self._segment(packet)
+        elif packet.data.strip(_BLANK):
+            self._datagram(packet)
+
+    def finish(self) -> None:
+        """Report what is only known at the end, and complete the diagrams."""
+        self._sip.finish(self._now)
+        self._rtp.ended = self._sip.ended
+        self._rtp.finish()
+        self._rtp.one_way(self._sip.offers.places)
+        self._rtcp.finish()
+        self._rtmfp.finish(self._now)
+        for connection in (*self._over, *self._connections.values()):
+            if connection.rtmp is not None:
+                connection.rtmp.finish(self._now, is_closed=connection.is_closed)
+            if any(way.first_waiting is not None for way in connection.ways.values()):
+                self._note("a TCP connection has gaps, and is not judged behind them")
+        for stream in self._rtp.streams():
+            self._draw(stream)
+        self.ladder.sort()
+
+    def streams(self) -> list[RtpStream]:
+        """The RTP streams, for their figures."""
+        return self._rtp.streams()
+
+    # -- datagrams -----------------------------------------------------------------------
+
+    def _datagram(self, packet: SeenPacket) -> None:
+        data, way = packet.data, frozenset((packet.source, packet.target))
+        if is_stun(data):
+            return
+        is_sip = SIP_START.match(data) is not None
+        if is_sip or way in self._sip_ways:
+            self._sip_ways.add(way)
+            self._sip.heard(packet, data)
+        elif not self._media(packet) and not self._rtmfp.heard(packet):
+            self._perhaps_media(packet)
+
+    def _media(self, packet: SeenPacket) -> bool:
+        """RTP and RTCP at an address that a description gave."""
+        offers = self._sip.offers
+        place = offers.places.get(packet.target)
+        reports = offers.rtcp_places.get(packet.target)
+        if place is None and reports is None:
+            return False
+        if (place is None or fast.looks_like_rtcp(packet.data)) and reports is not None:
+            self._rtcp.heard(packet, reports)
+        elif place is not None and fast.looks_like_rtcp(packet.data):
+            self._rtcp.heard(packet, place)
+        elif self._rtp.heard(packet, place):
+            self._mark(packet)
+        return True
+
+    def _perhaps_media(self, packet: SeenPacket) -> None:
+        """RTP and RTCP that no description told of: both have but a few bits that are sure."""
+        data = packet.data
+        if fast.looks_like_rtcp(data):
+            if refusal(parse_compound, data) is None:
+                self._rtcp.heard(packet, None)
+        elif fast.unpack(data) is not None:
+            self._rtp.heard(packet, None)
+            self._mark(packet)
+
+    def _mark(self, packet: SeenPacket) -> None:
+        if (header := fast.unpack(packet.data)) is not None:
+            self._rtcp.rtp(packet, header[4])
+
+    def _draw(self, stream: RtpStream) -> None:
+        """Put a stream into the diagram of its call."""
+        place, places = stream.place, self._sip.offers.places
+        if place is None:
+            one, other = sorted(stream.way)
+            self.ladder.add("rtp", f"{one} - {other}", stream.first, stream.label)
+            return
+        sender = places.get(stream.first.source)
+        owners = {each.owner for each in places.values() if each.call_id == place.call_id}
+        others = owners - {place.owner}
+        if sender is not None and sender.call_id == place.call_id:
+            source = sender.owner
+        else:  # behind a NAT RTP comes from elsewhere; there are but two ends
+            source = others.pop() if len(others) == 1 else stream.first.source
+        ends = source, place.owner
+        self.ladder.add("call", place.call_id, stream.first, stream.label, ends)
+
+    # -- connections ---------------------------------------------------------------------
+
+    def _segment(self, packet: SeenPacket) -> None:
+        segment = packet.segment
+        assert segment is not None
+        key = frozenset((packet.source, packet.target))
+        connection = self._connections.get(key)
+        if connection is None or (segment.is_syn and connection.is_closed):
+            if connection is not None:
+                self._over.append(connection)
+            connection = _Connection(packet.source, packet.target)
+            self._connections[key] = connection
+        way = connection.ways.setdefault(packet.source, TcpWay())
+        for brought, data in way.feed(packet):
+            self._octets(connection, brought, data)
+        connection.is_closed |= segment.is_end
+
+    def _octets(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
+        if not connection.is_known:
+            self._recognise(connection, packet, data)
+        if connection.rtmp is not None:
+            connection.rtmp.feed(packet, data)
+        elif packet.source in connection.sip:
+            for message in connection.sip[packet.source].feed(packet, data):
+                self._sip.heard(packet, message)
+
+    def _recognise(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
+        """Tell what is spoken by the first octets that say it."""
+        has_start = connection.ways[packet.source].has_start
+        connection.is_known = True
+        if data[:2] == _TLS:
+            self._note("a TLS connection is not read")
+        elif SIP_START.search(data) and (not has_start or SIP_START.match(data)):
+            for end in (packet.source, packet.target):
+                connection.sip[end] = SipStream(self.findings)
+        elif data[0] == _RTMP and (has_start or len(data) > _HANDSHAKE // 2):
+            rtmp = RtmpConnection(self.findings, self.ladder, packet.source, packet.target)
+            connection.rtmp = rtmp
+        elif has_start or data.strip(_BLANK):
+            self._note("a TCP connection speaks no protocol that is judged")
+        else:
+            connection.is_known = False  # a keep-alive
+
+    def _note(self, text: str) -> None:
+        self.notes[text] = self.notes.get(text, 0) + 1

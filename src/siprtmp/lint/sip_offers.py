@@ -1,0 +1,225 @@
+"""Offers and answers of a capture, and the addresses that they give to RTP.
+
+Implements RFC 3264 §6 and §8 as a rule book, with RFC 3261 §13.2.1 for the messages that carry
+offers and answers.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from p2psip.errors import SipError
+from p2psip.sdp import attributes
+from p2psip.sdp.attributes import RtpMap
+from p2psip.sdp.session import MediaDescription, SessionDescription
+from p2psip.sip.message import Request, Response
+from p2psip.sip.multipart import is_multipart, leaves
+from siprtmp.lint.finding import Findings
+from siprtmp.lint.packet import SeenPacket, written
+from siprtmp.lint.sip_message import HeardMessage
+from siprtmp.lint.sip_transactions import SipTransaction
+
+SDP: Final = "application/sdp"
+_FITTING: Final = {  # Source: RFC 3264 §6.1
+    "sendonly": ("recvonly", "inactive"),
+    "recvonly": ("sendonly", "inactive"),
+    "inactive": ("inactive",),
+}
+
+
+@dataclass(slots=True)
+class MediaPlace:
+    """An address that a description gives to RTP, and what may come there: RFC 3264 §5.1."""
+
+    call_id: str
+    owner: str  # the address that the description was sent from
+    kind: str
+    protocol: str
+    formats: dict[int, RtpMap] = field(default_factory=dict)
+    types: set[int] = field(default_factory=set)
+    has_bandwidth: bool = False
+    has_reduced_size: bool = False
+    wants: bool = True  # sendrecv or recvonly
+
+
+class SipOffers:
+    """The descriptions of all calls; `places` are the addresses of their media: RFC 3264 §5."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.places: dict[str, MediaPlace] = {}
+        self.rtcp_places: dict[str, MediaPlace] = {}
+        self._offers: dict[int, SessionDescription | None] = {}  # by transaction
+        self._answered: set[int] = set()
+        self._offered_back: dict[int, SessionDescription] = {}
+        self._said: dict[tuple[str, str], SessionDescription] = {}
+
+    def request(self, heard: HeardMessage, transaction: SipTransaction) -> None:
+        """Take an INVITE, UPDATE or PRACK: RFC 3261 §13.2.1."""
+        description = self._read(heard)
+        if transaction.request.method in ("INVITE", "UPDATE"):
+            self._offers[id(transaction)] = description
+
+    def response(self, heard: HeardMessage, transaction: SipTransaction) -> None:
+        """Take a response to one of them: RFC 3261 §13.2.1."""
+        response, method = heard.message, transaction.request.method
+        assert isinstance(response, Response)
+        if method not in ("INVITE", "UPDATE") or response.status >= 300:
+            return
+        description, place = self._read(heard), id(transaction)
+        offer = self._offers.get(place)
+        if description is not None:
+            if offer is not None:
+                self._judge(heard, offer, description)
+                if response.status >= 200 or _is_reliable(response):
+                    self._answered.add(place)
+            elif method == "INVITE":
+                self._offered_back[place] = description
+        elif response.status >= 200:
+            self._without(heard, place, offer, has_body=bool(response.body))
+
+    def ack(self, heard: HeardMessage, invite: SipTransaction) -> None:
+        """Take the ACK of a 2xx: RFC 3261 §13.2.2.4."""
+        if invite.status >= 300:
+            return
+        description, place = self._read(heard), id(invite)
+        offered = self._offered_back.pop(place, None)
+        if offered is not None:
+            if description is not None:
+                self._judge(heard, offered, description)
+            elif not heard.message.body:
+                self._findings.add("sdp-no-answer", heard.packet, "2xx has an offer, ACK no answer")
+        elif description is not None and self._offers.get(place) is not None:
+            what = "ACK has a description, and INVITE the offer"
+            self._findings.add("sdp-unasked-answer", heard.packet, what)
+
+    def _without(
+        self, heard: HeardMessage, place: int, offer: SessionDescription | None, *, has_body: bool
+    ) -> None:
+        """A 2xx without a description."""
+        if has_body:
+            return  # one that cannot be read
+        if offer is not None:
+            if place not in self._answered:
+                what = f"{heard.label} without the answer"
+                self._findings.add("sdp-no-answer", heard.packet, what)
+        elif heard.message.cseq.method == "INVITE" and place not in self._offered_back:
+            what = f"{heard.label} without an offer, as the INVITE"
+            self._findings.add("sdp-no-offer", heard.packet, what)
+
+    # -- one description -----------------------------------------------------------------
+
+    def _read(self, heard: HeardMessage) -> SessionDescription | None:
+        """The description of a message, noted; None where there is none that can be read."""
+        body = _body(heard.message)
+        if not body:
+            return None
+        try:
+            description = SessionDescription.parse(body)
+        except SipError:
+            return None  # told by `sip_message`
+        self._versions(heard, description)
+        for media in description.media:
+            self._note(heard, media, description)
+        return description
+
+    def _versions(self, heard: HeardMessage, description: SessionDescription) -> None:
+        """RFC 3264 §8: the version of o= grows by one with each change, and only then."""
+        message = heard.message
+        sender = message.from_ if isinstance(message, Request) else message.to
+        key = message.call_id, sender.tag or ""
+        before = self._said.get(key)
+        self._said[key] = description
+        if before is None or before == description:
+            return
+        one, two = before.origin, description.origin
+        if one.session_id != two.session_id or one.address != two.address:
+            return  # another author: a proxy or a transfer
+        if one.version == two.version:
+            what = f"another description under o= version {two.version}"
+            self._findings.add("sdp-version", heard.packet, what)
+        elif two.version < one.version:
+            what = f"o= version {two.version} after {one.version}"
+            self._findings.add("sdp-version", heard.packet, what)
+
+    def _note(
+        self, heard: HeardMessage, media: MediaDescription, session: SessionDescription
+    ) -> None:
+        """Keep the address of a line, with what may come there."""
+        if "RTP/" not in media.protocol.upper():
+            return
+        at = attributes.media_address(media, session)
+        if at is None:
+            return
+        if at[1] % 2 and not attributes.rtcp_mux(media) and media.attribute("rtcp") is None:
+            what = f"m={media.kind} at port {at[1]}"
+            self._findings.add("sdp-odd-port", heard.packet, what)
+        message = heard.message
+        place = self.places.get(written(*at))
+        if place is None or place.call_id != message.call_id:
+            owner = heard.packet.source
+            place = MediaPlace(message.call_id, owner, media.kind, media.protocol.upper())
+            self.places[written(*at)] = place
+        place.types |= set(attributes.payload_types(media))
+        place.formats |= {each.payload_type: each for each in attributes.rtpmaps(media)}
+        place.has_bandwidth = attributes.bits(media, session) > 0
+        place.has_reduced_size = media.attribute("rtcp-rsize") is not None
+        place.wants = attributes.direction(media, session) in ("sendrecv", "recvonly")
+        if (reports := attributes.rtcp_address(media, session)) is not None:
+            self.rtcp_places[written(*reports)] = place
+
+    # -- an offer and its answer ---------------------------------------------------------
+
+    def _judge(
+        self, heard: HeardMessage, offer: SessionDescription, answer: SessionDescription
+    ) -> None:
+        if len(offer.media) != len(answer.media):
+            what = f"{len(answer.media)} media answer {len(offer.media)}"
+            self._findings.add("sdp-media-count", heard.packet, what)
+        for number, (asked, said) in enumerate(zip(offer.media, answer.media, strict=False), 1):
+            if asked.kind != said.kind:
+                what = f"medium {number} is {said.kind}, and was offered as {asked.kind}"
+                self._findings.add("sdp-media-order", heard.packet, what)
+            elif said.port and asked.port:
+                self._judge_medium(heard.packet, number, (asked, offer), (said, answer))
+
+    def _judge_medium(
+        self,
+        packet: SeenPacket,
+        number: int,
+        offer: tuple[MediaDescription, SessionDescription],
+        answer: tuple[MediaDescription, SessionDescription],
+    ) -> None:
+        asked, said = offer[0], answer[0]
+        if not _names(asked) & _names(said):
+            what = f"{said.kind} {number}: no format of the offer among {' '.join(said.formats)}"
+            self._findings.add("sdp-formats", packet, what)
+        wanted, given = attributes.direction(*offer), attributes.direction(*answer)
+        if given not in _FITTING.get(wanted, (given,)):
+            what = f"{said.kind} {number}: {given} answers {wanted}"
+            self._findings.add("sdp-direction", packet, what)
+
+
+def _body(message: Request | Response) -> bytes:
+    """The description in a body, alone or as one of its parts: RFC 3261 §7.4."""
+    content_type = message.headers.get("Content-Type", "")
+    if not is_multipart(content_type):
+        return message.body if message.content_type == SDP else b""
+    try:
+        parts = leaves(content_type, message.body)
+        return next((part.body for part in parts if part.content_type == SDP), b"")
+    except SipError:
+        return b""
+
+
+def _names(media: MediaDescription) -> set[str]:
+    """The formats by their encodings, since a dynamic type may differ: RFC 3264 §6.1."""
+    maps = {str(each.payload_type): each for each in attributes.rtpmaps(media)}
+    return {
+        f"{maps[each].encoding.lower()}/{maps[each].clock_rate}" if each in maps else each
+        for each in media.formats
+    }
+
+
+def _is_reliable(response: Response) -> bool:
+    """Whether a provisional response arrives for certain, and its answer with it: RFC 3262 §5."""
+    return "100rel" in "".join(response.headers.values("Require")).lower()

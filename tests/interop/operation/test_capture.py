@@ -1,0 +1,107 @@
+"""What `--capture` writes of real calls: Wireshark reads it, and `lint` finds no fault."""
+
+import subprocess
+
+import pytest
+from support.certificates import certificate
+from support.gateway.accounts import PASSWORD, users_file
+from support.gateway.gateway import Gateway
+from support.peers.baresip import Baresip
+from support.peers.peers import Ffmpeg
+from support.peers.process import require
+
+from rtmplite.net.client.rtmfp_client import RtmfpClient
+from siprtmp.explain.command import key_file
+from siprtmp.lint.command import lint
+from siprtmp.lint.packets import read_capture
+
+SECONDS = 3
+ERROR = 8 << 20  # of Wireshark's severities
+
+
+def judged(path):
+    """The report of a capture, with the keys beside it."""
+    capture = read_capture(path.read_bytes())
+    assert not capture.fault and not capture.skipped
+    return lint(capture, key_file(f"{path}.keys"))
+
+
+def labels_of(diagram):
+    return [arrow.label for arrow in diagram.arrows]
+
+
+def labels(report, kind):
+    return [text for each in report.diagrams if each.kind == kind for text in labels_of(each)]
+
+
+def complaints(path, *ports):
+    """What tshark calls malformed, or whose checksum is wrong."""
+    decoded = [word for each in ports for word in ("-d", each)]
+    sums = [word for each in ("ip", "tcp", "udp") for word in ("-o", f"{each}.check_checksum:TRUE")]
+    wanted = f"_ws.malformed || _ws.expert.severity >= {ERROR}"
+    wanted += " || ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0"
+    command = [require("tshark", "tshark"), "-n", "-r", path, *decoded, *sums, "-Y", wanted]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.needs("baresip", "ffmpeg", "tshark")
+def test_a_call_is_captured_whole(start, tmp_path):
+    path = tmp_path / "call.pcap"
+    users = users_file(tmp_path, "bob")
+    with Gateway(tmp_path / "g", "--users", users, "--capture", str(path)) as server:
+        phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=900)
+        url = server.url("call", f"bob@{server.sip}")
+        publisher = start(Ffmpeg.publish, url, hz=440, seconds=SECONDS)
+        phone.wait_event("CALL_ESTABLISHED")
+        assert publisher.finish() == 0
+        phone.wait_event("CALL_CLOSED")
+        sip, rtmp = (each.rpartition(":")[2] for each in (server.sip, server.rtmp))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert complaints(path, f"udp.port=={sip},sip", f"tcp.port=={rtmp},rtmpt") == ""
+    report = judged(path)
+    assert [each for each in report.findings if each.who.endswith((f":{sip}", f":{rtmp}"))] == []
+    rows = labels(report, "call")
+    for wanted in ("INVITE (SDP)", "180 Ringing", "200 OK (SDP)", "ACK", "BYE"):
+        assert any(row.startswith(wanted[:3]) for row in rows), wanted
+    assert sum(row.startswith("RTP ") for row in rows) == 2
+    assert all(each.packets > 40 * SECONDS and not each.lost for each in report.streams)
+    [ends] = {tuple(each.ends) for each in report.diagrams if "ACK" in labels_of(each)}
+    assert len(ends) == 2  # RTP is between the ends of the call, whichever ports it takes
+    assert {"connect", "onStatus NetStream.Publish.Start"} <= set(labels(report, "rtmp"))
+
+
+@pytest.mark.needs("tshark")
+def test_the_keys_of_rtmfp_open_its_packets(tmp_path):
+    path = tmp_path / "flash.pcap"
+    options = "--rtmfp", "127.0.0.1:0", "--capture", str(path)
+    with Gateway(tmp_path / "g", *options) as server:
+        client = RtmfpClient.connect(f"rtmfp://{server.listeners['rtmfp']}/live")
+        client.create_stream().publish("x")
+        client.close()
+    report = judged(path)
+    assert report.findings == []
+    rows = labels(report, "rtmfp")
+    assert rows[:4] == [
+        *("InitiatorHello", "ResponderHello", "InitiatorInitialKeying", "ResponderInitialKeying"),
+    ]
+    assert {"SessionClose", "SessionCloseAck"} <= {*rows}  # which only the keys can show
+    port = server.listeners["rtmfp"].rpartition(":")[2]
+    assert complaints(path, f"udp.port=={port},data") == ""  # else it is taken for RTCP
+    # With other keys nothing opens, so the keys were of use.
+    keys = path.with_name(f"{path.name}.keys")
+    keys.write_text("00" * 16 + "\n")
+    assert {each.rule for each in judged(path).findings} == {"rtmfp-decrypt"}
+
+
+@pytest.mark.needs("ffmpeg")
+def test_tls_is_captured_in_the_clear(start, tmp_path):
+    path = tmp_path / "tls.pcap"
+    made = certificate(tmp_path / "tls")
+    options = "--rtmps", "127.0.0.1:0", "--tls-cert", made.file, "--tls-key", made.key
+    with Gateway(tmp_path / "g", *map(str, options), "--capture", str(path)) as server:
+        url = f"rtmps://{server.listeners['rtmps']}/live/x"
+        publisher = start(Ffmpeg.publish, url, hz=440, seconds=1)
+        assert publisher.finish() == 0
+    report = judged(path)
+    assert report.findings == [] and not report.notes
+    assert "publish x" in labels(report, "rtmp")

@@ -1,0 +1,149 @@
+"""Captures of our own sockets: who may read them, how they end, and that no call minds them."""
+
+import socket
+
+import pytest
+
+import p2psip.net.tap
+import rtmplite.net.tap
+from siprtmp.edge.packet_capture import PacketCapture
+from siprtmp.lint.packets import read_capture
+from siprtmp.operation.arguments import ConfigError
+
+
+class Said:
+    """A log that keeps what it is told."""
+
+    def __init__(self):
+        self.events = []
+
+    def warning(self, what, **values):
+        self.events.append((what, str(values.get("reason", ""))))
+
+
+@pytest.fixture
+def capture(tmp_path):
+    made = []
+
+    def make(limit=1 << 20):
+        made.append(PacketCapture(tmp_path / "a.pcap", Said(), limit))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def udp(host="127.0.0.1"):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_DGRAM)
+    opened.bind((host, 0))
+    opened.settimeout(20)
+    return opened
+
+
+def exchanged(bind, host):
+    """One datagram to a socket that is looked at, and one back; both addresses."""
+    plain, far = udp(bind), udp(host)
+    near = p2psip.net.tap.Tapping.current.datagrams(plain)
+    with plain, far:
+        place = host, near.getsockname()[1]
+        far.sendto(b"hello", place)
+        data, source = near.recvfrom(2048)
+        near.sendto(data + b" again", source)
+        assert far.recvfrom(2048)[0] == b"hello again"
+        return place, far.getsockname()[:2]
+
+
+def shown(place):
+    return f"[{place[0]}]:{place[1]}" if ":" in place[0] else f"{place[0]}:{place[1]}"
+
+
+def packets(path):
+    found = read_capture(path.read_bytes())
+    assert not found.fault and not found.skipped
+    return [(each.source, each.target, each.data) for each in found.packets]
+
+
+@pytest.mark.parametrize(
+    ("bind", "host"),
+    [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::1", "::1"), ("::", "::1")],
+)
+def test_both_directions_are_written_with_real_addresses(capture, tmp_path, bind, host):
+    looking = capture()
+    near, far = map(shown, exchanged(bind, host))
+    looking.close()
+    assert packets(tmp_path / "a.pcap") == [(far, near, b"hello"), (near, far, b"hello again")]
+
+
+def test_an_address_of_ipv4_on_a_socket_for_both_is_one_of_ipv4(capture, tmp_path):
+    looking = capture()
+    looking.datagram(("::ffff:192.0.2.1", 5), ("::ffff:192.0.2.2", 6), b"x")
+    looking.close()
+    assert packets(tmp_path / "a.pcap") == [("192.0.2.1:5", "192.0.2.2:6", b"x")]
+
+
+def test_a_connection_is_told_from_its_first_octets_to_its_end(capture, tmp_path):
+    looking = capture()
+    one, other = socket.socket(), socket.create_server(("127.0.0.1", 0))
+    one.connect(other.getsockname())
+    accepted, _ = other.accept()
+    tapped, _ = rtmplite.net.tap.Tapping.current.connection(accepted, None)
+    with one, other:
+        one.sendall(b"hello")
+        assert tapped.recv(10) == b"hello"
+        assert tapped.sendmsg([b"good", b"bye"]) == 7
+        assert tapped.send(b"!") == 1
+        one.shutdown(socket.SHUT_WR)
+        assert tapped.recv(10) == b""
+        tapped.close()
+    looking.close()
+    found = read_capture((tmp_path / "a.pcap").read_bytes()).packets
+    assert [each.data for each in found] == [b"", b"", b"", b"hello", b"goodbye", b"!", b"", b""]
+    assert [each.segment.sequence for each in found] == [0, 0, 1, 1, 1, 8, 6, 9]
+    assert [each.segment.is_end for each in found][-2:] == [True, True]
+
+
+def test_nobody_else_may_read_the_files(capture, tmp_path):
+    for name in ("a.pcap", "a.pcap.keys"):
+        (tmp_path / name).write_text("of yesterday")
+        (tmp_path / name).chmod(0o644)
+    capture().close()
+    for name in ("a.pcap", "a.pcap.keys"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "a.pcap.keys").read_text() == ""
+
+
+def test_a_link_to_elsewhere_is_not_followed(tmp_path):
+    (tmp_path / "a.pcap").symlink_to(tmp_path / "precious")
+    with pytest.raises(ConfigError, match=r"^--capture "):
+        PacketCapture(tmp_path / "a.pcap", Said())
+    with pytest.raises(ConfigError, match=r"No such file"):
+        PacketCapture(tmp_path / "none" / "a.pcap", Said())
+
+
+def test_it_ends_at_its_limit_and_says_so_once(capture, tmp_path):
+    looking = capture(limit=1000)
+    for _ in range(100):
+        looking.datagram(("127.0.0.1", 5), ("127.0.0.1", 6), bytes(100))
+    assert 1000 <= (tmp_path / "a.pcap").stat().st_size < 1200
+    said = looking._log.events
+    assert said == [("capturing", ""), ("capture-stopped", "it has reached its limit")]
+    exchanged("127.0.0.1", "127.0.0.1")  # sockets go on
+
+
+def test_a_full_disk_ends_it_and_no_call(capture):
+    looking = capture()
+    looking._file.close()
+    looking._file = looking._pcap._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
+    exchanged("127.0.0.1", "127.0.0.1")
+    assert looking._log.events[-1] == ("capture-stopped", "No space left on device")
+
+
+def test_without_a_capture_sockets_are_what_they_were(capture):
+    capture().close()
+    with udp() as plain:
+        assert p2psip.net.tap.Tapping.current.datagrams(plain) is plain
+        assert rtmplite.net.tap.Tapping.current.datagrams(plain) is plain
+        assert p2psip.net.tap.Tapping.current.connection(plain, None) == (plain, None)
+        assert rtmplite.net.tap.Tapping.current.connection(plain, None) == (plain, None)
