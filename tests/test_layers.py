@@ -146,15 +146,15 @@ machine siprtmp.calls.rich           p2psip.sip p2psip.stack p2psip.ua.requests 
 machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
                                      siprtmp.media.translate siprtmp.media.transcode siprtmp.media
                                      siprtmp.calls siprtmp.calls.rich
+edge    siprtmp.edge.process         p2psip.net
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.ua p2psip.ua.registering p2psip.server p2psip.net
-                                     p2psip.net.media rtmplite.flv rtmplite.rtmfp.crypto rtmplite.live
-                                     rtmplite.rtmp
-                                     rtmplite.auth rtmplite.relay rtmplite.vod rtmplite.net
-                                     rtmplite.net.http rtmplite.net.server siprtmp.media.transcode
-                                     siprtmp.media siprtmp.operation siprtmp.calls
-                                     siprtmp.calls.conference siprtmp.calls.rich
-                                     siprtmp.calls.mixed
+                                     p2psip.net.media rtmplite.flv rtmplite.rtmfp.crypto
+                                     rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.relay
+                                     rtmplite.vod rtmplite.net rtmplite.net.http rtmplite.net.server
+                                     siprtmp.media.transcode siprtmp.media siprtmp.operation
+                                     siprtmp.calls siprtmp.calls.conference siprtmp.calls.rich
+                                     siprtmp.calls.mixed siprtmp.edge.process
 machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto rtmplite.rtmp

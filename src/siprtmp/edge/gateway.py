@@ -21,10 +21,10 @@ from siprtmp.calls.mixed.mixed_call import MixedCalls
 from siprtmp.calls.mixed.said_call import SaidCalls
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
-from siprtmp.edge.loop_lag import LoopLag
 from siprtmp.edge.metrics import CallTotals, page
 from siprtmp.edge.overview import Overview
 from siprtmp.edge.packet_capture import PacketCapture
+from siprtmp.edge.process.loop_lag import LoopLag
 from siprtmp.edge.rtmp_side import RtmpSide
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder

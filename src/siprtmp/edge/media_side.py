@@ -19,7 +19,7 @@ from p2psip.sip.uri import Uri
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.context import MediaAddress, Timed
 from siprtmp.edge.picture_threads import picture_transcoding
-from siprtmp.edge.wakeup_coalescing import WakeupCoalescer
+from siprtmp.edge.process.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
 from siprtmp.media.transcode import decoder

@@ -11,8 +11,8 @@ from typing import Final
 
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.quality import scores
-from siprtmp.edge.histogram import Histogram
-from siprtmp.edge.loop_lag import LoopLag
+from siprtmp.edge.process.histogram import Histogram
+from siprtmp.edge.process.loop_lag import LoopLag
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "siprtmp_"

@@ -15,8 +15,8 @@ from gevent.event import AsyncResult
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
 from rtmplite.net.sighup import on_hangup
-from siprtmp.edge.garbage_collection import Collector, settle
 from siprtmp.edge.gateway import Gateway
+from siprtmp.edge.process.garbage_collection import Collector, settle
 from siprtmp.operation import config, logs
 from siprtmp.operation.refusals import Refusals
 

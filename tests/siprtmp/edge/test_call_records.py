@@ -15,8 +15,8 @@ from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp.calls.quality import summary
 from siprtmp.edge.call_records import CallRecords
-from siprtmp.edge.loop_lag import EVERY, LoopLag
 from siprtmp.edge.metrics import COUNTERS, CallTotals, page
+from siprtmp.edge.process.loop_lag import EVERY, LoopLag
 from siprtmp.operation.arguments import ConfigError
 
 SOUND = b"\x82" + b"s" * 160

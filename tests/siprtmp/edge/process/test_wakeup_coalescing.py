@@ -3,8 +3,8 @@
 import gevent
 import pytest
 
-from siprtmp.edge import wakeup_coalescing
-from siprtmp.edge.wakeup_coalescing import BUSY_CALLS, GATHER_SECONDS, WakeupCoalescer
+from siprtmp.edge.process import wakeup_coalescing
+from siprtmp.edge.process.wakeup_coalescing import BUSY_CALLS, GATHER_SECONDS, WakeupCoalescer
 
 TURNS = 20
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
-from siprtmp.edge.histogram import Histogram
+from siprtmp.edge.process.histogram import Histogram
 
 EVERY: Final = 0.5  # s
 BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)  # s
