@@ -32,7 +32,8 @@ class AgreedMedia:
     (§8.4).  `event_clock` is the clock of telephone events, in ticks a second: RFC 4733 §2.1.
     `ptime` is the packet time to send with, in ms.  `port` is our own; `mid` names the
     line, `feedback` are the RTCP messages that both understand for the first codec, and `bits` is
-    how many a second the peer takes at most, 0 where it does not say (RFC 8866 §5.8).  A refused
+    how many a second the peer takes at most, 0 where it does not say (RFC 8866 §5.8); `avpf` says
+    that the profile has early feedback (RFC 4585 §4.1).  A refused
     line has `accepted` False and the other fields empty.
     """
 
@@ -55,6 +56,7 @@ class AgreedMedia:
     feedback: frozenset[str] = frozenset()
     rtcp_mux: bool = False
     bits: int = 0
+    avpf: bool = False
 
     @property
     def sends(self) -> bool:

@@ -270,6 +270,7 @@ def _agreed(
         rtcp_mux=is_muxed,
         # RFC 4585 §4.2 [only-what-is-answered]
         feedback=_feedback(ours, theirs, both),
+        avpf=theirs.protocol.endswith("AVPF"),
         bits=bits(theirs, session),
     )
 

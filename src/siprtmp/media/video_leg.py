@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from p2psip.rtp.reporter import Reporter
+from p2psip.rtp.rtcp_timer import MIN_SECONDS
 from p2psip.rtp.video_receiver import VideoReceiver
 from rtmplite.flv.video import is_sequence_header
 from siprtmp.media.consent import Consent
@@ -96,7 +97,9 @@ class VideoLeg:
         self._wake()
 
     def _prepare(self, plan: VideoPlan, now: float) -> None:
-        feedback = plan.media.feedback
+        feedback, interval = plan.media.feedback, plan.media.report_interval
+        if not plan.media.avpf:  # RFC 3550 §6.2: requests leave at once there too, but no reports
+            interval = max(interval, MIN_SECONDS)
         self._reporter = Reporter(
             self._cname,
             self._random,
@@ -106,7 +109,7 @@ class VideoLeg:
             wallclock=self._wallclock,
             bandwidth=REPORT_OCTETS,
             early=bool(feedback),
-            report_interval=plan.media.report_interval,
+            report_interval=interval,
         )
         receiver = VideoReceiver(CLOCK_RATE, self._reporter, feedback, plan.arriving)
         self._receiver = receiver

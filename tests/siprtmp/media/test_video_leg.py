@@ -350,3 +350,15 @@ def test_it_ends_with_a_bye_and_then_is_silent():
     rig.leg.publish(40, tag(idr(), key=True), rig.now)
     rig.picture(0, idr())
     assert len(sent_units(rig)) == 3 and not rig.tags
+
+
+@pytest.mark.parametrize(("avpf", "most", "least"), [(False, 25, 10), (True, 10_000, 60)])
+def test_reports_are_frequent_where_the_profile_allows_it(avpf, most, least):
+    """RFC 3550 §6.2: one in 5 s on average under AVP, though it has messages of AVPF."""
+    rig = VideoRig(video_plan(feedback=["nack pli"], avpf=avpf))
+    rig.remote_rtcp = (PHONE[0], PHONE[1] + 1)
+    rig.publish(HEADER, tag(idr(0), key=True), at=0)
+    for number in range(1, 600):
+        rig.publish(tag(inter(number % 100)), at=number * 100)
+    reports = [each for each in rig.reports if each[1] in (200, 201)]
+    assert least <= len(reports) <= most

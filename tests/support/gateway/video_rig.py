@@ -44,7 +44,7 @@ def tag(*units, key=False):
     return bytes(VideoTag(kind, CodecId.AVC, AvcPacketType.NALU, 0, join_units(units)))
 
 
-def video_plan(*fmtps, direction="sendrecv", feedback=(), port=PHONE[1], bits=0):
+def video_plan(*fmtps, direction="sendrecv", feedback=(), port=PHONE[1], bits=0, avpf=False):
     """The plan of an answer with these formats of H.264."""
     formats = fmtps or ("profile-level-id=42e01f;packetization-mode=1",)
     codecs = tuple(
@@ -53,7 +53,7 @@ def video_plan(*fmtps, direction="sendrecv", feedback=(), port=PHONE[1], bits=0)
     numbers = tuple(codec.payload_type for codec in codecs)
     media = AgreedMedia(
         "video", True, 4002, (PHONE[0], port), None, codecs, numbers, numbers,
-        direction=direction, feedback=frozenset(feedback), bits=bits,
+        direction=direction, feedback=frozenset(feedback), bits=bits, avpf=avpf,
     )  # fmt: skip
     read = [H264Parameters.parse(each.fmtp) for each in codecs]
     pairs = tuple(zip(read, numbers, strict=True))
