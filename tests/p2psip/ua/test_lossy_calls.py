@@ -63,12 +63,18 @@ class Two(Lossy):
         self.link.weather = self.storm
 
     def pairs(self):
-        """The calls of each Call-ID, at one side or both."""
+        """The calls of each Call-ID, at one side or both.
+
+        A callee that is asked by a stranger refuses without a transaction.  If that gets lost, the
+        INVITE that is sent again is another call, which it may answer: the last one counts.
+        """
         found = {}
         for phone in self.phones.values():
             for call in phone.calls:
-                found.setdefault(call.id, []).append(call)
-        return found.values()
+                of_both = found.setdefault(call.id, {})
+                assert phone not in of_both or of_both[phone].state is CallState.ENDED
+                of_both[phone] = call
+        return [list(of_both.values()) for of_both in found.values()]
 
     def agree(self):
         """Both sides of each call are up with the same session, or both are over."""
