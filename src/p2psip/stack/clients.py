@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from p2psip.sip.build import ack_for, cancel_for
+from p2psip.sip.compact import compact
 from p2psip.sip.message import Request, Response
 from p2psip.stack.address_validation import AddressValidator
 from p2psip.stack.causes import NO_TRANSPORT, NOT_IN_DNS, NOT_REACHABLE, TOO_MANY
@@ -295,13 +296,13 @@ class Clients:
 
     def _addressed(self, request: Request, flow: Flow) -> tuple[Request, bytes]:
         """The request with our Via on top, of a branch that was never used (§8.1.1.7)."""
-        # RFC 3261 §8.1.1.7 [branch-of-its-own]
-        # RFC 5393 §4.2.1 [branch-is-unique], RFC 3263 §4.3 [another-branch]
-        # RFC 3261 §16.6 [branch-per-server]
+        # RFC 3261 §8.1.1.7 [branch-of-its-own] [via-on-top], §16.6 [branch-per-server]
+        # RFC 5393 §4.2.1 [branch-is-unique] [via-on-top], RFC 3263 §4.3 [another-branch]
         via = self._hops.via(flow, new_branch(self._random(12).hex()))
-        # RFC 3261 §8.1.1.7 [via-on-top], RFC 5393 §4.2.1 [via-on-top]
         request = request.replace(headers=request.headers.prepend("Via", via))
-        return request, bytes(request)
+        wire = bytes(request)
+        is_long = flow.transport == "UDP" and len(wire) > MAX_DATAGRAM
+        return request, compact(wire) if is_long else wire  # RFC 3261 §7.3.3
 
     def _start(
         self, handle: ClientHandle, request: Request, wire: bytes, flow: Flow, now: float

@@ -4,6 +4,7 @@ from support.sip.elements import PORT, random_source
 from support.sip.stacks import THEM, UDP, US, Asker, lone_stack, request, sent
 
 from p2psip.sip.build import response_to
+from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
 from p2psip.stack.clients import MAX_SILENT
 from p2psip.stack.stack import Flow, Listener, Locate, Stack
@@ -234,6 +235,19 @@ def test_a_large_request_goes_by_tcp_and_by_udp_where_nobody_listens():
     assert way == UDP and large.via.transport == "UDP" and len(large.vias) == 1
     stack.receive(bytes(response_to(large, 200, to_tag="t")), UDP, 2.0)
     assert asker.heard == [200]
+
+
+def test_a_request_that_short_names_make_fit_goes_by_udp():
+    """RFC 3261 §7.3.3: the names alone are shorter, and each repetition is the same."""
+    stack, asker = lone_stack(), Asker()
+    room = 1300 - len(bytes(request(body=b"x" * 1000)))
+    whole = request(body=b"x" * (1000 + room))  # without our Via
+    stack.request(whole.replace(body=whole.body[:-60]), asker, 0.0)
+    [order] = stack.take_orders()
+    assert order.flow == UDP and len(order.data) <= 1300
+    assert b"\r\nv: SIP/2.0/UDP" in order.data and b"\r\nFrom:" not in order.data
+    read = parse_message(order.data)
+    assert len(bytes(read)) > 1300 and (read.from_, read.body) == (whole.from_, whole.body[:-60])
 
 
 def test_without_tcp_a_large_request_takes_the_risk():
