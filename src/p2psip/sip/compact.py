@@ -8,6 +8,8 @@ Implements RFC 3261 §7.3.3, from the sender's side, and RFC 4028 §4 for Sessio
 
 from typing import Final
 
+MAX_DATAGRAM: Final = 1300  # octets: §18.1.1, Field §"Requests too long for UDP"
+
 # The names that every implementation has to know, and that of the session timer.
 _SHORT: Final = {
     b"Content-Type": b"c",

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from p2psip.sip.build import ack_for, cancel_for
-from p2psip.sip.compact import compact
+from p2psip.sip.compact import MAX_DATAGRAM, compact
 from p2psip.sip.message import Request, Response
 from p2psip.stack.address_validation import AddressValidator
 from p2psip.stack.causes import NO_TRANSPORT, NOT_IN_DNS, NOT_REACHABLE, TOO_MANY
@@ -42,7 +42,6 @@ IN_FULL: Final = 3  # requests without any answer that such an address is sent w
 # Requests to one address without any answer.  Own design: each is repeated for half a minute, and a
 # user may register silent addresses, for strangers to call.
 MAX_SILENT: Final = 200
-MAX_DATAGRAM: Final = 1300  # octets: §18.1.1, Field §"Requests too long for UDP"
 
 
 class ClientUser(Protocol):
