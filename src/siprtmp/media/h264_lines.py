@@ -125,6 +125,7 @@ class VideoPlan:
 
 def others_of(names: Sequence[str]) -> tuple[Codec, ...]:
     """The formats of codecs beside H.264 that are named: RFC 3264 §5.1."""
+    # RFC 7741 §6.2.1 [limits-are-declared], RFC 7741 §6.1 [both-limits] [limits-for-nothing-else]
     return tuple(codec.format for codec in OTHERS if codec.name in names)
 
 

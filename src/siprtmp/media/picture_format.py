@@ -45,6 +45,7 @@ class PictureCodec:
 
     def is_offered(self, theirs: SessionDescription) -> bool:
         """Whether a line with a port has the codec: RFC 3264 §5.1."""
+        # RFC 7741 §6.2.1 [media-is-video]
         lines = [media for media in theirs.media if media.kind == "video" and media.port]
         return any(self._is(codec) for media in lines for codec in codecs_of(media))
 

@@ -16,8 +16,6 @@ from siprtmp.media.translate.flv_to_vp8 import VP8 as NAME
 from siprtmp.media.translate.picture_limits import PictureLimits
 
 # What is decoded here is bounded by its size alone: 1920 by 1088.
-# §6.2.1 [media-is-video] [name-is-vp8] [clock-is-90000]
-# §6.2.1 [limits-are-declared], §6.1 [both-limits] [limits-for-nothing-else]
 FORMAT: Final = Codec("VP8", CLOCK_RATE, 1, 102, "max-fr=30;max-fs=8160")
 
 

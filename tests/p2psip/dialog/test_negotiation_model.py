@@ -58,7 +58,7 @@ class TwoSides(RuleBasedStateMachine):
             mine.refused()
 
     def hear_offer(self, to, mine, sdp):
-        """Covers RFC 3311 §5.2 [491-for-glare] [500-for-a-second]: a refused offer is no event."""
+        """Covers RFC 3311 §5.2 [491-for-glare]: a refused offer is no event."""
         state, before = mine.state, (mine.local, mine.remote)
         try:
             mine.they_offer(sdp)
