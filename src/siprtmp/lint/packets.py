@@ -13,7 +13,8 @@ from typing import Any, Final
 import dpkt
 
 from siprtmp.explain.capture import frames_of, is_capture
-from siprtmp.lint.packet import SeenPacket, TcpSegment, written
+from siprtmp.lint.packet import SeenPacket, TcpSegment
+from siprtmp.unwrap.address import written
 from siprtmp.operation.arguments import ConfigError
 
 _CLASSIC: Final = {
