@@ -32,9 +32,7 @@ def is_http(data: bytes) -> bool:
 class HttpConnection:
     """One connection from its first request on; `hear` takes each SIP message: RFC 7118 §5."""
 
-    def __init__(
-        self, findings: Findings, tunnels: RtmpTunnels, hear: Hear, note: Note
-    ) -> None:
+    def __init__(self, findings: Findings, tunnels: RtmpTunnels, hear: Hear, note: Note) -> None:
         self._findings, self._tunnels, self._hear, self._note = findings, tunnels, hear, note
         self._ways: dict[str, HttpWay] = {}
         self._asked: deque[HttpMessage] = deque()

@@ -14,8 +14,8 @@ import dpkt
 
 from siprtmp.explain.capture import frames_of, is_capture
 from siprtmp.lint.packet import SeenPacket, TcpSegment
-from siprtmp.unwrap.address import written
 from siprtmp.operation.arguments import ConfigError
+from siprtmp.unwrap.address import written
 
 _CLASSIC: Final = {
     bytes.fromhex("a1b2c3d4"): ">I",

@@ -11,8 +11,8 @@ from p2psip.rtp.rtcp import Bye, ReceiverReport, RtcpPacket, SenderReport, parse
 from p2psip.rtp.source_description import SourceDescription
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.packet import SeenPacket
-from siprtmp.unwrap.address import host_of
 from siprtmp.lint.sip_offers import MediaPlace
+from siprtmp.unwrap.address import host_of
 
 LEAST: Final = 5.0  # s, Source: RFC 3550 §6.2
 SHORTEST: Final = 0.5 / 1.21828  # of the interval, Source: RFC 3550 §6.3.1

@@ -61,9 +61,7 @@ class _Tunnel:
 class RtmpTunnels:
     """All tunnels of a capture: Field §"HTTP tunnel"."""
 
-    def __init__(
-        self, findings: Findings, ladder: Ladder, note: Callable[[str], None]
-    ) -> None:
+    def __init__(self, findings: Findings, ladder: Ladder, note: Callable[[str], None]) -> None:
         self._findings, self._ladder, self._note = findings, ladder, note
         self._all: dict[tuple[str, str], _Tunnel] = {}
 

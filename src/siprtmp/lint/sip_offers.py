@@ -16,9 +16,9 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.multipart import is_multipart, leaves
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.packet import SeenPacket
-from siprtmp.unwrap.address import written
 from siprtmp.lint.sip_message import HeardMessage
 from siprtmp.lint.sip_transactions import SipTransaction
+from siprtmp.unwrap.address import written
 
 SDP: Final = "application/sdp"
 _FITTING: Final = {  # Source: RFC 3264 §6.1

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from siprtmp.unwrap.breach import Breach
 from siprtmp.unwrap.websocket import FrameReader, WebSocketMessage
 
-STARTS: Final = b"GET ", b"POST ", b"HTTP/1."
+STARTS: Final = b"GET ", b"POST", b"HTTP"  # of methods that open a tunnel, and of answers
 SWITCHING: Final = "101"
 _MOST_HEAD: Final = 64 << 10  # octets
 _MOST_BODY: Final = 64 << 20
@@ -94,7 +94,9 @@ class HttpWay:
     def _next_head(self) -> HttpMessage | None:
         head, end, _ = self._buffer.partition(b"\r\n\r\n")
         begins = bytes(self._buffer[:8])
-        if len(head) > _MOST_HEAD or not any(begins.startswith(each[: len(begins)]) for each in STARTS):
+        if len(head) > _MOST_HEAD or not any(
+            begins.startswith(each[: len(begins)]) for each in STARTS
+        ):
             self._lose()
             return None
         if not end:

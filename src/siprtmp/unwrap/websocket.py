@@ -6,8 +6,8 @@ an endpoint must, it reads on, and needs no extra.
     >>> reader = FrameReader(is_client=True)
     >>> list(reader.feed(bytes.fromhex("8985 37fa213d 7f9f4d5158")))
     [WebSocketMessage(opcode=9, data=b'Hello')]
-    >>> [each.what for each in reader.feed(bytes.fromhex("8900"))][0]
-    'a frame of a client without a mask'
+    >>> next(reader.feed(bytes.fromhex("8900")))
+    Breach(rule='ws-mask', what='a frame of a client without a mask', citation='')
 """
 
 import base64
