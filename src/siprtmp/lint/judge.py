@@ -34,7 +34,7 @@ _RTMP: Final = 3
 _TLS: Final = b"\x16\x03"
 _HANDSHAKE: Final = 1536
 _BLANK: Final = b"\r\n\0 "
-_DTLS: Final = range(20, 64)  # first octets, Source: RFC 7983 §7
+_DTLS: Final = range(20, 64)  # first octets, Source: RFC 8656 §12, Table 3
 
 
 @dataclass(slots=True)
@@ -141,7 +141,7 @@ class Judge:
         if place is None and reports is None:
             return False
         if packet.data[0] in _DTLS:
-            return True  # keys are agreed on: RFC 5764 §5.1.2
+            return True  # DTLS, which agrees on keys
         if (place is None or fast.looks_like_rtcp(packet.data)) and reports is not None:
             self._rtcp.heard(packet, reports)
         elif place is not None and fast.looks_like_rtcp(packet.data):

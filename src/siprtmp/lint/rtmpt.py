@@ -66,7 +66,7 @@ class RtmpTunnels:
         self._all: dict[tuple[str, str], _Tunnel] = {}
 
     def request(self, packet: SeenPacket, request: HttpMessage) -> None:
-        """Take a request; those that are ahead of their turn wait."""
+        """Take a request; those ahead of their turn wait: Field §"HTTP tunnel"."""
         found = self._found(packet.target, request)
         if found is None:
             return
@@ -83,7 +83,7 @@ class RtmpTunnels:
                 self._gap(tunnel)
 
     def answer(self, packet: SeenPacket, request: HttpMessage, answer: HttpMessage) -> None:
-        """Take the answer to a request: its first octet is the interval until the next."""
+        """Take an answer; its first octet is the interval: Field §"HTTP tunnel"."""
         if answer.words[1] != _OK:
             return
         if words_of(request)[:1] == ["open"]:
@@ -102,7 +102,7 @@ class RtmpTunnels:
             tunnel.feed(packet, answer.body[1:], is_client=False)
 
     def finish(self, now: float) -> None:
-        """Report on all that is missing."""
+        """Report on all that is missing: Field §"HTTP tunnel"."""
         for tunnel in self._all.values():
             if tunnel.waiting:
                 self._gap(tunnel)

@@ -98,7 +98,7 @@ class SipOffers:
     def checked(self, packet: SeenPacket) -> None:
         """Take a check of ICE: its user names tell whose media both addresses have.
 
-        RFC 8445 §7.2.2: the receiver's stands first.  Browsers hide addresses in descriptions.
+        Own design: browsers hide addresses in descriptions.  The receiver's name stands first.
         """
         try:
             message = StunMessage.parse(packet.data)

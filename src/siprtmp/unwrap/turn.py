@@ -31,7 +31,7 @@ _RESERVED: Final = range(0x5000, 0x8000)  # that no RTP and no DTLS begins with
 
 
 class Relayed(NamedTuple):
-    """A datagram between relay and peer; `leg` is where it was seen, "client > server"."""
+    """A datagram between relay and peer: RFC 8656 §11.  `leg` is where it was seen."""
 
     source: str
     target: str
@@ -41,7 +41,7 @@ class Relayed(NamedTuple):
 
 @dataclass(slots=True)
 class _Allocation:
-    """A client at a server: RFC 8656 §2.2.  `is_whole` if its beginning was seen."""
+    """A client at a server: RFC 8656 §6.  `is_whole` if its beginning was seen."""
 
     client: str
     server: str

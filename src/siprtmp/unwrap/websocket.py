@@ -115,7 +115,7 @@ class FrameReader:
 
     def _take(self, frame: _Frame) -> Iterator[WebSocketMessage | Breach]:
         """Put fragments together: RFC 6455 §5.4."""
-        if frame.opcode >= CLOSE:
+        if frame.opcode >= CLOSE:  # RFC 6455 §5.4 [control-among-fragments]
             self._is_closed |= frame.opcode == CLOSE
             yield WebSocketMessage(frame.opcode, frame.data)
             return
@@ -126,7 +126,7 @@ class FrameReader:
             self._message.clear()
         if is_first:
             self._opcode = frame.opcode
-        self._message += frame.data
+        self._message += frame.data  # RFC 6455 §5.4 [fragments-are-joined]
         if not frame.is_final:
             return
         whole, opcode = bytes(self._message), self._opcode or BINARY
@@ -164,12 +164,12 @@ def answer_breaches(asked: Mapping[str, str], said: Mapping[str, str]) -> Iterat
 
 
 def protocols(headers: Mapping[str, str]) -> list[str]:
-    """List the subprotocols of a handshake: RFC 6455 §11.3.4."""
+    """List the subprotocols of a handshake: RFC 6455 §4.1."""
     return [each.strip() for each in headers.get("sec-websocket-protocol", "").split(",")]
 
 
 def _unmasked(data: bytes, key: bytes) -> bytes:
-    """RFC 6455 §5.3: masking again takes the mask off."""
+    """Masking again takes the mask off."""
     mask = (key * (len(data) // _MASK + 1))[: len(data)]
     return (int.from_bytes(data) ^ int.from_bytes(mask)).to_bytes(len(data))
 
