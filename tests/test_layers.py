@@ -172,7 +172,7 @@ program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.ph
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
 machine siprtmp.oracle.referee       p2psip.sip p2psip.transaction p2psip.dialog siprtmp.explain
-                                     siprtmp.operation
+                                     siprtmp.unwrap siprtmp.operation
 edge    [siprtmp.oracle.referee.trace]
 program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      p2psip.strategies rtmplite.amf rtmplite.flv
