@@ -159,7 +159,7 @@ machine siprtmp.unwrap               p2psip.nat
 machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto rtmplite.rtmp
-                                     rtmplite.rtmfp.netconnection siprtmp.operation
+                                     rtmplite.rtmfp.netconnection siprtmp.operation siprtmp.unwrap
 edge    [siprtmp.explain.capture]
 edge    [siprtmp.explain.command]
 machine siprtmp.lint                 p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip

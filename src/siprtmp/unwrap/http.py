@@ -35,6 +35,14 @@ class HttpMessage(NamedTuple):
         return one, rest.partition(" ")[0]
 
     @property
+    def length(self) -> int | None:
+        """The octets of the body, None where it cannot be read: RFC 9112 §6.2."""
+        said = self.headers.get("content-length", "0")
+        size = int(said) if said.isdecimal() and len(said) < 10 else _MOST_BODY + 1
+        is_read = "transfer-encoding" not in self.headers and size <= _MOST_BODY
+        return size if is_read else None
+
+    @property
     def is_request(self) -> bool:
         """Whether a client sent it."""
         return not self.start.startswith("HTTP/")
@@ -79,9 +87,8 @@ class HttpWay:
         head = self._head or self._next_head()
         if head is None:
             return None
-        length = head.headers.get("content-length", "0")
-        size = int(length) if length.isdecimal() and len(length) < 10 else _MOST_BODY + 1
-        if "transfer-encoding" in head.headers or size > _MOST_BODY:
+        size = head.length
+        if size is None:
             self._lose()
             return None
         self._head = head
@@ -102,14 +109,19 @@ class HttpWay:
         if not end:
             return None
         del self._buffer[: len(head) + len(end)]
-        start, *lines = head.decode("latin-1").split("\r\n")
-        headers: dict[str, str] = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            key, value = name.strip().lower(), value.strip()
-            headers[key] = f"{headers[key]}, {value}" if key in headers else value
-        return HttpMessage(start, headers, b"")
+        return read_head(bytes(head))
 
     def _lose(self) -> None:
         self.is_lost = True
         self._buffer.clear()
+
+
+def read_head(head: bytes) -> HttpMessage:
+    """Read a message without its body; fields that come again are one, with commas."""
+    start, *lines = head.decode("latin-1").split("\r\n")
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        key, value = name.strip().lower(), value.strip()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    return HttpMessage(start, headers, b"")

@@ -51,6 +51,31 @@ class _Frame(NamedTuple):
         return bool(self.first & 0x80)
 
 
+class _Head(NamedTuple):
+    start: int  # of the data
+    length: int
+    is_masked: bool
+    is_longest: bool
+
+    @property
+    def size(self) -> int:
+        return self.start + self.length
+
+    @classmethod
+    def read(cls, octets: bytes | bytearray) -> "_Head | None":
+        if len(octets) < 2:
+            return None
+        length, at, least = octets[1] & 0x7F, 2, 0
+        if length in _EXTENDED:
+            form, least = _EXTENDED[length]
+            at += struct.calcsize(form)
+            if len(octets) < at:
+                return None
+            (length,) = struct.unpack_from(form, octets, 2)
+        is_masked = bool(octets[1] & 0x80)
+        return cls(at + _MASK * is_masked, length, is_masked, length < least)
+
+
 class FrameReader:
     """The frames of one end, which masks them if it is the client: RFC 6455 §5.1.
 
@@ -74,28 +99,19 @@ class FrameReader:
 
     def _next(self) -> _Frame | None:
         """Take the next frame off, None while it is not whole: RFC 6455 §5.2."""
-        if len(self._buffer) < 2:
+        head = _Head.read(self._buffer)
+        if head is None:
             return None
-        first, second = self._buffer[:2]
-        length, at, least = second & 0x7F, 2, 0
-        if length in _EXTENDED:
-            form, least = _EXTENDED[length]
-            at += struct.calcsize(form)
-            if len(self._buffer) < at:
-                return None
-            (length,) = struct.unpack_from(form, self._buffer, 2)
-        is_masked = bool(second & 0x80)
-        start = at + _MASK * is_masked
-        if length + len(self._message) > MOST:
+        if head.length + len(self._message) > MOST:
             self.is_lost = True
             self._buffer.clear()
-        if len(self._buffer) < start + length:
+        if len(self._buffer) < head.size:
             return None
-        data = bytes(self._buffer[start : start + length])
-        if is_masked:
-            data = _unmasked(data, bytes(self._buffer[at:start]))
-        del self._buffer[: start + length]
-        return _Frame(first, is_masked, length < least, data)
+        first, data = self._buffer[0], bytes(self._buffer[head.start : head.size])
+        if head.is_masked:
+            data = _unmasked(data, bytes(self._buffer[head.start - _MASK : head.start]))
+        del self._buffer[: head.size]
+        return _Frame(first, head.is_masked, head.is_longest, data)
 
     def _judge(self, frame: _Frame) -> Iterator[Breach]:
         if frame.is_masked != self._is_client:
@@ -135,6 +151,12 @@ class FrameReader:
         if opcode == TEXT and not _is_text(whole):
             yield Breach("ws-frame", "a text that is no UTF-8", "RFC 6455 §5.6")
         yield WebSocketMessage(opcode, whole)
+
+
+def frame_size(octets: bytes) -> int | None:
+    """How many octets a frame has, by the first ones: RFC 6455 §5.2."""
+    head = _Head.read(octets)
+    return None if head is None else head.size
 
 
 def request_breaches(headers: Mapping[str, str]) -> Iterator[Breach]:
