@@ -72,8 +72,9 @@ class RtmpTunnels:
             return
         tunnel, command, number = found
         expected = number if tunnel.expected is None else tunnel.expected
-        if number < expected - 1 or tunnel.is_closed:
-            what = f"request {number} behind {expected - 1}"
+        if number < expected - 1 or (tunnel.is_closed and number >= expected):
+            end = ", which was the last" if tunnel.is_closed else ""
+            what = f"request {number} behind {expected - 1}{end}"
             self._findings.add("rtmpt-sequence", packet, what)
         elif number >= expected:
             tunnel.expected = expected

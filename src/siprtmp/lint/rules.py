@@ -70,7 +70,7 @@ RULES: Final[Mapping[str, LintRule]] = {
     "ws-mask": LintRule("RFC 6455 §5.1", "a client that masks no frames, or a server that does"),
     "ws-frame": LintRule("RFC 6455 §5.2", "a frame that is not as frames must be"),
     "ws-fragments": LintRule("RFC 6455 §5.4", "a message within another, or the rest of none"),
-    "ws-after-close": LintRule("RFC 6455 §5.5.1", "frames behind Close"),
+    "ws-after-close": LintRule("RFC 6455 §5.5.1", "data behind Close"),
     "ws-message": LintRule("RFC 7118 §5", "a WebSocket message that is not one SIP message"),
     "ws-via": LintRule("RFC 7118 §5.1", "a Via of another transport than WS or WSS"),
     # Offers and answers

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2psip.errors import SipError
-from p2psip.nat.stun import StunMessage, StunType
+from p2psip.nat.stun import BINDING, StunMessage, StunType
 from p2psip.sdp import attributes
 from p2psip.sdp.attributes import RtpMap
 from p2psip.sdp.session import MediaDescription, SessionDescription
@@ -104,6 +104,8 @@ class SipOffers:
             message = StunMessage.parse(packet.data)
             receiver, _, sender = (message.text(StunType.USERNAME) or "").partition(":")
         except SipError:
+            return
+        if message.method != BINDING:
             return
         for name, address in ((receiver, packet.target), (sender, packet.source)):
             if name in self._fragments:

@@ -15,8 +15,9 @@ from typing import Final, NamedTuple
 from siprtmp.unwrap.breach import Breach
 from siprtmp.unwrap.websocket import FrameReader, WebSocketMessage
 
-STARTS: Final = b"GET ", b"POST", b"HTTP"  # of methods that open a tunnel, and of answers
+STARTS: Final = b"GET ", b"POST", b"HTTP"
 SWITCHING: Final = "101"
+_END: Final = b"\r\n\r\n"
 _MOST_HEAD: Final = 64 << 10  # octets
 _MOST_BODY: Final = 64 << 20
 
@@ -99,17 +100,15 @@ class HttpWay:
         return head._replace(body=body)
 
     def _next_head(self) -> HttpMessage | None:
-        head, end, _ = self._buffer.partition(b"\r\n\r\n")
-        begins = bytes(self._buffer[:8])
-        if len(head) > _MOST_HEAD or not any(
-            begins.startswith(each[: len(begins)]) for each in STARTS
-        ):
+        begins, end = bytes(self._buffer[:4]), self._buffer.find(_END, 0, _MOST_HEAD)
+        is_start = any(each.startswith(begins) for each in STARTS)
+        if not is_start or (end < 0 and len(self._buffer) >= _MOST_HEAD):
             self._lose()
+        if end < 0 or self.is_lost:
             return None
-        if not end:
-            return None
-        del self._buffer[: len(head) + len(end)]
-        return read_head(bytes(head))
+        head = bytes(self._buffer[:end])
+        del self._buffer[: end + len(_END)]
+        return read_head(head)
 
     def _lose(self) -> None:
         self.is_lost = True

@@ -126,7 +126,7 @@ class FrameReader:
         if frame.opcode >= CLOSE and (len(frame.data) > _MOST_OF_CONTROL or not frame.is_final):
             what = f"a control frame of {len(frame.data)} octets, or of several parts"
             yield Breach("ws-frame", what, "RFC 6455 §5.5")
-        if self._is_closed:
+        if self._is_closed and frame.opcode < CLOSE:
             yield Breach("ws-after-close", f"a frame of opcode {frame.opcode} behind Close")
 
     def _take(self, frame: _Frame) -> Iterator[WebSocketMessage | Breach]:

@@ -8,7 +8,9 @@ from support.lint.carried_cases import (
     bound,
     frame,
     framed,
+    head,
     in_parts,
+    post,
     relayed_call,
     sent,
     tunnelled,
@@ -46,6 +48,22 @@ def test_a_frame_says_how_long_its_message_is():
     data = request("OPTIONS", 1, 1, to_tag="", via="WS a.invalid", drop=("Content-Length",))
     scene = framed(frame(data))
     assert diagrams(scene) == {"call": ["OPTIONS"]} and not list(scene.judged().findings)
+
+
+@pytest.mark.parametrize(
+    ("scene", "note"),
+    [
+        (framed(b"?", more=["Sec-WebSocket-Extensions: permessage-deflate"]), "an extension"),
+        (framed(frame(b"?"), asked="chat", said="chat"), "no protocol that is judged"),
+        (framed(b"\x82\xff" + bytes((127,)) * 8), "what cannot be read"),
+        (Scene().tcp(BROWSER, GATEWAY, head("GET / HTTP/1.1")), "nothing that is judged"),
+        (Scene().tcp(GATEWAY, BROWSER, head("HTTP/1.1 200 OK")), "the beginning of an HTTP"),
+        (Scene().tcp(BROWSER, GATEWAY, post("/send/7f/3")), "the opening of an RTMP tunnel"),
+    ],
+)
+def test_what_is_not_read_is_noted(scene, note):
+    judge = scene.judged()
+    assert [note in each for each in judge.notes] == [True] and list(judge.findings) == []
 
 
 def test_a_relayed_stream_is_in_the_diagram_of_its_call():

@@ -204,9 +204,17 @@ def tunnelled(up=CONNECT):
     return scene.ask("send", written(up)).ask(down=written(CONNECTED))
 
 
+def asking(scene, times):
+    """More requests than a server lets wait."""
+    for _ in range(times):
+        scene.ask()
+    return scene
+
+
 RTMPT = [
     ("rtmpt-sequence", tunnelled().ask(skip=1), OPENED + 9),
     ("rtmpt-sequence", tunnelled().ask(skip=-3), OPENED + 9),
+    ("rtmpt-sequence", asking(tunnelled().ask(skip=1), 9), OPENED + 9),
     ("rtmpt-sequence", tunnelled().ask("close").ask(), OPENED + 11),
     ("rtmpt-interval", tunnelled().ask(first=b""), OPENED + 10),
     ("rtmpt-interval", tunnelled().ask(first=b"\x80"), OPENED + 10),
@@ -244,4 +252,6 @@ GOOD = {
     "a tunnel": tunnelled().ask("close"),
     "a tunnel of two connections": tunnelled().ask(source="192.0.2.1:50009").ask(),
     "a request again": tunnelled().ask(skip=-1),
+    "the last request again": tunnelled().ask("close").ask("close", skip=-1),
+    "a ping behind Close": framed(frame(b"", opcode=CLOSE), frame(b"", opcode=PING)),
 }
