@@ -90,6 +90,8 @@ class HttpConnection:
             self._framed(early, each)
 
     def _framed(self, packet: SeenPacket, each: WebSocketMessage | Breach) -> None:
+        if not self._is_read:
+            return
         if self._agreed is None:  # the answer may come later in a capture
             self._waiting.append((packet, each))
         elif isinstance(each, Breach):

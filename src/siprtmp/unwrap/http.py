@@ -37,7 +37,7 @@ class HttpMessage(NamedTuple):
 
     @property
     def length(self) -> int | None:
-        """The octets of the body, None where it cannot be read: RFC 9112 §6.2."""
+        """The octets of the body, None where it cannot be read."""
         said = self.headers.get("content-length", "0")
         size = int(said) if said.isdecimal() and len(said) < 10 else _MOST_BODY + 1
         is_read = "transfer-encoding" not in self.headers and size <= _MOST_BODY
