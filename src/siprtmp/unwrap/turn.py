@@ -22,12 +22,13 @@ from typing import Final, NamedTuple
 
 from p2psip.errors import SipError
 from p2psip.nat.stun import StunClass, StunMessage, read_address
-from p2psip.nat.turn import CHANNELS, TurnMethod, TurnType, read_channel_data
+from p2psip.nat.turn import CHANNELS, OVERHEAD, TurnMethod, TurnType
 from siprtmp.unwrap.address import host_of, written
 from siprtmp.unwrap.breach import Breach
 
 REBINDING: Final = 15 * 60.0  # s: a binding and the wait behind it, Source: RFC 8656 §12
-_RESERVED: Final = range(0x5000, 0x8000)  # that no RTP and no DTLS begins with
+_RESERVED: Final = range(0x5000, 0x8000)  # channels of RFC 5766; no RTP begins with these octets
+_PADDED: Final = 4  # octets, Source: RFC 8656 §12.5
 
 
 class Relayed(NamedTuple):
@@ -85,22 +86,22 @@ class TurnRelays:
         """Take a datagram; yield what it carries if it is ChannelData: RFC 8656 §12.6."""
         is_sent = (source, target) in self._all
         allocation = self._all.get((source, target) if is_sent else (target, source))
-        if allocation is None or len(data) < 4:
+        if allocation is None or len(data) < OVERHEAD:
             return
         number, length = int.from_bytes(data[:2]), int.from_bytes(data[2:4])
-        if number in _RESERVED and length + 4 == len(data):
+        if number in _RESERVED and 0 <= len(data) - OVERHEAD - length < _PADDED:
             yield Breach("turn-channel", f"ChannelData of channel {number:#06x}")
+        elif number not in CHANNELS:
             return
-        read = read_channel_data(data)
-        if read is None:
-            if number in CHANNELS:
-                what = f"ChannelData of {length} octets has {len(data) - 4}"
-                yield Breach("turn-indication", what, "RFC 8656 §12.6")
+        if OVERHEAD + length > len(data):
+            what = f"ChannelData of {length} octets has {len(data) - OVERHEAD}"
+            yield Breach("turn-indication", what, "RFC 8656 §12.6")
             return
         peer = allocation.channels.get(number)
         if peer is not None:
-            yield allocation.carried(peer, read[1], is_sent=is_sent)
-        elif allocation.is_whole:
+            inner = data[OVERHEAD : OVERHEAD + length]
+            yield allocation.carried(peer, inner, is_sent=is_sent)
+        elif allocation.is_whole and number in CHANNELS:
             yield Breach("turn-unbound", f"ChannelData of channel {number:#06x}")
 
     def _request(
@@ -117,7 +118,6 @@ class TurnRelays:
         number, peer = int.from_bytes(value[:2]), peers[0]
         if number not in CHANNELS:
             yield Breach("turn-channel", f"ChannelBind of channel {number:#06x}")
-            return
         for other, bound in allocation.channels.items():
             since = now - allocation.bound.get(other, now - REBINDING)
             if (other == number) != (bound == peer) and since < REBINDING:
@@ -146,7 +146,7 @@ class TurnRelays:
         """Take the answer to ChannelBind: RFC 8656 §12.3."""
         number = int.from_bytes((request.get(TurnType.CHANNEL_NUMBER) or b"")[:2])
         peers = _peers(request)
-        if is_agreed and number in CHANNELS and peers:
+        if is_agreed and number and peers:
             allocation.channels[number], allocation.bound[number] = peers[0], now
         elif number not in allocation.bound:
             allocation.channels.pop(number, None)

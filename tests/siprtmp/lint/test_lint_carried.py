@@ -3,8 +3,11 @@
 import pytest
 from support.lint.carried_cases import (
     BROWSER,
+    CLIENT,
     GATEWAY,
+    SERVER,
     allocated,
+    bind,
     bound,
     frame,
     framed,
@@ -89,6 +92,17 @@ def test_relayed_data_without_the_allocation_have_the_address_of_the_client():
     assert stream.way == ("192.0.2.1:40000", TO_B)
     scene.packets = sent(allocated(), *sound(20)).packets[2:]  # nothing says that it is TURN
     assert scene.judged().streams() == []
+
+
+def test_old_channels_are_read_where_the_server_agrees():
+    """RFC 5766 had more of them, and programs of its time are still there."""
+    old = 0x57D9
+    scene = bind(allocated(), old)
+    for each in sound(20):
+        scene.udp(CLIENT, SERVER, old.to_bytes(2) + len(each).to_bytes(2) + each)
+    judge = scene.judged()
+    assert {each.rule for each in judge.findings} == {"turn-channel"}
+    assert [each.packets for each in judge.streams()] == [20]
 
 
 def test_a_tunnel_is_drawn_as_a_connection():
