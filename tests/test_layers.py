@@ -155,22 +155,24 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
                                      siprtmp.media.transcode siprtmp.media siprtmp.operation
                                      siprtmp.calls siprtmp.calls.conference siprtmp.calls.rich
                                      siprtmp.calls.mixed siprtmp.edge.process
+machine siprtmp.unwrap               p2psip.nat
 machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto rtmplite.rtmp
-                                     rtmplite.rtmfp.netconnection siprtmp.operation
+                                     rtmplite.rtmfp.netconnection siprtmp.operation siprtmp.unwrap
 edge    [siprtmp.explain.capture]
 edge    [siprtmp.explain.command]
 machine siprtmp.lint                 p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.rtmfp.crypto
-                                     rtmplite.rtmp siprtmp.operation siprtmp.explain
+                                     rtmplite.rtmp siprtmp.operation siprtmp.unwrap
+                                     siprtmp.explain
 edge    [siprtmp.lint.command]
 edge    [siprtmp.lint.packets]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
 machine siprtmp.oracle.referee       p2psip.sip p2psip.transaction p2psip.dialog siprtmp.explain
-                                     siprtmp.operation
+                                     siprtmp.unwrap siprtmp.operation
 edge    [siprtmp.oracle.referee.trace]
 program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      p2psip.strategies rtmplite.amf rtmplite.flv

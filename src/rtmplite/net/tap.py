@@ -24,6 +24,15 @@ class SocketTap:
         """Give the TCP socket and the TLS to use instead; with TLS what is said is seen there."""
         return opened, tls
 
+    def tunnelled(
+        self,
+        listening: tuple[str, int],
+        far: tuple[str, int],
+        request: tuple[str, bytes],
+        answer: tuple[str, bytes],
+    ) -> None:
+        """Take note of a POST of a tunnel, its path and body, and of the status and body back."""
+
     def profile(self, profile: CryptoProfile) -> CryptoProfile:
         """Give the profile to use instead, by which the keys of RTMFP sessions are made."""
         return profile

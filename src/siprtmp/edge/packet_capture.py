@@ -18,6 +18,7 @@ from gevent import get_hub
 import p2psip.net.tap
 import rtmplite.net.tap
 from p2psip.net.clock import monotonic, wallclock
+from rtmplite.net.http.rtmpt import CONTENT_TYPE
 from rtmplite.rtmfp.crypto.cipher import FlashCipher
 from rtmplite.rtmfp.crypto.profile import CryptoProfile, KeyingAnswer, Keys
 from siprtmp.edge.pcap_file import Address, PcapFile, TcpTale
@@ -28,6 +29,7 @@ LIMIT: Final = 256 << 20  # octets
 FLUSH: Final = 1.0  # s: what a gateway that is killed may lose
 _MODE: Final = 0o600
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_TUNNEL_TYPE: Final = f"Content-Type: {CONTENT_TYPE}"
 _ANY: Final = ("0.0.0.0", "::")
 
 _T = TypeVar("_T")
@@ -42,6 +44,7 @@ class PacketCapture:
     def __init__(self, path: Path, log: Log, limit: int = LIMIT) -> None:
         self._path, self._log, self._limit = path, log, limit
         self._offset, self._hosts = wallclock(), dict[str, str]()
+        self._tales: dict[tuple[Address, Address], TcpTale] = {}  # of HTTP with tunnels
         self.keys_path = path.with_name(f"{path.name}.keys")
         self._file: BinaryIO | None = None
         try:
@@ -76,6 +79,26 @@ class PacketCapture:
         """Write that an end of a connection is closed."""
         self._say(partial(self._pcap.end, tale, source))
 
+    def tunnelled(
+        self,
+        listening: Address,
+        far: Address,
+        request: tuple[str, bytes],
+        answer: tuple[str, bytes],
+    ) -> None:
+        """Write a request of a tunnel and its answer, with as much of HTTP as it takes."""
+        if self._file is None:
+            return
+        near = self._towards(listening, far)
+        tale = self._tales.setdefault((near, far), TcpTale(near, far))
+        (path, body), (status, said) = request, answer
+        for source, start, data in (
+            (far, f"POST {path} HTTP/1.1", body),
+            (near, f"HTTP/1.1 {status}", said),
+        ):
+            head = f"{start}\r\n{_TUNNEL_TYPE}\r\nContent-Length: {len(data)}\r\n\r\n"
+            self.piece(tale, source, head.encode() + data)
+
     def keys(self, keys: Keys) -> None:
         """Write the keys of an RTMFP session, a line for each direction; threads may call this."""
         if self._file is None or not isinstance(keys.cipher, FlashCipher):
@@ -87,10 +110,13 @@ class PacketCapture:
 
     def near(self, opened: socket.socket, far: Address) -> Address:
         """The own address of a socket, towards `far` if it is bound to all."""
-        host, port = opened.getsockname()[:2]
+        return self._towards(opened.getsockname()[:2], far)
+
+    def _towards(self, bound: Address, far: Address) -> Address:
+        host, port = bound
         if host in _ANY:
             if far[0] not in self._hosts:
-                self._hosts[far[0]] = _source_towards(opened.family, far)
+                self._hosts[far[0]] = _source_towards(far)
             host = self._hosts[far[0]]
         return host, port
 
@@ -303,6 +329,15 @@ class _RtmpTap(rtmplite.net.tap.SocketTap):
     def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
         return _tapped(opened, tls, self._capture)
 
+    def tunnelled(
+        self,
+        listening: Address,
+        far: Address,
+        request: tuple[str, bytes],
+        answer: tuple[str, bytes],
+    ) -> None:
+        self._capture.tunnelled(listening, far, request, answer)
+
     def profile(self, profile: CryptoProfile) -> CryptoProfile:
         return cast(CryptoProfile, _Profile(profile, self._capture))
 
@@ -321,8 +356,9 @@ def _opened(path: Path) -> int:
     return fd
 
 
-def _source_towards(family: int, far: Address) -> str:
+def _source_towards(far: Address) -> str:
     """The address that the system sends from to a host."""
+    family = socket.AF_INET6 if ":" in far[0] else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((*far, 0, 0) if family == socket.AF_INET6 else far)

@@ -10,6 +10,7 @@ Own design: the surest signs come first: a cookie, a text, a checksum.  RTP has 
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from p2psip.nat.stun import is_stun
@@ -24,7 +25,7 @@ from rtmplite.rtmp.wire.digest import PACKET_SIZE
 from siprtmp.explain import (
     amf,
     flv,
-    media_payload,
+    http,
     payload,
     rtcp,
     rtmfp,
@@ -38,6 +39,26 @@ from siprtmp.explain.context import Context, Describer
 from siprtmp.explain.field import Field, Span
 from siprtmp.explain.layout import refusal
 from siprtmp.explain.source import Fault
+from siprtmp.unwrap.http import STARTS
+
+
+def _relaying(describe: Describer) -> Describer:
+    """Describe what TURN carries inside of what carries it."""
+
+    def inside(field: Field, span: Span, context: Context, *, is_data: bool) -> Field:
+        if is_data and not field.children and field.end > field.start:
+            inner = datagram(Span(span.data, field.start, field.end), context)
+            return field if inner.name == "octets" else replace(field, children=(inner,))
+        names = ("data",) if field.name == "ChannelData" else ("value",)
+        is_relayed = field.name in ("ChannelData", "DATA")
+        found = (
+            inside(each, span, context, is_data=is_relayed and each.name in names)
+            for each in field.children
+        )
+        return replace(field, children=tuple(found))
+
+    return lambda span, context: inside(describe(span, context), span, context, is_data=False)
+
 
 # What `--as` takes.
 PROTOCOLS: Final[Mapping[str, Describer]] = {
@@ -46,8 +67,8 @@ PROTOCOLS: Final[Mapping[str, Describer]] = {
     "sdp": sdp.session,
     "rtp": rtp.packet,
     "rtcp": rtcp.compound,
-    "stun": stun.message,
-    "channel-data": stun.channel_data,
+    "stun": _relaying(stun.message),
+    "channel-data": _relaying(stun.channel_data),
     "rtmp": rtmp.stream,
     "rtmp-chunks": rtmp.chunks,
     "amf0": amf.values,
@@ -58,10 +79,10 @@ PROTOCOLS: Final[Mapping[str, Describer]] = {
     "telephone-event": payload.events,
     "red": payload.redundant,
     "comfort-noise": payload.noise,
-    "h264": media_payload.h264,
-    "vp8": media_payload.vp8,
-    "opus": media_payload.opus,
-    "aac": media_payload.aac,
+    "h264": payload.h264,
+    "vp8": payload.vp8,
+    "opus": payload.opus,
+    "aac": payload.aac,
 }
 
 SIP_START: Final = re.compile(
@@ -117,6 +138,7 @@ _STREAMS: Final[tuple[tuple[Sign, Describer], ...]] = (
     (is_stun, stun.stream),
     (SIP_START.match, sip.stream),
     (_is_rtmp, rtmp.stream),
+    (lambda data: data.startswith(STARTS), http.stream),
 )
 _FILES: Final[tuple[tuple[Sign, str], ...]] = (
     (lambda data: data[:3] == b"FLV", "flv"),

@@ -1,4 +1,4 @@
-"""`siprtmp lint`: judges a capture by the rules of SIP, RTP, RTCP, RTMP and RTMFP.
+"""`siprtmp lint`: judges a capture by the rules of SIP, RTP, RTCP, RTMP, RTMFP and their carriers.
 
 Own design: docs/3-howto/lint.md is the guide.  A capture that is cut off is judged up to there, and
 the exit code says that it was.
@@ -87,9 +87,9 @@ def _parser() -> Parser:
     parser = Parser(
         prog=f"{program()} lint",
         allow_abbrev=False,
-        description="Judge a capture by the rules of SIP, RTP, RTCP, RTMP and RTMFP: one line for "
-        "each finding, with its packet, time, sender and section. Exit code 1 says that there are "
-        "some, 2 that the capture is broken or cut off.",
+        description="Judge a capture by the rules of SIP, RTP, RTCP, RTMP and RTMFP, also within "
+        "WebSockets, TURN and HTTP: one line for each finding, with its packet, time, sender and "
+        "section. Exit code 1 says that there are some, 2 that the capture is broken or cut off.",
     )
     add = parser.add_argument
     add("input", type=Path, metavar="FILE", help="A capture, pcap or pcapng.")

@@ -1,10 +1,11 @@
 """Gives each packet of a capture to the rules of its protocol.
 
 Own design: SIP is known by its first line, RTP by the descriptions that came before or else by its
-header, RTMFP by the checksum of its startup, RTMP by the first octet of a connection.
+header, RTMFP by the checksum of its startup, RTMP by the first octet of a connection.  WebSockets,
+HTTP and the relays of TURN are taken off before (`siprtmp.unwrap`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,20 +16,25 @@ from siprtmp.explain.context import RtmfpKey
 from siprtmp.explain.guess import SIP_START
 from siprtmp.explain.layout import refusal
 from siprtmp.lint.finding import Findings
+from siprtmp.lint.http import HttpConnection, is_http
 from siprtmp.lint.ladder import Ladder
 from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.rtcp import RtcpReports
 from siprtmp.lint.rtmfp import RtmfpSessions
 from siprtmp.lint.rtmp import RtmpConnection
+from siprtmp.lint.rtmpt import RtmpTunnels
 from siprtmp.lint.rtp import RtpStream, RtpStreams
 from siprtmp.lint.sip_calls import SipCalls
 from siprtmp.lint.sip_stream import SipStream
 from siprtmp.lint.tcp import TcpWay
+from siprtmp.unwrap.breach import Breach
+from siprtmp.unwrap.turn import Relayed, TurnRelays
 
 _RTMP: Final = 3
 _TLS: Final = b"\x16\x03"
 _HANDSHAKE: Final = 1536
 _BLANK: Final = b"\r\n\0 "
+_DTLS: Final = range(20, 64)  # first octets, Source: RFC 8656 §12, Table 3
 
 
 @dataclass(slots=True)
@@ -40,6 +46,7 @@ class _Connection:
     ways: dict[str, TcpWay] = field(default_factory=dict)
     sip: dict[str, SipStream] = field(default_factory=dict)
     rtmp: RtmpConnection | None = None
+    http: HttpConnection | None = None
     is_closed: bool = False
     is_known: bool = False  # what is spoken is clear, or that nobody here reads it
 
@@ -54,6 +61,8 @@ class Judge:
         self._rtp = RtpStreams(self.findings)
         self._rtcp = RtcpReports(self.findings)
         self._rtmfp = RtmfpSessions(self.findings, self.ladder, tuple(keys))
+        self._tunnels = RtmpTunnels(self.findings, self.ladder, self._note)
+        self._relays = TurnRelays()
         self._connections: dict[frozenset[str], _Connection] = {}
         self._over: list[_Connection] = []
         self._sip_ways: set[frozenset[str]] = set()
@@ -75,6 +84,7 @@ class Judge:
         self._rtp.one_way(self._sip.offers.places)
         self._rtcp.finish()
         self._rtmfp.finish(self._now)
+        self._tunnels.finish(self._now)
         for connection in (*self._over, *self._connections.values()):
             if connection.rtmp is not None:
                 connection.rtmp.finish(self._now, is_closed=connection.is_closed)
@@ -93,6 +103,9 @@ class Judge:
     def _datagram(self, packet: SeenPacket) -> None:
         data, way = packet.data, frozenset((packet.source, packet.target))
         if is_stun(data):
+            self._stun(packet)
+            return
+        if not packet.carrier and self._relayed(packet, self._relays.channel(*packet[2:5])):
             return
         is_sip = SIP_START.match(data) is not None
         if is_sip or way in self._sip_ways:
@@ -101,6 +114,25 @@ class Judge:
         elif not self._media(packet) and not self._rtmfp.heard(packet):
             self._perhaps_media(packet)
 
+    def _stun(self, packet: SeenPacket) -> None:
+        """Checks of ICE tell where media are; TURN carries others, in its own packets alone."""
+        self._sip.offers.checked(packet)
+        if not packet.carrier:
+            self._relayed(packet, self._relays.stun(*packet[2:5], packet.time))
+
+    def _relayed(self, packet: SeenPacket, found: Iterable[Relayed | Breach]) -> bool:
+        """Judge what a relay carries as the datagram between relay and peer."""
+        is_relayed = False
+        for each in found:
+            is_relayed = True
+            if isinstance(each, Breach):
+                self.findings.add(each.rule, packet, each.what, citation=each.citation)
+            elif each.data.strip(_BLANK):
+                source, target, data, leg = each
+                inner = packet._replace(source=source, target=target, data=data, carrier=leg)
+                self._datagram(inner)
+        return is_relayed
+
     def _media(self, packet: SeenPacket) -> bool:
         """RTP and RTCP at an address that a description gave."""
         offers = self._sip.offers
@@ -108,6 +140,8 @@ class Judge:
         reports = offers.rtcp_places.get(packet.target)
         if place is None and reports is None:
             return False
+        if packet.data[0] in _DTLS:
+            return True  # DTLS, which agrees on keys
         if (place is None or fast.looks_like_rtcp(packet.data)) and reports is not None:
             self._rtcp.heard(packet, reports)
         elif place is not None and fast.looks_like_rtcp(packet.data):
@@ -169,6 +203,8 @@ class Judge:
             self._recognise(connection, packet, data)
         if connection.rtmp is not None:
             connection.rtmp.feed(packet, data)
+        elif connection.http is not None:
+            connection.http.feed(packet, data)
         elif packet.source in connection.sip:
             for message in connection.sip[packet.source].feed(packet, data):
                 self._sip.heard(packet, message)
@@ -179,6 +215,10 @@ class Judge:
         connection.is_known = True
         if data[:2] == _TLS:
             self._note("a TLS connection is not read")
+        elif is_http(data):
+            connection.http = HttpConnection(
+                self.findings, self._tunnels, self._sip.heard, self._note
+            )
         elif SIP_START.search(data) and (not has_start or SIP_START.match(data)):
             for end in (packet.source, packet.target):
                 connection.sip[end] = SipStream(self.findings)

@@ -3,7 +3,9 @@
 Own design: addresses are texts, `host:port`, since nothing is ever sent to them.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+WEBSOCKET: Final = "WS"
 
 
 class TcpSegment(NamedTuple):
@@ -17,7 +19,8 @@ class TcpSegment(NamedTuple):
 class SeenPacket(NamedTuple):
     """One packet: its number from 1 on, and its time in seconds since the first one.  Own design.
 
-    `data` is what UDP or TCP carries; `segment` is None for UDP.
+    `data` is what UDP or TCP carries; `segment` is None for UDP.  `carrier` is what else was around
+    the data: "" for nothing, `WEBSOCKET`, or the client and the server of a TURN relay.
     """
 
     number: int
@@ -26,17 +29,4 @@ class SeenPacket(NamedTuple):
     target: str
     data: bytes
     segment: TcpSegment | None = None
-
-
-def host_of(address: str) -> str:
-    """Give the host alone: `[::1]:5060` is at `::1`.
-
-    >>> host_of("[::1]:5060"), host_of("192.0.2.1:5060")
-    ('::1', '192.0.2.1')
-    """
-    return address.rpartition(":")[0].strip("[]")
-
-
-def written(host: str, port: int) -> str:
-    """Write an address as packets have it."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    carrier: str = ""

@@ -13,8 +13,9 @@ from typing import Any, Final
 import dpkt
 
 from siprtmp.explain.capture import frames_of, is_capture
-from siprtmp.lint.packet import SeenPacket, TcpSegment, written
+from siprtmp.lint.packet import SeenPacket, TcpSegment
 from siprtmp.operation.arguments import ConfigError
+from siprtmp.unwrap.address import written
 
 _CLASSIC: Final = {
     bytes.fromhex("a1b2c3d4"): ">I",

@@ -10,8 +10,9 @@ from p2psip.errors import SipError
 from p2psip.rtp.rtcp import Bye, ReceiverReport, RtcpPacket, SenderReport, parse_compound
 from p2psip.rtp.source_description import SourceDescription
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket, host_of
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.sip_offers import MediaPlace
+from siprtmp.unwrap.address import host_of
 
 LEAST: Final = 5.0  # s, Source: RFC 3550 §6.2
 SHORTEST: Final = 0.5 / 1.21828  # of the interval, Source: RFC 3550 §6.3.1
@@ -37,7 +38,7 @@ class RtcpReports:
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
-        self._all: dict[tuple[str, str, int], _Reporter] = {}
+        self._all: dict[tuple[str, str, str, int], _Reporter] = {}
         self._left: dict[int, list[SeenPacket]] = {}  # BYEs by their SSRC
 
     def heard(self, packet: SeenPacket, place: MediaPlace | None) -> str:
@@ -66,7 +67,7 @@ class RtcpReports:
 
     def finish(self) -> None:
         """Report on each source: §6.2, §6.5.1."""
-        for (_, _, ssrc), reporter in self._all.items():
+        for (*_, ssrc), reporter in self._all.items():
             if not reporter.named and reporter.compounds >= FEW:
                 what = f"{reporter.compounds} reports of {ssrc:#010x}, and no CNAME"
                 self._findings.add("rtcp-unnamed", reporter.first, what)
@@ -108,7 +109,7 @@ class RtcpReports:
                 pass
 
     def _reporter(self, packet: SeenPacket, ssrc: int, place: MediaPlace | None) -> _Reporter:
-        key = packet.source, packet.target, ssrc
+        key = packet.source, packet.target, packet.carrier, ssrc
         return self._all.setdefault(key, _Reporter(packet, place))
 
     def _pace(self, ssrc: int, reporter: _Reporter) -> None:

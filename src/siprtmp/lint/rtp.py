@@ -71,7 +71,8 @@ class RtpStream:
         for each in sorted(self.types, key=lambda kind: -self.types[kind]):
             known = self.format(each)
             names.append(f"{known.encoding}/{known.clock_rate}" if known else f"type {each}")
-        return f"RTP {', '.join(names)}, {self.packets} packets"
+        relay = f" by TURN, {self.first.carrier}" if self.first.carrier else ""
+        return f"RTP {', '.join(names)}, {self.packets} packets{relay}"
 
     def format(self, payload_type: int) -> RtpMap | None:
         """What a payload type is: RFC 3264 §5.1, RFC 3551 §6."""
@@ -158,7 +159,7 @@ class RtpStreams:
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
-        self._all: dict[tuple[str, str, int], RtpStream] = {}
+        self._all: dict[tuple[str, str, str, int], RtpStream] = {}
         self._latest: dict[tuple[str, str, bool], RtpStream] = {}
         self.ended: dict[str, float] = {}  # when calls ended, by Call-ID
 
@@ -170,7 +171,7 @@ class RtpStreams:
                 what = f"{len(packet.data)} octets that are no RTP"
                 self._findings.add("rtp-syntax", packet, what, once=packet.target)
             return place is not None
-        key = packet.source, packet.target, header[4]
+        key = packet.source, packet.target, packet.carrier, header[4]
         stream = self._all.get(key)
         if stream is None:
             stream = RtpStream(packet, header[4], place, packet)
@@ -197,17 +198,21 @@ class RtpStreams:
         """Report media that one end of a call gets, and the other does not: RFC 3264 §5.1."""
         streams = self.streams()
         into = {each.first.target: each for each in streams}
-        calls: dict[tuple[str, str], dict[str, tuple[str, MediaPlace]]] = {}
+        calls: dict[tuple[str, str], dict[str, list[str]]] = {}
         for address, place in places.items():
-            calls.setdefault((place.call_id, place.kind), {})[place.owner] = address, place
+            ends = calls.setdefault((place.call_id, place.kind), {})
+            ends.setdefault(place.owner, []).append(address)
         for (_, kind), ends in calls.items():
-            if len(ends) != 2 or not all(place.wants for _, place in ends.values()):
+            everywhere = [address for each in ends.values() for address in each]
+            if len(ends) != 2 or not all(places[each].wants for each in everywhere):
                 continue
-            (one, _), (other, _) = ends.values()
-            for silent, heard in ((one, other), (other, one)):
-                stream = into.get(heard)
-                if stream and stream.packets >= 10 * ENOUGH and silent not in into:
-                    what = f"{kind} comes to {heard}, and none to {silent}"
+            one, other = ends.values()  # an end with ICE has more than one address
+            for silent, loud in ((one, other), (other, one)):
+                stream = next((into[each] for each in loud if each in into), None)
+                is_loud = stream is not None and stream.packets >= 10 * ENOUGH
+                if stream and is_loud and not any(each in into for each in silent):
+                    heard = stream.first.target
+                    what = f"{kind} comes to {heard}, and none to {silent[-1]}"
                     self._findings.add("rtp-one-way", stream.first, what, who=heard)
 
     def _types(self, stream: RtpStream) -> None:
@@ -248,14 +253,15 @@ class RtpStreams:
 
     def _sources(self, streams: list[RtpStream]) -> None:
         """A new SSRC where the old one has stopped for good: §8.1, §8.2."""
-        before: dict[tuple[tuple[str, str], int], RtpStream] = {}
+        before: dict[tuple[str, str, str, int], RtpStream] = {}
         for stream in sorted(streams, key=lambda each: each.first.number):
             main = max(stream.types, key=lambda kind: stream.types[kind])
-            old = before.get((stream.way, main))
+            key = *stream.way, stream.first.carrier, main
+            old = before.get(key)
             if old is not None and old.last.number < stream.first.number:
                 what = f"SSRC {stream.ssrc:#010x} after {old.ssrc:#010x}, to {stream.first.target}"
                 self._findings.add("rtp-ssrc", stream.first, what)
-            before[stream.way, main] = stream
+            before[key] = stream
 
 
 def _is_stream(stream: RtpStream) -> bool:

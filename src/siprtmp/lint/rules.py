@@ -64,6 +64,15 @@ RULES: Final[Mapping[str, LintRule]] = {
     "sip-rseq": LintRule("RFC 3262 §3", "a reliable response without RSeq"),
     "sip-100rel-unasked": LintRule("RFC 3262 §3", "a reliable response to who cannot have it"),
     "sip-no-prack": LintRule("RFC 3262 §4", "a reliable response without PRACK"),
+    # SIP in WebSockets
+    "ws-handshake": LintRule("RFC 6455 §4.1", "a WebSocket begins with another handshake"),
+    "ws-protocol": LintRule("RFC 7118 §4.1", "SIP where the subprotocol sip was not agreed on"),
+    "ws-mask": LintRule("RFC 6455 §5.1", "a client that masks no frames, or a server that does"),
+    "ws-frame": LintRule("RFC 6455 §5.2", "a frame that is not as frames must be"),
+    "ws-fragments": LintRule("RFC 6455 §5.4", "a message within another, or the rest of none"),
+    "ws-after-close": LintRule("RFC 6455 §5.5.1", "data behind Close"),
+    "ws-message": LintRule("RFC 7118 §5", "a WebSocket message that is not one SIP message"),
+    "ws-via": LintRule("RFC 7118 §5.1", "a Via of another transport than WS or WSS"),
     # Offers and answers
     "sdp-syntax": LintRule("RFC 8866 §5", "a session description that cannot be read"),
     "sdp-no-offer": LintRule("RFC 3261 §13.2.1", "neither INVITE nor 2xx has an offer"),
@@ -102,6 +111,12 @@ RULES: Final[Mapping[str, LintRule]] = {
     "rtcp-unnamed": LintRule("RFC 3550 §6.5.1", "an SSRC that never has a CNAME"),
     "rtcp-often": LintRule("RFC 3550 §6.2", "reports that come too often"),
     "rtcp-after-bye": LintRule("RFC 3550 §6.3.7", "packets of a source that has said BYE"),
+    # TURN
+    "turn-channel": LintRule("RFC 8656 §12", "a channel that is not 0x4000 to 0x4FFF"),
+    "turn-rebound": LintRule("RFC 8656 §12", "a channel or a peer that is bound to another"),
+    "turn-unbound": LintRule("RFC 8656 §12.6", "data on a channel that is not bound"),
+    "turn-permission": LintRule("RFC 8656 §11.1", "Send to a peer without a permission"),
+    "turn-indication": LintRule("RFC 8656 §11.2", "relayed data that lack a part"),
     # RTMP
     "rtmp-version": LintRule("RTMP 1.0 §5.2.2", "a version that is not 3"),
     "rtmp-echo": LintRule("RTMP 1.0 §5.2.4", "the handshake does not repeat the other's packet"),
@@ -124,6 +139,9 @@ RULES: Final[Mapping[str, LintRule]] = {
     "rtmp-window": LintRule("RTMP 1.0 §5.4.4", "the acknowledgement window is exceeded"),
     "rtmp-acknowledged": LintRule("RTMP 1.0 §5.4.3", "more is acknowledged than was sent"),
     "rtmp-ping": LintRule("RTMP 1.0 §6.2", "a ping without a response"),
+    # RTMP in HTTP
+    "rtmpt-sequence": LintRule('Field §"HTTP tunnel"', "a request's number is not the next one"),
+    "rtmpt-interval": LintRule('Field §"HTTP tunnel"', "an answer without its first octet"),
     # RTMFP
     "rtmfp-checksum": LintRule(
         "RFC 7425 §4.7.3.1", "a packet of the startup that does not decrypt"

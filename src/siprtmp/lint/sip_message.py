@@ -21,9 +21,10 @@ from siprtmp.explain import sip
 from siprtmp.explain.context import Context
 from siprtmp.explain.field import Field, Span
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.packet import WEBSOCKET, SeenPacket
 
 COOKIE: Final = "z9hG4bK"  # Source: RFC 3261 §8.1.1.7
+_WS: Final = "WS", "WSS"  # Source: RFC 7118 §5.1; WSS where a proxy has taken TLS off
 _LENGTH: Final = re.compile(rb"(?im)^(?:content-length|l)[ \t]*:[ \t]*(\d+)[ \t]*\r?$")
 _RULES: Final = {
     "CSeq Of Another Method": "sip-cseq-method",
@@ -125,6 +126,8 @@ def _judge_request(packet: SeenPacket, request: Request, findings: Findings) -> 
     branch = request.via.branch
     if branch is None or not branch.startswith(COOKIE):
         findings.add("sip-branch", packet, f"{method} with branch {branch or '(none)'}")
+    if packet.carrier == WEBSOCKET and request.via.transport not in _WS:
+        findings.add("ws-via", packet, f"{method} with Via: {request.via.transport}")
     if method in ("INVITE", "SUBSCRIBE", "REFER") and not request.contacts:
         findings.add("sip-contact", packet, f"{method} without a Contact")
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2psip.errors import SipError
+from p2psip.nat.stun import BINDING, StunMessage, StunType
 from p2psip.sdp import attributes
 from p2psip.sdp.attributes import RtpMap
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from p2psip.sip.message import Request, Response
 from p2psip.sip.multipart import is_multipart, leaves
 from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket, written
+from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.sip_message import HeardMessage
 from siprtmp.lint.sip_transactions import SipTransaction
+from siprtmp.unwrap.address import written
 
 SDP: Final = "application/sdp"
 _FITTING: Final = {  # Source: RFC 3264 §6.1
@@ -48,6 +50,7 @@ class SipOffers:
         self._findings = findings
         self.places: dict[str, MediaPlace] = {}
         self.rtcp_places: dict[str, MediaPlace] = {}
+        self._fragments: dict[str, MediaPlace] = {}  # by the user names of ICE
         self._offers: dict[int, SessionDescription | None] = {}  # by transaction
         self._answered: set[int] = set()
         self._offered_back: dict[int, SessionDescription] = {}
@@ -91,6 +94,22 @@ class SipOffers:
         elif description is not None and self._offers.get(place) is not None:
             what = "ACK has a description, and INVITE the offer"
             self._findings.add("sdp-unasked-answer", heard.packet, what)
+
+    def checked(self, packet: SeenPacket) -> None:
+        """Take a check of ICE: its user names tell whose media both addresses have.
+
+        Own design: browsers hide addresses in descriptions.  The receiver's name stands first.
+        """
+        try:
+            message = StunMessage.parse(packet.data)
+            receiver, _, sender = (message.text(StunType.USERNAME) or "").partition(":")
+        except SipError:
+            return
+        if message.method != BINDING:
+            return
+        for name, address in ((receiver, packet.target), (sender, packet.source)):
+            if name in self._fragments:
+                self.places[address] = self._fragments[name]
 
     def _without(
         self, heard: HeardMessage, place: int, offer: SessionDescription | None, *, has_body: bool
@@ -148,17 +167,20 @@ class SipOffers:
         if "RTP/" not in media.protocol.upper():
             return
         at = attributes.media_address(media, session)
-        if at is None:
+        fragment = media.attribute("ice-ufrag") or session.attribute("ice-ufrag") or ""
+        if at is None and not fragment:
             return
-        if at[1] % 2 and not attributes.rtcp_mux(media) and media.attribute("rtcp") is None:
+        if at and at[1] % 2 and not attributes.rtcp_mux(media) and media.attribute("rtcp") is None:
             what = f"m={media.kind} at port {at[1]}"
             self._findings.add("sdp-odd-port", heard.packet, what)
-        message = heard.message
-        place = self.places.get(written(*at))
-        if place is None or place.call_id != message.call_id:
-            owner = heard.packet.source
-            place = MediaPlace(message.call_id, owner, media.kind, media.protocol.upper())
+        place = self.places.get(written(*at)) if at else self._fragments.get(fragment)
+        if place is None or place.call_id != heard.message.call_id:
+            owner, call_id = heard.packet.source, heard.message.call_id
+            place = MediaPlace(call_id, owner, media.kind, media.protocol.upper())
+        if at:
             self.places[written(*at)] = place
+        if fragment:
+            self._fragments.setdefault(fragment, place)
         place.types |= set(attributes.payload_types(media))
         place.formats |= {each.payload_type: each for each in attributes.rtpmaps(media)}
         place.has_bandwidth = attributes.bits(media, session) > 0

@@ -4,12 +4,19 @@ import pytest
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers.browser_phone import Chromium, phone_page, wait_event
 
+from siprtmp.lint.command import lint
+from siprtmp.lint.packets import read_capture
+
 
 @pytest.mark.needs("chromium")
 def test_a_browser_calls_a_browser(start, gateway, tmp_path):
-    """Covers RFC 7118 §5: requests of the dialog come by the connections that browsers opened."""
-    users = users_file(tmp_path, "alice", "bob")
-    server = gateway("--users", users, "--ws", "127.0.0.1:0", "--sip-t1", "20")
+    """Covers RFC 7118 §5: requests of the dialog come by the connections that browsers opened.
+
+    The capture has them, frames and all.
+    """
+    users, path = users_file(tmp_path, "alice", "bob"), tmp_path / "web.pcap"
+    options = "--users", users, "--ws", "127.0.0.1:0", "--sip-t1", "20", "--capture", str(path)
+    server = gateway(*options)
     with phone_page() as ours, phone_page() as theirs:
         bob = start(Chromium, theirs.phone(f"ws://{server.ws}", "bob", PASSWORD))
         assert ";gr=urn:uuid:" in wait_event(bob, theirs, "registered")["contact"]
@@ -26,3 +33,9 @@ def test_a_browser_calls_a_browser(start, gateway, tmp_path):
         server.wait_status({"proxied_dialogs": 0})
         alice.stop()
         server.wait_status({"registrations": 1, "sip_connections": 1})
+    server.stop()
+    report = lint(read_capture(path.read_bytes()))
+    assert report.findings == [] and report.notes == {}
+    call = max(report.diagrams, key=lambda each: len(each.arrows))
+    labels = [row.label for row in call.arrows]
+    assert labels.count("200 OK (SDP)") == labels.count("ACK") - 1 == labels.count("BYE") == 2

@@ -16,6 +16,8 @@ from p2psip.net.clock import monotonic
 from p2psip.net.media.relayed_ports import RelayedSocket
 from p2psip.net.phone import phone_address
 from p2psip.net.udp import plain_socket
+from siprtmp.lint.command import lint
+from siprtmp.lint.packets import read_capture
 
 pytestmark = pytest.mark.interop
 SECONDS, HZ = 3, 600
@@ -98,9 +100,10 @@ def test_a_call_goes_through_two_relays(start, tmp_path, password):
 
 @pytest.mark.needs("turnserver", "ffmpeg")
 def test_a_stream_calls_a_phone_through_a_relay(start, gateway, tmp_path, password):
-    server, heard = start(Coturn), tmp_path / "heard.wav"
+    """What the relay carries is in the capture, and lint finds the call's sound in it."""
+    server, heard, path = start(Coturn), tmp_path / "heard.wav", tmp_path / "relayed.pcap"
     phone = start(Phone, "listen", "--calls", 1, "--record", heard, ready="listening at ")
-    running = gateway(*relayed(server))
+    running = gateway(*relayed(server), "--capture", str(path))
     server.wait_until(
         lambda: server.output.count("ALLOCATE processed, success") >= 8,
         what="addresses for four calls",
@@ -113,6 +116,12 @@ def test_a_stream_calls_a_phone_through_a_relay(start, gateway, tmp_path, passwo
     sound = trimmed(samples, rate)
     assert tone_fraction(sound, rate, HZ) > 0.9 and len(sound) > 0.8 * SECONDS * rate
     assert "CHANNEL_BIND processed, success" in server.output
+    running.stop()
+    report = lint(read_capture(path.read_bytes()))
+    assert report.findings == []
+    [rows] = [each.arrows for each in report.diagrams if each.kind == "call"]
+    assert sum("by TURN" in row.label for row in rows) == 2
+    assert all(each.packets > 40 * SECONDS and not each.lost for each in report.streams)
 
 
 @pytest.mark.needs("turnserver")

@@ -105,3 +105,19 @@ def test_tls_is_captured_in_the_clear(start, tmp_path):
     report = judged(path)
     assert report.findings == [] and not report.notes
     assert "publish x" in labels(report, "rtmp")
+
+
+@pytest.mark.needs("ffmpeg", "tshark")
+def test_a_tunnel_is_captured_as_http(start, tmp_path):
+    path = tmp_path / "tunnel.pcap"
+    options = "--rtmpt", "127.0.0.1:0", "--capture", str(path)
+    with Gateway(tmp_path / "g", *options) as server:
+        url = f"rtmpt://{server.listeners['rtmpt']}/live/x"
+        publisher = start(Ffmpeg.publish, url, hz=440, seconds=1)
+        assert publisher.finish() == 0
+        port = server.listeners["rtmpt"].rpartition(":")[2]
+    report = judged(path)
+    assert report.findings == [] and not report.notes
+    rows = labels(report, "rtmp")
+    assert rows[:3] == ["C0 C1", "S0 S1 S2", "C2"] and "publish x" in rows
+    assert complaints(path, f"tcp.port=={port},http") == ""

@@ -7,7 +7,7 @@ from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, write_add
 from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import Bye, ReceiverReport, SourceDescription
 from p2psip.sdp.attributes import RtpMap
-from siprtmp.explain import media_payload, payload, rtcp, rtp, stun
+from siprtmp.explain import payload, rtcp, rtp, stun
 from siprtmp.explain.context import Context
 from siprtmp.explain.field import Span
 
@@ -128,10 +128,10 @@ def test_redundancy_describes_each_block_by_its_type():
 @pytest.mark.parametrize(
     ("describe", "data", "names"),
     [
-        (media_payload.h264, "7801000b", ["F", "NRI", "type", "rest"]),
-        (media_payload.opus, "ff", ["configuration", "stereo", "code"]),
-        (media_payload.vp8, "80", ["extended"]),
-        (media_payload.aac, "0010", ["AU headers length"]),
+        (payload.h264, "7801000b", ["F", "NRI", "type", "rest"]),
+        (payload.opus, "ff", ["configuration", "stereo", "code"]),
+        (payload.vp8, "80", ["extended"]),
+        (payload.aac, "0010", ["AU headers length"]),
     ],
 )
 def test_headers_of_media_that_are_cut_short(describe, data, names):

@@ -1,5 +1,8 @@
 """Conversations as captures have them, packet by packet, for the rules of `siprtmp lint`."""
 
+import io
+
+from siprtmp.edge.pcap_file import PcapFile, TcpTale
 from siprtmp.lint.judge import Judge
 from siprtmp.lint.packet import SeenPacket, TcpSegment
 
@@ -59,3 +62,20 @@ class Scene:
 def found(scene, keys=()):
     """The rules that a scene breaks, with the number of the packet."""
     return [(each.rule, each.packet) for each in scene.judged(keys).findings]
+
+
+def streamed(scene):
+    """The connections of a scene as a file."""
+    file, tales = io.BytesIO(), {}
+    pcap = PcapFile(file)
+    for each in scene.packets:
+        source, target = (_place(address) for address in (each.source, each.target))
+        if each.data:
+            tale = tales.setdefault(frozenset((source, target)), TcpTale(source, target))
+            pcap.piece(tale, source, each.data, 1e9 + each.time)
+    return file.getvalue()
+
+
+def _place(text):
+    host, _, port = text.rpartition(":")
+    return host, int(port)

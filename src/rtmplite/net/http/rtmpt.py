@@ -19,6 +19,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.descriptors import STRANGERS
 from rtmplite.net.http.wsgi import Handler, Server
+from rtmplite.net.tap import Tapping
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.tunnel import TURN_LIMIT, TunnelAnswer, Tunnels
 
@@ -80,11 +81,13 @@ class TunnelServer:
             part=STRANGERS,
             tls=tls,
         )
+        self._address = host, port
         self._ticker = gevent.get_hub().loop.timer(TICK, TICK)
 
     def start(self) -> None:
         """Listen.  Raises OSError if the address cannot be had."""
         self._server.start()
+        self._address = self.address
         self._ticker.start(self._tick)
 
     @property
@@ -144,6 +147,8 @@ class TunnelServer:
             self._tunnels.give_up(path, "internal error", now())
             return TunnelAnswer(404)
         self._wake()
+        said = STATUS[answer.status], answer.body
+        Tapping.current.tunnelled(self._address, address, (path, body), said)
         return answer
 
     def _feed(self, machine: ServerConnection, body: bytes) -> None:

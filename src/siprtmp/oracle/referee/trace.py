@@ -1,7 +1,8 @@
 """Traces of SIP: the messages of a capture, or of JSON lines, with their times.
 
 Own design: what is no SIP is left out, since captures have much else.  A stream is read in the
-order of its sequence numbers; behind a gap it begins anew.
+order of its sequence numbers; behind a gap it begins anew.  One that begins with HTTP is read as a
+WebSocket.
 """
 
 import ipaddress
@@ -18,6 +19,8 @@ from p2psip.sip.message import Message, Request, Response, parse_message
 from siprtmp.explain.capture import frames_of, is_capture
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.oracle.referee.traced import Traced
+from siprtmp.unwrap.http import STARTS, HttpWay
+from siprtmp.unwrap.websocket import WebSocketMessage
 
 _LAYERS: Final = 10  # of one frame, tunnels included
 
@@ -51,6 +54,23 @@ class _Stream:
 
     next_sequence: int
     framer: StreamFramer = field(default_factory=StreamFramer)
+    way: HttpWay | None = None
+
+    @property
+    def transport(self) -> str:
+        return "TCP" if self.way is None else "WS"
+
+    @property
+    def is_broken(self) -> bool:
+        return self.framer.broken if self.way is None else self.way.is_lost
+
+    def feed(self, data: bytes) -> list[Message | None]:
+        """The messages that octets complete."""
+        if self.way is None:
+            items = self.framer.feed(data)
+            return [_whole(each) for each in items if isinstance(each, Request | Response)]
+        found = list(self.way.feed(data))
+        return [_message(each.data) for each in found if isinstance(each, WebSocketMessage)]
 
 
 def _captured(data: bytes) -> Iterator[Traced]:
@@ -79,29 +99,31 @@ def _frame(link: Any, time: float, frame: bytes, streams: dict[str, _Stream]) ->
         return
     source, destination = f"{hosts[0]}:{layer.sport}", f"{hosts[1]}:{layer.dport}"
     if isinstance(layer, dpkt.udp.UDP):
-        found = [_message(bytes(layer.data))]
+        transport, found = "UDP", [_message(bytes(layer.data))]
     else:
-        found = _segment(f"{source} {destination}", layer, streams)
-    transport = "UDP" if isinstance(layer, dpkt.udp.UDP) else "TCP"
+        transport, found = _segment(f"{source} {destination}", layer, streams)
     for message in found:
         if message is not None:
             yield Traced(time, source, destination, transport, message)
 
 
-def _segment(way: str, layer: Any, streams: dict[str, _Stream]) -> list[Message | None]:
-    """The messages that a segment completes."""
+def _segment(way: str, layer: Any, streams: dict[str, _Stream]) -> tuple[str, list[Message | None]]:
+    """The messages that a segment completes, and what carries them."""
     data = bytes(layer.data)
+    if not data:
+        return "TCP", []
     stream = streams.get(way)
     behind = 0 if stream is None else (layer.seq - stream.next_sequence) % (1 << 32)
     if stream is None or 0 < behind < 1 << 31:  # nothing was lost before, or something now
-        stream = streams[way] = _Stream(layer.seq)
+        is_http = data.startswith(STARTS)
+        stream = streams[way] = _Stream(layer.seq, way=HttpWay() if is_http else None)
         behind = 0
     data = data[(-behind) % (1 << 32) :]  # what was sent before is not read again
     stream.next_sequence = (stream.next_sequence + len(data)) % (1 << 32)
-    items = stream.framer.feed(data)
-    if stream.framer.broken:
+    found = stream.feed(data)
+    if stream.is_broken:
         del streams[way]
-    return [_whole(each) for each in items if isinstance(each, Request | Response)]
+    return stream.transport, found
 
 
 def _message(data: bytes) -> Message | None:

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.corpus_lines import CORPUS
+from support.lint.carried_cases import in_parts, web_call
+from support.lint.scene import streamed
 from support.rtmfp.link import Link
 from support.sip.elements import Phone
 
@@ -13,6 +15,7 @@ from p2psip.sip.message import Request, parse_message
 from p2psip.strategies import sip
 from siprtmp.__main__ import main
 from siprtmp.oracle.referee.referee import referee
+from siprtmp.oracle.referee.trace import read
 from siprtmp.oracle.referee.traced import Traced
 
 A, B = "10.0.0.1", "10.0.0.2"
@@ -284,6 +287,15 @@ def test_a_call_out_of_order_is_judged(data):
     times = data.draw(st.lists(st.floats(0, 60), min_size=len(places), max_size=len(places)))
     heard = [moved(whole[place], at) for place, at in zip(places, times, strict=True)]
     assert all(0 <= each.time <= 60 for each in referee(sorted_by_time(heard)))
+
+
+@pytest.mark.parametrize("carry", [None, in_parts])
+def test_messages_are_taken_out_of_websockets(carry, tmp_path):
+    path = tmp_path / "web.pcap"
+    path.write_bytes(streamed(web_call(carry)))
+    heard = list(read(path.read_bytes()))
+    assert [each.message.cseq.method for each in heard] == ["INVITE"] * 3 + ["ACK", "BYE", "BYE"]
+    assert {each.transport for each in heard} == {"WS"}
 
 
 CAPTURES = sorted((CORPUS / "pcap" / "sip").glob("*.pcap*"))
