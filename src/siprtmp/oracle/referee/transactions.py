@@ -156,7 +156,7 @@ class Transaction:
         status, asked = response.status, self._owed.pop(_RESPONSE, None) is not None
         final, first = status >= 200, self._final is None
         if not final and first and self.invite:
-            self._provide(response, now)
+            self._provide(response, now, is_asked=asked)
         elif final:
             self._finish(now)
         if final and self.invite and status < 300 and (first or self._final_is_2xx()):
@@ -191,8 +191,11 @@ class Transaction:
         for each in self.accepted.values():
             each.acknowledge(now)
 
-    def _provide(self, response: Response, now: float) -> None:
-        """Take a provisional response, which is repeated until its PRACK comes (RFC 3262 §3)."""
+    def _provide(self, response: Response, now: float, *, is_asked: bool) -> None:
+        """Take a provisional response, which is repeated until its PRACK comes (RFC 3262 §3).
+
+        It is repeated for a repeated INVITE as well (RFC 3261 §17.2.1).
+        """
         try:
             rseq = rseq_of(response)
         except RemoteError:
@@ -203,7 +206,7 @@ class Transaction:
         if known is None:
             self._provisional[name] = ReliableProvisional.start(now)[0]
             self._owed[_PRACK] = now + ANSWER, "RFC 3262 §4"
-        elif known.state is prack.State.WAITING:
+        elif known.state is prack.State.WAITING and not is_asked:
             self._on_time(known, f"the {response.status} to {self.name} was repeated", now)
 
     def _finish(self, now: float) -> None:
