@@ -93,7 +93,8 @@ class Offers:
         return known
 
     def _new(self, name: tuple[str, frozenset[str]], caller: str | None) -> Session:
-        session = self._sessions[name] = Session(*name[1], caller=caller)
+        one, other = name[1]
+        session = self._sessions[name] = Session(one, other, caller)
         self._all.append(session)
         return session
 

@@ -108,9 +108,9 @@ class Transaction:
         return self._findings + (self._of_server if self._responded is not None else [])
 
     @property
-    def _machines(self) -> tuple[Machine, ...]:
-        several = (*self.accepted.values(), *self._provisional.values())
-        return self.client, self.server, *several
+    def _machines(self) -> list[Machine]:
+        several = *self.accepted.values(), *self._provisional.values()
+        return [self.client, self.server, *several]
 
     @property
     def deadline(self) -> float | None:
