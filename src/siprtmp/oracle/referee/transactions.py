@@ -109,8 +109,8 @@ class Transaction:
 
     @property
     def _machines(self) -> list[Machine]:
-        several = *self.accepted.values(), *self._provisional.values()
-        return [self.client, self.server, *several]
+        of_responses: list[Machine] = [*self.accepted.values(), *self._provisional.values()]
+        return [self.client, self.server, *of_responses]
 
     @property
     def deadline(self) -> float | None:
