@@ -12,7 +12,7 @@ from siprtmp.oracle.referee.asked import Asked
 from siprtmp.oracle.referee.ruling import Ruling
 from siprtmp.oracle.referee.session import Session
 
-_CARRIERS: Final = ("INVITE", "UPDATE", "PRACK")  # with responses: RFC 6337 §2.2
+_CARRIERS: Final = ("INVITE", "UPDATE", "PRACK")  # with responses: RFC 3261 §13.2.1
 _Key = tuple[str, str, int, str, str]  # Call-ID, tag of From, number, method, tag of To
 
 

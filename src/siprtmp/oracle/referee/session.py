@@ -155,7 +155,7 @@ class Session:
             sender, clause = self._other(asked.sender), _ANSWERING[method]
             self._reply(sender, name, sdp, is_opaque, now, clause)
         elif sdp:
-            self._find(now, f"{name} answers no offer", "RFC 6337 §2.2")
+            self._find(now, f"{name} answers no offer", "RFC 3261 §13.2.1")
 
     def _check_refusal(self, asked: Asked, response: Response, now: float) -> None:
         """Compare with the status that our machine gives (RFC 3261 §14.2, RFC 3311 §5.2)."""
@@ -307,7 +307,7 @@ class Session:
             self._find(now, text, _WAITING[asked.request.method])
 
     def _check_same(self, first: bytes, second: bytes, name: str, now: float) -> None:
-        """All responses to an INVITE have one description (RFC 3261 §13.2.1, RFC 6337 §3.1.1)."""
+        """All responses to an INVITE have one description (RFC 3261 §13.2.1)."""
         if first and not are_same(first, second):
             text = f"{name} has another description than the response before"
             self._find(now, text, "RFC 3261 §13.2.1")

@@ -228,7 +228,7 @@ BROKEN = {
     ),
     "a 200 to UPDATE that answers nothing": (
         call().ask("b", "UPDATE").answer("a", 200, "UPDATE", OFFER),
-        "the 200 to UPDATE 1 of call answers no offer: RFC 6337 §2.2",
+        "the 200 to UPDATE 1 of call answers no offer: RFC 3261 §13.2.1",
     ),
     "a second re-INVITE of the same side": (
         call().ask("a", "INVITE", NEW_OFFER).ask("a", "INVITE", NEW_OFFER),
