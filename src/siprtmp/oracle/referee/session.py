@@ -112,7 +112,8 @@ class Session:
         except RemoteError:
             rseq = None
         waiting = self._waiting
-        if waiting is not None and waiting.rseq is not None and waiting.rseq == rseq:
+        expected = (None, None) if waiting is None else (waiting.rseq, self._other(waiting.sender))
+        if rseq is not None and expected == (rseq, asked.sender):
             self._reply(asked.sender, asked.name, asked.offer, asked.is_opaque, now, "RFC 3262 §5")
         elif asked.offer:
             if rseq not in self._unheard:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.corpus_lines import CORPUS
 from support.sip.conversation import (
     ANSWER,
     NEW_ANSWER,
@@ -14,6 +15,7 @@ from support.sip.conversation import (
 
 from p2psip.strategies.sdp import odd_sessions
 from siprtmp.oracle.referee.referee import referee
+from siprtmp.oracle.referee.trace import read
 from siprtmp.oracle.referee.traced import Traced
 
 
@@ -347,9 +349,52 @@ def test_conversations_out_of_order_are_judged(data):
     assert all(0 <= each.time <= 80 and each.clause for each in referee(trace))
 
 
+SIDES, BODIES = st.sampled_from("ab"), st.sampled_from(["", OFFER, ANSWER, NEW_OFFER])
+NUMBERS, RSEQS = st.integers(1, 3), st.integers(7, 8)
+METHODS = st.sampled_from(["INVITE", "UPDATE", "PRACK"])
+STATUSES = st.sampled_from([180, 183, 200, 488, 491, 500])
+KINDS = st.sampled_from(["application/sdp", "application/sdp", "text/plain"])
+REQUESTS = st.tuples(SIDES, METHODS | st.sampled_from(["ACK", "BYE"]), BODIES, KINDS, RSEQS)
+RESPONSES = st.tuples(SIDES, METHODS, BODIES, KINDS, RSEQS, STATUSES)
+WAITS = st.sampled_from([-0.2, -0.2, 0.0, 40.0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(REQUESTS | RESPONSES, NUMBERS, WAITS), max_size=20), st.booleans())
+def test_conversations_without_sense_are_judged(drawn, is_late):
+    """Every message that offers are in, by either side, in any order."""
+    made = offerless().reliable(183, 7, OFFER) if is_late else Conversation().call()
+    for (side, method, body, kind, rseq, *status), number, wait in drawn:
+        if status:
+            fields = [f"RSeq: {rseq}", "Require: 100rel"][: 2 * (status[0] == 183)]
+            options = {"fields": fields, "number": number, "kind": kind}
+            made.answer(side, status[0], method, body, **options)
+        else:
+            fields = [f"RAck: {rseq} {number} INVITE"]
+            made.ask(side, method, body, fields=fields, number=number, kind=kind)
+        made.wait(wait)
+    assert all(each.clause for each in referee(made.trace))
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(odd_sessions(), min_size=3, max_size=3))
 def test_descriptions_of_any_form_are_judged(drawn):
     first, answer, second = (each.decode("latin-1") for each in drawn)
     made = Conversation().call(first, answer).ask("b", "INVITE", second)
     assert all(each.time <= made.at and each.clause for each in referee(made.trace))
+
+
+CAPTURES = sorted((CORPUS / "pcap" / "sip").glob("*.pcap*"))
+ELSEWHERE = ("RFC 3261 §12.", "RFC 3261 §17.", "RFC 3261 §13.2.2.4", "RFC 3261 §13.3.1.4")
+
+
+@pytest.mark.skipif(not CAPTURES, reason="the corpus of recordings is absent")
+def test_recorded_calls_break_no_rule_of_offers_but_one():
+    """Those of transactions and dialogs aside: SIPp's `uas` has one answer for all offers."""
+    found = [
+        (path.stem, each.clause)
+        for path in CAPTURES
+        for each in referee(read(path.read_bytes()))
+        if not each.clause.startswith(ELSEWHERE)
+    ]
+    assert found == [("sipp_call_g711a_dtmf", "RFC 3264 §6.1")]
