@@ -17,10 +17,12 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE  # with it, every program that a test starts compiles all it imports
 
-# what the interop tests talk to; gcc builds the measuring relay of perf/
+# what the tests talk to; gcc builds the measuring relay of perf/, and with golang-go and rustc
+# adapters of the oracle; systemd has a program that checks unit files
 PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg linphone-cli kamailio kamailio-tls-modules coturn tshark \
 	gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly \
-	libspeex1 fail2ban redis-server gcc libc6-dev chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm)  # npm: any will do
+	libspeex1 fail2ban redis-server gcc libc6-dev systemd chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm) \
+	$(if $(shell command -v go),,golang-go) $(if $(shell command -v rustc),,rustc)  # of these three any version will do
 
 .PHONY: help demo test oracle vectors lint types check mutants docs bench peers specs clean
 

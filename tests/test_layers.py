@@ -162,7 +162,7 @@ machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2
                                      rtmplite.rtmfp.netconnection siprtmp.operation siprtmp.unwrap
 edge    [siprtmp.explain.capture]
 edge    [siprtmp.explain.command]
-machine siprtmp.lint                 p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
+machine siprtmp.lint                 p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip p2psip.ua.requests
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.rtmp siprtmp.operation siprtmp.unwrap
                                      siprtmp.explain
@@ -171,8 +171,9 @@ edge    [siprtmp.lint.packets]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
-machine siprtmp.oracle.referee       p2psip.sip p2psip.transaction p2psip.dialog siprtmp.explain
-                                     siprtmp.unwrap siprtmp.operation
+machine siprtmp.oracle.referee       p2psip.sdp p2psip.sip p2psip.transaction p2psip.dialog
+                                     p2psip.ua.requests siprtmp.explain siprtmp.unwrap
+                                     siprtmp.operation
 edge    [siprtmp.oracle.referee.trace]
 program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip
                                      p2psip.strategies rtmplite.amf rtmplite.flv

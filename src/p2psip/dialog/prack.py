@@ -21,9 +21,11 @@ from typing import Final, NamedTuple, Self
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import LWS, first_word, number
+from p2psip.sip.message import Response
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.machine import Machine
 
+OPTION: Final = "100rel"  # Source: RFC 3262 §3
 MAX_FIRST: Final = 2**31 - 1  # Source: RFC 3262 §3, of the first RSeq of an INVITE
 MAX_NUMBER: Final = 2**32 - 1  # Source: RFC 3262 §7.1
 
@@ -114,6 +116,17 @@ class ProvisionalOrder:
             return False
         self._last = rseq
         return True
+
+
+def rseq_of(response: Response) -> int | None:
+    """The number of a provisional response that wants a PRACK, None for any other (RFC 3262 §4).
+
+    Raises RemoteError for a number that is none.
+    """
+    required = (tag.lower() for tag in response.headers.all("Require"))
+    if OPTION not in required or "RSeq" not in response.headers:
+        return None
+    return number(response.headers["RSeq"], MAX_NUMBER)
 
 
 class RAck(NamedTuple):

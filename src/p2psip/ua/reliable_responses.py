@@ -3,10 +3,10 @@
 Implements RFC 3262 §3 and §5.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from p2psip.dialog import prack
-from p2psip.dialog.prack import MAX_FIRST, RAck, ReliableProvisional
+from p2psip.dialog.prack import MAX_FIRST, OPTION, RAck, ReliableProvisional
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request, Response
 from p2psip.stack.stack import ServerHandle
@@ -16,8 +16,6 @@ from p2psip.ua.requests.request_validation import offer_of
 
 if TYPE_CHECKING:
     from p2psip.ua.uas import IncomingCall
-
-OPTION: Final = "100rel"  # Source: RFC 3262 §3
 
 
 class ReliableResponses:

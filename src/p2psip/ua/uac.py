@@ -10,9 +10,8 @@ Implements RFC 3261 §13.2 and §9.1.
 from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog.dialog import Dialog, DialogId
-from p2psip.dialog.prack import MAX_NUMBER, RAck
+from p2psip.dialog.prack import RAck, rseq_of
 from p2psip.errors import RemoteError
-from p2psip.sip.grammar import number
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
@@ -22,7 +21,6 @@ from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.owner import CallHandler
-from p2psip.ua.reliable_responses import OPTION
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import ANSWERS, DigestClient, copy_credentials
 from p2psip.ua.requests.redirection import Redirection
@@ -146,7 +144,8 @@ class OutgoingCall(UserAgentCall):
             leg = self._leg_of(response)
             if leg is None:
                 return
-            if _is_reliable(response) and not self._acknowledge(leg, response, now):
+            rseq = rseq_of(response)
+            if rseq is not None and not self._acknowledge(leg, response, rseq, now):
                 return
             self.leg = leg
         sdp = session(response)
@@ -154,9 +153,8 @@ class OutgoingCall(UserAgentCall):
         self.owner.on_ringing(self, response.status, response.reason, sdp, now)
         self.offer_if_possible(now)
 
-    def _acknowledge(self, leg: CallLeg, response: Response, now: float) -> bool:
+    def _acknowledge(self, leg: CallLeg, response: Response, rseq: int, now: float) -> bool:
         """Send the PRACK of a reliable 1xx; False for a repeated one (RFC 3262 §4)."""
-        rseq = number(response.headers["RSeq"], MAX_NUMBER)
         if not leg.order.take(rseq):
             return False
         sdp = session(response)
@@ -252,12 +250,6 @@ class OutgoingCall(UserAgentCall):
         """Give up after `answer_timeout`, the only timer before the answer."""
         self._give_up(now)
         self.owner.on_rejected(self, 480, NO_ANSWER, now)
-
-
-def _is_reliable(response: Response) -> bool:
-    """Whether a provisional response wants a PRACK (RFC 3262 §4); a 100 never does."""
-    required = (tag.lower() for tag in response.headers.all("Require"))
-    return OPTION in required and "RSeq" in response.headers
 
 
 class _Nobody:

@@ -84,6 +84,9 @@ RULES: Final[Mapping[str, LintRule]] = {
         "RFC 3264 §6.1", "the answer accepts a medium, but none of its formats"
     ),
     "sdp-direction": LintRule("RFC 3264 §6.1", "the answer's direction does not fit the offer's"),
+    "sdp-times": LintRule("RFC 3264 §6", "the answer has another t= line than the offer"),
+    "sdp-zero-port": LintRule("RFC 3264 §8.2", "the answer has a port for a stream that is off"),
+    "sdp-media-removed": LintRule("RFC 3264 §8", "fewer media than in the description before"),
     "sdp-version": LintRule("RFC 3264 §8", "another description under the same o= version"),
     "sdp-odd-port": LintRule("RFC 3550 §11", "RTP at an odd port"),
     # RTP

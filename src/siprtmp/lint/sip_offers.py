@@ -4,28 +4,22 @@ Implements RFC 3264 §6 and §8 as a rule book, with RFC 3261 §13.2.1 for the m
 offers and answers.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
 
 from p2psip.errors import SipError
 from p2psip.nat.stun import BINDING, StunMessage, StunType
 from p2psip.sdp import attributes
 from p2psip.sdp.attributes import RtpMap
+from p2psip.sdp.faults import SdpFault, faults_of_answer, faults_of_successor
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from p2psip.sip.message import Request, Response
-from p2psip.sip.multipart import is_multipart, leaves
+from p2psip.ua.requests.request_validation import session
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.sip_message import HeardMessage
 from siprtmp.lint.sip_transactions import SipTransaction
 from siprtmp.unwrap.address import written
-
-SDP: Final = "application/sdp"
-_FITTING: Final = {  # Source: RFC 3264 §6.1
-    "sendonly": ("recvonly", "inactive"),
-    "recvonly": ("sendonly", "inactive"),
-    "inactive": ("inactive",),
-}
 
 
 @dataclass(slots=True)
@@ -72,7 +66,7 @@ class SipOffers:
         offer = self._offers.get(place)
         if description is not None:
             if offer is not None:
-                self._judge(heard, offer, description)
+                self._add(heard, faults_of_answer(offer, description))
                 if response.status >= 200 or _is_reliable(response):
                     self._answered.add(place)
             elif method == "INVITE":
@@ -88,7 +82,7 @@ class SipOffers:
         offered = self._offered_back.pop(place, None)
         if offered is not None:
             if description is not None:
-                self._judge(heard, offered, description)
+                self._add(heard, faults_of_answer(offered, description))
             elif not heard.message.body:
                 self._findings.add("sdp-no-answer", heard.packet, "2xx has an offer, ACK no answer")
         elif description is not None and self._offers.get(place) is not None:
@@ -129,8 +123,8 @@ class SipOffers:
 
     def _read(self, heard: HeardMessage) -> SessionDescription | None:
         """The description of a message, noted; None where there is none that can be read."""
-        body = _body(heard.message)
-        if not body:
+        body = session(heard.message)
+        if body is None:
             return None
         try:
             description = SessionDescription.parse(body)
@@ -142,23 +136,14 @@ class SipOffers:
         return description
 
     def _versions(self, heard: HeardMessage, description: SessionDescription) -> None:
-        """RFC 3264 §8: the version of o= grows by one with each change, and only then."""
+        """Compare with the last one of the same side: RFC 3264 §8."""
         message = heard.message
         sender = message.from_ if isinstance(message, Request) else message.to
         key = message.call_id, sender.tag or ""
         before = self._said.get(key)
         self._said[key] = description
-        if before is None or before == description:
-            return
-        one, two = before.origin, description.origin
-        if one.session_id != two.session_id or one.address != two.address:
-            return  # another author: a proxy or a transfer
-        if one.version == two.version:
-            what = f"another description under o= version {two.version}"
-            self._findings.add("sdp-version", heard.packet, what)
-        elif two.version < one.version:
-            what = f"o= version {two.version} after {one.version}"
-            self._findings.add("sdp-version", heard.packet, what)
+        if before is not None:
+            self._add(heard, faults_of_successor(before, description))
 
     def _note(
         self, heard: HeardMessage, media: MediaDescription, session: SessionDescription
@@ -189,57 +174,9 @@ class SipOffers:
         if (reports := attributes.rtcp_address(media, session)) is not None:
             self.rtcp_places[written(*reports)] = place
 
-    # -- an offer and its answer ---------------------------------------------------------
-
-    def _judge(
-        self, heard: HeardMessage, offer: SessionDescription, answer: SessionDescription
-    ) -> None:
-        if len(offer.media) != len(answer.media):
-            what = f"{len(answer.media)} media answer {len(offer.media)}"
-            self._findings.add("sdp-media-count", heard.packet, what)
-        for number, (asked, said) in enumerate(zip(offer.media, answer.media, strict=False), 1):
-            if asked.kind != said.kind:
-                what = f"medium {number} is {said.kind}, and was offered as {asked.kind}"
-                self._findings.add("sdp-media-order", heard.packet, what)
-            elif said.port and asked.port:
-                self._judge_medium(heard.packet, number, (asked, offer), (said, answer))
-
-    def _judge_medium(
-        self,
-        packet: SeenPacket,
-        number: int,
-        offer: tuple[MediaDescription, SessionDescription],
-        answer: tuple[MediaDescription, SessionDescription],
-    ) -> None:
-        asked, said = offer[0], answer[0]
-        if not _names(asked) & _names(said):
-            what = f"{said.kind} {number}: no format of the offer among {' '.join(said.formats)}"
-            self._findings.add("sdp-formats", packet, what)
-        wanted, given = attributes.direction(*offer), attributes.direction(*answer)
-        if given not in _FITTING.get(wanted, (given,)):
-            what = f"{said.kind} {number}: {given} answers {wanted}"
-            self._findings.add("sdp-direction", packet, what)
-
-
-def _body(message: Request | Response) -> bytes:
-    """The description in a body, alone or as one of its parts: RFC 3261 §7.4."""
-    content_type = message.headers.get("Content-Type", "")
-    if not is_multipart(content_type):
-        return message.body if message.content_type == SDP else b""
-    try:
-        parts = leaves(content_type, message.body)
-        return next((part.body for part in parts if part.content_type == SDP), b"")
-    except SipError:
-        return b""
-
-
-def _names(media: MediaDescription) -> set[str]:
-    """The formats by their encodings, since a dynamic type may differ: RFC 3264 §6.1."""
-    maps = {str(each.payload_type): each for each in attributes.rtpmaps(media)}
-    return {
-        f"{maps[each].encoding.lower()}/{maps[each].clock_rate}" if each in maps else each
-        for each in media.formats
-    }
+    def _add(self, heard: HeardMessage, faults: Iterable[SdpFault]) -> None:
+        for fault in faults:
+            self._findings.add(f"sdp-{fault.rule}", heard.packet, fault.text)
 
 
 def _is_reliable(response: Response) -> bool:

@@ -198,6 +198,15 @@ OFFERS = [
     ("sdp-media-order", call(ok={"body": sdp(2).replace(b"audio", b"video")}), 3),
     ("sdp-formats", call(invite={"body": sdp(1, formats="8")}), 3),
     ("sdp-direction", call(invite={"body": sdp(1, direction="sendonly")}), 3),
+    ("sdp-times", call(ok={"body": ANSWER.replace(b"t=0 0", b"t=1 0")}), 3),
+    ("sdp-zero-port", call(invite={"body": sdp(1, port=0)}), 3),
+    (
+        "sdp-media-removed",
+        call(invite={"body": TWO}, only=("invite", "ringing", "ok", "ack")).udp(
+            A, B, request("INVITE", 5, 2, body=sdp(1, version=2))
+        ),
+        5,
+    ),
     (
         "sdp-version",
         call(only=("invite", "ringing", "ok", "ack")).udp(

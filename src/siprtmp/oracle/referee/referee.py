@@ -16,23 +16,27 @@ Own design: one pass, a machine for each end of each transaction, and two views 
 
 from collections.abc import Iterable
 
+from p2psip.dialog.prack import RAck
+from p2psip.errors import RemoteError
 from p2psip.sip.message import Request, Response
 from p2psip.transaction.key import Key
 from p2psip.transaction.table import Agenda
 from siprtmp.oracle.referee.dialogs import Dialogs
+from siprtmp.oracle.referee.offers import Offers
 from siprtmp.oracle.referee.ruling import Ruling
 from siprtmp.oracle.referee.traced import Traced
 from siprtmp.oracle.referee.transactions import Transaction
 
 
 class Referee:
-    """The transactions and dialogs of one trace (RFC 3261 §17, §12), in the order of its times."""
+    """The transactions, dialogs and sessions of one trace, in the order of its times."""
 
     def __init__(self) -> None:
         self._known: dict[Key, Transaction] = {}
         self._agenda = Agenda[Transaction]()
         self._by_name: dict[str, list[Transaction]] = {}
         self._dialogs, self._misrouted = Dialogs(), list[Ruling]()
+        self._offers = Offers()
 
     def take(self, heard: Traced) -> None:
         """Take the next message of the trace."""
@@ -49,9 +53,8 @@ class Referee:
 
     def findings(self) -> list[Ruling]:
         """What was found up to the last message, in the order of time."""
-        return sorted(
-            [*self._misrouted, *(each for known in self._known.values() for each in known.findings)]
-        )
+        of_transactions = (each for known in self._known.values() for each in known.findings)
+        return sorted([*self._misrouted, *self._offers.findings, *of_transactions])
 
     def _request(self, request: Request, heard: Traced) -> None:
         known = self._known.get(key := _key(request))
@@ -63,7 +66,10 @@ class Referee:
         self._known[key] = new
         self._by_name.setdefault(new.name, []).append(new)
         self._agenda.set(new, new.deadline)
+        if request.method == "PRACK":
+            self._prack(request, heard.time)
         self._misrouted += self._dialogs.request(request, heard.time)
+        self._offers.request(request, heard.time)
 
     def _response(self, response: Response, now: float) -> None:
         known = self._known.get(_key(response))
@@ -71,6 +77,17 @@ class Referee:
             known.respond(response, now)
             self._agenda.set(known, known.deadline)
             self._dialogs.response(response)
+            self._offers.response(response, now)
+
+    def _prack(self, request: Request, now: float) -> None:
+        """A PRACK names its INVITE (RFC 3262 §7.2)."""
+        try:
+            rack = RAck.parse(request.headers.get("RAck", ""))
+        except RemoteError:
+            return
+        for each in self._by_name.get(f"INVITE {rack.cseq} of {request.call_id}", ()):
+            each.acknowledge_provisional(request, rack, now)
+            self._agenda.set(each, each.deadline)
 
     def _ack(self, ack: Request, now: float) -> None:
         """An ACK of a failure has the branch of its INVITE, one of a 2xx its number alone."""
@@ -85,6 +102,7 @@ class Referee:
                 each.acknowledge(now)
                 self._agenda.set(each, each.deadline)
         self._misrouted += self._dialogs.request(ack, now)
+        self._offers.request(ack, now)
 
 
 def _key(message: Request | Response) -> Key:

@@ -9,8 +9,10 @@ absent, and not judged.
 import re
 from typing import Final
 
-from p2psip.dialog import acceptance
+from p2psip.dialog import acceptance, prack
 from p2psip.dialog.acceptance import Acceptance
+from p2psip.dialog.prack import RAck, ReliableProvisional, rseq_of
+from p2psip.errors import RemoteError
 from p2psip.sip.message import Request, Response
 from p2psip.transaction import client, invite_client, invite_server
 from p2psip.transaction.client import NonInviteClient
@@ -19,7 +21,14 @@ from p2psip.transaction.invite_server import InviteServer
 from p2psip.transaction.server import NonInviteServer
 from siprtmp.oracle.referee.ruling import ANSWER, SLACK, Ruling
 
-Machine = InviteClient | NonInviteClient | InviteServer | NonInviteServer | Acceptance
+Machine = (
+    InviteClient
+    | NonInviteClient
+    | InviteServer
+    | NonInviteServer
+    | Acceptance
+    | ReliableProvisional
+)
 # What a machine orders without a message, with the timer and the clause behind it.  Orders of two
 # machines may be equal texts, so that the type is a part of the key.
 _TIMERS: Final[dict[tuple[type, str], tuple[str, str, str]]] = {
@@ -48,6 +57,16 @@ _TIMERS: Final[dict[tuple[type, str], tuple[str, str, str]]] = {
         "",
         "RFC 3261 §13.3.1.4",
     ),
+    (prack.Do, prack.Do.SEND_1XX): (
+        "the reliable response to {} should have been repeated",
+        "",
+        "RFC 3262 §3",
+    ),
+    (prack.Do, prack.Do.UNHEARD): (
+        "{} should have been refused for want of a PRACK",
+        "",
+        "RFC 3262 §3",
+    ),
 }
 _ENDS: Final[dict[tuple[type, str], tuple[str, str]]] = {
     (invite_client.Do, invite_client.Do.TIMED_OUT): ("B", "RFC 3261 §17.1.1.2"),
@@ -56,6 +75,7 @@ _ENDS: Final[dict[tuple[type, str], tuple[str, str]]] = {
 
 _FIGURES: Final = re.compile(r"\d+")
 _RESPONSE: Final = "the response"
+_PRACK: Final = "a PRACK"
 
 
 class Transaction:
@@ -75,6 +95,7 @@ class Transaction:
             self.client, _ = NonInviteClient.start(now, reliable=reliable)
             self.server, _ = NonInviteServer.start(now, reliable=reliable)
         self.accepted: dict[str, Acceptance] = {}  # by the tag of the callee: forks are several
+        self._provisional: dict[tuple[str, int], ReliableProvisional] = {}  # with their RSeq
         self._final: int | None = None
         self._responded: float | None = None
         self._acknowledged: float | None = None
@@ -87,15 +108,19 @@ class Transaction:
         return self._findings + (self._of_server if self._responded is not None else [])
 
     @property
+    def _machines(self) -> list[Machine]:
+        of_responses: list[Machine] = [*self.accepted.values(), *self._provisional.values()]
+        return [self.client, self.server, *of_responses]
+
+    @property
     def deadline(self) -> float | None:
         """When to call `pass_time`, None while there is nothing to wait for."""
-        machines = (self.client, self.server, *self.accepted.values())
-        times = [each.deadline + SLACK for each in machines if each.deadline is not None]
+        times = [each.deadline + SLACK for each in self._machines if each.deadline is not None]
         return min([*times, *(until for until, _ in self._owed.values())], default=None)
 
     def pass_time(self, now: float) -> None:
         """Fire what was due a while ago: its message did not come."""
-        for machine in (self.client, self.server, *self.accepted.values()):
+        for machine in self._machines:
             while machine.deadline is not None and machine.deadline + SLACK <= now:
                 at = machine.deadline
                 for do in machine.tick(at):
@@ -130,6 +155,10 @@ class Transaction:
         """Take a response."""
         status, asked = response.status, self._owed.pop(_RESPONSE, None) is not None
         final, first = status >= 200, self._final is None
+        if not final and first and self.invite:
+            self._provide(response, now, is_asked=asked)
+        elif final:
+            self._finish(now)
         if final and self.invite and status < 300 and (first or self._final_is_2xx()):
             self._accept(response, now)
         elif final and not first and status != self._final:
@@ -145,6 +174,13 @@ class Transaction:
         if not final or first:
             self.server.respond(status, now)
 
+    def acknowledge_provisional(self, request: Request, rack: RAck, now: float) -> None:
+        """Take the PRACK of a provisional response (RFC 3262 §4)."""
+        known = self._provisional.get((request.to.tag or "", rack.rseq))
+        if known is not None:
+            self._owed.pop(_PRACK, None)
+            known.acknowledge(now)
+
     def acknowledge(self, now: float) -> None:
         """Take the ACK of a failure, or of a 2xx."""
         self._owed.pop("the ACK", None)
@@ -154,6 +190,30 @@ class Transaction:
             self.server.receive("ACK", now)
         for each in self.accepted.values():
             each.acknowledge(now)
+
+    def _provide(self, response: Response, now: float, *, is_asked: bool) -> None:
+        """Take a provisional response, which is repeated until its PRACK comes (RFC 3262 §3).
+
+        It is repeated for a repeated INVITE as well (RFC 3261 §17.2.1).
+        """
+        try:
+            rseq = rseq_of(response)
+        except RemoteError:
+            return
+        if rseq is None or response.status == 100:
+            return
+        known = self._provisional.get(name := (response.to.tag or "", rseq))
+        if known is None:
+            self._provisional[name] = ReliableProvisional.start(now)[0]
+            self._owed[_PRACK] = now + ANSWER, "RFC 3262 §4"
+        elif known.state is prack.State.WAITING and not is_asked:
+            self._on_time(known, f"the {response.status} to {self.name} was repeated", now)
+
+    def _finish(self, now: float) -> None:
+        """Wait for no PRACK any longer (RFC 3262 §3)."""
+        self._owed.pop(_PRACK, None)
+        for each in self._provisional.values():
+            each.finish(now)
 
     def _accept(self, response: Response, now: float) -> None:
         """Take a 2xx to an INVITE, which is repeated until its ACK comes (RFC 3261 §13.3.1.4)."""
@@ -229,4 +289,6 @@ def _timer_of(machine: Machine) -> tuple[str, str]:
             return "timer E", "RFC 3261 §17.1.2.2"
         case Acceptance():
             return "its timer", "RFC 3261 §13.3.1.4"
+        case ReliableProvisional():
+            return "its timer", "RFC 3262 §3"
     return "timer G", "RFC 3261 §17.2.1"

@@ -9,8 +9,10 @@ from support.corpus_lines import CORPUS
 from support.lint.carried_cases import in_parts, web_call
 from support.lint.scene import streamed
 from support.rtmfp.link import Link
+from support.sip.conversation import Conversation
 from support.sip.elements import Phone
 
+from p2psip.errors import RemoteError
 from p2psip.sip.message import Request, parse_message
 from p2psip.strategies import sip
 from siprtmp.__main__ import main
@@ -80,11 +82,60 @@ def sorted_by_time(trace):
     return sorted(trace, key=lambda each: each.time)
 
 
+def meeting():
+    """Offers of both sides that cross on their way, and are made again."""
+    link = Link()
+    alice, bob = Phone(link, A), Phone(link, B)
+    made = alice.dial(B, link.now)
+    link.run(until=2.0)
+    made.reinvite(b"from alice", link.now)
+    bob.calls[0].reinvite(b"from bob", link.now)
+    link.run(until=12.0)
+    made.bye(link.now)
+    link.run(until=link.now + 70.0)
+    return traced(link)
+
+
+def early_media():
+    """The answer in a reliable 183, an UPDATE of each side, then the 200."""
+    link = Link()
+    alice = Phone(link, A)
+    bob = Phone(link, B, lambda call, now: call.ring(now, 183, b"answer"))
+    made = alice.dial(B, link.now)
+    link.run(until=2.0)
+    for call in (made, *bob.calls):
+        call.reinvite(b"update", link.now)
+        link.run(until=link.now + 2.0)
+    bob.calls[0].accept(b"late", link.now)
+    link.run(until=link.now + 2.0)
+    made.bye(link.now)
+    link.run(until=link.now + 70.0)
+    return traced(link)
+
+
+def refused_offer():
+    """A new offer that the other side refuses, and another one that it takes."""
+    link = Link()
+    alice, bob = Phone(link, A), Phone(link, B)
+    made = alice.dial(B, link.now)
+    link.run(until=2.0)
+    for reply in (RemoteError("Not Acceptable Here", 488), b"new answer"):
+        bob.reply_to_offer = reply
+        made.reinvite(b"again", link.now)
+        link.run(until=link.now + 2.0)
+    made.bye(link.now)
+    link.run(until=link.now + 70.0)
+    return traced(link)
+
+
 TRACES = {
     "answered": call,
     "refused": lambda: call(refuses, 5.0),
     "ringing": lambda: call(rings, 20.0),
     "nobody there": lambda: call(peer=False),
+    "offers that cross": meeting,
+    "early media": early_media,
+    "an offer refused": refused_offer,
     "reoffered": lambda: call(after=lambda made, now: made.reinvite(b"new offer", now)),
 }
 
@@ -130,6 +181,15 @@ def rewritten(trace, place, old, new):
     message = parse_message(octets.replace(old, new, 1))
     spoilt = Traced(each.time, each.source, each.destination, each.transport, message)
     return [*trace[:place], spoilt, *trace[place + 1 :]]
+
+
+def rung_reliably(*times):
+    """A 180 that no PRACK answers, at these times; the INVITE comes by TCP."""
+    made = Conversation().ask("a", "INVITE")
+    for at in times:
+        made.at = at
+        made.reliable(180, 7, "offer")
+    return [*made.trace, moved(UNHEARD[0], 60.0)]
 
 
 UNHEARD, ANSWERED, REFUSED = call(peer=False), call(), call(refuses, 5.0)
@@ -206,6 +266,23 @@ BROKEN = {
         ],
         "the response should have been sent for BYE 2 of {}: RFC 3261 §17.2.2",
     ),
+    "a reliable 180 without its PRACK": (
+        rung_reliably(0.1),
+        "t=0.100 a PRACK should have been sent for INVITE 1 of {}: RFC 3262 §4",
+    ),
+    "a reliable 180 that is not repeated": (
+        rung_reliably(0.1, 0.6),
+        "t=1.600 the reliable response to INVITE 1 of {} should have been repeated: RFC 3262 §3",
+    ),
+    "a reliable 180 that is repeated too early": (
+        rung_reliably(0.1, 0.2),
+        "t=0.200 the 180 to INVITE 1 of {} was repeated too early for its timer, which is due at "
+        "t=0.600: RFC 3262 §3",
+    ),
+    "a call that goes on without its PRACK": (
+        rung_reliably(0.1),
+        "t=32.100 INVITE 1 of {} should have been refused for want of a PRACK: RFC 3262 §3",
+    ),
     "a BYE to somewhere else": (
         rewritten(ANSWERED, which(ANSWERED, "BYE")[0], b"BYE sip:", b"BYE sip:x"),
         "and not to the remote target sip:user@10.0.0.2",
@@ -232,6 +309,19 @@ def test_a_caller_without_one_contact_has_no_dialog_that_could_be_judged():
     trace = rewritten(ANSWERED, 0, b"<sip:user@10.0.0.1:5060>", b"*")
     assert trace[0].message.contacts[0].is_star
     assert said(trace) == []
+
+
+def test_a_reliable_response_is_repeated_for_a_repeated_invite_as_well():
+    trace = [*again(rung_reliably(0.1, 0.35), 0, 0.3)][:-1]
+    assert [each.message.cseq.method for each in trace] == ["INVITE"] * 4
+    assert not any("too early" in line for line in said(trace))
+
+
+def test_our_own_early_media_has_offers_in_all_places():
+    """So that the trace above says something."""
+    trace = early_media()
+    assert [len(which(trace, name)) for name in ("PRACK", "UPDATE", "ACK")] == [1, 2, 1]
+    assert len(which(meeting(), "INVITE", 491)) == 2
 
 
 def test_a_rule_that_is_broken_often_is_said_once():
@@ -316,5 +406,6 @@ def test_sipp_sends_its_ack_and_bye_to_another_place_than_the_contact(capsys):
     path = CORPUS / "pcap" / "sip" / "sipp_call_g711a_dtmf.pcap"
     assert main(["oracle", "referee", str(path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[1] for line in lines[:-1]] == ["ACK", "BYE"]
-    assert all("not to the remote target sip:127.0.0.1:5067" in line for line in lines[:-1])
+    assert "no format of the offer among 0" in lines[0]  # it answers with what the scenario has
+    assert [line.split()[1] for line in lines[1:-1]] == ["ACK", "BYE"]
+    assert all("not to the remote target sip:127.0.0.1:5067" in line for line in lines[1:-1])
