@@ -101,7 +101,7 @@ def section_exists(check: Check) -> Iterator[Problem]:
             continue  # rule 1 has said so
         known = check.project.index.get(spec)
         if known is None:
-            yield Problem(file, line, 2, f"{spec} has no index; run `rfc_annotations index`")
+            yield Problem(file, line, 2, f"{spec} has no index; run `python -m rfc_annotations index`")
         elif section not in known:
             yield Problem(file, line, 2, f"there is no {spell(spec, section)}")
 
@@ -152,7 +152,7 @@ def mark_found(check: Check) -> Iterator[Problem]:
         copied = check.project.library.sections(name)
         for section in sorted(set(listed) - set(copied)) if copied else ():
             file = check.project.data(f"index/{check.project.library.specs[name].slug}.txt")
-            text = f"the local copy has no {spell(name, section)}; run `rfc_annotations index`"
+            text = f"the local copy has no {spell(name, section)}; run `python -m rfc_annotations index`"
             yield Problem(file, 1, 6, text)
     for item in check.project.catalogue.entries:
         known = check.project.library.specs.get(item.spec)

@@ -54,19 +54,14 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-Commands = argparse._SubParsersAction  # the type that add_subparsers returns has no other name
-
-
-def _shared() -> argparse.ArgumentParser:
+def _shared() -> _Parser:
     shared = _Parser(add_help=False)
     shared.add_argument("--root", help="the repository (default: around the current folder)")
     shared.add_argument("--specs", help="local copies (default: RFC_SPECS, or as in the settings)")
     return shared
 
 
-def _add_counting(
-    commands: "Commands[argparse.ArgumentParser]", shared: argparse.ArgumentParser
-) -> None:
+def _add_counting(commands: "argparse._SubParsersAction[_Parser]", shared: _Parser) -> None:
     known = _Parser(add_help=False, parents=[shared])
     known.add_argument("--evidence", help="what `pytest --annotations FILE` wrote")
     mutants = "what `mutants --results FILE` wrote"

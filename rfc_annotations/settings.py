@@ -70,15 +70,16 @@ def _table(root: Path) -> Mapping[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        table = tomllib.loads(path.read_text()).get("tool", {}).get(TOOL)
+        tools = tomllib.loads(path.read_text()).get("tool")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: {error}") from None
+    table = tools.get(TOOL) if isinstance(tools, dict) else None
     if table is not None and not isinstance(table, dict):
         raise SettingsError(f"{FILE}: tool.{TOOL} is to be a table")
     return table
 
 
-def _values(table: Mapping[str, Any]) -> Iterator[tuple[str, str | tuple[str, ...]]]:
+def _values(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     defaults = {field.name: field.default for field in fields(Settings)}
     for name, value in table.items():
         if name not in defaults:
