@@ -22,6 +22,7 @@ from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
 from rfc_annotations.scan import Prose, uncollected
 
+INDEX: Final = "run `python -m rfc_annotations index`"
 WRITE: Final = "run `python -m rfc_annotations coverage --write`"
 QUOTED: Final = 60  # characters of a sentence that a problem shows
 STRICT: Final = {"MUST", "MUST NOT", "REQUIRED", "SHALL", "SHALL NOT", "SHOULD", "SHOULD NOT"}
@@ -101,7 +102,7 @@ def section_exists(check: Check) -> Iterator[Problem]:
             continue  # rule 1 has said so
         known = check.project.index.get(spec)
         if known is None:
-            yield Problem(file, line, 2, f"{spec} has no index; run `python -m rfc_annotations index`")
+            yield Problem(file, line, 2, f"{spec} has no index; {INDEX}")
         elif section not in known:
             yield Problem(file, line, 2, f"there is no {spell(spec, section)}")
 
@@ -152,7 +153,7 @@ def mark_found(check: Check) -> Iterator[Problem]:
         copied = check.project.library.sections(name)
         for section in sorted(set(listed) - set(copied)) if copied else ():
             file = check.project.data(f"index/{check.project.library.specs[name].slug}.txt")
-            text = f"the local copy has no {spell(name, section)}; run `python -m rfc_annotations index`"
+            text = f"the local copy has no {spell(name, section)}; {INDEX}"
             yield Problem(file, 1, 6, text)
     for item in check.project.catalogue.entries:
         known = check.project.library.specs.get(item.spec)
