@@ -77,7 +77,7 @@ specs: .venv/.core  ## download the cited RFCs into RFC_SPECS
 	$(BIN)/python .ci/specs.py $(SPECS)
 
 clean:  ## remove .venv and everything that was generated
-	rm -rf .venv build docs/_build docs/6-conformance/specs $(EVIDENCE) $(MUTANTS) .coverage* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build rfc_annotations/build docs/_build docs/6-conformance/specs $(EVIDENCE) $(MUTANTS) .coverage* .pytest_cache .mypy_cache .ruff_cache
 
 # A stamp per set of packages, so that a second run starts at once. `pip install -e` leaves the
 # sources where they are.

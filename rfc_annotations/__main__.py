@@ -1,11 +1,13 @@
-"""The command line: check, report, show, find, explain, index, mark, catalogue, mutants."""
+"""The command line.
+
+It has the commands check, coverage, report, show, find, explain, index, mark, catalogue, mutants.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from rfc_annotations import (
     counts,
@@ -14,10 +16,12 @@ from rfc_annotations import (
     lookup,
     mutants_accepted,
     page,
+    promises,
     ratchet,
     record,
     report,
     results,
+    settings,
     specs,
 )
 from rfc_annotations.catalogue import Key
@@ -25,46 +29,38 @@ from rfc_annotations.check import Check
 from rfc_annotations.claims import collect
 from rfc_annotations.fingerprint import fingerprint
 from rfc_annotations.grammar import spell
-from rfc_annotations.project import TOOL, Project
+from rfc_annotations.options import UsageError, parser
+from rfc_annotations.project import Project
+from rfc_annotations.settings import TABLE, TOOL, SettingsError
 
-DEFAULT_SPECS = "../shared/specs"
 SHOWN = 8  # sections that a message names
-
-
-class UsageError(Exception):
-    """The command cannot be carried out; the message is one line."""
 
 
 class NotFoundError(Exception):
     """The section, requirement or file does not exist; the message is one line."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports a wrong option in one line, without the page of usage that argparse prints first."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 fine, 1 problems found, 2 wrong usage."""
     try:
-        return _run(_parser().parse_args(arguments))
+        return _run(parser().parse_args(arguments))
     except BrokenPipeError:
         return 0
     except NotFoundError as error:
         print(error, file=sys.stderr)
         return 1
-    except UsageError as error:
+    except (UsageError, SettingsError) as error:
         print(f"{TOOL}: {error}", file=sys.stderr)
         return 2
 
 
 def _run(options: argparse.Namespace) -> int:
     root = _find_root(Path(options.root).resolve() if options.root else Path.cwd())
-    project = Project(root, _specs_folder(options.specs, root))
+    project = Project(root)
+    project.specs_folder = _specs_folder(options.specs, project)
     commands = {
         "check": _check,
+        "coverage": _coverage,
         "report": _report,
         "show": _show,
         "find": _find,
@@ -77,56 +73,16 @@ def _run(options: argparse.Namespace) -> int:
     return commands[options.command](project, options)
 
 
-def _parser() -> argparse.ArgumentParser:
-    shared = _Parser(add_help=False)
-    shared.add_argument("--root", help="the repository (default: around the current folder)")
-    shared.add_argument("--specs", help=f"local copies (default: RFC_SPECS or {DEFAULT_SPECS})")
-    parser = _Parser(prog=f"python -m {TOOL}", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-
-    check = commands.add_parser("check", parents=[shared], help="apply the rules")
-    check.add_argument("--evidence", help="what `pytest --annotations FILE` wrote")
-    check.add_argument("--update", action="store_true", help="write coverage.txt and figures first")
-    check.add_argument("--mutants", help="what `mutants --results FILE` wrote")
-    writing = commands.add_parser("report", parents=[shared], help="count by section")
-    writing.add_argument("--write", action="store_true", help="write coverage.txt too")
-    writing.add_argument("--html", metavar="FILE", help="write all of it, with the code, as a page")
-    writing.add_argument("--json", metavar="FILE", help="write all of it for programs")
-    writing.add_argument("--evidence", help="what `pytest --annotations FILE` wrote")
-    writing.add_argument("--mutants", help="what `mutants --results FILE` wrote")
-    show = commands.add_parser("show", parents=[shared], help="all about one section")
-    show.add_argument("citation", nargs="+", help="such as RFC 3261 §17.1.3, or rfc3261 17.1.3")
-    find = commands.add_parser("find", parents=[shared], help="search the catalogue and titles")
-    find.add_argument("words", nargs="+", help="all of them must be there")
-    explain = commands.add_parser("explain", parents=[shared], help="what a file cites")
-    explain.add_argument("place", help="FILE or FILE:LINE")
-    commands.add_parser("index", parents=[shared], help="write the section index from the copies")
-    mark = commands.add_parser("mark", parents=[shared], help="make the mark of a sentence")
-    mark.add_argument("citation")
-    mark.add_argument("first", help="the first words of the sentence")
-    mark.add_argument("last", nargs="?", default=".", help="its last words (default: to the stop)")
-    drafting = commands.add_parser("catalogue", parents=[shared], help="draft entries of a spec")
-    drafting.add_argument("file", help="a local copy, such as ../shared/specs/rfc3261.txt")
-    trying = commands.add_parser("mutants", parents=[shared], help="try mutants of claimed lines")
-    trying.add_argument("--evidence", required=True, help="what `pytest --annotations` wrote")
-    trying.add_argument("--only", nargs="+", default=[], metavar="FILE", help="or folder")
-    trying.add_argument("--seconds", type=float, default=600.0, help="start none after (600)")
-    trying.add_argument("--sample", type=int, metavar="N", help="try one mutant of N random claims")
-    trying.add_argument("--seed", type=int, default=0, help="of that choice (0)")
-    trying.add_argument("--results", help="write what was tried, for `check --mutants`")
-    return parser
-
-
 def _find_root(start: Path) -> Path:
-    for folder in (start, *start.parents):
-        if (folder / TOOL / "project.toml").is_file():
-            return folder
-    raise UsageError(f"no {TOOL} folder in {start} or above; give --root")
+    found = settings.find_root(start)
+    if found is None:
+        raise UsageError(f"no {settings.FILE} with {TABLE} in {start} or above; give --root")
+    return found
 
 
-def _specs_folder(option: str | None, root: Path) -> Path | None:
+def _specs_folder(option: str | None, project: Project) -> Path | None:
     asked = option or os.environ.get("RFC_SPECS")
-    folder = Path(asked) if asked else root / DEFAULT_SPECS
+    folder = Path(asked).resolve() if asked else project.root / project.settings.specs
     if folder.is_dir():
         return folder
     if asked:
@@ -146,26 +102,52 @@ def _check(project: Project, options: argparse.Namespace) -> int:
         print("unverified for want of local copies:", ", ".join(check.unverified))
     if proof is None:
         print("no evidence of a test run: test claims are taken at their word (rules 4 and 11)")
-    killed = _results(options.mutants, project) if options.mutants else None
-    figures = counts.count(project, check.claims, check.measured, proof, killed)
-    print(counts.COLUMNS)
-    for line in counts.by_spec(figures, check.measured, ratchet.unverified(project, figures)):
-        print(line)
+    figures = counts.count(project, check.claims, check.measured, proof)
     print(counts.headline(figures))
     print(f"{report.totals(project, check.claims)}, {len(problems)} problems")
     return int(bool(problems))
 
 
+def _coverage(project: Project, options: argparse.Namespace) -> int:
+    """Count, or tell the promises that came and went; exit with 1 if one is dropped."""
+    proof = _evidence(options.evidence) if options.evidence else None
+    killed = _results(options.mutants, project) if options.mutants else None
+    asked = _spec(project, " ".join(options.spec)) if options.spec else None
+    if options.write:
+        _update(project)
+    if options.against:
+        before = promises.read(promises.at(project, options.against))
+        now = promises.read(report.snapshot(project, collect(project)))
+        change = promises.compare(before, now)
+        print("\n".join([*change.lines, str(change)]))
+        return int(change.dropped > 0)
+    check = Check(project)
+    figures = counts.count(project, check.claims, check.measured, proof, killed)
+    if asked:
+        figures = {asked: figures.get(asked, {})}
+    unverified = ratchet.unverified(project, figures)
+    listed = counts.by_section if asked else counts.by_spec
+    print("\n".join([counts.COLUMNS, *listed(figures, check.measured, unverified)]))
+    print(counts.headline(figures))
+    return 0
+
+
+def _spec(project: Project, text: str) -> str:
+    found = lookup.find_section(text, project.library.specs, project.index).specs
+    if len(found) != 1:
+        raise UsageError(f"which spec is {text!r}? {', '.join(found) or 'none of specs.toml'}")
+    return found[0]
+
+
 def _update(project: Project) -> None:
-    """Write the present numbers: first ratchet.toml, then coverage.txt and README.md."""
+    """Write the present numbers: first ratchet.toml, then coverage.txt and the pages."""
     committed = ratchet.load(project)
     now = ratchet.lowered(committed, ratchet.measure(project, committed))
     ratchet.save(project.folder / ratchet.NAME, now)
     claims = collect(project)
     project.snapshot.write_text(report.snapshot(project, claims))
-    readme = project.root / "README.md"
-    if readme.is_file():
-        readme.write_text(report.FIGURES.sub(report.figures(project, claims), readme.read_text()))
+    for path in report.pages(project):
+        path.write_text(report.FIGURES.sub(report.figures(project, claims), path.read_text()))
 
 
 def _evidence(name: str) -> evidence.Evidence:
@@ -191,8 +173,6 @@ def _report(project: Project, options: argparse.Namespace) -> int:
     for line in report.table(project, claims):
         print(line)
     print(report.totals(project, claims))
-    if options.write:
-        _update(project)
     if options.html or options.json:
         _write_book(project, options)
     return 0
@@ -316,7 +296,7 @@ def _mark(project: Project, options: argparse.Namespace) -> int:
     spec, section = _place(project, options.citation)
     sections = project.library.sections(spec)
     if sections is None:
-        raise UsageError(f"there is no local copy of {spec}: make specs, or give --specs")
+        raise UsageError(f"there is no local copy of {spec}; give --specs")
     text = " ".join(sections.get(section, ("", ""))[1].split())
     start = text.find(options.first)
     end = text.find(options.last, start + len(options.first) - 1)

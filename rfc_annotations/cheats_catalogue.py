@@ -77,7 +77,7 @@ def _plain(project: Project) -> Iterator[Finding]:
         text = "\n".join(body for _, body in (found or {}).values())
         if sentences.PLAIN.search(text) and not sentences.KEYWORD.search(text):
             line = f"{name} commands in small letters only: declare it plain"
-            yield "rfc_annotations/specs.toml", 1, line
+            yield project.data("specs.toml"), 1, line
 
 
 def _declined(project: Project) -> Iterator[Finding]:

@@ -19,9 +19,11 @@ from rfc_annotations.claims import OPEN, Claims, collect
 from rfc_annotations.evidence import Evidence
 from rfc_annotations.fingerprint import fingerprint, locate
 from rfc_annotations.grammar import spell
-from rfc_annotations.project import TOOL, Project
+from rfc_annotations.project import Project
 from rfc_annotations.scan import Prose, uncollected
 
+INDEX: Final = "run `python -m rfc_annotations index`"
+WRITE: Final = "run `python -m rfc_annotations coverage --write`"
 QUOTED: Final = 60  # characters of a sentence that a problem shows
 STRICT: Final = {"MUST", "MUST NOT", "REQUIRED", "SHALL", "SHALL NOT", "SHOULD", "SHOULD NOT"}
 
@@ -100,7 +102,7 @@ def section_exists(check: Check) -> Iterator[Problem]:
             continue  # rule 1 has said so
         known = check.project.index.get(spec)
         if known is None:
-            yield Problem(file, line, 2, f"{spec} has no index; run `rfc_annotations index`")
+            yield Problem(file, line, 2, f"{spec} has no index; {INDEX}")
         elif section not in known:
             yield Problem(file, line, 2, f"there is no {spell(spec, section)}")
 
@@ -150,8 +152,8 @@ def mark_found(check: Check) -> Iterator[Problem]:
     for name, listed in check.project.index.items():
         copied = check.project.library.sections(name)
         for section in sorted(set(listed) - set(copied)) if copied else ():
-            file = f"{TOOL}/index/{check.project.library.specs[name].slug}.txt"
-            text = f"the local copy has no {spell(name, section)}; run `rfc_annotations index`"
+            file = check.project.data(f"index/{check.project.library.specs[name].slug}.txt")
+            text = f"the local copy has no {spell(name, section)}; {INDEX}"
             yield Problem(file, 1, 6, text)
     for item in check.project.catalogue.entries:
         known = check.project.library.specs.get(item.spec)
@@ -186,8 +188,6 @@ def justified(check: Check) -> Iterator[Problem]:
             for line, name in scanned.uncited:
                 text = f"{name} neither cites nor says `Own design: reason`"
                 yield Problem(scanned.file, line, 7, text)
-    for top in check.project.astray():
-        yield Problem(f"{TOOL}/project.toml", 1, 7, f"there is no {top}")
 
 
 def own_words(check: Check) -> Iterator[Problem]:
@@ -207,22 +207,21 @@ def own_words(check: Check) -> Iterator[Problem]:
 
 
 def snapshot_fresh(check: Check) -> Iterator[Problem]:
-    """Rule 9: coverage.txt shows the claims as they are, and README.md states their number."""
+    """Rule 9: coverage.txt shows the claims as they are, and pages state their number."""
     path = check.project.snapshot
     if not path.is_file() or path.read_text() != report.snapshot(check.project, check.claims):
-        file = path.relative_to(check.project.root).as_posix()
-        yield Problem(file, 1, 9, "stale; run `python -m rfc_annotations check --update`")
-    readme = check.project.root / "README.md"
-    said = report.FIGURES.search(readme.read_text()) if readme.is_file() else None
-    if said and said[0] != report.figures(check.project, check.claims):
-        line = said.string.count("\n", 0, said.start()) + 1
-        text = "stale figures; run `python -m rfc_annotations check --update`"
-        yield Problem(readme.name, line, 9, text)
+        yield Problem(check.project.data(path.name), 1, 9, f"stale; {WRITE}")
+    for page in report.pages(check.project):
+        said = report.FIGURES.search(page.read_text())
+        if said and said[0] != report.figures(check.project, check.claims):
+            line = said.string.count("\n", 0, said.start()) + 1
+            file = page.relative_to(check.project.root).as_posix()
+            yield Problem(file, line, 9, f"stale figures; {WRITE}")
 
 
 def complete(check: Check) -> Iterator[Problem]:
     """Rule 10: in a section declared complete, every binding sentence is marked or not ours."""
-    list_of_specs = f"{TOOL}/specs.toml"
+    list_of_specs = check.project.data("specs.toml")
     for name, spec in check.project.library.specs.items():
         sections = check.project.library.sections(name)
         for entry in spec.complete:
@@ -289,7 +288,7 @@ def _undriven(item: Requirement, claims: Claims, evidence: Evidence) -> Iterator
 
 def only_falls(check: Check) -> Iterator[Problem]:
     """Rule 14: a section's uncatalogued sentences only fall, and a lower number is committed."""
-    file = f"{TOOL}/{ratchet.NAME}"
+    file = check.project.data(ratchet.NAME)
     known = check.project.library.specs
     declared = {
         name: {s for entry in known[name].complete for s in specs.below(entry, numbers.sections)}
@@ -299,7 +298,7 @@ def only_falls(check: Check) -> Iterator[Problem]:
         if section not in declared[name]:  # where rule 10 names each sentence
             yield Problem(file, 1, 14, text)
     if ratchet.lowered(check.committed, check.measured) != check.committed:
-        yield Problem(file, 1, 14, "stale; run `python -m rfc_annotations check --update`")
+        yield Problem(file, 1, 14, f"stale; {WRITE}")
 
 
 Rule = Callable[[Check], Iterator[Problem]]

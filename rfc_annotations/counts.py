@@ -107,9 +107,10 @@ def by_spec(counts: Counts, ratchet: Ratchet, unverified: Iterable[str] = ()) ->
         yield f"{name:12} {total(rows.values())} (whole text: {whole}{note})"
 
 
-def by_section(counts: Counts, ratchet: Ratchet) -> Iterator[str]:
+def by_section(counts: Counts, ratchet: Ratchet, unverified: Iterable[str] = ()) -> Iterator[str]:
     """Yield the line of each spec and, below it, one per section."""
-    for line, (name, rows) in zip(by_spec(counts, ratchet), counts.items(), strict=True):
+    lines = by_spec(counts, ratchet, unverified)
+    for line, (name, rows) in zip(lines, counts.items(), strict=True):
         yield line
         yield from (f"  {spell(name, section)}  {row}" for section, row in rows.items())
 

@@ -1,7 +1,9 @@
 """Drafts of catalogue entries for the sentences of a spec that nobody has catalogued.
 
 A draft has the place, the word that binds and the mark; its sentence stands above it in a comment,
-for the author to say it again in other words: rule 8 fails while the comment is there.
+for the author to say it again in other words: rule 8 fails while the comment is there.  Where the
+catalogue that comes with the tool knows the sentence, its entry is given instead, without what is
+for each project to decide: excuses, and what is declined.
 """
 
 import json
@@ -10,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from rfc_annotations import sentences
+from rfc_annotations import catalogue, sentences
+from rfc_annotations.catalogue import Requirement
 from rfc_annotations.fingerprint import fingerprint, locate
 from rfc_annotations.project import Project
 from rfc_annotations.specs import Spec, cut
 
 RFC_FILE: Final = re.compile(r"rfc(\d+)\.txt", re.IGNORECASE)
+SHIPPED: Final = Path(__file__).parent / "requirements"
 PERMITTED: Final = ("MAY", "OPTIONAL")
 
 
@@ -28,14 +32,35 @@ def spec_of(project: Project, file: Path) -> Spec | None:
     return Spec(f"RFC {rfc[1]}", "", file.name) if rfc else None
 
 
-def draft(project: Project, spec: Spec, text: str) -> Iterator[str]:
-    """Yield the lines of a TOML file: an entry for each binding sentence that has no mark yet."""
+def draft(project: Project, spec: Spec, text: str, shipped: Path = SHIPPED) -> Iterator[str]:
+    """Yield the lines of a TOML file: an entry for each binding sentence that has no mark yet.
+
+    `shipped` is the folder of the catalogue that comes with the tool.
+    """
     yield f"spec = {json.dumps(spec.name)}"
+    known = catalogue.load(shipped, shipped.parent, spec.name)
     for section, (_, body) in cut(spec, text).items():
-        marks = project.catalogue.marks(spec.name, section)
+        marks = tuple(project.catalogue.marks(spec.name, section))
+        for item in known.of(spec.name, section):
+            if not set(item.marks).intersection(marks) and locate(body, item.marks[0]):
+                marks += item.marks
+                yield from _known(item)
         for number, sentence in enumerate(sentences.unmarked(body, marks, spec.plain), 1):
             if section:
                 yield from _entry(section, number, sentence, body, spec.plain)
+
+
+def _known(item: Requirement) -> Iterator[str]:
+    yield f"\n# replaced by {item.replaced_by}" if item.replaced_by else ""
+    yield "[[requirement]]"
+    for name in ("section", "slug", "level", "who", "summary"):
+        yield f"{name} = {json.dumps(getattr(item, name), ensure_ascii=False)}"
+    first, *also = item.marks
+    yield f'mark = "{first}"'
+    if also:
+        yield f"also = {json.dumps(also)}"
+    if item.as_one:
+        yield f"as-one = {json.dumps(item.as_one, ensure_ascii=False)}"
 
 
 def _entry(section: str, number: int, sentence: str, body: str, plain: bool) -> Iterator[str]:

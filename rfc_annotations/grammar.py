@@ -27,10 +27,7 @@ MEANT: Final = re.compile(
 # A bracket that a citation leaves over: what wants to be a claim, and is no link.
 STRAY: Final = re.compile(r"(?:,|;|/|,?\s+(?:and|or))?\s*\[[\w-]+\](?![(\[])")
 CHAIN: Final = re.compile(r"\s*(?:[,/]|,?\s+(?:and|or|to))?\s+")  # between sections of one spec
-# What stands before and wants to be a spec; only the closed list may be one.
-STRANGER: Final = re.compile(
-    r"\b(?P<name>(?:RFC|RTMP|RTMFP|E-RTMP|AMF|FLV|ISO|ITU|IEEE)(?:[ -]?v?\d[\w.-]*)?)\s+\Z"
-)
+BODIES: Final = ("RFC", "ISO", "ITU", "IEEE")  # they publish specs: what follows one names one
 ASTRAY: Final = re.compile(r"\b(?P<name>(?i:rfc)\s*\d+)[,:]?\s*\Z")  # not as the list spells it
 
 
@@ -69,6 +66,7 @@ class Grammar:
             rf"(?P<slugs>(?:\s+\[[a-z0-9-]+\])*)"
         )
         self._implements = re.compile(rf"\bImplements\s+(?P<spec>{specs})\b")
+        self._stranger = _stranger(self.names)
 
     def parse(self, text: str) -> Iterator[Citation | Mistake]:
         """Yield the citations in `text`, in order, and the faulty ones."""
@@ -77,7 +75,7 @@ class Grammar:
         for match in self._citation.finditer(text):
             yield from _meant(text, done, match.start())
             chained = last if CHAIN.fullmatch(text, done, match.start()) else None
-            item = _citation(text, match, chained)
+            item = _citation(text, match, chained, self._stranger)
             yield item
             done = match.end()
             last = (item.spec or chained) if isinstance(item, Citation) else None
@@ -94,10 +92,23 @@ def _meant(text: str, start: int, end: int) -> Iterator[Mistake]:
         yield Mistake(match.start(), f"cannot read the section in {_excerpt(text, match.start())}")
 
 
-def _citation(text: str, match: re.Match[str], chained: str | None) -> Citation | Mistake:
+def _stranger(names: Iterable[str]) -> re.Pattern[str]:
+    """Match what stands before a section and wants to be a spec; only the closed list may be one.
+
+    >>> [bool(_stranger(["AMF0", "FLV 10.1"]).search(f"{n} ")) for n in ("AMF", "FLV 9", "BYE")]
+    [True, True, False]
+    """
+    families = {match[0] for name in names if (match := re.match(r"[^\W\d]+(?:-[^\W\d]+)*", name))}
+    listed = "|".join(map(re.escape, sorted(families.union(BODIES), key=len, reverse=True)))
+    return re.compile(rf"\b(?P<name>(?:{listed})(?:[ -]?v?\d[\w.-]*)?)\s+\Z")
+
+
+def _citation(
+    text: str, match: re.Match[str], chained: str | None, known: re.Pattern[str]
+) -> Citation | Mistake:
     before = text[max(0, match.start() - 40) : match.start()]
     verb = VERB.search(before)
-    if match["spec"] is None and (stranger := STRANGER.search(before)):
+    if match["spec"] is None and (stranger := known.search(before)):
         return Mistake(match.start(), f"unknown spec {stranger['name']!r}")
     if match["spec"] is None and (astray := ASTRAY.search(before)):
         return Mistake(match.start(), f"{astray['name']!r} is not spelled right before its section")

@@ -19,7 +19,6 @@ NOISE: Final = re.compile(
     r"\[[\w-]*\]|[§\"']|\b(?:sections?|sec|appendix|annex)\b\.?", re.IGNORECASE
 )
 NUMBER: Final = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*", re.IGNORECASE)
-SPEC_WORDS: Final = 3  # "E-RTMP v 2" is the longest way to name a spec
 SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 Index = Mapping[str, Mapping[str, str]]
 Place = tuple[str, str]  # spec and section
@@ -52,7 +51,8 @@ def find_section(text: str, specs: Mapping[str, Spec], index: Index) -> Found:
     """
     words = NOISE.sub(" ", text).split()
     read = Found((), (), " ".join(words))
-    for taken in range(min(SPEC_WORDS, len(words)), 0, -1):
+    longest = max((len(name.split()) for name in specs), default=0) + 1  # "E-RTMP v 2" has three
+    for taken in range(min(longest, len(words)), 0, -1):
         named = _named(_bare("".join(words[:taken])), specs)
         rest = " ".join(words[taken:]).rstrip(".:,")
         places = tuple(

@@ -29,7 +29,7 @@ from rfc_annotations.processes import Nursery, Outcome, outcome
 from rfc_annotations.project import SKIPPED, Project
 from rfc_annotations.scan import Cited
 
-BESIDE: Final = "shared"  # a folder beside the repository that tests may read
+PLUGINS: Final = ("hypothesis.stateful", "hypothesis.extra.pytestplugin")  # where installed
 PATIENCE: Final = 10  # times as long as without a mutant, after which tests are stopped
 LEAST_PATIENCE: Final = 5.0  # s
 MORE_PATIENCE: Final = 30.0  # s longer than without a mutant, at most
@@ -166,9 +166,9 @@ def run(
 ) -> Iterator[Mutant]:
     """Try the planned mutants until `seconds` have passed; yield each survivor."""
     end = time.monotonic() + seconds
-    for module in ("pytest", "hypothesis.stateful", "hypothesis.extra.pytestplugin"):
+    for module in ("pytest", *(PLUGINS if importlib.util.find_spec("hypothesis") else ())):
         importlib.import_module(module)  # once, for all the processes to come
-    with _copy(project.root) as top:
+    with _copy(project.root, project.settings.beside) as top:
         sys.pycache_prefix = str(top.parent / "pycache")  # nothing goes to the work tree
         with closing(_Bench(top, planned)) as bench:
             for done, (mutant, tests) in enumerate(planned.items()):
@@ -234,17 +234,22 @@ class _Bench:
 
 
 @contextmanager
-def _copy(root: Path) -> Iterator[Path]:
+def _copy(root: Path, beside: Sequence[str]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         top = Path(folder) / root.name
         shutil.copytree(root, top, ignore=_ignored, symlinks=True)
-        if (root.parent / BESIDE).exists():
-            (Path(folder) / BESIDE).symlink_to(root.parent / BESIDE)
+        for name in beside:
+            if (root.parent / name).exists():
+                (Path(folder) / name).symlink_to(root.parent / name)
         yield top
 
 
 def _ignored(folder: str, names: list[str]) -> set[str]:
-    return {name for name in names if name in SKIPPED or name.startswith(".")}
+    return {
+        name
+        for name in names
+        if name in SKIPPED or name.startswith(".") or Path(folder, name, "pyvenv.cfg").is_file()
+    }
 
 
 @contextmanager

@@ -8,6 +8,7 @@ which starts from nothing.
 """
 
 import gc
+import importlib.util
 import multiprocessing
 import os
 import signal
@@ -24,6 +25,7 @@ from typing import Final
 import pytest
 
 from rfc_annotations.evidence import PARAMETERS
+from rfc_annotations.settings import load
 
 MEMORY: Final = 4 << 30  # bytes that a mutant may fill
 POLL: Final = 0.002  # s
@@ -57,6 +59,17 @@ def outcome(
     return Outcome.KILLED if process.exitcode else Outcome.SURVIVED
 
 
+def import_roots(top: Path) -> list[str]:
+    """Name the folders from which the code of a repository is imported."""
+    roots = []
+    for name in load(top).code:
+        folder = top / name if (top / name).is_dir() else (top / name).parent
+        while (folder / "__init__.py").is_file():
+            folder = folder.parent
+        roots.append(str(folder))
+    return list(dict.fromkeys(roots))
+
+
 def _ordered(tests: Iterable[str]) -> list[str]:
     return sorted(tests, key=lambda test: ("::Test" in test, test))  # state machines last
 
@@ -71,7 +84,8 @@ def _run(top: Path, tests: list[str], write_bytecode: bool, *plugins: object) ->
         os.dup2(nowhere, stream)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.dont_write_bytecode = not write_bytecode
-    os.environ["PYTHONPATH"] = str(top / "src")
+    os.environ["PYTHONPATH"] = os.pathsep.join(roots := import_roots(top))
+    sys.path[:0] = roots  # before what is installed
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # in the processes that tests start
     options = ["-x", "-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "--no-header"]
     os._exit(int(pytest.main([*options, *tests], plugins=[_Quick(), *plugins])))
@@ -81,6 +95,8 @@ class _Quick:
     """Draws the same examples each time; replays no failure of another mutant, shrinks none."""
 
     def pytest_configure(self) -> None:
+        if importlib.util.find_spec("hypothesis") is None:
+            return
         from hypothesis import Phase, settings
 
         settings.register_profile(

@@ -2,24 +2,23 @@
 
 import os
 import re
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from rfc_annotations import catalogue, specs
+from rfc_annotations import catalogue, settings, specs
 from rfc_annotations.grammar import Grammar
 from rfc_annotations.scan import Cited, Kind, Scanned, scan, uncollected
+from rfc_annotations.settings import Settings
 
 SKIPPED: Final = {"build", "_build", "dist", "node_modules", "__pycache__"}
-TOOL: Final = "rfc_annotations"
 
 
 @dataclass
 class Project:
-    """A repository with an `rfc_annotations` folder at its top.
+    """A repository whose pyproject.toml has a table of settings.
 
     `specs_folder` holds the local copies; None means that there are none, and that what needs
     them stays unverified.
@@ -27,11 +26,11 @@ class Project:
 
     root: Path
     specs_folder: Path | None = None
-    _settings: dict[str, Any] = field(init=False)
+    settings: Settings = field(init=False)
     _about: tuple[str, str] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._settings = tomllib.loads((self.folder / "project.toml").read_text())
+        self.settings = settings.load(self.root)
 
     def narrow(self, spec: str, section: str) -> None:
         """Read from now on only the files that can mention this section, which is much faster."""
@@ -39,13 +38,17 @@ class Project:
 
     @property
     def folder(self) -> Path:
-        """The tool's own data."""
-        return self.root / TOOL
+        """The data: specs.toml, the index, the catalogue and what is committed of them."""
+        return self.root / self.settings.folder
 
     @property
     def snapshot(self) -> Path:
         """The committed state of all requirements."""
         return self.folder / "coverage.txt"
+
+    def data(self, name: str) -> str:
+        """Name a file of the data as reports do, by its path in the repository."""
+        return (self.folder / name).relative_to(self.root).as_posix()
 
     @cached_property
     def library(self) -> specs.Library:
@@ -79,38 +82,66 @@ class Project:
         """Every citation in every file."""
         return [cited for scanned in self.scanned for cited in scanned.cited]
 
+    @cached_property
+    def ledgers(self) -> dict[str, str]:
+        """The project's own ledgers: specs whose text is a file of the index, and that file."""
+        of_specs = {name: f"index/{spec.slug}.md" for name, spec in self.library.specs.items()}
+        return {
+            n: self.data(file) for n, file in of_specs.items() if (self.folder / file).is_file()
+        }
+
     def kind(self, file: str) -> Kind:
         """Say whether a file's claims count as code, as tests or not at all."""
         if file.endswith(".md"):
             return "doc"
-        if _below(file, self._settings["tests"]):
+        if _below(file, self.settings.tests):
             return "test"
-        return "code" if _below(file, self._settings["code"]) else "tool"
+        if _below(file, self.settings.tools):
+            return "tool"
+        return "code" if _below(file, self.settings.code) else "tool"
 
     def must_cite(self, file: str) -> bool:
         """Whether rule 7 holds in this file."""
-        edge: list[str] = self._settings["need_not_cite"]
-        return _below(file, self._settings["must_cite"]) and not _below(file, edge)
+        edge = self.settings.need_not_cite
+        return _below(file, self.settings.must_cite) and not _below(file, edge)
 
     def tables(self) -> Iterator[tuple[str, str]]:
         """Every TOML file and its text, the catalogue above all; less the titles of the specs."""
-        for path in sorted(_walk(self.root, ".toml")):
+        for path in sorted(self._walk(".", ".toml")):
             if path != self.folder / "specs.toml":
                 yield path.relative_to(self.root).as_posix(), path.read_text()
 
-    def astray(self) -> list[str]:
-        """List the places of rule 7's settings that do not exist."""
-        named = [*self._settings["must_cite"], *self._settings["need_not_cite"]]
-        return [top for top in named if not _exists(self.root / top)]
+    def is_skipped(self, folder: Path) -> bool:
+        """Whether nothing below is the project's own text: built, installed, ignored, a spec."""
+        name = folder.name
+        return (
+            name in SKIPPED
+            or name.startswith(".")
+            or name.endswith(".egg-info")
+            or folder.relative_to(self.root).as_posix() in self.settings.ignore
+            or folder == self.specs_folder
+            or folder == self.root / self.settings.specs
+            or (folder / "pyvenv.cfg").is_file()
+        )
 
     def _files(self) -> Iterator[tuple[str, Kind]]:
-        settings = self._settings
-        python = (*settings["code"], *settings["tests"], *settings["tools"])
-        found = {path for top in python for path in _walk(self.root / top, ".py")}
-        found |= {path for top in settings["markdown"] for path in _walk(self.root / top, ".md")}
+        own = self.settings
+        found = {
+            path for top in (*own.code, *own.tests, *own.tools) for path in self._walk(top, ".py")
+        }
+        found |= {path for top in own.markdown for path in self._walk(top, ".md")}
         for path in sorted(found):
             file = path.relative_to(self.root).as_posix()
             yield file, self.kind(file)
+
+    def _walk(self, top: str, suffix: str) -> Iterator[Path]:
+        module = self.root / top
+        for path in (module, module.with_name(f"{module.name}.py")):
+            if path.is_file() and path.suffix == suffix:
+                yield path
+        for folder, below, files in os.walk(module):
+            below[:] = sorted(name for name in below if not self.is_skipped(Path(folder, name)))
+            yield from (Path(folder, name) for name in files if name.endswith(suffix))
 
 
 def _may_cite(text: str, spec: str, section: str) -> bool:
@@ -127,19 +158,7 @@ def _may_cite(text: str, spec: str, section: str) -> bool:
     return re.search(rf'§"?\s*{re.escape(words[0])}(?!\.?\w)', text) is not None
 
 
-def _exists(top: Path) -> bool:
-    return top.is_dir() or top.with_name(f"{top.name}.py").is_file()
-
-
-def _below(file: str, tops: list[str]) -> bool:
-    return any(file in (top, f"{top}.py") or file.startswith(f"{top}/") for top in tops)
-
-
-def _walk(top: Path, suffix: str) -> Iterator[Path]:
-    for folder, below, files in os.walk(top):
-        below[:] = sorted(
-            name
-            for name in below
-            if name not in SKIPPED and not name.startswith(".") and not name.endswith(".egg-info")
-        )
-        yield from (Path(folder, name) for name in files if name.endswith(suffix))
+def _below(file: str, tops: Iterable[str]) -> bool:
+    return any(
+        top == "." or file in (top, f"{top}.py") or file.startswith(f"{top}/") for top in tops
+    )

@@ -1,6 +1,7 @@
 """The pytest plugin: records how each test ended, and which claimed lines it ran.
 
-Run `pytest -p rfc_annotations.pytest_plugin --annotations FILE`.
+Run `pytest -p rfc_annotations.pytest_plugin --annotations FILE`; where the tool is installed apart
+from siprtmp, pytest finds the plugin by itself.
 """
 
 import os
@@ -21,6 +22,7 @@ from rfc_annotations.evidence import Evidence, Place, Run
 from rfc_annotations.probes import Probes
 from rfc_annotations.project import Project
 from rfc_annotations.scan import Cited
+from rfc_annotations.settings import SettingsError
 
 PROPERTY: Final = "rfc_annotations"
 CLAIMS: Final = "RFC_ANNOTATIONS_CLAIMS"  # the variable that names the file with the claims
@@ -156,7 +158,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if file := os.environ.get(CLAIMS):
         read, watch = pickle.loads(Path(file).read_bytes())
     if watch is None or read != root:
-        project = Project(root)
+        try:
+            project = Project(root)
+        except SettingsError as error:
+            raise pytest.UsageError(f"--annotations: {error}") from None
         watch = Watch.of(project)
         early_config.pluginmanager.register(Recorder(project, Path(path), watch))
     probes = Probes(root, watch.claimed)

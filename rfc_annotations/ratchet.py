@@ -14,14 +14,14 @@ from pathlib import Path
 
 from rfc_annotations import sentences
 from rfc_annotations.grammar import spell
-from rfc_annotations.project import TOOL, Project
+from rfc_annotations.project import Project
 from rfc_annotations.specs import section_order
 
 NAME = "ratchet.toml"
 HEADER = """\
 # Per spec: the normative sentences of its whole `text`; per section that the code cites:
 # [normative sentences, those of them that are not catalogued].  The last number may only fall.
-# `python -m rfc_annotations check --update` lowers it, and raises it never.
+# `python -m rfc_annotations coverage --write` lowers it, and raises it never.
 """
 
 
@@ -63,7 +63,7 @@ def measure(project: Project, committed: Ratchet) -> dict[str, Numbers]:
     for name in sorted(counted):
         sections = project.library.sections(name) if name in project.library.specs else None
         if sections is None:
-            if name in committed:  # `Field`, our own ledger, has no numbers
+            if name in committed:  # a ledger of the project's own has no numbers
                 found[name] = committed[name]
             continue
         plain = project.library.specs[name].plain
@@ -139,7 +139,7 @@ def rises(committed: Ratchet, now: Ratchet) -> Iterator[tuple[str, str, str]]:
             if lacking > allowed:
                 text = (
                     f"{spell(name, section)}: {lacking} of {normative} normative sentences are not"
-                    f" catalogued, and {TOOL}/{NAME} allows {allowed}"
+                    f" catalogued, and {NAME} allows {allowed}"
                 )
                 yield name, section, text
 

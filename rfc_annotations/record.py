@@ -1,7 +1,7 @@
 """All that is known of each requirement, put together for the reports and the documentation.
 
-Catalogue, claims, lines of code, the last test run, the mutants and our ledger `Field` meet here:
-a `Book` has a `Part` for each spec, that a `Chapter` for each section, and that its `Rule`s.
+Catalogue, claims, lines of code, the last test run, the mutants and the ledgers meet here: a `Book`
+has a `Part` for each spec, that a `Chapter` for each section, and that its `Rule`s.
 """
 
 import json
@@ -19,11 +19,9 @@ from rfc_annotations.evidence import Evidence
 from rfc_annotations.excerpts import Excerpts
 from rfc_annotations.grammar import spell
 from rfc_annotations.mutants_accepted import Accepted, accepted
-from rfc_annotations.project import TOOL, Project
+from rfc_annotations.project import Project
 from rfc_annotations.scan import Cited
 
-FIELD: Final = "Field"
-LEDGER: Final = f"{TOOL}/index/field.md"
 # What a reader is told of each state, in the order of the plots; `claims.Claims.state` has them.
 STATUS: Final[Mapping[str, str]] = {
     "met": "held and tested",
@@ -76,7 +74,7 @@ class Chapter:
     title: str
     rules: tuple[Rule, ...] = ()
     cited: tuple[Spot, ...] = ()  # code that points here without a claim
-    quirks: tuple[str, ...] = ()  # headings of Field that mention the section
+    quirks: tuple[tuple[str, str], ...] = ()  # entries of ledgers that mention the section
     sentences: tuple[int, int] | None = None
     declined: tuple[str, ...] = ()  # why sentences of it are no requirement of ours
 
@@ -207,17 +205,18 @@ class Book:
         return found
 
     @cached_property
-    def _quirks(self) -> Mapping[tuple[str, str], list[str]]:
-        """The headings of our ledger below which a section is mentioned."""
-        path = self.project.root / LEDGER
-        lines = path.read_text().splitlines() if path.is_file() else []
-        found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    def _quirks(self) -> Mapping[tuple[str, str], list[tuple[str, str]]]:
+        """The entries of the ledgers, each a name and a heading, below which a section is cited."""
+        names = {file: name for name, file in self.project.ledgers.items()}
+        lines = {file: (self.project.root / file).read_text().splitlines() for file in names}
+        found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         for cited in self.project.cited:
-            if cited.file == LEDGER:
-                above = (x for x in reversed(lines[: cited.line]) if x.startswith("## "))
-                heading = next(above, "").removeprefix("## ").strip()
-                if heading and heading not in found[cited.spec, cited.section]:
-                    found[cited.spec, cited.section].append(heading)
+            if cited.file in names:
+                above = reversed(lines[cited.file][: cited.line])
+                heading = next((x for x in above if x.startswith("## ")), "")
+                entry = (names[cited.file], heading.removeprefix("## ").strip())
+                if heading and entry not in found[cited.spec, cited.section]:
+                    found[cited.spec, cited.section].append(entry)
         return found
 
     def document(self) -> dict[str, Any]:
@@ -244,7 +243,7 @@ def _chapter(chapter: Chapter) -> dict[str, Any]:
         "title": chapter.title,
         "sentences": normative,
         "uncatalogued": lacking,
-        "field": list(chapter.quirks),
+        "ledgers": [spell(*entry) for entry in chapter.quirks],
         "not_ours": list(chapter.declined),
         "cited": [_spot(spot) for spot in chapter.cited],
         "requirements": [_rule(rule) for rule in chapter.rules],

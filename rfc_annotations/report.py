@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from rfc_annotations import counts, ratchet
@@ -17,7 +18,7 @@ from rfc_annotations.specs import section_order
 HEADER = (
     "# How much of the specs is accounted for, by spec and section; then\n"
     "# the state of every catalogued requirement: who meets it, and which tests would notice.\n"
-    "# Written by `python -m rfc_annotations check --update`; reviewed like code.\n"
+    "# Written by `python -m rfc_annotations coverage --write`; reviewed like code.\n"
 )
 
 
@@ -38,14 +39,14 @@ def snapshot(project: Project, claims: Mapping[Key, Claims]) -> str:
     return "\n".join(blocks)
 
 
-# The figures of README.md, in the one sentence where they stand.
+# The figures of a page such as README.md, in the one sentence where they stand.
 FIGURES: Final = re.compile(
     r"\d+ requirements have code and tests, \d+ a reason why not, and \d+ of \d+ binding sentences"
 )
 
 
 def figures(project: Project, claims: Mapping[Key, Claims]) -> str:
-    """Say what README.md has to say, from the committed numbers."""
+    """Say what such a page has to say, from the committed numbers."""
     items = project.catalogue.requirements.values()
     states = Counter(claims.get(item.key, Claims()).state(item) for item in items)
     rows = counts.count(project, claims, ratchet.load(project)).values()
@@ -55,6 +56,12 @@ def figures(project: Project, claims: Mapping[Key, Claims]) -> str:
         f" {sum(states[each] for each in REASONED)} a reason why not, and"
         f" {sum_.uncatalogued} of {sum_.sentences} binding sentences"
     )
+
+
+def pages(project: Project) -> Iterator[Path]:
+    """Yield the pages that may state the figures."""
+    listed = (project.root / file for file in project.settings.figures)
+    return (path for path in listed if path.is_file())
 
 
 def _order(item: Requirement) -> tuple[str, list[tuple[int, str]], str]:

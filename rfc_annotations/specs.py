@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from rfc_annotations.settings import SettingsError
+
 HEADING: Final = re.compile(r"(?:Appendix |Annex )?((?:[A-Z]|\d+)(?:\.\d+)*)[.:]?\s+(\S.*)")
 MARKDOWN: Final = re.compile(r"#{1,6}\s+(.+?)\s*#*\s*")
 FURNITURE: Final = re.compile(r"RFC \d+ .*\d{4}\s*|.*\[Page \d+\]\s*")  # headers and footers
@@ -21,7 +23,7 @@ Sections = Mapping[str, tuple[str, str]]  # number: (title, text)
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One entry of specs.toml; `style` says how its copy is cut into sections.
+    """One entry of specs.toml; `style` says how its copy, `file`, is cut into sections.
 
     `numbered` headings start in column 0 where nothing else does; `sequence` is for texts that
     are all in column 0, whose headings are told by counting on; `headings` have no numbers, and
@@ -30,7 +32,7 @@ class Spec:
 
     name: str
     title: str
-    file: str
+    file: str = ""
     style: str = "numbered"
     furniture: str = ""
     complete: tuple[str, ...] = ()
@@ -43,11 +45,22 @@ class Spec:
 
 
 def load(path: Path) -> dict[str, Spec]:
-    """Read specs.toml; raise ValueError when two entries share a name."""
-    entries = tomllib.loads(path.read_text())["spec"]
-    specs = [Spec(**{**entry, "complete": tuple(entry.get("complete", ()))}) for entry in entries]
+    """Read specs.toml; raise SettingsError, with a message of one line, where that fails."""
+    try:
+        entries = tomllib.loads(path.read_text())["spec"]
+        specs = [
+            Spec(**{**entry, "complete": tuple(entry.get("complete", ()))}) for entry in entries
+        ]
+        for spec in specs:
+            if spec.style not in _HEADINGS:
+                raise ValueError(f"unknown style {spec.style!r}")
+            re.compile(spec.furniture)
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}; list the specs to cite there") from None
+    except (ValueError, LookupError, TypeError, AttributeError, re.error) as error:
+        raise SettingsError(f"{path}: {type(error).__name__}: {error}") from None
     if len({spec.name for spec in specs}) < len(specs):
-        raise ValueError(f"{path}: two specs of one name")
+        raise SettingsError(f"{path}: two specs of one name")
     return {spec.name: spec for spec in specs}
 
 
@@ -187,7 +200,7 @@ class Library:
 
 def write_index(library: Library, folder: Path) -> list[Path]:
     """Write `index/<spec>.txt` for every spec with a copy: a number and a short title a line."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name in library.present:
         path = folder / f"{library.specs[name].slug}.txt"
@@ -206,7 +219,7 @@ def _short(title: str) -> str:
 def read_index(specs: Mapping[str, Spec], folder: Path) -> dict[str, dict[str, str]]:
     """Read the index: for each indexed spec, the title of each section.
 
-    Our own ledger `Field` is its own index: the headings of index/field.md.
+    A ledger of the project's own is its own index: the headings of `index/<spec>.md`.
     """
     index: dict[str, dict[str, str]] = {}
     for name, spec in specs.items():

@@ -30,10 +30,10 @@ def commands() -> dict[str, str]:
 
 
 def test_every_program_is_a_command():
-    assert set(commands()) == {"siprtmp", "p2psip", "rtmplite"}
+    assert set(commands()) == {"siprtmp", "p2psip", "rtmplite", "rfc-annotations"}
 
 
-@pytest.mark.parametrize("name", ["siprtmp", "p2psip", "rtmplite"])
+@pytest.mark.parametrize("name", ["siprtmp", "p2psip", "rtmplite", "rfc-annotations"])
 def test_a_command_calls_a_function_without_arguments(name, monkeypatch, capsys):
     module, _, function = commands()[name].partition(":")
     monkeypatch.setattr(sys, "argv", [f"/usr/local/bin/{name}", "--help"])

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from itertools import groupby
 
-from book import anchor, book, page_of_spec, parts, section_link
+from book import FIELD, anchor, book, page_of_spec, parts, section_link
+from definitions import REPO
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
@@ -17,7 +18,7 @@ from sphinx.application import Sphinx
 
 from rfc_annotations.catalogue import Requirement
 from rfc_annotations.plot import bar, legend
-from rfc_annotations.record import FIELD, LEDGER, STATUS, Chapter, Part, Rule, Spot
+from rfc_annotations.record import STATUS, Chapter, Part, Rule, Spot
 from rfc_annotations.specs import Library, cut
 
 POINTERS = 6  # places of the code that are named beside a section
@@ -51,7 +52,9 @@ class SpecPage(Directive):
         section += nodes.title("", "", nodes.Text(heading(chapter)))
         if chapter.number in self.entries:
             lines = self.entries[chapter.number].splitlines()
-            self.state.nested_parse(StringList(lines, source=LEDGER), 0, section)
+            self.state.nested_parse(
+                StringList(lines, source=book().project.ledgers[FIELD]), 0, section
+            )
         section += facts(chapter)
         if text := self.texts.get(chapter.number):
             section += local_text(text)
@@ -80,7 +83,7 @@ def texts_of(name: str, folder: str) -> dict[str, str]:
 
 def field_entries() -> dict[str, str]:
     """Our ledger by heading, without the headings."""
-    path = book().project.root / LEDGER
+    path = REPO / book().project.ledgers[FIELD]
     sections = cut(book().project.library.specs[FIELD], path.read_text(encoding="utf-8"))
     return {name: text.partition("\n")[2] for name, (_, text) in sections.items()}
 
@@ -149,8 +152,8 @@ def facts(chapter: Chapter) -> nodes.container:
     box += [nodes.paragraph("", f"None of ours: {why}") for why in chapter.declined]
     if chapter.cited:
         box += nodes.paragraph("", "Also followed by ", *links(chapter.cited))
-    for name in chapter.quirks:
-        uri = f"spec:{FIELD}#{anchor(name)}"
+    for ledger, name in chapter.quirks:
+        uri = f"spec:{ledger}#{anchor(name)}"
         link = nodes.reference("", name, refuri=uri, internal=True)
         box += nodes.paragraph("", "What peers do: ", link)
     for case, programs in unmet_in(chapter.spec, chapter.number):

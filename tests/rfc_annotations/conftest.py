@@ -53,13 +53,13 @@ title = "Our own ledger"
 file = ""
 style = "markdown"
 """
-PROJECT = """\
-code = ["src"]
-tests = ["tests"]
-tools = ["rfc_annotations"]
-markdown = ["."]
+SETTINGS = """\
+[tool.pytest.ini_options]
+pythonpath = ["src"]
+
+[tool.rfc_annotations]
+specs = "../shared/specs"
 must_cite = ["src/tea"]
-need_not_cite = []
 """
 CODE = '''\
 """Tea.  Implements RFC 7001 §1."""
@@ -91,7 +91,7 @@ class Repo:
     def __init__(self, root):
         self.root = root
         self.write("specs/rfc7001.txt", SPEC)
-        self.write("rfc_annotations/project.toml", PROJECT)
+        self.write("pyproject.toml", SETTINGS)
         self.write("rfc_annotations/specs.toml", SPECS)
         self.write("rfc_annotations/index/rfc7001.txt", "1\tPouring\n1.1\tMilk\n2\tWaiting\n")
         self.write("rfc_annotations/index/field.md", "# Field\n\n## Old kettles\n")

@@ -3,10 +3,11 @@
 import pytest
 
 from rfc_annotations.fingerprint import fingerprint
+from rfc_annotations.settings import SettingsError
 
 CODE, TEST, README = "src/tea/pot.py", "tests/test_pot.py", "README.md"
 CATALOGUE = "rfc_annotations/requirements/rfc7001.toml"
-PROJECT = "rfc_annotations/project.toml"
+SETTINGS = "pyproject.toml"
 SPEC, INDEX = "specs/rfc7001.txt", "rfc_annotations/index/rfc7001.txt"
 
 
@@ -105,15 +106,16 @@ def test_rule_7_looks_into_branches_and_for_missing_folders(repo):
         "src/tea/cups.py:5:",
     ]
     (repo.root / "src/tea/cups.py").unlink()
-    repo.replace(PROJECT, '"src/tea"', '"src/tea", "src/milk"')
-    assert repo.problems(7) == [f"{PROJECT}:1: rule 7: there is no src/milk"]
+    repo.replace(SETTINGS, '"src/tea"', '"src/tea", "src/milk"')
+    with pytest.raises(SettingsError, match="names src/milk, which is not there"):
+        repo.problems(7)
 
 
 def test_rule_7_holds_in_new_places_and_spares_those_that_are_named(repo):
     repo.write("src/kitchen/sink.py", "def wash():\n    pass\n")
-    repo.replace(PROJECT, '"src/tea"', '"src"')
+    repo.replace(SETTINGS, '"src/tea"', '"src"')
     assert [p.split(":")[0] for p in repo.problems(7)] == ["src/kitchen/sink.py"]
-    repo.replace(PROJECT, "need_not_cite = []", 'need_not_cite = ["src/kitchen"]')
+    repo.replace(SETTINGS, "must_cite", 'need_not_cite = ["src/kitchen"]\nmust_cite')
     assert repo.problems(7) == []
 
 

@@ -21,7 +21,7 @@ def test_a_sound_repository_has_no_problems(repo):
         ("RFC 7001 §two", "README.md:3: rule 1: cannot read the section in '§two'"),
         ("RFC 7001 § 2", "README.md:3: rule 1: cannot read the section in '§ 2'"),
         ("RFC 7002 §2", "README.md:3: rule 1: unknown spec 'RFC 7002'"),
-        ("RTMP §2", "README.md:3: rule 1: unknown spec 'RTMP'"),
+        ("ISO 9 §2", "README.md:3: rule 1: unknown spec 'ISO 9'"),
         ("as §2 says", "README.md:3: rule 1: §2 without a spec"),
         ("Not done: RFC 7001 §2 [waits]", "rule 1: 'Not done' gives no reason after a colon"),
     ],
@@ -228,7 +228,7 @@ def test_rule_9_wants_the_figures_of_the_readme_to_be_those_of_today(repo):
     text = "requirements have code and tests, 0 a reason why not, and"
     repo.replace("README.md", "RFC 7001 §2", f"7 {text} 0 of 1 binding sentences; RFC 7001 §2")
     assert repo.problems(9) == [
-        "README.md:3: rule 9: stale figures; run `python -m rfc_annotations check --update`"
+        "README.md:3: rule 9: stale figures; run `python -m rfc_annotations coverage --write`"
     ]
     main(["check", "--root", str(repo.root), "--specs", str(repo.root / "specs"), "--update"])
     assert f"1 {text} 1 of 2 binding sentences" in (repo.root / "README.md").read_text()

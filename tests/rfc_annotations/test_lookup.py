@@ -97,3 +97,9 @@ def test_find_searches_the_catalogue_and_the_titles(run):
     assert run("find", "waiting clock") == (0, [waits])
     assert run("find", "milk") == (0, ["RFC 7001 §1.1  Milk  (not catalogued)"])
     assert run("find", "coffee") == (1, ["neither the catalogue nor a title has 'coffee'"])
+
+
+def test_a_spec_may_have_a_long_name():
+    name = "Tea over Avian Carriers"
+    found = lookup.find_section(f"{name} 2.1", {name: specs.Spec(name, "")}, {name: {"2.1": ""}})
+    assert found.places == ((name, "2.1"),)

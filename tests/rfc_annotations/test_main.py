@@ -59,7 +59,7 @@ def test_a_wrong_folder_of_specs_is_not_taken_for_none(repo, monkeypatch):
         (["explain", "src/tea/nope.py"], "there is no file src/tea/nope.py"),
         (["explain", "nope.py:3"], "there is no file nope.py"),
         (["mark", "RFC 7001 §2", "The host"], "no local copy of RFC 7001"),
-        (["check", "--root", "/"], "no rfc_annotations folder"),
+        (["check", "--root", "/"], "no pyproject.toml with [tool.rfc_annotations] in /"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_one_line_and_exit_code_2(
@@ -83,10 +83,14 @@ def test_update_writes_the_snapshot(run, repo):
         "  test tests/test_pot.py::test_brew",
     ]
     (repo.root / "rfc_annotations/coverage.txt").unlink()
-    lacking, met, *_ = run("report", "--write")[1]
+    assert run("coverage", "--write")[0] == 0
+    assert (repo.root / "rfc_annotations/coverage.txt").read_text() == text
+
+
+def test_report_lists_the_sections(run):
+    lacking, met, *_ = run("report")[1]
     assert lacking.split(maxsplit=4)[3:] == ["Pouring", "1 of 1 sentences not catalogued"]
     assert met.split() == ["RFC", "7001", "§2", "Waiting", "1", "met"]
-    assert (repo.root / "rfc_annotations/coverage.txt").read_text() == text
 
 
 def test_show_and_explain_bring_code_tests_and_spec_together(run, repo):

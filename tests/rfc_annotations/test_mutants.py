@@ -24,7 +24,6 @@ why = "Nobody reads the label."
 
 @pytest.fixture
 def run(repo):
-    repo.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src']\n")
     paths = os.pathsep.join([str(TOP), str(repo.root / "src")])
     alone = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     env = {**os.environ, "PYTHONPATH": paths, **alone}

@@ -98,7 +98,6 @@ TestMachine.settings = settings(max_examples=1, stateful_step_count=1)
 def session(repo):
     repo.write("src/tea/pot.py", POT)
     repo.write("tests/test_pot.py", TESTS)
-    repo.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src']\n")
     repo.write("tests/conftest.py", "")
     repo.write("tests/more/conftest.py", "")
     repo.write("tests/more/test_more.py", "def test_more():\n    pass\n")

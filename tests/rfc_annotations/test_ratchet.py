@@ -73,7 +73,7 @@ def test_dropping_the_citation_does_not_lower_the_figure(repo):
 
 def test_without_copies_the_committed_numbers_stand_unverified(repo, capsys, monkeypatch):
     monkeypatch.delenv("RFC_SPECS", raising=False)
-    assert main(["check", "--root", str(repo.root)]) == 0
+    assert main(["coverage", "--root", str(repo.root)]) == 0
     out = capsys.readouterr().out
     assert "RFC 7001     2 = 1 + 1; 1: 1 claimed, 1 tested, 0 excused" in out
     assert "(whole text: 3, unverified)" in out

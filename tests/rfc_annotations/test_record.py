@@ -90,7 +90,7 @@ def test_a_section_has_its_pointers_its_sentences_and_the_habits_of_peers(repo):
     pouring = chapter(repo, "1")
     assert [(spot.file, spot.line) for spot in pouring.cited] == [("src/tea/pot.py", 1)]
     assert pouring.sentences == (1, 1)
-    assert pouring.quirks == ("Old kettles",)
+    assert pouring.quirks == (("Field", "Old kettles"),)
     assert not pouring.rules
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from rfc_annotations import specs
 from rfc_annotations.fingerprint import fingerprint, locate, squeeze
+from rfc_annotations.settings import SettingsError
 from rfc_annotations.specs import Library, Spec, cut
 
 TOOL = specs.Path(specs.__file__).parent
@@ -87,5 +88,5 @@ def test_a_mark_finds_its_sentence_whatever_the_line_breaks():
 def test_two_specs_of_one_name_are_refused(tmp_path):
     entry = '[[spec]]\nname = "A"\ntitle = "A"\nfile = "a"\n'
     (tmp_path / "specs.toml").write_text(entry * 2)
-    with pytest.raises(ValueError, match="two specs"):
+    with pytest.raises(SettingsError, match="two specs"):
         specs.load(tmp_path / "specs.toml")
