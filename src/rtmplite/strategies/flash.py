@@ -21,6 +21,11 @@ from rtmplite.strategies.rtmp import controls, messages
 _U32 = st.integers(0, 0xFFFFFFFF)
 _STREAM_IDS = st.sampled_from([0, 1, 127, 128, 0xFFFFFF]) | st.integers(0, 0xFFFFFF)
 
+_NO_ADDRESSES = [
+    *("", "host:1", "192.0.2.1", "192.0.2.1:0", "192.0.2.1:65536", "::1:7", "[192.0.2.1]:7", 1.0),
+    *("192.0.2.1:0000065536", "192.0.2.1:1" + "0" * 5000, "192.0.2.1:\u0661"),
+]
+
 
 @cache
 def metadata() -> SearchStrategy[FlowMetadata]:
@@ -79,3 +84,20 @@ def addresses() -> SearchStrategy[Address]:
 def peer_infos() -> SearchStrategy[Command]:
     """setPeerInfo commands: RFC 7425 §5.3.3."""
     return st.lists(addresses(), max_size=4).map(peer_info)
+
+
+@cache
+def odd_peer_infos() -> SearchStrategy[tuple[Command, tuple[Address, ...]]]:
+    """setPeerInfo commands with more in them than addresses, and these: RFC 7425 §5.3.3."""
+    others = st.sampled_from(_NO_ADDRESSES)
+    good = addresses().map(lambda address: (_written(*address), address))
+    return st.lists(good | others.map(lambda each: (each, None)), max_size=4).map(
+        lambda drawn: (
+            Command("setPeerInfo", 0.0, None, tuple(text for text, _ in drawn)),
+            tuple(address for _, address in drawn if address),
+        )
+    )
+
+
+def _written(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
