@@ -5,13 +5,16 @@ all codecs.  Needs Hypothesis.
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from dataclasses import replace
+from typing import Any, Final, Protocol, TypeAlias
 
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from siprtmp.oracle.codec import Case, Codec, Kind
 
 Cases: TypeAlias = Mapping[Kind, SearchStrategy[Case]]
+SELDOM: Final = 25
 
 
 class DrawnFault(Protocol):
@@ -47,6 +50,16 @@ def odd(
 def broken(pairs: SearchStrategy[tuple[Any, bytes]]) -> SearchStrategy[Case]:
     """Octets with a fault that a reader must refuse them for."""
     return pairs.map(lambda pair: _refused(*pair))
+
+
+def beyond(pairs: SearchStrategy[tuple[Any, bytes]]) -> SearchStrategy[Case]:
+    """Octets beyond a limit that is our own: we refuse them, and another reader need not."""
+    return broken(pairs).map(lambda case: replace(case, allowed=("value",)))
+
+
+def rarely(often: SearchStrategy[Case], seldom: SearchStrategy[Case]) -> SearchStrategy[Case]:
+    """Cases of the first strategy, and of the second once in `SELDOM`, since these are large."""
+    return st.integers(1, SELDOM).flatmap(lambda number: seldom if number == SELDOM else often)
 
 
 def _refused(fault: DrawnFault, octets: bytes) -> Case:

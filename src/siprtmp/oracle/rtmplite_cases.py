@@ -4,7 +4,7 @@ Own design: needs Hypothesis, so `catalogue` imports it late.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -18,40 +18,54 @@ from rtmplite.strategies import (
     amf3,
     amf_faults,
     avc,
+    avc_faults,
     flv,
     flv_faults,
+    large,
+    limits,
     rtmfp,
     rtmfp_faults,
     rtmp,
     rtmp_faults,
 )
 from rtmplite.strategies.faults import Drawn
-from siprtmp.oracle.cases import Cases, broken, odd, valid
+from siprtmp.oracle.cases import Cases, beyond, broken, odd, rarely, valid
 from siprtmp.oracle.codec import Case, Codec
 from siprtmp.oracle.rtmplite_codecs import FlvFile
 
+_T = TypeVar("_T")
 _Maker: TypeAlias = Callable[[Codec], Cases]
+
+
+def _one(item: _T) -> list[_T]:
+    """A message of one item."""
+    return [item]
+
+
+def _alone(pair: tuple[bytes, _T]) -> tuple[bytes, list[_T]]:
+    """The octets of one item are those of a message."""
+    return pair[0], [pair[1]]
 
 
 def _amf0(codec: Codec) -> Cases:
     messages = st.lists(amf.values(), min_size=1, max_size=3)
     graphs = amf.graphs().map(lambda graph: [graph])
-    unusual = amf.unusual().map(lambda pair: (pair[0], [pair[1]]))
+    unusual, unagreed = amf.unusual().map(_alone), amf.unagreed().map(_alone)
     return {
-        "valid": valid(codec, messages | graphs),
-        "odd": odd(codec, unusual, codec.citation),
-        "broken": broken(amf_faults.amf0_messages()),
+        "valid": rarely(valid(codec, messages | graphs), valid(codec, large.values().map(_one))),
+        "odd": odd(codec, unusual, codec.citation) | odd(codec, unagreed, "AMF3 §3.12", "error"),
+        "broken": rarely(broken(amf_faults.amf0_messages()), beyond(limits.amf0_messages())),
     }
 
 
 def _amf3(codec: Codec) -> Cases:
     messages = st.lists(amf3.values(), min_size=1, max_size=3)
     graphs = amf3.graphs().map(lambda graph: [graph])
-    unusual = amf3.unusual().map(lambda pair: (pair[0], [pair[1]]))
+    unusual, unagreed = amf3.unusual().map(_alone), amf3.unagreed().map(_alone)
     return {
-        "valid": valid(codec, messages | graphs),
-        "odd": odd(codec, unusual, codec.citation),
-        "broken": broken(amf_faults.amf3_messages()),
+        "valid": rarely(valid(codec, messages | graphs), valid(codec, large.values().map(_one))),
+        "odd": odd(codec, unusual, codec.citation) | odd(codec, unagreed, "AMF3 §3.12", "error"),
+        "broken": rarely(broken(amf_faults.amf3_messages()), beyond(limits.amf3_messages())),
     }
 
 
@@ -80,11 +94,13 @@ def _flv(codec: Codec) -> Cases:
 
 
 def _rtmp(codec: Codec) -> Cases:
+    """RTMP 1.0 §5.3 for a stream that goes on later; our own reading for what is not forbidden."""
     messages = st.lists(rtmp.messages(), min_size=1, max_size=4)
+    tolerated = odd(codec, rtmp.tolerated_streams(), "RTMP 1.0 §5.3.1.2.4", "value", "error")
     return {
-        "valid": valid(codec, messages),
-        "odd": odd(codec, rtmp.chunk_streams(), codec.citation),
-        "broken": broken(rtmp_faults.chunk_stream_faults()),
+        "valid": rarely(valid(codec, messages), valid(codec, large.messages().map(_one))),
+        "odd": odd(codec, rtmp.chunk_streams() | rtmp.cut_streams(), codec.citation) | tolerated,
+        "broken": rarely(broken(rtmp_faults.chunk_stream_faults()), beyond(limits.chunk_streams())),
     }
 
 
@@ -111,12 +127,19 @@ def _rtmfp(codec: Codec) -> Cases:
 
 
 def _h264_config(codec: Codec) -> Cases:
-    return {"valid": valid(codec, avc.avc_configs())}
+    return {
+        "valid": valid(codec, avc.avc_configs()),
+        "broken": broken(avc_faults.config_records()),
+    }
 
 
 def _h264_sps(codec: Codec) -> Cases:
     """Sets with any of their optional parts; H.264 leaves to the writer which there are."""
-    return {"odd": odd(codec, avc.sequence_parameter_sets(), codec.citation)}
+    cut = odd(codec, avc_faults.cut_usability(), "H.264 E.1.1", "error")
+    return {
+        "odd": rarely(odd(codec, avc.sequence_parameter_sets(), codec.citation), cut),
+        "broken": rarely(broken(avc_faults.parameter_sets()), beyond(limits.h264_sets())),
+    }
 
 
 CASES: Final[Mapping[str, _Maker]] = {
