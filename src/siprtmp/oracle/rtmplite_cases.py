@@ -4,12 +4,16 @@ Own design: needs Hypothesis, so `catalogue` imports it late.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from rtmplite.flv import file
+from rtmplite.flv.enhanced import ModExType
+from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, ExAudioTag
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType
 from rtmplite.flv.file import FlvHeader
 from rtmplite.flv.tag import Tag
 from rtmplite.rtmfp.wire.packet import Mode, Packet
@@ -19,6 +23,8 @@ from rtmplite.strategies import (
     amf_faults,
     avc,
     avc_faults,
+    enhanced,
+    enhanced_faults,
     flv,
     flv_faults,
     large,
@@ -96,10 +102,11 @@ def _flv(codec: Codec) -> Cases:
 def _rtmp(codec: Codec) -> Cases:
     """RTMP 1.0 §5.3 for a stream that goes on later; our own reading for what is not forbidden."""
     messages = st.lists(rtmp.messages(), min_size=1, max_size=4)
+    open_ended = odd(codec, rtmp.chunk_streams() | rtmp.cut_streams(), codec.citation)
     tolerated = odd(codec, rtmp.tolerated_streams(), "RTMP 1.0 §5.3.1.2.4", "value", "error")
     return {
         "valid": rarely(valid(codec, messages), valid(codec, large.messages().map(_one))),
-        "odd": odd(codec, rtmp.chunk_streams() | rtmp.cut_streams(), codec.citation) | tolerated,
+        "odd": rarely(open_ended, tolerated),
         "broken": rarely(broken(rtmp_faults.chunk_stream_faults()), beyond(limits.chunk_streams())),
     }
 
@@ -142,11 +149,55 @@ def _h264_sps(codec: Codec) -> Cases:
     }
 
 
+def _left_open(tag: ExAudioTag | ExVideoTag, case: Case) -> Case:
+    """What is not defined is carried on by some readers, and refused by others.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
+    video = isinstance(tag, ExVideoTag)
+    codecs = tuple(VideoFourCc if video else AudioFourCc)
+    kinds = tuple(VideoPacketType if video else AudioPacketType)
+    is_known = (
+        (tag.packet_type in kinds or not tag.tracks)
+        and all(track.four_cc in codecs for track in tag.tracks)
+        and all(each.kind in tuple(ModExType) for each in tag.mod_ex)
+    )
+    return case if is_known else replace(case, allowed=("error",))
+
+
+def _enhanced(
+    codec: Codec,
+    tags: SearchStrategy[ExAudioTag] | SearchStrategy[ExVideoTag],
+    faults: SearchStrategy[Drawn[bytes]],
+    above: SearchStrategy[Drawn[bytes]],
+) -> Cases:
+    def case(tag: ExAudioTag | ExVideoTag) -> Case:
+        return _left_open(tag, Case("valid", codec.citation, bytes(tag), codec.to_neutral(tag)))
+
+    many = large.tracks().filter(lambda tag: isinstance(tag, codec.hint))
+    return {
+        "valid": rarely(tags.map(case), many.map(case)),
+        "broken": rarely(broken(faults), beyond(above)),
+    }
+
+
+def _enhanced_audio(codec: Codec) -> Cases:
+    faults, above = enhanced_faults.audio_payloads(), limits.audio_payloads()
+    return _enhanced(codec, enhanced.audio_tags(), faults, above)
+
+
+def _enhanced_video(codec: Codec) -> Cases:
+    faults, above = enhanced_faults.video_payloads(), limits.video_payloads()
+    return _enhanced(codec, enhanced.video_tags(), faults, above)
+
+
 CASES: Final[Mapping[str, _Maker]] = {
     "amf0": _amf0,
     "amf3": _amf3,
     "flv-tag": _flv_tag,
     "flv": _flv,
+    "enhanced-audio": _enhanced_audio,
+    "enhanced-video": _enhanced_video,
     "rtmp": _rtmp,
     "rtmfp": _rtmfp,
     "h264-config": _h264_config,

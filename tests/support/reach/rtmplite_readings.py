@@ -156,8 +156,6 @@ _VIDEO = (
     | _second(limits.video_payloads())
 )
 _ENHANCED = (
-    Reading("enhanced audio", _AUDIO, enhanced_audio.ExAudioTag.parse),
-    Reading("enhanced video", _VIDEO, enhanced_video.ExVideoTag.parse),
     Reading("enhanced audio of a relay", _AUDIO.filter(bool), lambda data: _relayed(8, data)),
     Reading("enhanced video of a relay", _VIDEO.filter(bool), lambda data: _relayed(9, data)),
     Reading(
@@ -291,7 +289,10 @@ _PROFILE = (
     ),
 )
 
-_CODECS = ("amf0", "amf3", "flv-tag", "flv", "rtmp", "rtmfp", "h264-config", "h264-sps")
+_CODECS = (
+    *("amf0", "amf3", "flv-tag", "flv", "enhanced-audio", "enhanced-video", "rtmp", "rtmfp"),
+    *("h264-config", "h264-sps"),
+)
 _PROTOCOL = "a method of a Protocol has no body"
 FAMILY = Family(
     _PARSERS,
