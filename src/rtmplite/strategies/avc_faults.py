@@ -25,14 +25,14 @@ def config_records() -> SearchStrategy[Drawn[bytes]]:
 
 
 def parameter_sets() -> SearchStrategy[Drawn[bytes]]:
-    """Sequence parameter sets with one fault: H.264, clause 7.4.2.1.1."""
+    """Sequence parameter sets with one fault.  Own design: each breaks H.264, clause 7.4.2.1.1."""
     return broken(SPS_FAULTS)
 
 
 def cut_usability() -> SearchStrategy[tuple[bytes, SequenceParameters]]:
-    """A set that ends in what a decoder may do without, and its fields but the last: H.264 E.1.1.
+    """A set that ends in what a decoder may do without, and its fields but the last.
 
-    A reader may refuse it as well.
+    Own design: that is H.264, clause E.1.1; a reader may refuse the set as well.
     """
     return st.builds(_cut_usability, st.integers(1, 255), st.integers(1, 255))
 

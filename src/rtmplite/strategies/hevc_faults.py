@@ -26,7 +26,7 @@ def config_records() -> SearchStrategy[Drawn[bytes]]:
 
 
 def parameter_sets() -> SearchStrategy[Drawn[bytes]]:
-    """Sequence parameter sets with one fault: H.265, clause 7.4.3.2.1."""
+    """Sequence parameter sets with one fault.  Own design: each breaks H.265, clause 7.4.3.2.1."""
     return broken(SPS_FAULTS)
 
 
