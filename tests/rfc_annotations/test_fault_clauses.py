@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from p2psip.strategies import rtp_faults, sdp_faults, sip
+from p2psip.strategies import large, rtp_faults, sdp_faults, sip, stun_faults
 from rfc_annotations import specs
 from rfc_annotations.grammar import Grammar
 from rtmplite.strategies import (
@@ -19,7 +19,7 @@ from rtmplite.strategies import (
 )
 
 MODULES = (
-    *(sip, sdp_faults, rtp_faults),
+    *(sip, large, sdp_faults, rtp_faults, stun_faults),
     *(amf_faults, avc_faults, enhanced_faults, flv_faults, hevc_faults, rtmfp_faults, rtmp_faults),
     limits,
 )
@@ -31,7 +31,7 @@ def lists():
     """Every list of faults, by its name."""
     for module in MODULES:
         for name, value in vars(module).items():
-            if name.endswith(("FAULTS", "LIMITS")) and not name.startswith("_"):
+            if name.endswith(("FAULTS", "EXCESSES", "LIMITS")) and not name.startswith("_"):
                 yield f"{module.__name__}.{name}", value
 
 
