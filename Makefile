@@ -24,7 +24,7 @@ PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-
 	libspeex1 fail2ban redis-server gcc libc6-dev systemd chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm) \
 	$(if $(shell command -v go),,golang-go) $(if $(shell command -v rustc),,rustc)  # of these three any version will do
 
-.PHONY: help demo test oracle vectors lint types check mutants docs bench peers specs clean
+.PHONY: help demo test oracle reach vectors lint types check mutants docs bench peers specs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
@@ -40,6 +40,9 @@ oracle: .venv/.test  ## draw 10,000 messages of each kind, and ask the RFCs' gra
 	ORACLE_DRAWS=$(ORACLE_DRAWS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
 	  -k "in_the_grammar or foreign" tests/p2psip/strategies tests/rtmplite/strategies \
 	  tests/siprtmp/oracle tests/interop/test_oracle_adapters.py $(ARGS)
+
+reach: .venv/.test  ## the branches of parsers that no input of the strategies takes: there should be none
+	PYTHONPATH=src:tests $(BIN)/python -m support.reach $(ARGS)
 
 vectors: .venv/.test  ## the oracle's vectors of every codec, as build/vectors/CODEC.jsonl
 	mkdir -p build/vectors

@@ -14,8 +14,7 @@ What only AMF3 can say goes behind the marker that switches to it (§3.1):
     '02 00 04 63 61 6c 6c 11 0c 07 72 61 77'
 
 Work and memory stay in proportion to the length of a message: nesting is limited by `MAX_DEPTH`,
-the number of complex values by what a reference can express, memory by `rtmplite.amf.cursor`, and a
-count is not trusted before its items have arrived.
+memory by `rtmplite.amf.cursor`, and a count is not trusted before its items have arrived.
 """
 
 from collections.abc import Callable, Mapping
@@ -251,8 +250,6 @@ class Amf0Reader(Cursor):
         self.spend(cost.SLOT)
         self.seen.append(container)  # §2.9 [reference-from-0]
         self.enter()
-        if len(self.seen) > MAX_COMPLEX:
-            raise RemoteError(f"more than {MAX_COMPLEX} AMF0 objects")
 
 
 # §2.1 [marker-values] [markers]

@@ -20,11 +20,13 @@ from rtmplite.amf.values import (
     Dictionary,
     EcmaArray,
     Externalizable,
+    Opaque,
     TypedObject,
     Value,
     Vector,
     XmlDocument,
 )
+from rtmplite.strategies import amf3
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
@@ -127,6 +129,19 @@ def _repeated(value: Value) -> tuple[bytes, Value]:
 
 def _nameless(value: Value) -> tuple[bytes, Value]:
     return b"\x03\x00\x00" + amf0.encode(value) + b"\x00\x00\x09", {"": value}
+
+
+@cache
+def unagreed() -> SearchStrategy[tuple[bytes, Opaque]]:
+    """The same as `amf3.unagreed` behind the switch to AMF3: AMF0 §3.1, AMF3 §3.12."""
+    around = st.sampled_from([b"", b"\x0a\0\0\0\1", b"\x03\0\1a"])
+    return st.builds(_switched, around, amf3.unagreed())
+
+
+def _switched(around: bytes, drawn: tuple[bytes, Opaque]) -> tuple[bytes, Opaque]:
+    octets, value = drawn
+    data = around + b"\x11" + octets
+    return data, Opaque(value.class_name, data, 0)
 
 
 def alike(one: Value, other: Value) -> bool:

@@ -20,6 +20,7 @@ from rtmplite.amf.values import (
     Dictionary,
     EcmaArray,
     Externalizable,
+    Opaque,
     Traits,
     TypedObject,
     Value,
@@ -205,3 +206,20 @@ def _dated(given: tuple[float, int]) -> tuple[bytes, Value]:
 
 def _fixed(flag: int) -> tuple[bytes, Value]:
     return bytes((0x0D, 1, flag)), Vector(VectorKind.INT, [], True)
+
+
+@cache
+def unagreed() -> SearchStrategy[tuple[bytes, Opaque]]:
+    """An instance whose class writes itself, of a class that nobody has agreed on: AMF3 §3.12.
+
+    No reader can tell where it ends, so it takes the outermost value around it, and all behind
+    that, for octets; or it refuses them.
+    """
+    around = st.sampled_from([b"", b"\x09\x03\x01", b"\x0a\x0b\x01\x03a"])
+    return st.builds(_unagreed, around, _NAMES, st.binary(max_size=12))
+
+
+def _unagreed(around: bytes, letters: str, body: bytes) -> tuple[bytes, Opaque]:
+    raw = f"nobody.{letters}".encode()
+    data = around + b"\x0a\x07" + u29.pack(len(raw) << 1 | 1) + raw + body
+    return data, Opaque(raw.decode(), data, 3)

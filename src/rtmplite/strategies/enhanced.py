@@ -29,6 +29,7 @@ from rtmplite.flv.enhanced_video import (
     has_composition_time,
 )
 from rtmplite.flv.video import FrameType
+from rtmplite.strategies import amf
 
 _DATA = st.binary(max_size=32)
 _UI32 = st.integers(0, 0xFFFFFFFF)
@@ -65,7 +66,7 @@ def video_tags() -> SearchStrategy[ExVideoTag]:
         command=st.integers(0, 255),
         mod_ex=_modifiers(),
     )
-    return command | _pictures()
+    return command | _pictures() | _metadata()
 
 
 @cache
@@ -81,6 +82,19 @@ def _pictures(draw: st.DrawFn) -> ExVideoTag:
         time = draw(_TIMES) if has_composition_time(kind, codec) else 0
         tracks.append(VideoTrack(codec, draw(_DATA), number, time))
     return ExVideoTag(frame_type, kind, tuple(tracks), layout, None, draw(_modifiers()))
+
+
+@cache
+def _metadata() -> SearchStrategy[ExVideoTag]:
+    """Metadata of tracks, whatever type of frame comes with it: E-RTMP v2 §"Enhanced Video"."""
+    track = st.builds(VideoTrack, st.just(VideoFourCc.AV1), _DATA, st.integers(0, 255))
+    return st.builds(
+        ExVideoTag,
+        st.integers(0, 7),
+        st.just(VideoPacketType.METADATA),
+        st.tuples(track),
+        st.sampled_from(MultitrackType),
+    )
 
 
 @cache
@@ -139,6 +153,12 @@ def color_infos() -> SearchStrategy[ColorInfo]:
     )
     levels = st.fixed_dictionaries({}, optional={"maxFall": light, "maxCLL": light})
     return st.builds(ColorInfo, config, levels, mastering)
+
+
+@cache
+def metadata() -> SearchStrategy[bytes]:
+    """Metadata of a track, with colors or others: E-RTMP v2 §"Metadata Frame"."""
+    return color_infos().map(bytes) | amf.encoded()
 
 
 @cache

@@ -1,10 +1,12 @@
 """Messages of Flash peers in RTMFP flows, with every freedom that RFC 7425 §5 gives them."""
 
 from functools import cache
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from rtmplite.amf.values import Value
 from rtmplite.rtmfp.netconnection.messages import (
     Address,
     FlowMetadata,
@@ -20,6 +22,11 @@ from rtmplite.strategies.rtmp import controls, messages
 
 _U32 = st.integers(0, 0xFFFFFFFF)
 _STREAM_IDS = st.sampled_from([0, 1, 127, 128, 0xFFFFFF]) | st.integers(0, 0xFFFFFF)
+
+_NO_ADDRESSES: list[Value] = [
+    *("", "host:1", "192.0.2.1", "192.0.2.1:0", "192.0.2.1:65536", "::1:7", "[192.0.2.1]:7", 1.0),
+    *("192.0.2.1:0000065536", "192.0.2.1:1" + "0" * 5000, "192.0.2.1:\u0661"),
+]
 
 
 @cache
@@ -79,3 +86,27 @@ def addresses() -> SearchStrategy[Address]:
 def peer_infos() -> SearchStrategy[Command]:
     """setPeerInfo commands: RFC 7425 §5.3.3."""
     return st.lists(addresses(), max_size=4).map(peer_info)
+
+
+@cache
+def odd_peer_infos() -> SearchStrategy[tuple[Command, tuple[Address, ...]]]:
+    """setPeerInfo commands with more in them than addresses, and these: RFC 7425 §5.3.3."""
+    good = addresses().map(lambda address: _Listed(_written(*address), address))
+    others = st.sampled_from(_NO_ADDRESSES).map(lambda value: _Listed(value, None))
+    return st.lists(good | others, max_size=4).map(_peer_info)
+
+
+class _Listed(NamedTuple):
+    """An argument of setPeerInfo, and the address that it is."""
+
+    value: Value
+    address: Address | None
+
+
+def _peer_info(listed: list[_Listed]) -> tuple[Command, tuple[Address, ...]]:
+    command = Command("setPeerInfo", 0.0, None, tuple(each.value for each in listed))
+    return command, tuple(each.address for each in listed if each.address)
+
+
+def _written(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

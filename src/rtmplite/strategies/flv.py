@@ -8,6 +8,8 @@ from functools import cache
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from rtmplite.amf import amf0
+from rtmplite.amf.values import EcmaArray
 from rtmplite.flv import file
 from rtmplite.flv.audio import AudioTag, SoundFormat
 from rtmplite.flv.tag import Tag, TagType
@@ -59,6 +61,20 @@ def tags() -> SearchStrategy[Tag]:
         | st.builds(Tag, st.just(TagType.SCRIPT), times, amf.encoded())
         | st.builds(Tag, st.integers(0, 31), times, _DATA, st.integers(0, 0xFFFFFF), st.booleans())
     )
+
+
+@cache
+def descriptions() -> SearchStrategy[bytes]:
+    """Data of scripts: most describe a stream, behind a publisher's wrapper or not: FLV 10.1 §E.5.
+
+    Field §"@setDataFrame".
+    """
+    members = st.dictionaries(
+        st.sampled_from(["width", "duration", "a"]), amf.scalars(), max_size=3
+    )
+    described = (members | members.map(EcmaArray)).map(lambda each: amf0.encode("onMetaData", each))
+    wrapped = described.map(amf0.encode("@setDataFrame").__add__)
+    return described | wrapped | amf.encoded()
 
 
 @cache

@@ -1,6 +1,6 @@
-"""FLV files and tags that every reader must refuse, one fault at a time.
+"""FLV files, tags and their bodies that every reader must refuse, one fault at a time.
 
-Own design, over FLV 10.1 §E.2, §E.3 and §E.4.1: `rtmplite.strategies.faults` says why.
+Own design, over FLV 10.1 §E.2, §E.3, §E.4 and §E.5: `rtmplite.strategies.faults` says why.
 """
 
 from typing import Final, TypeAlias
@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from rtmplite.amf import amf0
 from rtmplite.strategies.faults import Drawn, Fault, broken, cut
 from rtmplite.strategies.flv import files, tags
 
@@ -24,6 +25,21 @@ def broken_files() -> SearchStrategy[Drawn[bytes]]:
 def broken_tags() -> SearchStrategy[Drawn[bytes]]:
     """Tags with one fault: FLV 10.1 §E.4.1."""
     return broken(TAG_FAULTS)
+
+
+def broken_audio() -> SearchStrategy[Drawn[bytes]]:
+    """Bodies of audio tags with one fault: FLV 10.1 §E.4.2.1."""
+    return broken(AUDIO_FAULTS)
+
+
+def broken_video() -> SearchStrategy[Drawn[bytes]]:
+    """Bodies of video tags with one fault: FLV 10.1 §E.4.3.1."""
+    return broken(VIDEO_FAULTS)
+
+
+def broken_descriptions() -> SearchStrategy[Drawn[bytes]]:
+    """Descriptions of streams with one fault: FLV 10.1 §E.5."""
+    return broken(DESCRIPTION_FAULTS)
 
 
 FILE_FAULTS: Final = (
@@ -63,3 +79,47 @@ TAG_FAULTS: Final = (
     ),
 )
 """Every fault of a tag: FLV 10.1 §E.4.1."""
+
+
+def _body(firsts: SearchStrategy[int], rest: Octets) -> Octets:
+    return st.tuples(firsts.map(lambda first: bytes((first,))), rest).map(b"".join)
+
+
+_DATA: Final = st.binary(max_size=9)
+_DESCRIPTION: Final = amf0.encode("onMetaData", {"a": 1.5})  # the name has 13 octets
+
+AUDIO_FAULTS: Final = (
+    Fault("empty audio", "FLV 10.1 §E.4.2.1", st.just(b"")),
+    Fault("reserved format", "FLV 10.1 §E.4.2.1", _body(st.integers(0x90, 0x9F), _DATA)),
+    Fault(
+        "AAC without its type", "FLV 10.1 §E.4.2.1", _body(st.integers(0xA0, 0xAF), st.just(b""))
+    ),
+)
+"""Every fault of the body of an audio tag: FLV 10.1 §E.4.2.1."""
+
+VIDEO_FAULTS: Final = (
+    Fault("empty video", "FLV 10.1 §E.4.3.1", st.just(b"")),
+    Fault("no type of frame", "FLV 10.1 §E.4.3.1", _body(st.integers(0x80, 0xFF), _DATA)),
+    Fault(
+        "AVC header cut",
+        "FLV 10.1 §E.4.3.1",
+        _body(st.sampled_from([0x17, 0x27, 0x37, 0x47]), st.binary(max_size=3)),
+    ),
+)
+"""Every fault of the body of a video tag: FLV 10.1 §E.4.3.1."""
+
+DESCRIPTION_FAULTS: Final = (
+    Fault(
+        "no properties",
+        "FLV 10.1 §E.5",
+        st.sampled_from([(), (None,), (1.5, {}), ("duration",)]).map(
+            lambda values: amf0.encode("onMetaData", *values)
+        ),
+    ),
+    Fault(
+        "description cut",
+        "FLV 10.1 §E.4.4.1",
+        cut(st.just(_DESCRIPTION), 14),
+    ),
+)
+"""Every fault of the description of a stream: FLV 10.1 §E.4.4.1, §E.5."""

@@ -16,6 +16,8 @@ from rtmplite.flv.enhanced import MAX_MOD_EX, MAX_TRACKS, ModEx, MultitrackType
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack, ExAudioTag
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType
+from rtmplite.rtmp.wire.chunk_reader import BLOCK
+from rtmplite.rtmp.wire.message import Message, MessageType
 
 DEPTH: Final = 64  # containers in each other
 ITEMS: Final = 1024  # of one array or object
@@ -83,6 +85,16 @@ def _many(kind: str, item: Value) -> Value:
             return {f"member {number}": item for number in range(ITEMS)}
         case _:
             return TypedObject("T", {f"member {number}": item for number in range(ITEMS)})
+
+
+@cache
+def messages() -> SearchStrategy[Message]:
+    """Messages of many chunks: RTMP 1.0 §5.3, §5.4.1."""
+    sizes = st.sampled_from([BLOCK - 1, BLOCK, BLOCK + 1, LONG])
+    payloads = sizes.map(lambda size: bytes(range(250)) * (size // 250) + bytes(size % 250))
+    return st.builds(
+        Message, st.just(MessageType.VIDEO), st.integers(0, 5000), st.just(1), payloads
+    )
 
 
 @cache

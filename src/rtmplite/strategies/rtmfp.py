@@ -49,6 +49,15 @@ def blobs() -> SearchStrategy[bytes]:
 
 
 @cache
+def openings() -> SearchStrategy[tuple[Option, ...]]:
+    """The options of a new flow, those to be passed by among them: RFC 7016 §2.3.11.1."""
+    more = st.builds(Option, st.integers(0x2000, 1 << 20), blobs())
+    answered = numbers().map(lambda flow: Option(0x0A, encode_vlu(flow)))
+    some = st.tuples(st.builds(Option, st.just(0), blobs()), st.none() | answered, st.none() | more)
+    return some.flatmap(lambda drawn: st.permutations([each for each in drawn if each])).map(tuple)
+
+
+@cache
 def options() -> SearchStrategy[Option]:
     """Options of any type: RFC 7016 §2.1.3."""
     kinds = st.sampled_from([0x00, 0x0A, 0x1FFF, 0x2000]) | numbers()
@@ -203,13 +212,21 @@ def padding() -> SearchStrategy[bytes]:
     return st.integers(0, 40).map(lambda count: b"\xff" * count) | st.binary(max_size=2) | too_long
 
 
+def _received(draw: DrawFn, chunk: chunks.Chunk) -> bytes:
+    data = chunks.encode_chunk(chunk)
+    if not isinstance(chunk, chunks.DataAckRanges):
+        return data
+    data += draw(st.sampled_from([b"", b"\x05", b"\x85", b"\x05\x85"]))
+    return data[:1] + (len(data) - chunks.HEADER_LENGTH).to_bytes(2, "big") + data[3:]
+
+
 @cache
 @st.composite
 def received_packets(draw: DrawFn) -> tuple[Packet, bytes]:
     """A packet, and bytes that a receiver reads it from: RFC 7016 §2.2.4 and §2.3.
 
     They may have reserved bits set, chunks of the padding types or of the other modes in between,
-    and padding at the end.
+    padding at the end, and in acknowledgements a last range that is cut off (RFC 7016 §2.3.14).
     """
     packet = draw(packets())
     head = bytearray(replace(packet, chunks=()).encode())
@@ -217,5 +234,5 @@ def received_packets(draw: DrawFn) -> tuple[Packet, bytes]:
     other = session_chunks() if packet.mode is Mode.STARTUP else startup_chunks()
     foreign = other.filter(lambda chunk: chunk.type_id in _OF_ONE_MODE).map(chunks.encode_chunk)
     ignored = st.just(b"") | foreign | st.sampled_from([b"\0\0\0", b"\xff\0\x01!", b"\0\0\x02!!"])
-    wire = [draw(ignored) + chunks.encode_chunk(chunk) for chunk in packet.chunks]
+    wire = [draw(ignored) + _received(draw, chunk) for chunk in packet.chunks]
     return packet, b"".join((bytes(head), *wire, draw(ignored), draw(padding())))

@@ -73,6 +73,11 @@ def metadata() -> SearchStrategy[Drawn[bytes]]:
     return broken(METADATA_FAULTS)
 
 
+def flow_messages() -> SearchStrategy[Drawn[bytes]]:
+    """Messages in flows with one fault: RFC 7425 §5.1.2, §5.2, §5.3.4."""
+    return broken(MESSAGE_FAULTS)
+
+
 def _joined(*parts: Octets) -> Octets:
     return st.tuples(*parts).map(b"".join)
 
@@ -157,6 +162,7 @@ SESSION_FAULTS: Final = (
     _chunk("fragment of nothing", "2.3.1", 0x7F, _bits(0, 0x80), _VLU, _VLU),
     _chunk("forwarded discriminator cut", "2.3.3", 0x0F, _TOO_SHORT),
     _chunk("reply address cut", "2.3.3", 0x0F, _COUNTED, cut(_ADDRESS)),
+    _chunk("no flags of user data", "2.3.11", 0x10),
     _chunk("numbers of user data cut", "2.3.11", 0x10, *_HEAD, _OPEN_VLU),
     _chunk("offset beyond the number", "2.3.11", 0x10, *_HEAD, _numbers(1 << 20), _BYTES),
     _chunk("offset of 0", "2.3.11", 0x10, *_HEAD, _VLU, st.just(b"\0"), _BYTES),
@@ -282,3 +288,16 @@ METADATA_FAULTS: Final = (
     ),
 )
 """Every reason in its metadata to reject a flow: RFC 7425 §5.1.1."""
+
+_EVENT: Final = b"\x04" + bytes(4)  # type and time of a user control message
+
+MESSAGE_FAULTS: Final = (
+    Fault("header cut", "RFC 7425 §5.1.2", st.binary(max_size=4)),
+    Fault(
+        "synchronization cut",
+        "RFC 7425 §5.2",
+        st.binary(max_size=7).map((_EVENT + b"\0\x22").__add__),
+    ),
+    Fault("timers cut", "RFC 7425 §5.3.4", st.binary(max_size=7).map((_EVENT + b"\0\x29").__add__)),
+)
+"""Every fault of a message in a flow: RFC 7425 §5.1.2, §5.2, §5.3.4."""

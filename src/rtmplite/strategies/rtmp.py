@@ -8,6 +8,7 @@ abandons messages half way.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from struct import pack
 from typing import TypeAlias, cast
 
@@ -20,10 +21,12 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.strategies import amf
 
 _U32 = st.integers(0, 0xFFFFFFFF)
-_PLAIN_TYPES = st.integers(3, 255)  # 1 and 2 mean something to the reader itself
+_PLAIN_TYPES = st.just(0) | st.integers(3, 255)  # 1 and 2 mean something to the reader itself
 _STREAM_IDS = st.sampled_from([0, 1, 0xFFFFFF, 0x01020304])
 _LENGTHS = st.sampled_from([0, 1, 60, 127, 128, 129, 256, 300])
 _IDS = st.sampled_from([2, 3, 63, 64, 319, 320, 65599])
+_REPEATS = st.sampled_from([1, 1, 1, 2, 3])
+_NO_ID = 77  # of no chunk stream that is drawn
 _EXTENDED = 0xFFFFFF
 
 
@@ -93,6 +96,7 @@ class _Sender:
     size: int = 128
     out: bytearray = field(default_factory=bytearray)
     complete: list[Message] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)  # where each of these is complete
     known: dict[int, _Known] = field(default_factory=dict)
     half: dict[int, tuple[Message, int]] = field(default_factory=dict)  # message, bytes sent
 
@@ -144,6 +148,7 @@ class _Sender:
         self.out += piece
         if sent + len(piece) == len(message.payload):
             self.complete.append(message)
+            self.ends.append(len(self.out))
         else:
             self.half[number] = message, sent + len(piece)
 
@@ -163,19 +168,45 @@ def chunk_streams(
 
     Every choice that RTMP 1.0 §5.3 leaves to the sender is drawn; `of` draws what is sent.
     """
+    sender = _sent(draw, of)
+    return bytes(sender.out), sender.complete
+
+
+@cache
+@st.composite
+def cut_streams(draw: DrawFn) -> tuple[bytes, list[Message]]:
+    """The beginning of such bytes, and the messages that are complete in it: RTMP 1.0 §5.3."""
+    sender = _sent(draw, None)
+    size = draw(st.integers(0, len(sender.out)))
+    whole = sum(end <= size for end in sender.ends)
+    return bytes(sender.out[:size]), sender.complete[:whole]
+
+
+def _repeated(drawn: tuple[int, Message, int, int]) -> list[tuple[int, Message]]:
+    """A message and others like it, `gap` ms apart, or as far as it is from 0.
+
+    RTMP 1.0 §5.3.1.2.4.
+    """
+    number, message, count, gap = drawn
+    gap = gap or message.timestamp
+    times = [(message.timestamp + gap * index) & 0xFFFFFFFF for index in range(count)]
+    return [(number, message._replace(timestamp=time)) for time in times]
+
+
+def _sent(draw: DrawFn, of: SearchStrategy[Message] | None) -> _Sender:
     sender = _Sender(draw)
-    some = st.tuples(_IDS, messages() if of is None else of)
-    waiting = draw(st.lists(some, max_size=8))
+    some = st.tuples(_IDS, messages() if of is None else of, _REPEATS, st.integers(0, 40))
+    waiting = list(chain.from_iterable(map(_repeated, draw(st.lists(some, max_size=6)))))
     while waiting or sender.half:
         step = draw(st.sampled_from("mmmmmsa"))
         if step == "s" and 2 not in sender.half:
             size = draw(st.sampled_from([1, 64, 128, 200, 4096, 0x7FFFFFFF]))
             sender.control(Message(MessageType.SET_CHUNK_SIZE, 0, 0, pack(">I", size)))
             sender.size = size
-        elif step == "a" and sender.half and 2 not in sender.half:
-            number = draw(st.sampled_from(sorted(sender.half)))
+        elif step == "a" and 2 not in sender.half:
+            number = draw(st.sampled_from([*sorted(sender.half), _NO_ID]))
             sender.control(Message(MessageType.ABORT, 0, 0, pack(">I", number)))
-            del sender.half[number]
+            sender.half.pop(number, None)
         else:
             ready = {number: False for number in sender.half}
             ready |= {number: True for number, _ in waiting[:3] if number not in sender.half}
@@ -185,4 +216,64 @@ def chunk_streams(
                 sender.begin(number, waiting.pop(at)[1])
             else:
                 sender.go_on(number)
-    return bytes(sender.out), sender.complete
+    return sender
+
+
+_AUDIO_OR_VIDEO = st.sampled_from([MessageType.AUDIO, MessageType.VIDEO])
+_LATER = st.integers(_EXTENDED, 0xFFFFFFFF).filter(lambda time: time != 0x3F3F3F3F)
+
+
+@cache
+def tolerated_streams() -> SearchStrategy[tuple[bytes, list[Message]]]:
+    """What a sender should not do, and what our reader makes of it: RTMP 1.0 §5.3.1.2.4, §5.3.1.3.
+
+    A long message goes on with another header than type 3; such a header is of another message; or
+    an extended time is not there again.  Another reader may take it otherwise, or refuse it.
+    """
+    sizes, times = st.integers(129, 255), st.integers(0, 5000)
+    gone_on = st.builds(_gone_on, _AUDIO_OR_VIDEO, times, sizes, st.integers(0, 2))
+    return gone_on | st.builds(_untimed, _LATER, sizes) | st.builds(_begun_anew, times, sizes)
+
+
+def _head(fmt: int, time: int, length: int, type_id: int) -> bytes:
+    """The header of a chunk of chunk stream 4, and message stream 1: RTMP 1.0 §5.3.1."""
+    parts = (time.to_bytes(3, "big"), pack(">IB", length, type_id)[1:], b"\1\0\0\0")
+    return bytes((fmt << 6 | 4,)) + b"".join(parts[: 3 - fmt])
+
+
+def _gone_on(type_id: int, time: int, size: int, fmt: int) -> tuple[bytes, list[Message]]:
+    payload = b"?" * size
+    first = _head(0, time, size, type_id) + payload[:128]
+    return first + _head(fmt, 5, size, type_id) + payload[128:], [
+        Message(type_id, time, 1, payload)
+    ]
+
+
+def _begun_anew(time: int, size: int) -> tuple[bytes, list[Message]]:
+    lost = _head(0, 0, size, MessageType.VIDEO) + bytes(128)
+    data = lost + _head(0, time, 1, MessageType.AUDIO) + b"?"
+    return data, [Message(MessageType.AUDIO, time, 1, b"?")]
+
+
+def _untimed(time: int, size: int) -> tuple[bytes, list[Message]]:
+    """Field §"Absent extended time"."""
+    payload = b"?" * size
+    first = _head(0, _EXTENDED, size, MessageType.VIDEO) + pack(">I", time) + payload[:128]
+    return first + b"\xc4" + payload[128:], [Message(MessageType.VIDEO, time, 1, payload)]
+
+
+@cache
+@st.composite
+def aggregates(draw: DrawFn) -> tuple[Message, list[Message]]:
+    """An aggregate, and the messages in it; aggregates within are left out: RTMP 1.0 §7.1.6."""
+    time, stream = draw(timestamps()), draw(_STREAM_IDS)
+    kinds = st.sampled_from([8, 9, 18, MessageType.AGGREGATE])
+    drawn = draw(st.lists(st.tuples(kinds, timestamps(), st.binary(max_size=20)), max_size=4))
+    payload, parts = bytearray(), []
+    for kind, own, data in drawn:
+        payload += pack(">I", kind << 24 | len(data)) + pack(">I", own)[1:] + pack(">B", own >> 24)
+        payload += bytes(3) + data + pack(">I", 11 + len(data))
+        if kind != MessageType.AGGREGATE:
+            shifted = (own - drawn[0][1] + time) & 0xFFFFFFFF
+            parts.append(Message(kind, shifted, stream, data))
+    return Message(MessageType.AGGREGATE, time, stream, bytes(payload)), parts

@@ -198,6 +198,7 @@ SHARED_OBJECT_FAULTS: Final = (
     ),
     _shared("slot name cut", _change(st.sampled_from([b"", b"\0", b"\0\x01", b"\0\x02a"]))),
     _shared("slot value broken", _change(_BROKEN_VALUES.map(b"\x00\x01a".__add__))),
+    _shared("another type", st.just(_OBJECT), 20),
     _shared("unknown format", st.integers(1, 255).map(lambda form: bytes((form,)) + _OBJECT), 16),
 )
 """Every fault of a shared object message: RTMP 1.0 §7.1.3."""

@@ -23,6 +23,8 @@ MAX_LINES: Final = 12
 _SIGNS: Final = re.compile(r"[-_]")
 _OTHERS: Final[Mapping[str, Describer]] = {
     "flv-tag": flv.tag,
+    "enhanced-audio": flv.audio,
+    "enhanced-video": flv.video,
     "rtmp": rtmp.chunks,
     "rtmfp": rtmfp.packet,
     "h264-config": lambda span, context: avc.record(span),

@@ -4,12 +4,16 @@ Own design: needs Hypothesis, so `catalogue` imports it late.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from dataclasses import replace
+from typing import Final, TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from rtmplite.flv import file
+from rtmplite.flv.enhanced import ModExType
+from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, ExAudioTag
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType
 from rtmplite.flv.file import FlvHeader
 from rtmplite.flv.tag import Tag
 from rtmplite.rtmfp.wire.packet import Mode, Packet
@@ -18,40 +22,62 @@ from rtmplite.strategies import (
     amf3,
     amf_faults,
     avc,
+    avc_faults,
+    enhanced,
+    enhanced_faults,
     flv,
     flv_faults,
+    large,
+    limits,
     rtmfp,
     rtmfp_faults,
     rtmp,
     rtmp_faults,
 )
 from rtmplite.strategies.faults import Drawn
-from siprtmp.oracle.cases import Cases, broken, odd, valid
+from siprtmp.oracle.cases import Cases, broken, excessive, odd, rarely, valid
 from siprtmp.oracle.codec import Case, Codec
 from siprtmp.oracle.rtmplite_codecs import FlvFile
 
+_T = TypeVar("_T")
 _Maker: TypeAlias = Callable[[Codec], Cases]
+
+
+def _one(item: _T) -> list[_T]:
+    """A message of one item."""
+    return [item]
+
+
+def _alone(pair: tuple[bytes, _T]) -> tuple[bytes, list[_T]]:
+    """The octets of one item are those of a message."""
+    return pair[0], [pair[1]]
+
+
+def _large_values(codec: Codec) -> SearchStrategy[Case]:
+    """Long, deep or wide values, which a reader with limits of its own may refuse."""
+    cases = valid(codec, large.values().map(_one))
+    return cases.map(lambda case: replace(case, allowed=("error",)))
 
 
 def _amf0(codec: Codec) -> Cases:
     messages = st.lists(amf.values(), min_size=1, max_size=3)
     graphs = amf.graphs().map(lambda graph: [graph])
-    unusual = amf.unusual().map(lambda pair: (pair[0], [pair[1]]))
+    unusual, unagreed = amf.unusual().map(_alone), amf.unagreed().map(_alone)
     return {
-        "valid": valid(codec, messages | graphs),
-        "odd": odd(codec, unusual, codec.citation),
-        "broken": broken(amf_faults.amf0_messages()),
+        "valid": rarely(_large_values(codec), valid(codec, messages | graphs)),
+        "odd": odd(codec, unusual, codec.citation) | odd(codec, unagreed, "AMF3 §3.12", "error"),
+        "broken": rarely(excessive(limits.amf0_messages()), broken(amf_faults.amf0_messages())),
     }
 
 
 def _amf3(codec: Codec) -> Cases:
     messages = st.lists(amf3.values(), min_size=1, max_size=3)
     graphs = amf3.graphs().map(lambda graph: [graph])
-    unusual = amf3.unusual().map(lambda pair: (pair[0], [pair[1]]))
+    unusual, unagreed = amf3.unusual().map(_alone), amf3.unagreed().map(_alone)
     return {
-        "valid": valid(codec, messages | graphs),
-        "odd": odd(codec, unusual, codec.citation),
-        "broken": broken(amf_faults.amf3_messages()),
+        "valid": rarely(_large_values(codec), valid(codec, messages | graphs)),
+        "odd": odd(codec, unusual, codec.citation) | odd(codec, unagreed, "AMF3 §3.12", "error"),
+        "broken": rarely(excessive(limits.amf3_messages()), broken(amf_faults.amf3_messages())),
     }
 
 
@@ -80,11 +106,16 @@ def _flv(codec: Codec) -> Cases:
 
 
 def _rtmp(codec: Codec) -> Cases:
+    """RTMP 1.0 §5.3 for a stream that goes on later; our own reading for what is not forbidden."""
     messages = st.lists(rtmp.messages(), min_size=1, max_size=4)
+    open_ended = odd(codec, rtmp.chunk_streams() | rtmp.cut_streams(), codec.citation)
+    tolerated = odd(codec, rtmp.tolerated_streams(), "RTMP 1.0 §5.3.1.2.4", "value", "error")
     return {
-        "valid": valid(codec, messages),
-        "odd": odd(codec, rtmp.chunk_streams(), codec.citation),
-        "broken": broken(rtmp_faults.chunk_stream_faults()),
+        "valid": rarely(valid(codec, large.messages().map(_one)), valid(codec, messages)),
+        "odd": rarely(tolerated, open_ended),
+        "broken": rarely(
+            excessive(limits.chunk_streams()), broken(rtmp_faults.chunk_stream_faults())
+        ),
     }
 
 
@@ -111,12 +142,61 @@ def _rtmfp(codec: Codec) -> Cases:
 
 
 def _h264_config(codec: Codec) -> Cases:
-    return {"valid": valid(codec, avc.avc_configs())}
+    return {
+        "valid": valid(codec, avc.avc_configs()),
+        "broken": broken(avc_faults.config_records()),
+    }
 
 
 def _h264_sps(codec: Codec) -> Cases:
     """Sets with any of their optional parts; H.264 leaves to the writer which there are."""
-    return {"odd": odd(codec, avc.sequence_parameter_sets(), codec.citation)}
+    cut = odd(codec, avc_faults.cut_usability(), "H.264 E.1.1", "error")
+    return {
+        "odd": rarely(cut, odd(codec, avc.sequence_parameter_sets(), codec.citation)),
+        "broken": rarely(excessive(limits.h264_sets()), broken(avc_faults.parameter_sets())),
+    }
+
+
+def _left_open(tag: ExAudioTag | ExVideoTag, case: Case) -> Case:
+    """What is not defined is carried on by some readers, and refused by others.
+
+    E-RTMP v2 §"Enhanced Video".
+    """
+    video = isinstance(tag, ExVideoTag)
+    codecs = tuple(VideoFourCc if video else AudioFourCc)
+    kinds = tuple(VideoPacketType if video else AudioPacketType)
+    is_known = (
+        (tag.packet_type in kinds or not tag.tracks)
+        and all(track.four_cc in codecs for track in tag.tracks)
+        and all(each.kind in tuple(ModExType) for each in tag.mod_ex)
+    )
+    return case if is_known else replace(case, allowed=("error",))
+
+
+def _enhanced(
+    codec: Codec,
+    tags: SearchStrategy[ExAudioTag] | SearchStrategy[ExVideoTag],
+    faults: SearchStrategy[Drawn[bytes]],
+    above: SearchStrategy[Drawn[bytes]],
+) -> Cases:
+    def case(tag: ExAudioTag | ExVideoTag) -> Case:
+        return _left_open(tag, Case("valid", codec.citation, bytes(tag), codec.to_neutral(tag)))
+
+    many = large.tracks().filter(lambda tag: isinstance(tag, codec.hint))
+    return {
+        "valid": rarely(many.map(case), tags.map(case)),
+        "broken": rarely(excessive(above), broken(faults)),
+    }
+
+
+def _enhanced_audio(codec: Codec) -> Cases:
+    faults, above = enhanced_faults.audio_payloads(), limits.audio_payloads()
+    return _enhanced(codec, enhanced.audio_tags(), faults, above)
+
+
+def _enhanced_video(codec: Codec) -> Cases:
+    faults, above = enhanced_faults.video_payloads(), limits.video_payloads()
+    return _enhanced(codec, enhanced.video_tags(), faults, above)
 
 
 CASES: Final[Mapping[str, _Maker]] = {
@@ -124,6 +204,8 @@ CASES: Final[Mapping[str, _Maker]] = {
     "amf3": _amf3,
     "flv-tag": _flv_tag,
     "flv": _flv,
+    "enhanced-audio": _enhanced_audio,
+    "enhanced-video": _enhanced_video,
     "rtmp": _rtmp,
     "rtmfp": _rtmfp,
     "h264-config": _h264_config,

@@ -1,4 +1,4 @@
-"""The codecs of the RTMP family: AMF, FLV, the chunk stream, RTMFP and parameter sets of H.264.
+"""The codecs of the RTMP family: AMF, FLV, enhanced media, chunks, RTMFP, and H.264's sets.
 
 Own design: a table; each codec is a module of `rtmplite`, which has the citations.
 """
@@ -11,6 +11,8 @@ from rtmplite.amf.values import Value
 from rtmplite.flv import file
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.avc_sps import SequenceParameters
+from rtmplite.flv.enhanced_audio import ExAudioTag
+from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.file import FlvHeader
 from rtmplite.flv.tag import Tag
 from rtmplite.rtmfp.wire.packet import Packet
@@ -127,6 +129,20 @@ CODECS: Final = (
         _read_file,
         _write_file,
         clauses={"header": "FLV 10.1 §E.2", "tags": "FLV 10.1 §E.4.1"},
+    ),
+    Codec(
+        "enhanced-audio",
+        'E-RTMP v2 §"Enhanced Audio"',
+        "audio whose codecs have FourCCs, without a tag",
+        ExAudioTag,
+        ExAudioTag.parse,
+    ),
+    Codec(
+        "enhanced-video",
+        'E-RTMP v2 §"Enhanced Video"',
+        "video whose codecs have FourCCs, without a tag",
+        ExVideoTag,
+        ExVideoTag.parse,
     ),
     Codec(
         "rtmp",

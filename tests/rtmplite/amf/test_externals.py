@@ -1,10 +1,21 @@
 """Classes that write themselves: told how, they are read; otherwise they stay what they were."""
 
 import pytest
+from hypothesis import given
 
-from rtmplite.amf import amf3
+from rtmplite.amf import amf0, amf3
 from rtmplite.amf.values import Externalizable, Opaque
 from rtmplite.errors import LocalError
+from rtmplite.strategies import amf as amf0_values
+from rtmplite.strategies import amf3 as amf3_values
+
+
+@given(amf0_values.unagreed(), amf3_values.unagreed())
+def test_a_class_that_nobody_has_agreed_on_stays_octets(one, other):
+    """Covers AMF3 §3.12 [externalizable-is-agreed]: also with whole values in front of it."""
+    for module, (octets, opaque) in ((amf0, one), (amf3, other)):
+        assert module.decode(module.encode(1.5) + octets) == [1.5, opaque]
+        assert module.encode(opaque) == octets
 
 
 def test_a_class_that_writes_itself_stays_bytes():

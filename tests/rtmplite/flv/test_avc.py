@@ -10,6 +10,7 @@ from rtmplite.flv.avc import AvcConfig, join_units, split_units
 from rtmplite.flv.avc_sps import SequenceParameters, pps_ids, slice_pps_id
 from rtmplite.flv.file import read_flv
 from rtmplite.strategies.avc import BitWriter, avc_configs, avc_units, sequence_parameter_sets
+from rtmplite.strategies.avc_faults import cut_usability
 
 SPS, PPS = bytes.fromhex("6742c00cda0507ec0440000003004000000603c50aa8"), b"\x68\xce\x3c\x80"
 
@@ -41,6 +42,13 @@ def test_the_fields_of_a_sequence_parameter_set(drawn):
     """Own design: against a writer of the syntax of H.264."""
     unit, fields = drawn
     event(f"reorder: {fields.reorder is not None}")
+    assert SequenceParameters.parse(unit) == fields
+
+
+@given(cut_usability())
+def test_a_set_that_ends_behind_the_size_still_tells_it(drawn):
+    """Own design: what comes behind it counts as not said."""
+    unit, fields = drawn
     assert SequenceParameters.parse(unit) == fields
 
 

@@ -8,6 +8,8 @@ from support.faults import batches
 from rtmplite.amf import amf0, amf3
 from rtmplite.amf.cursor import MAX_DEPTH
 from rtmplite.flv.enhanced import MAX_MOD_EX, MAX_TRACKS
+from rtmplite.rtmp.wire.chunk_reader import BLOCK, ChunkReader
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.strategies import amf, large
 
 BATCHES = 10  # 500 draws: each limit is one of some twenty kinds of value
@@ -42,6 +44,16 @@ def test_values_at_the_limits_come_back(version):
     assert {each[1] for each in reached if isinstance(each, tuple) and each[2] == MAX_DEPTH} == {
         list, dict, amf.EcmaArray
     }  # fmt: skip
+
+
+def test_messages_of_many_chunks_come_back():
+    """Covers RTMP 1.0 §5.3: on either side of a block of memory."""
+    reached = set()
+    for batch in islice(batches(large.messages()), 2):
+        for message in batch:
+            assert ChunkReader().feed(ChunkWriter().write(message, 4)) == [message]
+            reached.add(len(message.payload))
+    assert {BLOCK - 1, BLOCK, BLOCK + 1, large.LONG} == reached
 
 
 def test_as_many_tracks_as_there_are_ids_come_back():

@@ -7,7 +7,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.crypto.certificate import Certificate
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.keying import Component
-from rtmplite.rtmfp.netconnection.messages import FlowMetadata
+from rtmplite.rtmfp.netconnection.messages import FlowMetadata, parse_control, parse_message
 from rtmplite.rtmfp.wire.chunks import PARSERS, parse_chunks
 from rtmplite.rtmfp.wire.fast_path import read_header, read_next_user_data, read_user_data
 from rtmplite.rtmfp.wire.flow_chunks import read_flow_options
@@ -43,6 +43,7 @@ SESSION = {
     "fragment of nothing": "fragment of nothing",
     "forwarded discriminator cut": FIELD,
     "reply address cut": ADDRESS,
+    "no flags of user data": f"{VLU}|without flags",
     "numbers of user data cut": VLU,
     "offset beyond the number": "forward sequence number below 0",
     "offset of 0": "never sent",
@@ -93,6 +94,12 @@ METADATA = {
     "stream id of more than 24 bits": "flow for stream",
 }
 
+MESSAGES = {
+    "header cut": "message of [0-4] bytes in a flow",
+    "synchronization cut": "event [0-9]+ of [0-7] bytes",
+    "timers cut": "event [0-9]+ of [0-7] bytes",
+}
+
 
 def read_chunk(chunk):
     """Read one chunk by every reader there is; all of them leave out a broken one."""
@@ -117,8 +124,16 @@ def read_chunk(chunk):
         (rtmfp_faults.epds(), Epd.parse, EPDS),
         (rtmfp_faults.components(), Component.parse, COMPONENTS),
         (rtmfp_faults.metadata(), FlowMetadata.parse, METADATA),
+        (
+            rtmfp_faults.flow_messages(),
+            lambda data: parse_control(parse_message(data, 1)),
+            MESSAGES,
+        ),
     ],
-    ids=["packet", "startup", "session", "opening", "certificate", "epd", "component", "metadata"],
+    ids=[
+        *("packet", "startup", "session", "opening", "certificate", "epd", "component", "metadata"),
+        "message",
+    ],
 )
 def test_each_fault_is_refused(broken, read, reasons):
     """Covers RFC 7016 §2.2.4 and §2.3, RFC 7425 §4.3, §4.4, §4.5 and §5.1.1."""

@@ -48,6 +48,7 @@ SHARED_OBJECTS = {
     "event cut": "shorter than its events",
     "slot name cut": "within a name",
     "slot value broken": "AMF",
+    "another type": "is no shared object",
     "unknown format": "unknown format",
 }
 AGGREGATES = {"part header cut": "within a header", "part cut": "shorter than its parts"}

@@ -216,7 +216,7 @@ def _show(host: str, port: int) -> str:
 
 def _read(text: str) -> Address | None:
     host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit()) or not 0 < int(port[:6]) < 1 << 16:
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 1 << 16):
         return None
     bracketed = host.startswith("[") and host.endswith("]")
     try:

@@ -233,12 +233,20 @@ def test_peer_info_is_read_as_it_was_written(addresses):
 @pytest.mark.parametrize(
     "text",
     ["", ":", "1.2.3.4", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:99999999", "h:1",
-     "2001:db8::1:5", "[1.2.3.4]:5", "[2001:db8::1]", "1.2.3.4:+5", "1.2.3.4:٣", "1.2.3:4"],
+     "2001:db8::1:5", "[1.2.3.4]:5", "[2001:db8::1]", "1.2.3.4:+5", "1.2.3.4:٣", "1.2.3:4",
+     "1.2.3.4:0000065536", "1.2.3.4:1" + "0" * 5000],
 )  # fmt: skip
 def test_what_is_no_address_is_left_out(text):
     """Covers RFC 7425 §5.3.3 [address-format]."""
     listed = Command("setPeerInfo", 0.0, None, (text, 5.0, "10.0.0.1:7"))
     assert flash.parse_peer_info(listed) == (("10.0.0.1", 7),)
+
+
+@given(strategies.odd_peer_infos())
+def test_addresses_are_found_among_others(drawn):
+    """Covers RFC 7425 §5.3.3 [address-format]."""
+    command, addresses = drawn
+    assert flash.parse_peer_info(command) == addresses
 
 
 def test_no_more_addresses_than_anybody_has():

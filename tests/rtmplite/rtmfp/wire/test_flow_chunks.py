@@ -17,7 +17,7 @@ from rtmplite.rtmfp.wire.flow_chunks import (
     read_flow_options,
 )
 from rtmplite.rtmfp.wire.option import Option
-from rtmplite.strategies.rtmfp import next_user_data, numbers, user_data
+from rtmplite.strategies.rtmfp import next_user_data, numbers, openings, user_data
 
 WHOLE, BEGIN, END, MIDDLE = FragmentControl
 OPENING = flow_options(b"TC", 0x80)
@@ -145,6 +145,14 @@ def test_options_open_a_flow(metadata, answered):
     assert options[0] == Option(0x00, metadata)
     assert [option.type_id for option in options[1:]] == ([] if answered is None else [0x0A])
     assert read_flow_options(options) == (metadata, answered)
+
+
+@given(openings())
+def test_the_options_of_a_flow_come_in_any_order(options):
+    """Covers RFC 7016 §2.3.11.1 [unknown-passed-by], §2.3.11.1.1 [has-metadata]."""
+    metadata, answered = read_flow_options(options)
+    assert Option(0, metadata) in options
+    assert (answered is None) == all(option.type_id != 0x0A for option in options)
 
 
 def test_512_bytes_of_metadata_are_enough():

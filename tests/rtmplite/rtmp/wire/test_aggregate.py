@@ -9,6 +9,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv.tag import Tag
 from rtmplite.rtmp.wire.aggregate import MAX_PARTS, aggregated
 from rtmplite.rtmp.wire.message import Message
+from rtmplite.strategies import rtmp
 
 parts = st.lists(
     st.tuples(st.sampled_from([8, 9, 18]), st.integers(0, 2**32 - 1), st.binary(max_size=40)),
@@ -30,6 +31,13 @@ def test_parts_come_out_on_the_time_scale_of_the_whole(content, timestamp):
     ]
     for message, (_, time, _) in zip(messages, content, strict=True):
         assert (message.timestamp - timestamp) % 2**32 == (time - content[0][1]) % 2**32
+
+
+@given(rtmp.aggregates())
+def test_the_parts_of_any_aggregate_are_found(drawn):
+    """Covers RTMP 1.0 §7.1.6 [stream-overrides] [offset] [back-pointer]."""
+    message, parts = drawn
+    assert list(aggregated(message)) == parts
 
 
 def test_an_aggregate_within_an_aggregate_is_left_out():

@@ -27,6 +27,19 @@ def byte_by_byte(text):
     return [message for each in bytes.fromhex(text) for message in reader.feed(bytes([each]))]
 
 
+@given(rtmp.cut_streams() | rtmp.tolerated_streams(), st.integers(1, 40))
+def test_the_beginning_of_a_stream_and_what_no_sender_should_do(stream, step):
+    """Covers RTMP 1.0 §5.3.1.2.4, §5.3.1.3 [extended-on-type-3]: what is not whole is waited for.
+
+    Field §"Absent extended time".
+    """
+    raw, messages = stream
+    assert ChunkReader().feed(raw) == messages
+    reader = ChunkReader()
+    pieces = [raw[start : start + step] for start in range(0, len(raw), step)]
+    assert [each for piece in pieces for each in reader.feed(piece)] == messages
+
+
 @given(rtmp.chunk_streams(), st.integers(1, 40))
 def test_every_legal_stream_in_any_pieces(stream, step):
     """Covers RTMP 1.0 §5.3 [by-chunk-stream], RTMP 1.0 §5.3.1 [header-lengths].

@@ -1,0 +1,309 @@
+"""The parsers of the RTMP family, and what the strategies draw for them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from support.reach.reading import Family, Reading, of_oracle
+
+from rtmplite.amf import amf0, amf3, amf3_reader, cursor, externals, u29
+from rtmplite.flv import (
+    audio,
+    avc,
+    avc_sps,
+    color_info,
+    enhanced,
+    enhanced_audio,
+    enhanced_raw,
+    enhanced_video,
+    file,
+    hevc,
+    hevc_sps,
+    metadata,
+    tag,
+    video,
+)
+from rtmplite.rtmfp.crypto import certificate, epd, fields, keying
+from rtmplite.rtmfp.netconnection import messages
+from rtmplite.rtmfp.wire import (
+    acks,
+    address,
+    chunks,
+    control_chunks,
+    fast_path,
+    flow_chunks,
+    option,
+    packet,
+    startup_chunks,
+    vlu,
+)
+from rtmplite.rtmp.wire import (
+    aggregate,
+    chunk_header,
+    chunk_reader,
+    command,
+    control,
+    message,
+    shared_object,
+)
+from rtmplite.strategies import amf3 as amf3_values
+from rtmplite.strategies import enhanced as enhanced_media
+from rtmplite.strategies import (
+    enhanced_faults,
+    flash,
+    flv,
+    flv_faults,
+    hevc_faults,
+    large,
+    limits,
+    rtmfp,
+    rtmfp_crypto,
+    rtmfp_faults,
+    rtmp,
+    rtmp_faults,
+    shared,
+)
+from rtmplite.strategies import hevc as hevc_media
+
+_PARSERS = (
+    *(amf0, amf3, amf3_reader, cursor, externals, u29),
+    *(avc, avc_sps, file, tag, audio, video, metadata, hevc, hevc_sps),
+    *(color_info, enhanced, enhanced_audio, enhanced_raw, enhanced_video),
+    *(acks, address, chunks, control_chunks, flow_chunks, option, packet, startup_chunks, vlu),
+    *(fast_path, certificate, epd, fields, keying, messages),
+    *(aggregate, chunk_header, chunk_reader, command, control, message, shared_object),
+)
+
+
+def _first(drawn: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
+    return drawn.map(lambda pair: pair[0])
+
+
+def _second(drawn: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
+    """The input of a fault."""
+    return drawn.map(lambda pair: pair[1])
+
+
+def _octets(drawn: SearchStrategy[Any]) -> SearchStrategy[bytes]:
+    return drawn.map(bytes)
+
+
+def _in_pieces(reader: Any, data: bytes) -> None:
+    """As TCP may deliver them: few octets at once."""
+    for at in range(0, len(data), 5):
+        reader.feed(data[at : at + 5])
+
+
+def _fast(read: Callable[[bytes, int, int], object]) -> Callable[[bytes], None]:
+    """A payload of a chunk, in a packet that ends with it, or goes on."""
+
+    def both(payload: bytes) -> None:
+        for packet_ in (payload + b"\5\5\5\5", payload):
+            read(packet_, 0, len(payload))
+
+    return both
+
+
+def _relayed(type_id: int, payload: bytes) -> None:
+    """The fields that a relay looks for."""
+    is_audio = type_id == message.MessageType.AUDIO
+    kind = enhanced_raw.AUDIO_MULTITRACK if is_audio else enhanced_raw.VIDEO_MULTITRACK
+    (enhanced_raw.audio_packet_type if is_audio else enhanced_raw.video_packet_type)(payload)
+    enhanced_raw.track_ids(payload, kind)
+    enhanced_raw.codecs(payload, kind)
+
+
+def _flow_message(data: bytes) -> None:
+    messages.parse_control(messages.parse_message(data, 1))
+
+
+_MEDIA = (
+    Reading("amf3 object", amf3_values.encoded(), amf3.decode_one),
+    Reading("audio", _octets(flv.audio_tags()), audio.AudioTag.parse),
+    Reading("audio broken", _second(flv_faults.broken_audio()), audio.AudioTag.parse),
+    Reading("video", _octets(flv.video_tags()), video.VideoTag.parse),
+    Reading("video broken", _second(flv_faults.broken_video()), video.VideoTag.parse),
+    Reading("description", flv.descriptions(), metadata.read),
+    Reading("description broken", _second(flv_faults.broken_descriptions()), metadata.read),
+    Reading(
+        "file in pieces",
+        flv.files() | _second(flv_faults.broken_files()),
+        lambda data: _in_pieces(file.FlvReader(), data),
+    ),
+    Reading("h265", _octets(hevc_media.hevc_configs()), hevc.HevcConfig.parse),
+    Reading("h265 broken", _second(hevc_faults.config_records()), hevc.HevcConfig.parse),
+    Reading("h265 set", _first(hevc_media.hevc_parameter_sets()), hevc_sps.HevcParameters.parse),
+    Reading(
+        "h265 set broken", _second(hevc_faults.parameter_sets()), hevc_sps.HevcParameters.parse
+    ),
+    Reading("colors", enhanced_media.metadata(), color_info.ColorInfo.parse),
+    Reading(
+        "loudspeakers",
+        _octets(enhanced_media.multichannel_configs())
+        | _second(enhanced_faults.multichannel_bodies()),
+        enhanced_audio.MultichannelConfig.parse,
+    ),
+)
+_AUDIO = (
+    _octets(enhanced_media.audio_tags())
+    | _second(enhanced_faults.audio_payloads())
+    | _second(limits.audio_payloads())
+)
+_VIDEO = (
+    _octets(enhanced_media.video_tags())
+    | _second(enhanced_faults.video_payloads())
+    | _second(limits.video_payloads())
+)
+_ENHANCED = (
+    Reading("enhanced audio of a relay", _AUDIO.filter(bool), lambda data: _relayed(8, data)),
+    Reading("enhanced video of a relay", _VIDEO.filter(bool), lambda data: _relayed(9, data)),
+    Reading(
+        "many tracks", large.tracks().map(bytes), lambda data: _relayed(data[0] & 0xF | 8, data)
+    ),
+)
+
+_MESSAGES = (
+    Reading(
+        "rtmp in pieces",
+        _first(rtmp.chunk_streams()),
+        lambda data: _in_pieces(chunk_reader.ChunkReader(), data),
+    ),
+    Reading(
+        "rtmp of little",
+        _first(rtmp.chunk_streams()),
+        lambda data: _in_pieces(chunk_reader.ChunkReader(max_message=140, max_streams=4), data),
+    ),
+    Reading(
+        "rtmp unfinished",
+        _first(rtmp.chunk_streams(st.just(message.Message(9, 0, 1, bytes(129))))),
+        lambda data: chunk_reader.ChunkReader(max_message=129).feed(data),
+    ),
+    Reading(
+        "basic header",
+        _first(rtmp.chunk_streams()).filter(bool),
+        lambda data: chunk_header.read_basic_header(data, 0),
+    ),
+    Reading("control", rtmp.controls().map(lambda each: each.message()), control.parse_control),
+    Reading("control broken", _second(rtmp_faults.control_faults()), control.parse_control),
+    Reading(
+        "command",
+        st.builds(
+            lambda each, kind: each.message(type_id=kind),
+            rtmp.commands(),
+            st.sampled_from([17, 20]),
+        ),
+        command.Command.parse,
+    ),
+    Reading("command broken", _second(rtmp_faults.command_faults()), command.Command.parse),
+    Reading(
+        "shared object",
+        st.builds(lambda each, amf3_: each.message(amf3_), shared.messages(), st.booleans()),
+        shared_object.SharedObject.parse,
+    ),
+    Reading(
+        "shared object broken",
+        _second(rtmp_faults.shared_object_faults()),
+        shared_object.SharedObject.parse,
+    ),
+    Reading("aggregate", _first(rtmp.aggregates()), lambda each: list(aggregate.aggregated(each))),
+    Reading(
+        "aggregate broken",
+        _second(rtmp_faults.aggregate_faults()),
+        lambda each: list(aggregate.aggregated(each)),
+    ),
+    Reading(
+        "message beyond a limit",
+        _second(limits.messages()),
+        lambda each: _BY_TYPE[each.type_id](each),
+    ),
+)
+_BY_TYPE: dict[int, Callable[[message.Message], object]] = {
+    message.MessageType.COMMAND: command.Command.parse,
+    message.MessageType.SHARED_OBJECT: shared_object.SharedObject.parse,
+    message.MessageType.AGGREGATE: lambda each: list(aggregate.aggregated(each)),
+}
+_PACKETS = rtmfp.packets().map(lambda each: each.encode())
+
+
+def _payloads(type_id: int) -> SearchStrategy[bytes]:
+    """Broken chunks of one type."""
+    return _second(rtmfp_faults.session_chunks().filter(lambda each: each[1][0] == type_id)).map(
+        lambda chunk: chunk[1]
+    )
+
+
+_RTMFP = (
+    Reading(
+        "packet of a stranger",
+        _PACKETS,
+        lambda data: packet.Packet.parse(data, 2),
+    ),
+    Reading("header", _PACKETS, fast_path.read_header),
+    Reading("header broken", _second(rtmfp_faults.packets()), fast_path.read_header),
+    Reading(
+        "user data",
+        rtmfp.user_data().map(lambda each: each.encode()) | _payloads(flow_chunks.UserData.type_id),
+        _fast(fast_path.read_user_data),
+    ),
+    Reading(
+        "next user data",
+        rtmfp.next_user_data().map(lambda each: each.encode())
+        | _payloads(flow_chunks.NextUserData.type_id),
+        _fast(fast_path.read_next_user_data),
+    ),
+    Reading("opening", rtmfp.openings(), flow_chunks.read_flow_options),
+    Reading("opening broken", _second(rtmfp_faults.flow_openings()), flow_chunks.read_flow_options),
+    Reading("metadata", _second(flash.odd_metadata()), messages.FlowMetadata.parse),
+    Reading("metadata broken", _second(rtmfp_faults.metadata()), messages.FlowMetadata.parse),
+    Reading("flow message", flash.flow_messages(), _flow_message),
+    Reading("flow message broken", _second(rtmfp_faults.flow_messages()), _flow_message),
+    Reading("addresses", _first(flash.odd_peer_infos()), messages.parse_peer_info),
+)
+
+
+def _of_options(
+    name: str,
+    drawn: SearchStrategy[Any],
+    faults: SearchStrategy[Any],
+    read: Callable[[Any], object],
+) -> tuple[Reading, ...]:
+    """What is read from a field of options: in order, broken, and too many."""
+    return (
+        Reading(name, _first(drawn), read),
+        Reading(f"{name} broken", _second(faults), read),
+        Reading(f"{name} beyond", _second(limits.option_fields()), read),
+    )
+
+
+_PROFILE = (
+    *_of_options(
+        "certificate",
+        rtmfp_crypto.certificates(),
+        rtmfp_faults.certificates(),
+        certificate.Certificate.parse,
+    ),
+    *_of_options("discriminator", rtmfp_crypto.epds(), rtmfp_faults.epds(), epd.Epd.parse),
+    *_of_options(
+        "component", rtmfp_crypto.components(), rtmfp_faults.components(), keying.Component.parse
+    ),
+)
+
+_CODECS = (
+    *("amf0", "amf3", "flv-tag", "flv", "enhanced-audio", "enhanced-video", "rtmp", "rtmfp"),
+    *("h264-config", "h264-sps"),
+)
+_PROTOCOL = "a method of a Protocol has no body"
+FAMILY = Family(
+    _PARSERS,
+    [*of_oracle(*_CODECS), *_MEDIA, *_ENHANCED, *_MESSAGES, *_RTMFP, *_PROFILE],
+    {
+        'rtmplite.amf.externals External.read: def read(self, reader: "Amf3Reader") -> Value:': (
+            _PROTOCOL
+        ),
+        "rtmplite.flv.file Source.read: def read(self, at: int, size: int) -> bytes:": _PROTOCOL,
+        "rtmplite.flv.file MemoryFile.read: def read(self, at: int, size: int) -> bytes:": (
+            "it gives the octets of a file, whatever they are"
+        ),
+    },
+)
