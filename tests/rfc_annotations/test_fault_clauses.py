@@ -4,12 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from p2psip.strategies import rtp_faults, sdp_faults, sip
+from p2psip.strategies import large, rtp_faults, sdp_faults, sip, stun_faults
 from rfc_annotations import specs
 from rfc_annotations.grammar import Grammar
 from rtmplite.strategies import amf_faults, enhanced_faults, rtmfp_faults, rtmp_faults
 
-MODULES = (sip, sdp_faults, rtp_faults, amf_faults, enhanced_faults, rtmfp_faults, rtmp_faults)
+MODULES = (
+    sip,
+    large,
+    sdp_faults,
+    rtp_faults,
+    stun_faults,
+    amf_faults,
+    enhanced_faults,
+    rtmfp_faults,
+    rtmp_faults,
+)
 FOLDER = Path(specs.__file__).parent
 
 
@@ -17,7 +27,7 @@ def lists():
     """Every list of faults, by its name."""
     for module in MODULES:
         for name, value in vars(module).items():
-            if name.endswith("FAULTS") and not name.startswith("_"):
+            if name.endswith(("FAULTS", "EXCESSES")) and not name.startswith("_"):
                 yield f"{module.__name__}.{name}", value
 
 

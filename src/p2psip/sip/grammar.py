@@ -15,8 +15,6 @@ from p2psip.errors import RemoteError
 
 MAX_VALUES: Final = 72  # of one header, all lines; Max-Forwards starts at 70: §8.1.1.6
 
-MAX_IPV6: Final = 64  # letters; the longest form has 45, and a zone is refused anyway
-
 LWS: Final = " \t"  # white space once lines are unfolded; Unicode has more that is not
 
 _WHITE: Final = re.compile(r"[ \t]++")
@@ -161,8 +159,6 @@ def bracketed(host: str) -> str:
 
 
 def _ipv6(text: str) -> str:
-    if len(text) > MAX_IPV6:
-        raise RemoteError("Bad IPv6 Address")
     text = text.lower().replace(":::", "::")  # RFC 5118 §4.10 [three-colons-read]
     try:
         IPv6Address(text)  # RFC 5118 §4.9 [mapped-is-read]

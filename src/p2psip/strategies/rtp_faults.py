@@ -1,7 +1,8 @@
 """RTP, RTCP and telephone events that every reader must refuse, one fault at a time.
 
 Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
-The clauses are of RFC 3550 §5.1 and §6, RFC 4585 §6.1, RFC 5104 §4.3.1 and RFC 4733 §2.3.
+The clauses are of RFC 3550 §5.1 and §6, RFC 4585 §6.1, RFC 5104 §4.2.1,
+RFC 3611 §3 and RFC 4733 §2.3.
 """
 
 from struct import pack
@@ -28,6 +29,14 @@ def broken_compounds() -> SearchStrategy[Drawn]:
 def broken_rtcp() -> SearchStrategy[Drawn]:
     """Datagrams with an RTCP packet shorter than its counts announce: RFC 3550 §6.4 to §6.7."""
     return broken(RTCP_FAULTS)
+
+
+def broken_feedback() -> SearchStrategy[Drawn]:
+    """Datagrams with feedback or an extended report that is cut, or of nothing.
+
+    RFC 4585 §6.1 to §6.3, RFC 5104 §4.2.1 and §4.3.1, RFC 3611 §2 and §3.
+    """
+    return broken(FEEDBACK_FAULTS)
 
 
 def broken_events() -> SearchStrategy[Drawn]:
@@ -234,6 +243,10 @@ RTCP_FAULTS: Final = (
         _joined(_exactly(4), st.integers(4, 255).map(lambda size: bytes((size,)) + b"bye")),
     ),
     _inside("name missing", "RFC 3550 §6.7", 204, st.integers(0, 31), _up_to(4)),
+)
+"""Every fault within a report, a description or an APP packet: RFC 3550 §6.4 to §6.7."""
+
+FEEDBACK_FAULTS: Final = (
     _inside("feedback cut", "RFC 4585 §6.1", 205, st.integers(2, 31), _up_to(4)),
     _inside("picture loss cut", "RFC 4585 §6.3.1", 206, st.just(1), _up_to(4)),
     _inside("loss of nothing", "RFC 4585 §6.2.1", 205, st.just(1), _exactly(8)),
@@ -245,8 +258,28 @@ RTCP_FAULTS: Final = (
         st.just(4),
         st.sampled_from([12, 20, 28]).flatmap(_exactly),
     ),
+    _inside("limit of nothing", "RFC 5104 §4.2.1.1", 205, st.just(3), _exactly(8)),
+    _inside(
+        "limit cut",
+        "RFC 5104 §4.2.1.1",
+        205,
+        st.sampled_from([3, 4]),
+        st.sampled_from([12, 20, 28]).flatmap(_exactly),
+    ),
+    _inside(
+        "report block cut",
+        "RFC 3611 §3",
+        207,
+        st.just(0),
+        st.builds(
+            lambda words, body: bytes(4) + pack("!BBH", 1, 0, words) + body,
+            st.integers(4, 0xFFFF),
+            _up_to(12),
+        ),
+    ),
+    _inside("report of nobody", "RFC 3611 §2", 207, st.just(0), st.just(b"")),
 )
-"""Every fault within an RTCP packet: RFC 3550 §6.4 to §6.7, RFC 4585 §6.1, RFC 5104 §4.3.1."""
+"""Every fault within feedback or an extended report: RFC 4585 §6.1, RFC 3611 §3."""
 
 EVENT_FAULTS: Final = (
     MediaFault("no event", "RFC 4733 §2.3", st.just(b"")),

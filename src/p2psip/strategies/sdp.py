@@ -10,6 +10,7 @@ that a reader must refuse are in `p2psip.strategies.sdp_faults`.
     ...     assert SessionDescription.parse(bytes(session)) == session
 """
 
+import re
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -205,10 +206,28 @@ def offers(draw: DrawFn) -> SessionDescription:
     return offer.replace_media(more + offer.media if before else offer.media + more)
 
 
+_NUMBERS: Final = st.sampled_from(
+    [
+        (rb"", rb""),
+        (rb"(?m)^(o=\S+) ", rb"\1 -"),  # a session-id beyond 63 bits, in a number with a sign
+        (rb"(?m)^(b=.*:\d+)\r", rb"\1.5\r"),
+    ]
+)
+
+
 def odd_sessions() -> SearchStrategy[bytes]:
-    """Descriptions with line ends, blank lines, lost lines of the kind §5 asks to forgive."""
-    return st.builds(_loosened, sessions().map(bytes), st.sampled_from([b"\n", b"\r\n\r\n", b"\r"]),
+    """Descriptions with line ends, blank lines, lost lines of the kind §5 asks to forgive.
+
+    Some have a number below zero or of parts, as phones write them.
+    """
+    written = st.builds(_renumbered, sessions(), _NUMBERS)
+    return st.builds(_loosened, written, st.sampled_from([b"\n", b"\r\n\r\n", b"\r"]),
                      st.lists(st.sampled_from([b"s=", b"t=", b"k="]), max_size=3))  # fmt: skip
+
+
+def _renumbered(session: SessionDescription, edit: tuple[bytes, bytes]) -> bytes:
+    pattern, repl = edit
+    return re.sub(pattern, repl, bytes(session))
 
 
 def _loosened(data: bytes, line_end: bytes, lost: list[bytes]) -> bytes:

@@ -138,15 +138,3 @@ VALUE_FAULTS: Final = (
     _fault("no number of ports", "5.14", _last(b"m=audio 9/ RTP/AVP 0")),
 )
 """Every fault in the value of another line: RFC 8866 §5.8 to §5.14."""
-
-_TOP: Final = b"v=0\r\no=me 7 7 IN IP6 2001:db8::7\r\ns=large\r\nc=IN IP6 2001:db8::8\r\n"
-_STREAM: Final = b"m=audio 9 RTP/AVP"
-
-EXCESSES: Final = {
-    "lines": _TOP + b"t=0 0\r\n" + b"a=x\r\n" * 1_000,
-    "streams": _TOP + b"t=0 0\r\n" + (_STREAM + b" 0\r\n") * 100,
-    "formats": _TOP + b"t=0 0\r\n" + _STREAM + b" 0" * 1_000 + b"\r\n",
-    "formats of all streams": _TOP + b"t=0 0\r\n" + (_STREAM + b" 0" * 100 + b"\r\n") * 10,
-    "digits": _TOP + b"b=AS:" + b"9" * 5_000 + b"\r\nt=0 0\r\n",
-}
-"""Descriptions that are well-formed and more than a reader has to take: RFC 8866 §9."""

@@ -4,7 +4,7 @@ Implements RFC 3261 §25.1 in reverse: it draws all that the grammar allows.
 
 `messages()` draws values; `spellings(message)` draws octets that must be read as that
 same value; `broken_requests()` draws octets with the status that they deserve, and
-`excessive_requests()` what a reader may refuse for its size.
+`broken_responses()` what is to be dropped.
 """
 
 import re
@@ -18,12 +18,13 @@ from zlib import crc32
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from p2psip.sip.address import Address
+from p2psip.sip.address import STAR, Address
 from p2psip.sip.build import REASONS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import METHODS, CSeq, Message, Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.sip.via import Via
+from p2psip.strategies.faults import Drawn, MediaFault, broken
 from p2psip.strategies.sip_parts import addresses as addresses
 from p2psip.strategies.sip_parts import branches as branches
 from p2psip.strategies.sip_parts import free_text as free_text
@@ -86,18 +87,25 @@ def _tagged(draw: DrawFn, party: SearchStrategy[Address]) -> Address:
 
 _TAGGED: Final = _tagged(_PARTY)
 _ODD_TAGGED: Final = _tagged(_ODD_PARTY)
+_BARE: Final = "sip:bob@biloxi.com"  # what is behind it is the header's: §20
+_BARE_PARTY: Final = st.just(_BARE)
+_BARE_TAGGED: Final = tokens().map(f"{_BARE};tag={{}}".format)
 _WORDS: Final = st.text(
     ascii_letters + digits + "-.!%*_+`'~()<>:\\\"/[]?{}", min_size=1, max_size=12
 )
 _CALL_ID: Final = st.just("a84b4c76e66710@pc33")
 _ODD_CALL_ID: Final = _WORDS | st.builds("{}@{}".format, _WORDS, _WORDS)
 _HOPS: Final = st.sampled_from(range(256))
+_FROM: Final[_Plan] = st.sampled_from([[_TAGGED], [_ODD_TAGGED], [_BARE_TAGGED]])
+_TO: Final[_Plan] = st.sampled_from(
+    [[_PARTY], [_TAGGED], [_ODD_PARTY], [_ODD_TAGGED], [_BARE_PARTY]]
+)
 _HEADERS: Final = (
     ("Via", _up_to(3, _VIAS, vias(), 1)),
     ("Max-Forwards", st.just([_HOPS])),
     ("Route", _up_to(2, _PLACES, addresses(sip_uris()))),
-    ("From", _up_to(1, _TAGGED, _ODD_TAGGED, 1)),
-    ("To", st.sampled_from([[_PARTY], [_TAGGED], [_ODD_PARTY], [_ODD_TAGGED]])),
+    ("From", _FROM),
+    ("To", _TO),
     ("Call-ID", _up_to(1, _CALL_ID, _ODD_CALL_ID, 1)),
     ("Subject", st.sampled_from([[], [header_text()]])),
 )
@@ -129,6 +137,7 @@ def methods() -> SearchStrategy[str]:
     return st.sampled_from(sorted(METHODS)) | tokens()
 
 
+_REMOVES_ALL: Final = st.booleans()
 _TARGETS: Final = st.just(Uri(user="bob", host="biloxi.com")) | sip_uris()
 
 
@@ -138,7 +147,10 @@ def requests(draw: DrawFn) -> Request:
     """Requests that every element must accept (RFC 3261 §8.1.1)."""
     method = draw(methods())
     body = draw(_BODIES)
-    return Request(method, draw(_TARGETS), _headers(draw, method, bool(body)), body)
+    headers = _headers(draw, method, bool(body))
+    if method == "REGISTER" and draw(_REMOVES_ALL):
+        headers = headers.with_("Contact", STAR).with_("Expires", 0)  # §10.2.2
+    return Request(method, draw(_TARGETS), headers, body)
 
 
 _STATUSES: Final = st.sampled_from([*REASONS, *range(100, 700)])
@@ -149,7 +161,7 @@ _STATUSES: Final = st.sampled_from([*REASONS, *range(100, 700)])
 def responses(draw: DrawFn) -> Response:
     """Responses that every element must accept (RFC 3261 §7.2)."""
     body = draw(_BODIES)
-    headers = _headers(draw, draw(methods()), bool(body))
+    headers = _headers(draw, draw(methods()), bool(body)).without("Max-Forwards")  # §20, Table 2
     return Response(draw(_STATUSES), draw(reasons()), headers, body)
 
 
@@ -196,6 +208,25 @@ def _odd_line(draw: DrawFn, line: bytes) -> bytes:
         place = draw(st.sampled_from(folds))
         value = value[: place - 1] + draw(_FOLDS) + value[place:]
     return name + draw(_BEFORE_COLON) + b":" + draw(_AFTER_COLON) + value + draw(_AT_THE_END)
+
+
+_SEPARATORS: Final = st.sampled_from([("Via", "{},"), ("Via", ""), ("To", "{};"), ("Contact", "")])
+
+
+def separators() -> SearchStrategy[Message]:
+    """Messages with one separator too many, or an empty value: Field §"Separators too many".
+
+    A reader may forgive them.
+    """
+    return st.builds(_with_separator, messages(), _SEPARATORS)
+
+
+def _with_separator(message: Message, edit: tuple[str, str]) -> Message:
+    name, shape = edit
+    first, *others = message.headers.values(name) or ("",)
+    if not shape:
+        others = [first, *others]
+    return message.replace(headers=message.headers.with_(name, shape.format(first), *others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +291,7 @@ ADDRESS_FAULTS: Final = (
     _to("host with a comma", "<sip:a@b,c>", "RFC 3261 §19.1.1"),
     _to("open IPv6", "<sip:a@[2001:db8::1>"),
     _to("long IPv6", "<sip:a@[1:2:3:4:5:6:7:8:9:g]>"),
+    _to("IPv6 with a zone", "<sip:a@[fe80::1%eth0]>"),
     _to("half an escape", "<sip:a%4@b>"),
     _to("URI parameter without name", "<sip:a@b;=x>", "RFC 3261 §19.1.1"),
     _to("URI header without value", "<sip:a@b?x>", "RFC 3261 §19.1.1"),
@@ -276,6 +308,7 @@ VALUE_FAULTS: Final = (
     _with("Via of separators", _GRAMMAR, "Via", "SIP/2.0/UDP 192.0.2.15;;,;,,"),
     _with("Via of another protocol", "RFC 3261 §20.42", "Via", "HTTP/2.0/UDP a;branch=z9hG4bK1"),
     _with("Via without transport", _GRAMMAR, "Via", "SIP/2.0 a;branch=z9hG4bK1"),
+    _with("transport of no token", _GRAMMAR, "Via", "SIP/2.0/U@P a;branch=z9hG4bK1"),
     _with("Call-ID of two words", _GRAMMAR, "Call-ID", "one two"),
     _with("CSeq too large", "RFC 3261 §8.1.1.5", "CSeq", "36893488147419103232 REGISTER"),
     _with("CSeq without method", _GRAMMAR, "CSeq", "1"),
@@ -344,22 +377,20 @@ def broken_requests() -> SearchStrategy[tuple[bytes, int]]:
     return faults().map(lambda pair: (pair[1], pair[0].status))
 
 
-EXCESSES: Final = {
-    "lines": ("X-Line", *["x"] * 600),
-    "octets": ("Subject", "x" * 40_000),
-    "marks": ("Subject", ";" * 2_000),
-    "hops": ("Via", *["SIP/2.0/UDP a;branch=z9hG4bK1"] * 100),
-    "values": ("Route", ", ".join(["<sip:a;lr>"] * 100)),
-    "parameters": ("To", "<sip:a@b>" + ";x" * 50),
-    "URI parameters": ("To", "<sip:a@b" + ";x" * 50 + ">"),
-    "URI headers": ("Contact", "<sip:a@b?" + "&".join(["x=1"] * 100) + ">"),
-}
+def _answered(name: str, clause: str, status: bytes) -> MediaFault:
+    whole = responses().map(lambda r: bytes(r).replace(b" %d" % r.status, b" " + status, 1))
+    return MediaFault(name, clause, whole)
 
 
-def excessive_requests() -> SearchStrategy[bytes]:
-    """Requests that are well-formed and more than a reader has to take (RFC 3261 §21.5.7)."""
-    return st.builds(
-        lambda size, r: bytes(r.replace(headers=r.headers.with_(size[0], *size[1:]))),
-        st.sampled_from(list(EXCESSES.values())),
-        requests(),
-    )
+RESPONSE_FAULTS: Final = (
+    _answered("status below 100", "RFC 3261 §7.2", b"099"),
+    _answered("status above 699", "RFC 3261 §7.2", b"700"),
+    _answered("status of four digits", _GRAMMAR, b"2000"),
+    _answered("status of letters", _GRAMMAR, b"all"),
+)
+"""Every fault of a status line: §7.2."""
+
+
+def broken_responses() -> SearchStrategy[Drawn]:
+    """Responses with one fault, which are to be dropped (RFC 3261 §8.1.3, RFC 4475 §3.1.2.19)."""
+    return broken(RESPONSE_FAULTS)

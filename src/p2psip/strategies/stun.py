@@ -3,6 +3,9 @@
 Own design: the oracle's grammar of RFC 8489 §5 and §14.
 """
 
+from struct import pack
+from typing import Final
+
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -67,6 +70,20 @@ def messages(draw: DrawFn, keys: SearchStrategy[bytes | None] | None = None) -> 
         key=draw(keys) if keys is not None else None,
         fingerprint=draw(st.booleans()),
     )
+
+
+_BEHIND: Final = st.sampled_from([StunType.MESSAGE_INTEGRITY, StunType.SOFTWARE])
+
+
+def trailed() -> SearchStrategy[tuple[bytes, StunMessage]]:
+    """Octets with an attribute behind the signature, and the message without it: RFC 8489 §14.5."""
+    signed = messages(st.just(b"key"))
+    return st.builds(_trailed, signed, _BEHIND, st.binary(min_size=20, max_size=20))
+
+
+def _trailed(message: StunMessage, kind: StunType, value: bytes) -> tuple[bytes, StunMessage]:
+    grown = message.data + pack("!HH", kind, len(value)) + value
+    return grown[:2] + pack("!H", len(grown) - 20) + grown[4:], message
 
 
 channel_messages: SearchStrategy[tuple[int, bytes]] = st.tuples(

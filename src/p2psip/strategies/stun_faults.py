@@ -11,8 +11,9 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from p2psip.nat.stun import write_address
 from p2psip.strategies.faults import Drawn, MediaFault, Octets, broken
-from p2psip.strategies.stun import messages
+from p2psip.strategies.stun import addresses, messages
 
 _MESSAGE: Final = messages().map(lambda message: message.data)
 
@@ -20,6 +21,11 @@ _MESSAGE: Final = messages().map(lambda message: message.data)
 def broken_stun() -> SearchStrategy[Drawn]:
     """Datagrams with one fault: RFC 8489 §5, §14."""
     return broken(STUN_FAULTS)
+
+
+def broken_addresses() -> SearchStrategy[Drawn]:
+    """Values of an address with one fault: RFC 8489 §14.1."""
+    return broken(VALUE_FAULTS)
 
 
 def _edited(edit: Callable[[bytes, int], bytes], numbers: SearchStrategy[int]) -> Octets:
@@ -69,3 +75,26 @@ STUN_FAULTS: Final = (
     ),
 )
 """Every fault of the form of a STUN message: RFC 8489 §5, §14."""
+
+VALUE_FAULTS: Final = (
+    MediaFault(
+        "unknown family",
+        "RFC 8489 §14.1",
+        st.builds(
+            lambda value, family: value[:1] + bytes((family,)) + value[2:],
+            addresses.map(write_address),
+            st.integers(3, 255) | st.just(0),
+        ),
+    ),
+    MediaFault(
+        "address of the other family's length",
+        "RFC 8489 §14.1",
+        addresses.map(write_address).map(lambda v: v[:1] + bytes((3 - v[1],)) + v[2:]),
+    ),
+    MediaFault(
+        "address cut",
+        "RFC 8489 §14.1",
+        st.builds(lambda value, n: value[:n], addresses.map(write_address), st.integers(0, 7)),
+    ),
+)
+"""Every fault of MAPPED-ADDRESS and its kind: RFC 8489 §14.1."""

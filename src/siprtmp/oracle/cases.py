@@ -5,8 +5,10 @@ all codecs.  Needs Hypothesis.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from siprtmp.oracle.codec import Case, Codec, Kind
@@ -47,6 +49,16 @@ def odd(
 def broken(pairs: SearchStrategy[tuple[Any, bytes]]) -> SearchStrategy[Case]:
     """Octets with a fault that a reader must refuse them for."""
     return pairs.map(lambda pair: _refused(*pair))
+
+
+def excessive(pairs: SearchStrategy[tuple[Any, bytes]]) -> SearchStrategy[Case]:
+    """Octets beyond a limit of ours, which a reader may read or refuse, and has to answer."""
+    return broken(pairs).map(lambda case: replace(case, allowed=("value",)))
+
+
+def rarely(large: SearchStrategy[Case], others: SearchStrategy[Case]) -> SearchStrategy[Case]:
+    """One large case among twelve, so that a comparison stays quick."""
+    return st.sampled_from([*[others] * 11, large]).flatmap(lambda drawn: drawn)
 
 
 def _refused(fault: DrawnFault, octets: bytes) -> Case:

@@ -9,12 +9,13 @@ from struct import pack
 from typing import Final, TypeAlias
 
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from p2psip.nat.stun import StunAttribute, StunMessage
 from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import RtcpPacket
-from p2psip.strategies import rtp, rtp_faults, sdp, sdp_faults, sip, stun, stun_faults
-from siprtmp.oracle.cases import Cases, broken, odd, valid
+from p2psip.strategies import large, rtp, rtp_faults, sdp, sdp_faults, sip, stun, stun_faults
+from siprtmp.oracle.cases import Cases, broken, excessive, odd, rarely, valid
 from siprtmp.oracle.codec import Case, Codec
 from siprtmp.oracle.p2psip_codecs import Stun
 
@@ -24,17 +25,30 @@ _Maker: TypeAlias = Callable[[Codec], Cases]
 _SIP_FAULTS: Final = st.sampled_from(
     [sip.HEADER_FAULTS, sip.ADDRESS_FAULTS, sip.VALUE_FAULTS, sip.LINE_FAULTS]
 ).flatmap(st.sampled_from)
+_REQUESTS, _RESPONSES = 5, 1  # of six broken messages: there are fewer faults of responses
+
+
+def _optional(cases: SearchStrategy[Case]) -> SearchStrategy[Case]:
+    """Cases that a reader may refuse, since its limits are its own."""
+    return cases.map(lambda case: replace(case, allowed=("error",)))
 
 
 def _sip(codec: Codec) -> Cases:
     """RFC 3261 §7.3.1 for other spellings."""
     messages = sip.messages()
     spelt = messages.flatmap(lambda each: sip.spellings(each).map(lambda data: (data, each)))
+    forgiven = sip.separators().map(bytes).map(lambda data: (data, codec.decode(data)))
     faulty = st.tuples(_SIP_FAULTS, sip.requests()).map(lambda two: (two[0], two[0].spoil(two[1])))
+    broken_ones = st.sampled_from(
+        [broken(faulty)] * _REQUESTS + [broken(sip.broken_responses())] * _RESPONSES
+    ).flatmap(lambda drawn: drawn)
     return {
-        "valid": valid(codec, messages),
-        "odd": odd(codec, spelt, "RFC 3261 §7.3.1"),
-        "broken": broken(faulty),
+        "valid": rarely(_optional(valid(codec, large.messages())), valid(codec, messages)),
+        "odd": rarely(
+            odd(codec, forgiven, 'Field §"Separators too many"', "error"),
+            odd(codec, spelt, "RFC 3261 §7.3.1"),
+        ),
+        "broken": rarely(excessive(large.excessive_requests()), broken_ones),
     }
 
 
@@ -47,10 +61,11 @@ def _sdp(codec: Codec) -> Cases:
         sdp_faults.broken_places(),
         sdp_faults.broken_values(),
     )
+    widest = _optional(valid(codec, large.sessions()))
     return {
-        "valid": valid(codec, sdp.sessions()),
+        "valid": rarely(widest, valid(codec, sdp.sessions())),
         "odd": odd(codec, forgiven, "RFC 8866 §5", "error"),
-        "broken": broken(faulty),
+        "broken": rarely(excessive(large.excessive_sessions()), broken(faulty)),
     }
 
 
@@ -87,11 +102,14 @@ def _rtcp(codec: Codec) -> Cases:
     bare = st.lists(rtp.rtcp_packets(), min_size=1, max_size=3).map(
         lambda packets: (b"".join(map(bytes, packets)), packets)
     )
+    faulty = st.one_of(
+        rtp_faults.broken_compounds(), rtp_faults.broken_rtcp(), rtp_faults.broken_feedback()
+    )
     padded = st.builds(_padded_rtcp, rtp.compounds(), st.integers(1, 5), st.integers(0, 255))
     return {
         "valid": valid(codec, rtp.compounds()),
         "odd": odd(codec, bare, "RFC 3550 §6.1", "error") | odd(codec, padded, "RFC 3550 §6.4.1"),
-        "broken": broken(rtp_faults.broken_compounds()) | broken(rtp_faults.broken_rtcp()),
+        "broken": rarely(excessive(large.excessive_rtcp()), broken(faulty)),
     }
 
 
@@ -109,10 +127,13 @@ def _left_open(case: Case) -> Case:
     return replace(case, allowed=("error",)) if case.value["method"] > MAX_METHOD else case
 
 
+def _without_octets(message: StunMessage) -> Stun:
+    return Stun(message.kind, message.method, message.transaction_id, message.attributes)
+
+
 def _stun(codec: Codec) -> Cases:
-    plain = stun.messages().map(
-        lambda each: Stun(each.kind, each.method, each.transaction_id, each.attributes)
-    )
+    plain = stun.messages().map(_without_octets)
+    trailed = stun.trailed().map(lambda pair: (pair[0], _without_octets(pair[1])))
     signed = stun.messages(st.just(b"key"))
     filled = st.builds(
         _filled_stun, st.just(0x8022), st.binary(max_size=9), st.integers(1, 255), plain
@@ -124,6 +145,7 @@ def _stun(codec: Codec) -> Cases:
                 codec, signed.map(lambda each: (each.data, codec.decode(each.data))), codec.citation
             ),
             odd(codec, filled, "RFC 8489 §14"),
+            odd(codec, trailed, "RFC 8489 §14.5"),
         ).map(_left_open),
         "broken": broken(stun_faults.broken_stun()),
     }

@@ -8,7 +8,7 @@ from p2psip.rtp import fast
 from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.payload.dtmf import parse_events
 from p2psip.rtp.rtcp import parse_compound
-from p2psip.strategies import rtp_faults
+from p2psip.strategies import large, rtp_faults
 
 SHORT = "too short for what it says it holds"
 RTP = {
@@ -45,12 +45,19 @@ RTCP = {
     "leaving source missing": SHORT,
     "reason cut": "reason for leaving beyond the end",
     "name missing": "without a name",
+}
+FEEDBACK = {
     "feedback cut": SHORT,
     "picture loss cut": SHORT,
     "loss of nothing": "NACK, or one of nothing",
     "request of nothing": "without whole entries",
     "request cut": "without whole entries",
+    "limit of nothing": "request for no bit rate",
+    "limit cut": "without whole entries",
+    "report block cut": "blocks beyond the end",
+    "report of nobody": SHORT,
 }
+EXCESSES = {"too many report blocks": "too many", "too many items": "too many"}
 EVENTS = dict.fromkeys(
     ("no event", "event cut", "event of a group cut"), "payload of [0-9]+ octets"
 )
@@ -68,10 +75,15 @@ def read_rtp(data):
         (rtp_faults.broken_rtp(), read_rtp, RTP),
         (rtp_faults.broken_compounds(), parse_compound, COMPOUNDS),
         (rtp_faults.broken_rtcp(), parse_compound, RTCP),
+        (rtp_faults.broken_feedback(), parse_compound, FEEDBACK),
         (rtp_faults.broken_events(), parse_events, EVENTS),
+        (large.excessive_rtcp(), parse_compound, EXCESSES),
     ],
-    ids=["RTP", "compound", "RTCP", "telephone-event"],
+    ids=["RTP", "compound", "RTCP", "feedback", "telephone-event", "excess"],
 )
 def test_each_fault_is_refused(broken, read, reasons):
-    """Covers RFC 3550 §5.1, §A.1, §A.2 and §6.4 to §6.7, RFC 4585 §6.1 and RFC 4733 §2.3."""
+    """Covers RFC 3550 §5.1, §A.1, §A.2 and §6.4 to §6.7, RFC 4585 §6.1 and RFC 4733 §2.3.
+
+    Covers RFC 5104 §4.2.1.1 and RFC 3611 §2 and §3.
+    """
     refused(broken, read, RemoteError, reasons)

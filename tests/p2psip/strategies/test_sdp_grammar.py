@@ -7,15 +7,15 @@ of our parser.
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from support.abnf import Grammar
-from support.faults import refused
+from support.faults import drawn_until_all, refused
 from support.oracle import MANY, section
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport, make_answer
 from p2psip.sdp.session import SessionDescription
-from p2psip.strategies import sdp, sdp_faults
+from p2psip.strategies import large, sdp, sdp_faults
 
 # What the text leaves to other texts, or leaves too wide to say anything.
 HOLES = """
@@ -180,10 +180,33 @@ def test_each_fault_is_refused(grammar, broken, reasons):
     refused(broken, read, RemoteError, reasons)
 
 
-@pytest.mark.parametrize("name", sdp_faults.EXCESSES)
-def test_what_is_too_large_is_refused(grammar, name):
+TOO_MUCH = {
+    "too many lines": "Too many lines",
+    "too many streams": "Too many media",
+    "too many formats": "Too many formats",
+    "too many formats of all streams": "Too many formats",
+    "too many digits": NUMBER,
+}
+
+
+def test_what_is_too_large_is_refused(grammar):
     """Covers RFC 8866 §9: the grammar has no limits, a reader does."""
-    data = sdp_faults.EXCESSES[name]
-    assert faults(grammar, data) == []
-    with pytest.raises(RemoteError, match=r"Too many|Bad line|Bad number"):
-        SessionDescription.parse(data)
+    assert [faults(grammar, data) for _, data in batched(large.excessive_sessions())] == [[]] * 5
+    refused(large.excessive_sessions(), SessionDescription.parse, RemoteError, TOO_MUCH)
+
+
+def batched(drawn):
+    """One pair of each fault."""
+    return {fault.name: (fault, data) for fault, data in drawn_until_all(drawn, TOO_MUCH)}.values()
+
+
+def test_descriptions_at_the_limits_are_read(grammar):
+    """Covers RFC 8866 §9: as many lines, streams or formats as we take."""
+
+    @settings(max_examples=20, database=None, deadline=None)
+    @given(large.sessions())
+    def check(session):
+        assert faults(grammar, bytes(session)) == []
+        assert SessionDescription.parse(bytes(session)) == session
+
+    check()

@@ -15,7 +15,7 @@ from support.oracle import MANY, section
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import check_request, parse_message
-from p2psip.strategies import sip
+from p2psip.strategies import large, sip
 
 # What RFC 2806 allows is part of `user` too.
 NUMBER = "telephone-subscriber = <RFC 2806>"
@@ -128,14 +128,45 @@ def test_each_fault_is_drawn(kind):
         assert error.value.status == fault.status, fault
 
 
-def test_what_is_too_large_is_refused():
-    """Covers RFC 3261 §21.5.7."""
+def test_each_fault_of_a_response_is_drawn_and_refused(sip_grammar):
+    """Covers RFC 3261 §7.2 and RFC 4475 §3.1.2.19: by us, and by the grammar where it says so."""
+    names = {fault.name for fault in sip.RESPONSE_FAULTS}
+    for fault, data in drawn_until_all(sip.broken_responses(), names):
+        with pytest.raises(RemoteError):
+            parse_message(data)
+        if fault.clause == "RFC 3261 §25.1":
+            assert faults(sip_grammar, data), fault
 
-    @settings(max_examples=20, database=None, deadline=None)
-    @given(sip.excessive_requests())
-    def check(data):
-        with pytest.raises(RemoteError) as error:
-            check_request(parse_message(data))
-        assert error.value.status in (400, 513)
+
+@pytest.mark.parametrize("excess", large.SIP_EXCESSES, ids=lambda excess: excess.name)
+def test_what_is_too_large_is_refused(sip_grammar, excess):
+    """Covers RFC 3261 §21.5.7: the grammar has no limits, our reader does."""
+    data = excess.spoil(PLAIN)
+    assert faults(sip_grammar, data) == []
+    with pytest.raises(RemoteError) as error:
+        check_request(parse_message(data))
+    assert error.value.status == excess.status
+
+
+def test_requests_at_the_limits_are_read(sip_grammar):
+    """Covers RFC 3261 §7.3.1: as many lines, hops, values and parameters as we take."""
+
+    @settings(max_examples=30, database=None, deadline=None)
+    @given(large.messages())
+    def check(request):
+        assert faults(sip_grammar, bytes(request)) == []
+        check_request(parse_message(bytes(request)))
+
+    check()
+
+
+def test_a_separator_too_many_is_forgiven():
+    """Covers Field §"Separators too many": behind the last value, or in an empty header."""
+
+    @settings(max_examples=60, database=None, deadline=None)
+    @given(sip.separators())
+    def check(message):
+        read = parse_message(bytes(message))
+        assert read == message and read.vias and read.to and read.via
 
     check()

@@ -60,10 +60,25 @@ def test_the_same_seed_draws_the_same_vectors():
 
 def test_a_fault_of_a_request_has_the_status_that_it_deserves():
     codec = catalogue.find("sip")
-    [case] = draws(catalogue.cases_of(codec)["broken"], 1, 0)
+    required = catalogue.cases_of(codec)["broken"].filter(lambda case: case.status)
+    [case] = draws(required.filter(lambda case: not case.allowed), 1, 0)
     line = case.written()
     assert line["class"] == "broken" and line["error"]["status"] in (400, 416, 501, 505)
     assert "value" not in line and line["allowed"] == []
+
+
+@pytest.mark.parametrize("name", ["sip", "sdp", "rtcp"])
+def test_what_is_beyond_a_limit_of_ours_may_be_read_and_must_be_answered(name):
+    codec, clock = catalogue.find(name), count().__next__
+    excessive = catalogue.cases_of(codec)["broken"].filter(lambda case: case.allowed)
+    [case] = draws(excessive, 1, 0)
+    line = case.written()
+    assert line["error"]["fault"].startswith("too many ") and line["allowed"] == ["value"]
+    answers = [Answer("value", {}), Answer("error"), Answer("gone", "ended with code 1")]
+    judged = [Comparison(codec, lambda _, a=a: a, clock).judge(case) for a in answers]
+    assert [finding and finding.what for finding in judged] == [
+        *(None, None, "there is no answer: ended with code 1")
+    ]
 
 
 def test_a_damaged_chunk_is_left_out_or_its_packet_refused():

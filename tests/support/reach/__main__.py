@@ -22,14 +22,15 @@ FAMILIES = ("support.reach.p2psip_readings", "support.reach.rtmplite_readings")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], prog="support.reach")
     parser.add_argument("families", nargs="*", metavar="MODULE", help="with a FAMILY; all of ours")
-    parser.add_argument("--count", type=int, default=300, help="inputs of each reading in a round")
-    parser.add_argument("--rounds", type=int, default=4, help="at most; fewer when all is reached")
+    parser.add_argument("--count", type=int, default=100, help="inputs of each reading in a round")
+    parser.add_argument("--rounds", type=int, default=15, help="at most; fewer when all is reached")
+    parser.add_argument("--seed", type=int, default=0, help="to draw other inputs")
     options = parser.parse_args()
     complaints = 0
     for name in options.families or FAMILIES:
         start = process_time()
         family: Family = import_module(name).FAMILY
-        wrong, rounds = _complaints(family, options.count, options.rounds)
+        wrong, rounds = _complaints(family, options)
         for line in wrong:
             print(line)
         excused = f", {len(family.excused)} excused" if family.excused else ""
@@ -42,20 +43,18 @@ def main() -> int:
     return 1 if complaints else 0
 
 
-def _complaints(family: Family, count: int, most: int) -> tuple[list[str], int]:
+def _complaints(family: Family, options: argparse.Namespace) -> tuple[list[str], int]:
     """What is wrong after as many rounds as it takes, and how many these were."""
-    measurement, seed = Measurement(family), 0
+    measurement, rounds = Measurement(family), 0
     while True:
-        measurement.read(count, seed)
-        seed += 1
-        unreached = {branch.name: branch for branch in measurement.unreached()}
-        inexcusable = [
-            str(branch) for name, branch in unreached.items() if name not in family.excused
-        ]
-        if not inexcusable or seed == most:
+        measurement.read(options.count, options.seed + rounds * options.count)
+        rounds += 1
+        unreached = measurement.unreached()
+        inexcusable = [str(each) for each in unreached if each.name not in family.excused]
+        if not inexcusable or rounds == options.rounds:
             break
-    reached = [f"excused, and reached or gone: {n}" for n in family.excused if n not in unreached]
-    return inexcusable + reached, seed
+    unjust = sorted(family.excused.keys() - {each.name for each in unreached})
+    return inexcusable + [f"excused, and reached or gone: {name}" for name in unjust], rounds
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The parsers of the SIP family, and what the strategies draw for them."""
 
-from support.reach.reading import Family, of_oracle
+from hypothesis import strategies as st
+from support.reach.reading import Family, Reading, of_oracle
 
 from p2psip.nat import stun
 from p2psip.rtp import (
@@ -13,7 +14,8 @@ from p2psip.rtp import (
     source_description,
     voip_metrics,
 )
-from p2psip.sdp import line, session
+from p2psip.rtp.payload import dtmf
+from p2psip.sdp import line, opus_parameters, session
 from p2psip.sip import (
     address,
     grammar,
@@ -25,12 +27,75 @@ from p2psip.sip import (
     via,
     views,
 )
+from p2psip.strategies import formats, rtp, rtp_faults, sip, stun_faults
+from p2psip.strategies.stun import addresses, transaction_ids
 
 _PARSERS = (
     *(address, grammar, headers, message, message_limits, params, uri, via, views),
     *(line, session),
     *(packet, fast, rtcp, rtcp_frame, feedback, extended_report, source_description, voip_metrics),
-    stun,
+    *(dtmf, opus_parameters, stun),
 )
 
-FAMILY = Family(_PARSERS, of_oracle("sip", "sdp", "rtp", "rtcp", "stun"))
+
+def _headers_by_name(data):
+    """Ask a message for each of its headers, of whatever name."""
+    found = message.parse_message(data).headers
+    return [found.values(name) for name, _ in found]
+
+
+_PACKETS = rtp.rtcp_packets().filter(lambda each: not isinstance(each, rtcp.UnknownPacket))
+_SIP_OCTETS = sip.messages().map(bytes)
+
+FAMILY = Family(
+    _PARSERS,
+    (
+        *of_oracle("sip", "sdp", "rtp", "rtcp", "stun"),
+        Reading("headers by name", _SIP_OCTETS, _headers_by_name),
+        Reading(
+            "the latest hop",
+            _SIP_OCTETS | sip.separators().map(bytes),
+            lambda data: message.parse_message(data).via,
+        ),
+        Reading("RTP, fast", rtp.rtp_packets().map(bytes), fast.unpack),
+        Reading("broken RTP, fast", rtp_faults.broken_rtp(), lambda pair: fast.unpack(pair[1])),
+        Reading(
+            "RTCP that begins with a report",
+            st.lists(_PACKETS, min_size=1, max_size=3).map(lambda each: b"".join(map(bytes, each))),
+            lambda data: rtcp.parse_compound(data, strict=True),
+        ),
+        Reading(
+            "one RTCP packet, of this type or another",
+            st.tuples(_PACKETS.map(type), _PACKETS.map(bytes)),
+            lambda two: two[0].parse(two[1]),
+        ),
+        Reading(
+            "one RTCP packet",
+            _PACKETS.map(lambda each: (type(each), bytes(each))),
+            lambda two: two[0].parse(two[1]),
+        ),
+        Reading("addresses of STUN", addresses.map(stun.write_address), stun.read_address),
+        Reading(
+            "hidden addresses of STUN",
+            st.tuples(addresses, transaction_ids).map(
+                lambda two: (stun.write_address(*two), two[1])
+            ),
+            lambda two: stun.read_address(*two),
+        ),
+        Reading(
+            "broken addresses of STUN",
+            stun_faults.broken_addresses(),
+            lambda pair: stun.read_address(pair[1]),
+        ),
+        Reading("events", rtp.telephone_events().map(bytes), dtmf.parse_events),
+        Reading(
+            "broken events", rtp_faults.broken_events(), lambda pair: dtmf.parse_events(pair[1])
+        ),
+        Reading(
+            "one broken event",
+            rtp_faults.broken_events(),
+            lambda pair: dtmf.TelephoneEvent.parse(pair[1]),
+        ),
+        Reading("parameters of Opus", formats.opus_fmtps(), opus_parameters.OpusParameters.parse),
+    ),
+)

@@ -16,6 +16,10 @@ from siprtmp.oracle import catalogue
 from siprtmp.oracle.codec import REFUSALS
 from siprtmp.oracle.search import drawn
 
+# Hypothesis likes to vary an input that it has drawn: 300 broken messages of SIP have 24 faults
+# with one seed, and 57 with a seed for every ten.
+AT_ONCE = 10
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -26,9 +30,10 @@ class Reading:
     read: Callable[[Any], object]
 
     def draw(self, count: int, seed: int) -> list[Any]:
-        """The first `count` inputs of a seed."""
+        """As many inputs or a few more, by seeds of their own for every `AT_ONCE`."""
         found: list[Any] = []
-        drawn(self.inputs, lambda each: found.append(each) or False, count, seed)
+        for number in range(seed, seed + count, AT_ONCE):
+            drawn(self.inputs, lambda each: found.append(each) or False, AT_ONCE, number)
         return found
 
     def feed(self, inputs: list[Any]) -> None:
