@@ -1,7 +1,8 @@
 """RTP, RTCP and telephone events that every reader must refuse, one fault at a time.
 
 Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
-The clauses are of RFC 3550 §5.1 and §6, RFC 4585 §6, RFC 5104 §4, RFC 3611 §3 and RFC 4733 §2.3.
+The clauses are of RFC 3550 §5.1 and §6, RFC 4585 §6.1, RFC 5104 §4.2.1,
+RFC 3611 §3 and RFC 4733 §2.3.
 """
 
 from struct import pack
@@ -278,7 +279,7 @@ FEEDBACK_FAULTS: Final = (
     ),
     _inside("report of nobody", "RFC 3611 §2", 207, st.just(0), st.just(b"")),
 )
-"""Every fault within feedback or an extended report: RFC 4585 §6, RFC 5104 §4, RFC 3611 §3."""
+"""Every fault within feedback or an extended report: RFC 4585 §6.1, RFC 3611 §3."""
 
 EVENT_FAULTS: Final = (
     MediaFault("no event", "RFC 4733 §2.3", st.just(b"")),

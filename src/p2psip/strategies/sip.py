@@ -96,12 +96,16 @@ _WORDS: Final = st.text(
 _CALL_ID: Final = st.just("a84b4c76e66710@pc33")
 _ODD_CALL_ID: Final = _WORDS | st.builds("{}@{}".format, _WORDS, _WORDS)
 _HOPS: Final = st.sampled_from(range(256))
+_FROM: Final[_Plan] = st.sampled_from([[_TAGGED], [_ODD_TAGGED], [_BARE_TAGGED]])
+_TO: Final[_Plan] = st.sampled_from(
+    [[_PARTY], [_TAGGED], [_ODD_PARTY], [_ODD_TAGGED], [_BARE_PARTY]]
+)
 _HEADERS: Final = (
     ("Via", _up_to(3, _VIAS, vias(), 1)),
     ("Max-Forwards", st.just([_HOPS])),
     ("Route", _up_to(2, _PLACES, addresses(sip_uris()))),
-    ("From", st.sampled_from([[_TAGGED], [_ODD_TAGGED], [_BARE_TAGGED]])),
-    ("To", st.sampled_from([[_PARTY], [_TAGGED], [_ODD_PARTY], [_ODD_TAGGED], [_BARE_PARTY]])),
+    ("From", _FROM),
+    ("To", _TO),
     ("Call-ID", _up_to(1, _CALL_ID, _ODD_CALL_ID, 1)),
     ("Subject", st.sampled_from([[], [header_text()]])),
 )

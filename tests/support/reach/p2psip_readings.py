@@ -14,7 +14,8 @@ from p2psip.rtp import (
     source_description,
     voip_metrics,
 )
-from p2psip.sdp import line, session
+from p2psip.rtp.payload import dtmf
+from p2psip.sdp import line, opus_parameters, session
 from p2psip.sip import (
     address,
     grammar,
@@ -26,14 +27,14 @@ from p2psip.sip import (
     via,
     views,
 )
-from p2psip.strategies import rtp, rtp_faults, sip, stun_faults
+from p2psip.strategies import formats, rtp, rtp_faults, sip, stun_faults
 from p2psip.strategies.stun import addresses, transaction_ids
 
 _PARSERS = (
     *(address, grammar, headers, message, message_limits, params, uri, via, views),
     *(line, session),
     *(packet, fast, rtcp, rtcp_frame, feedback, extended_report, source_description, voip_metrics),
-    stun,
+    *(dtmf, opus_parameters, stun),
 )
 
 
@@ -86,5 +87,15 @@ FAMILY = Family(
             stun_faults.broken_addresses(),
             lambda pair: stun.read_address(pair[1]),
         ),
+        Reading("events", rtp.telephone_events().map(bytes), dtmf.parse_events),
+        Reading(
+            "broken events", rtp_faults.broken_events(), lambda pair: dtmf.parse_events(pair[1])
+        ),
+        Reading(
+            "one broken event",
+            rtp_faults.broken_events(),
+            lambda pair: dtmf.TelephoneEvent.parse(pair[1]),
+        ),
+        Reading("parameters of Opus", formats.opus_fmtps(), opus_parameters.OpusParameters.parse),
     ),
 )
