@@ -20,7 +20,7 @@ SPS, PPS = 7, 8  # types of NAL units
 HIGH_PROFILES: Final = frozenset((100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135))
 MAX_SPS_ID, MAX_PPS_ID = 31, 255
 MAX_OCTETS: Final = 4096  # of a set that is read: ten times what anybody sends
-_MAX_SIDE: Final = 16384  # of a picture, beyond the highest level
+_MAX_SIDE: Final = 16880  # luma samples, of the longest picture of level 6.2
 _EXTENDED_SAR: Final = 255
 
 

@@ -15,7 +15,7 @@ VPS, SPS, PPS = 32, 33, 34  # types of NAL units
 INTRA: Final = range(16, 24)  # of slices where a decoder can begin
 GENERAL_OCTETS: Final = 12  # of profile, compatibility, constraints and level
 MAX_SPS_ID, MAX_PPS_ID = 15, 63
-_MAX_SIDE: Final = 16384  # of a picture, beyond the highest level
+_MAX_SIDE: Final = 16888  # luma samples, of the longest picture of level 6.2
 _MOST_SUB_LAYERS: Final = 7
 
 

@@ -60,7 +60,7 @@ def test_any_octets_are_parameters_or_refused(data):
     except RemoteError:
         event("refused")
         return
-    assert 0 < read.width <= 16384 and 0 < read.height <= 16384 and 0 <= read.set_id <= 31
+    assert 0 < read.width <= 16880 and 0 < read.height <= 16880 and 0 <= read.set_id <= 31
     for reader in (pps_ids, slice_pps_id):
         try:
             assert reader(data) is not None

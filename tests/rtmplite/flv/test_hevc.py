@@ -57,7 +57,7 @@ def test_any_octets_are_parameters_or_refused(data):
     except RemoteError:
         event("refused")
         return
-    assert 0 < read.width <= 16384 and 0 < read.height <= 16384 and 0 <= read.set_id <= 15
+    assert 0 < read.width <= 16888 and 0 < read.height <= 16888 and 0 <= read.set_id <= 15
 
 
 @given(mutations(hevc_configs().map(bytes)) | st.binary(max_size=60))
