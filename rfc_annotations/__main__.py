@@ -20,7 +20,6 @@ from rfc_annotations import (
     results,
     specs,
 )
-from rfc_annotations.catalogue import Key
 from rfc_annotations.check import Check
 from rfc_annotations.claims import collect
 from rfc_annotations.fingerprint import fingerprint
@@ -113,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     trying.add_argument("--seconds", type=float, default=600.0, help="start none after (600)")
     trying.add_argument("--sample", type=int, metavar="N", help="try one mutant of N random claims")
     trying.add_argument("--seed", type=int, default=0, help="of that choice (0)")
-    trying.add_argument("--results", help="write what was tried, for `check --mutants`")
+    trying.add_argument("--results", help="add what was tried to this file")
     return parser
 
 
@@ -146,7 +145,8 @@ def _check(project: Project, options: argparse.Namespace) -> int:
         print("unverified for want of local copies:", ", ".join(check.unverified))
     if proof is None:
         print("no evidence of a test run: test claims are taken at their word (rules 4 and 11)")
-    killed = _results(options.mutants, project) if options.mutants else None
+    scores = _results(options.mutants, project) if options.mutants else {}
+    killed = results.by_requirement(scores)
     figures = counts.count(project, check.claims, check.measured, proof, killed)
     print(counts.COLUMNS)
     for line in counts.by_spec(figures, check.measured, ratchet.unverified(project, figures)):
@@ -177,7 +177,7 @@ def _evidence(name: str) -> evidence.Evidence:
         raise UsageError(f"{name} is not what `pytest --annotations` wrote") from None
 
 
-def _results(name: str, project: Project) -> dict[Key, bool]:
+def _results(name: str, project: Project) -> results.Scores:
     try:
         return results.load(Path(name), project)
     except OSError as error:
@@ -200,8 +200,8 @@ def _report(project: Project, options: argparse.Namespace) -> int:
 
 def _write_book(project: Project, options: argparse.Namespace) -> None:
     proof = _evidence(options.evidence) if options.evidence else None
-    killed = _results(options.mutants, project) if options.mutants else {}
-    book = record.Book(project, proof, killed)
+    scores = _results(options.mutants, project) if options.mutants else {}
+    book = record.Book(project, proof, scores)
     try:
         if options.json:
             Path(options.json).write_text(record.dumped(book))
@@ -288,7 +288,7 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
         print(f"accepted, and killed now: {entry}")
     print(trial)
     if options.results:
-        results.save(Path(options.results), trial, project.root)
+        results.save(Path(options.results), trial, project)
     return int(bool(trial.survivors))
 
 
