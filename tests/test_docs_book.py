@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import book
@@ -16,6 +17,7 @@ from definitions import REPO
 from docutils import nodes
 
 from rfc_annotations.plot import bar
+from rfc_annotations.results import Score
 from siprtmp.conform import sip
 
 MACHINE = "src/p2psip/transaction/invite_client.py"
@@ -52,6 +54,21 @@ def test_a_requirement_stands_beside_its_code_and_its_tests(rules):
     assert any(link.startswith("source:tests/p2psip/transaction/") for link in links)
     [code] = [raw.astext() for raw in card.findall(nodes.raw)]
     assert "_gap" in code and "timer-a-doubles" in code
+
+
+def scored(rule, score):
+    spots = tuple(replace(spot, score=score) for spot in rule.code)
+    card = spec_pages.rule_card(replace(rule, code=spots))
+    return [paragraph.astext() for paragraph in card.findall(nodes.paragraph)]
+
+
+def test_code_has_the_score_of_its_mutants_beside_it(rules):
+    place = f"{rules[DOUBLES].code[0].file.removeprefix('src/')}:{rules[DOUBLES].code[0].line}"
+    some = scored(rules[DOUBLES], Score(1, 2, 9, "2025-01-31"))
+    assert f"{place} 1 of 2 mutants killed, of 9 possible, on 2025-01-31" in some
+    assert f"{place} mutants not tried" in scored(rules[DOUBLES], None)
+    [declined, *_] = (rule for rule in rules.values() if rule.state == "not done")
+    assert not any("mutants" in text for text in scored(declined, None))
 
 
 def test_what_was_replaced_leads_to_its_replacement(rules, places):

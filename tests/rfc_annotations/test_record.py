@@ -6,6 +6,7 @@ import pytest
 
 from rfc_annotations import evidence
 from rfc_annotations.evidence import Evidence, Run
+from rfc_annotations.page import page
 from rfc_annotations.record import Book, part_document
 from rfc_annotations.results import Score
 
@@ -83,7 +84,9 @@ def test_code_has_the_score_of_its_mutants(repo):
     project = repo.project()
     [claim] = [c for c in project.cited if c.slugs and c.file == "src/tea/pot.py"]
     score = Score(1, 2, 3, "2025-01-31")
-    [part] = [part for part in Book(project, scores={claim: score}).parts if part.states]
+    scored = Book(project, scores={claim: score})
+    assert "src/tea/pot.py:10 1 of 2 mutants killed, of 3 possible" in "".join(page(scored))
+    [part] = [part for part in scored.parts if part.states]
     [rule] = part.rules
     assert [spot.score for spot in rule.code] == [score]
     [chapter] = [each for each in part_document(part)["sections"] if each["requirements"]]
