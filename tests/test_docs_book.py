@@ -71,6 +71,15 @@ def test_code_has_the_score_of_its_mutants_beside_it(rules):
     assert not any("mutants" in text for text in scored(declined, None))
 
 
+def test_a_mutant_that_may_live_stands_there_with_its_reason_as_it_is_written(rules):
+    alive = [(rule, each) for rule in rules.values() for each in rule.alive]
+    for rule, each in alive:
+        card = spec_pages.rule_card(rule)
+        assert each.was in [code.astext() for code in card.findall(nodes.literal)]
+        assert each.why in card.astext()
+    assert len(alive) > 10
+
+
 def test_what_was_replaced_leads_to_its_replacement(rules, places):
     replaced = [rule for rule in rules.values() if rule.item.replaced_by]
     for rule in replaced:

@@ -202,8 +202,10 @@ def rule_card(rule: Rule) -> nodes.container:
         line += nodes.inline("", f" {test.outcome}", classes=["outcome"]) if test.outcome else []
         words += line
     for each in rule.alive:
-        text = f"May live: {each.now} for {each.was}. {each.why}"
-        words += nodes.paragraph("", text, classes=["mutant"])
+        line = nodes.paragraph("", "May live: ", classes=["mutant"])
+        line += [nodes.literal("", each.now or "nothing"), nodes.Text(" for ")]
+        line += [nodes.literal("", each.was), nodes.Text(f". {each.why}")]
+        words += line
     code = nodes.container("", classes=["rule-code", "no-search"])
     for spot in rule.code:
         code += nodes.paragraph("", "", source_link(spot.file, spot.line), *score_of(rule, spot))
