@@ -9,7 +9,7 @@ ARGS ?=
 ORACLE_DRAWS ?= 10000
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 EVIDENCE := .annotations.json
-MUTANTS := .mutants.json
+MUTANTS := rfc_annotations/mutants.txt
 SPECS := $(or $(RFC_SPECS),../shared/specs)
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -80,7 +80,7 @@ specs: .venv/.core  ## download the cited RFCs into RFC_SPECS
 	$(BIN)/python .ci/specs.py $(SPECS)
 
 clean:  ## remove .venv and everything that was generated
-	rm -rf .venv build rfc_annotations/build docs/_build docs/6-conformance/specs $(EVIDENCE) $(MUTANTS) .coverage* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build rfc_annotations/build docs/_build docs/6-conformance/specs $(EVIDENCE) .coverage* .pytest_cache .mypy_cache .ruff_cache
 
 # A stamp per set of packages, so that a second run starts at once. `pip install -e` leaves the
 # sources where they are.

@@ -24,7 +24,6 @@ from rfc_annotations import (
     settings,
     specs,
 )
-from rfc_annotations.catalogue import Key
 from rfc_annotations.check import Check
 from rfc_annotations.claims import collect
 from rfc_annotations.fingerprint import fingerprint
@@ -111,7 +110,7 @@ def _check(project: Project, options: argparse.Namespace) -> int:
 def _coverage(project: Project, options: argparse.Namespace) -> int:
     """Count, or tell the promises that came and went; exit with 1 if one is dropped."""
     proof = _evidence(options.evidence) if options.evidence else None
-    killed = _results(options.mutants, project) if options.mutants else None
+    scores = _results(options.mutants, project) if options.mutants else {}
     asked = _spec(project, " ".join(options.spec)) if options.spec else None
     if options.write:
         _update(project)
@@ -122,6 +121,7 @@ def _coverage(project: Project, options: argparse.Namespace) -> int:
         print("\n".join([*change.lines, str(change)]))
         return int(change.dropped > 0)
     check = Check(project)
+    killed = results.by_requirement(scores)
     figures = counts.count(project, check.claims, check.measured, proof, killed)
     if asked:
         figures = {asked: figures.get(asked, {})}
@@ -159,7 +159,7 @@ def _evidence(name: str) -> evidence.Evidence:
         raise UsageError(f"{name} is not what `pytest --annotations` wrote") from None
 
 
-def _results(name: str, project: Project) -> dict[Key, bool]:
+def _results(name: str, project: Project) -> results.Scores:
     try:
         return results.load(Path(name), project)
     except OSError as error:
@@ -180,8 +180,8 @@ def _report(project: Project, options: argparse.Namespace) -> int:
 
 def _write_book(project: Project, options: argparse.Namespace) -> None:
     proof = _evidence(options.evidence) if options.evidence else None
-    killed = _results(options.mutants, project) if options.mutants else {}
-    book = record.Book(project, proof, killed)
+    scores = _results(options.mutants, project) if options.mutants else {}
+    book = record.Book(project, proof, scores)
     try:
         if options.json:
             Path(options.json).write_text(record.dumped(book))
@@ -268,7 +268,7 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
         print(f"accepted, and killed now: {entry}")
     print(trial)
     if options.results:
-        results.save(Path(options.results), trial, project.root)
+        results.save(Path(options.results), trial, project)
     return int(bool(trial.survivors))
 
 

@@ -103,6 +103,11 @@ class Mutator:
         found = list(self._of_lines(lines))
         yield from found or self._crude(lines)
 
+    def text_of_claim(self, line: int) -> list[str]:
+        """Give the lines that a claim on `line` speaks of, less their comments."""
+        texts = self.source.splitlines()
+        return [_bare(texts[number - 1]) for number in sorted(self._lines_of_claim(line))]
+
     def _lines_of_claim(self, line: int) -> Lines:
         for comment in self._comments:
             if comment.line <= line <= comment.last:

@@ -50,7 +50,9 @@ def parser() -> argparse.ArgumentParser:
     trying.add_argument("--seconds", type=float, default=600.0, help="start none after (600)")
     trying.add_argument("--sample", type=int, metavar="N", help="try one mutant of N random claims")
     trying.add_argument("--seed", type=int, default=0, help="of that choice (0)")
-    trying.add_argument("--results", help="write what was tried, for `coverage --mutants`")
+    trying.add_argument(
+        "--results", help="add what was tried to this file, for `coverage --mutants`"
+    )
     return parser
 
 

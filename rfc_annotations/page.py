@@ -57,7 +57,8 @@ def _rule(book: Book, rule: Rule) -> Iterator[str]:
     yield "".join(f"<p>{escape(text)}</p>" for text in (item.summary, item.why) if text)
     for spot in rule.code:
         text = escape("\n".join(book.excerpts.text(spot.file, spot.lines)))
-        yield f"<p><small>{spot.file}:{spot.line}</small></p><pre>{text}</pre>"
+        place = f"{spot.file}:{spot.line} {spot.score or ''}".rstrip()
+        yield f"<p><small>{place}</small></p><pre>{text}</pre>"
     yield "".join(f"<p><small>{escape(_test(test))}</small></p>" for test in rule.tests)
     yield "</article>\n"
 

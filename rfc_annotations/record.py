@@ -7,19 +7,19 @@ has a `Part` for each spec, that a `Chapter` for each section, and that its `Rul
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 from rfc_annotations import ratchet
 from rfc_annotations.catalogue import Requirement
 from rfc_annotations.claims import Claims, collect
-from rfc_annotations.counts import Killed
 from rfc_annotations.evidence import Evidence
 from rfc_annotations.excerpts import Excerpts
 from rfc_annotations.grammar import spell
 from rfc_annotations.mutants_accepted import Accepted, accepted
 from rfc_annotations.project import Project
+from rfc_annotations.results import Score, Scores
 from rfc_annotations.scan import Cited
 
 # What a reader is told of each state, in the order of the plots; `claims.Claims.state` has them.
@@ -39,24 +39,27 @@ STATUS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place in a file: the line that cites, the lines to show, a test's name and last outcome."""
+    """A place in a file: the line that cites, and the lines to show.
+
+    A test has its name and last outcome; code has the score of its mutants, if any were tried.
+    """
 
     file: str
     line: int
     lines: range
     name: str = ""
     outcome: str = ""
+    score: Score | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One requirement; `guarded` says whether every mutant of its lines was killed, if any ran."""
+    """One requirement; `alive` are the mutants of its lines that may live."""
 
     item: Requirement
     state: str
     code: tuple[Spot, ...]
     tests: tuple[Spot, ...]
-    guarded: bool | None = None
     alive: tuple[Accepted, ...] = ()
 
     @property
@@ -107,11 +110,11 @@ class Part:
 
 @dataclass
 class Book:
-    """The whole; `proof` and `killed` are what the last runs of tests and mutants told."""
+    """The whole; `proof` and `scores` are what the last runs of tests and mutants told."""
 
     project: Project
     proof: Evidence | None = None
-    killed: Killed = field(default_factory=dict)
+    scores: Scores = field(default_factory=dict)
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -153,7 +156,7 @@ class Book:
             state = "not passed"
         spots = tuple(self._spot(c) for c in code)
         alive = tuple(dict.fromkeys(a for c in code for a in self._alive(c)))
-        return Rule(item, state, spots, tuple(tests), self.killed.get(item.key), alive)
+        return Rule(item, state, spots, tuple(tests), alive)
 
     def _outcome(self, test: Cited) -> str:
         if self.proof is None:
@@ -164,7 +167,8 @@ class Book:
 
     def _spot(self, cited: Cited, outcome: str = "") -> Spot:
         lines = self.excerpts.of(cited.file, cited.line)
-        return Spot(cited.file, cited.line, lines, cited.owner, outcome)
+        score = self.scores.get(cited)
+        return Spot(cited.file, cited.line, lines, cited.owner, outcome, score)
 
     def _alive(self, cited: Cited) -> Iterator[Accepted]:
         """Yield the accepted survivors among the mutants of a claim's lines."""
@@ -263,7 +267,6 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "replaced_by": item.replaced_by,
         "code": [_spot(spot) for spot in rule.code],
         "tests": [_spot(spot) for spot in rule.tests],
-        "mutants_killed": rule.guarded,
         "mutants_accepted": [{"was": a.was, "now": a.now, "why": a.why} for a in rule.alive],
     }
     return {key: value for key, value in shown.items() if value not in ("", None, [])}
@@ -271,7 +274,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _spot(spot: Spot) -> dict[str, Any]:
     place = {"file": spot.file, "line": spot.line, "lines": [spot.lines.start, spot.lines.stop - 1]}
-    told = {"test": spot.name, "outcome": spot.outcome}
+    mutants = asdict(spot.score) if spot.score else None
+    told = {"test": spot.name, "outcome": spot.outcome, "mutants": mutants}
     return {**place, **{key: value for key, value in told.items() if value}}
 
 

@@ -1,7 +1,9 @@
 """The pages of the specs: requirements beside their code, rules in the margin, names to search."""
 
+import ast
 import re
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import book
@@ -10,10 +12,13 @@ import margin
 import peers
 import pytest
 import spec_pages
+import vectors
 from definitions import REPO
 from docutils import nodes
 
 from rfc_annotations.plot import bar
+from rfc_annotations.results import Score
+from siprtmp.conform import sip
 
 MACHINE = "src/p2psip/transaction/invite_client.py"
 DOUBLES = ("RFC 3261", "17.1.1.2", "timer-a-doubles")
@@ -49,6 +54,30 @@ def test_a_requirement_stands_beside_its_code_and_its_tests(rules):
     assert any(link.startswith("source:tests/p2psip/transaction/") for link in links)
     [code] = [raw.astext() for raw in card.findall(nodes.raw)]
     assert "_gap" in code and "timer-a-doubles" in code
+
+
+def scored(rule, score):
+    spots = tuple(replace(spot, score=score) for spot in rule.code)
+    card = spec_pages.rule_card(replace(rule, code=spots))
+    return [paragraph.astext() for paragraph in card.findall(nodes.paragraph)]
+
+
+def test_code_has_the_score_of_its_mutants_beside_it(rules):
+    place = f"{rules[DOUBLES].code[0].file.removeprefix('src/')}:{rules[DOUBLES].code[0].line}"
+    some = scored(rules[DOUBLES], Score(1, 2, 9, "2025-01-31"))
+    assert f"{place} 1 of 2 mutants killed, of 9 possible, on 2025-01-31" in some
+    assert f"{place} mutants not tried" in scored(rules[DOUBLES], None)
+    [declined, *_] = (rule for rule in rules.values() if rule.state == "not done")
+    assert not any("mutants" in text for text in scored(declined, None))
+
+
+def test_a_mutant_that_may_live_stands_there_with_its_reason_as_it_is_written(rules):
+    alive = [(rule, each) for rule in rules.values() for each in rule.alive]
+    for rule, each in alive:
+        card = spec_pages.rule_card(rule)
+        assert each.was in [code.astext() for code in card.findall(nodes.literal)]
+        assert each.why in card.astext()
+    assert len(alive) > 10
 
 
 def test_what_was_replaced_leads_to_its_replacement(rules, places):
@@ -147,21 +176,46 @@ def test_sections_of_rfcs_lead_to_the_published_text():
     assert spec_pages.section_link(ours) == ""
 
 
+def test_a_vector_has_its_place_on_a_page():
+    places = {(name, c.number) for name, part in book.parts().items() for c in part.chapters}
+    shown = {place for place in vectors.vectors() if place[0] in book.parts()}
+    assert shown <= places
+    assert len(shown) > 90
+    kinds = {each["class"] for each in vectors.vectors()["RFC 8866", "5"]}
+    assert kinds == {"valid", "odd", "broken"}
+
+
 def test_our_ledger_is_a_page_with_its_entries():
     entries = spec_pages.field_entries()
     for chapter in book.parts()["Field"].chapters:
         assert chapter.number == "Field: what only peers define" or entries[chapter.number]
 
 
-def test_the_matrix_has_what_the_programs_did(places):
-    rows = {case.name: peers.row(case) for case in peers.SUITE.cases if case.role == "uas"}
-    for number, data in enumerate(peers.recorded().values()):
-        for name, row in rows.items():
-            cells = re.findall(r'<td class="([\w-]+)">', row)
-            assert cells[1 + number] == ("not-met" if name in data["unmet"] else "met")
+@pytest.mark.parametrize("suite", peers.CASES)
+def test_the_matrix_has_what_the_programs_did(places, suite):
+    recorded = peers.recorded(suite).values()
+    rows = {case: peers.row(case, recorded) for case in peers.CASES[suite]}
+    for number, data in enumerate(recorded):
+        verdicts = {}
+        for case, row in rows.items():
+            verdicts[case.name] = re.findall(r'<td class="[^"]+">([^<]+)</td>', row)[1 + number]
+            assert verdicts[case.name] == "not asked" or case.role in data.get("roles", [case.role])
+        assert {name for name, each in verdicts.items() if each == "not met"} == {*data["unmet"]}
     slugs = {part.slug: name for name, part in book.parts().items()}
     links = [re.search(r'href="specs/(.*)\.html#([^"]+)"', row) for row in rows.values()]
     assert {(slugs[link[1]], link[2]) for link in links if link} <= set(places)
+
+
+def test_a_program_that_answers_calls_alone_is_not_asked_the_rest():
+    data = peers.recorded("sip")["sipp"]
+    asked = [case for case in sip.SUITE.cases if peers.verdict(case, data) != peers.NOT_ASKED]
+    assert asked == list(sip.calls.cases.all)
+
+
+def test_the_matrix_says_of_our_own_programs_what_the_suite_says():
+    text = (REPO / "tests/siprtmp/conform/test_conform_ourselves.py").read_text()
+    [said] = re.findall(r"^EXCUSED = (.*)$", text, re.MULTILINE)
+    assert ast.literal_eval(said) == peers.OURS_UNMET
 
 
 def test_the_totals_add_up(rules):

@@ -164,8 +164,7 @@ edge    [siprtmp.explain.capture]
 edge    [siprtmp.explain.command]
 machine siprtmp.lint                 p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip p2psip.ua.requests
                                      rtmplite.rtmfp.wire rtmplite.rtmp.wire rtmplite.rtmfp.crypto
-                                     rtmplite.rtmp siprtmp.operation siprtmp.unwrap
-                                     siprtmp.explain
+                                     rtmplite.rtmp siprtmp.operation siprtmp.unwrap siprtmp.explain
 edge    [siprtmp.lint.command]
 edge    [siprtmp.lint.packets]
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip

@@ -19,7 +19,7 @@ from rfc_annotations.scan import uncollected
 
 FOLDER = "6-conformance/specs"
 EVIDENCE = REPO / ".annotations.json"  # what `make test` leaves
-MUTANTS = REPO / ".mutants.json"  # what `make mutants` leaves
+MUTANTS = REPO / "rfc_annotations/mutants.txt"  # what the runs of `make mutants` added up to
 FIELD = "Field"  # our own ledger of what only peers define
 RFC = re.compile(r"RFC (\d+)")
 STUB = """\
@@ -39,8 +39,8 @@ def book() -> Book:
     project = Project(REPO)
     proof = evidence.load(EVIDENCE) if EVIDENCE.is_file() else None
     with uncollected():
-        killed = results.load(MUTANTS, project) if MUTANTS.is_file() else {}
-        found = Book(project, proof, killed)
+        scores = results.load(MUTANTS, project) if MUTANTS.is_file() else {}
+        found = Book(project, proof, scores)
         assert found.parts
     return found
 
@@ -87,7 +87,7 @@ def write_stubs(app: Sphinx) -> None:
 
 def read_again(app: Sphinx, *_: object) -> list[str]:
     """The pages about all specs, which no file of theirs says to be out of date."""
-    return ["6-conformance/book", "6-conformance/sip-matrix"]
+    return ["6-conformance/book", "6-conformance/matrix"]
 
 
 def _stub(part: Part) -> str:

@@ -5,7 +5,7 @@
 
 from collections import Counter
 
-from book import EVIDENCE, book
+from book import EVIDENCE, MUTANTS, book
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
@@ -30,7 +30,8 @@ def totals() -> list[nodes.Node]:
     told = f"{all_} requirements of {len(book().parts)} specifications: {told}."
     drawn = bar(states, all_) + dashboard(book().parts, "specs/{slug}.html")
     plot = nodes.raw("", drawn, format="html", classes=["no-search"])
-    return [nodes.paragraph("", told), nodes.paragraph("", _run()), plot]
+    paragraphs = (nodes.paragraph("", text) for text in (told, _run(), _mutants()))
+    return [*paragraphs, plot]
 
 
 def _run() -> str:
@@ -43,6 +44,20 @@ def _run() -> str:
     outcomes = Counter(run.outcome for run in proof.runs.values())
     told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
     return f"The last test run, as {EVIDENCE.name} has it: {told}."
+
+
+def _mutants() -> str:
+    """How many claims were put to the test by changing their lines."""
+    rules = (rule for part in book().parts for rule in part.rules)
+    held = (rule for rule in rules if rule.state not in ("departs", "not done"))
+    scores = {(spot.file, spot.line): spot.score for rule in held for spot in rule.code}
+    tried = [score for score in scores.values() if score]
+    whole = sum(not score.survived for score in tried)
+    return (
+        f"Of {len(scores)} lines that make a claim, {len(tried)} were tried by mutants, as"
+        f" {MUTANTS.name} has them, and {whole} of these let none live. The others were not tried,"
+        " or not since they changed."
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

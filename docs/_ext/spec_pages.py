@@ -15,6 +15,7 @@ from docutils.statemachine import StringList
 from highlighted import excerpt
 from peers import unmet_in
 from sphinx.application import Sphinx
+from vectors import vectors_in
 
 from rfc_annotations.catalogue import Requirement
 from rfc_annotations.plot import bar, legend
@@ -58,6 +59,7 @@ class SpecPage(Directive):
         section += facts(chapter)
         if text := self.texts.get(chapter.number):
             section += local_text(text)
+        section += vectors_in(chapter.spec, chapter.number)
         section += [rule_card(rule) for rule in chapter.rules]
         return section
 
@@ -202,10 +204,14 @@ def rule_card(rule: Rule) -> nodes.container:
         line += source_link(test.file, test.line, name.replace("::", " "))
         line += nodes.inline("", f" {test.outcome}", classes=["outcome"]) if test.outcome else []
         words += line
-    words += [nodes.paragraph("", text, classes=["mutant"]) for text in _mutants(rule)]
+    for each in rule.alive:
+        line = nodes.paragraph("", "May live: ", classes=["mutant"])
+        line += [nodes.literal("", each.now or "nothing"), nodes.Text(" for ")]
+        line += [nodes.literal("", each.was), nodes.Text(f". {each.why}")]
+        words += line
     code = nodes.container("", classes=["rule-code", "no-search"])
     for spot in rule.code:
-        code += nodes.paragraph("", "", source_link(spot.file, spot.line))
+        code += nodes.paragraph("", "", source_link(spot.file, spot.line), *score_of(rule, spot))
         code += nodes.raw("", excerpt(spot.file, spot.lines, [spot.line]), format="html")
     place = anchor(item.section, item.slug)
     classes = ["rule", f"state-{rule.state.replace(' ', '-')}"]
@@ -235,11 +241,12 @@ def _reasons(item: Requirement) -> Iterator[str]:
         yield item.why
 
 
-def _mutants(rule: Rule) -> Iterator[str]:
-    if rule.guarded is not None:
-        yield "Every mutant of its lines was killed." if rule.guarded else "A mutant survived."
-    for each in rule.alive:
-        yield f"May live: {each.now} for {each.was}. {each.why}"
+def score_of(rule: Rule, spot: Spot) -> Iterator[nodes.Node]:
+    """What the tests said of mutants of these lines; nothing where the lines decline the rule."""
+    if rule.state not in ("departs", "not done"):
+        said = str(spot.score) if spot.score else "mutants not tried"
+        kind = "survived" if spot.score and spot.score.survived else "mutants"
+        yield nodes.inline("", f" {said}", classes=[kind])
 
 
 def open_specs(app: Sphinx, tree: nodes.document, name: str) -> None:

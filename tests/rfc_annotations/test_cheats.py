@@ -93,9 +93,8 @@ def test_rule_6_wants_an_index_of_sections_that_are_there(repo):
     repo.write(INDEX, (repo.root / INDEX).read_text() + "9\tSugar\n")
     repo.replace(CODE, "(§2)", "(§9)")
     assert repo.problems(2) == []
-    assert repo.problems(6) == [
-        f"{INDEX}:1: rule 6: the local copy has no RFC 7001 §9; run `rfc_annotations index`"
-    ]
+    found = "the local copy has no RFC 7001 §9; run `python -m rfc_annotations index`"
+    assert repo.problems(6) == [f"{INDEX}:1: rule 6: {found}"]
 
 
 def test_rule_7_looks_into_branches_and_for_missing_folders(repo):

@@ -1,13 +1,10 @@
 """What nobody has catalogued is counted, and may only fall."""
 
-import json
-
 import pytest
 
-from rfc_annotations import counts, ratchet, results
+from rfc_annotations import counts, ratchet
 from rfc_annotations.__main__ import main
 from rfc_annotations.check import Check
-from rfc_annotations.evidence import digest
 from rfc_annotations.fingerprint import fingerprint
 from rfc_annotations.sentences import unmarked
 
@@ -93,14 +90,6 @@ def test_small_letters_bind_in_a_spec_that_writes_so(word, count):
 
 
 @pytest.mark.parametrize("noticed", [True, False])
-def test_mutants_are_counted_where_they_were_tried(repo, tmp_path, noticed):
-    path = tmp_path / "mutants.json"
-    known = {"src/tea/pot.py": digest(repo.root / "src/tea/pot.py")}
-    tried = {"digests": known, "mutants": [["src/tea/pot.py", 10, noticed]]}
-    path.write_text(json.dumps(tried))
-    killed = results.load(path, repo.project())
-    assert killed == {("RFC 7001", "2", "waits"): noticed}
-    row = figures(repo, killed=killed)["2"]
+def test_mutants_are_counted_where_they_were_tried(repo, noticed):
+    row = figures(repo, killed={("RFC 7001", "2", "waits"): noticed})["2"]
     assert (row.killed, row.mutated) == (noticed, 1)
-    repo.replace("src/tea/pot.py", "MINUTES = 4", "MINUTES = 5")
-    assert results.load(path, repo.project()) == {}, "results about another text"

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from rfc_annotations import evidence, results
+from rfc_annotations import evidence
 from rfc_annotations.evidence import Evidence, Run
-from rfc_annotations.record import Book
+from rfc_annotations.page import page
+from rfc_annotations.record import Book, part_document
+from rfc_annotations.results import Score
 
 MUTANTS = """\
 [[accepted]]
@@ -72,16 +74,24 @@ def test_a_departure_shows_the_line_with_its_reason(repo):
     assert "too slow" in book(repo).excerpts.text(rule.code[0].file, rule.code[0].lines)[0]
 
 
-def test_mutants_that_were_killed_or_may_live(repo):
-    assert chapter(repo).rules[0].guarded is None
+def test_mutants_that_may_live(repo):
     repo.write("rfc_annotations/mutants.toml", MUTANTS)
-    tried = {"digests": {}, "mutants": [["src/tea/pot.py", 10, True]]}
-    tried["digests"]["src/tea/pot.py"] = evidence.digest(repo.root / "src/tea/pot.py")
-    path = repo.root / "mutants.json"
-    path.write_text(json.dumps(tried))
-    [rule] = chapter(repo, killed=results.load(path, repo.project())).rules
-    assert rule.guarded is True
+    [rule] = chapter(repo).rules
     assert [each.why for each in rule.alive] == ["It tastes the same."]
+
+
+def test_code_has_the_score_of_its_mutants(repo):
+    project = repo.project()
+    [claim] = [c for c in project.cited if c.slugs and c.file == "src/tea/pot.py"]
+    score = Score(1, 2, 3, "2025-01-31")
+    scored = Book(project, scores={claim: score})
+    assert "src/tea/pot.py:10 1 of 2 mutants killed, of 3 possible" in "".join(page(scored))
+    [part] = [part for part in scored.parts if part.states]
+    [rule] = part.rules
+    assert [spot.score for spot in rule.code] == [score]
+    [chapter] = [each for each in part_document(part)["sections"] if each["requirements"]]
+    [spot] = chapter["requirements"][0]["code"]
+    assert spot["mutants"] == {"killed": 1, "tried": 2, "possible": 3, "day": "2025-01-31"}
 
 
 def test_a_section_has_its_pointers_its_sentences_and_the_habits_of_peers(repo):

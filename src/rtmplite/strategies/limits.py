@@ -195,7 +195,7 @@ def _large(across: int, down: int) -> bytes:
     return bits.unit(0x60 | SPS)
 
 
-_BEYOND: Final = st.integers(1025, 9999)  # macroblocks
+_BEYOND: Final = st.integers(1056, 9999)  # macroblocks
 
 H264_LIMITS: Final = (
     Fault("too wide", "H.264 A.3.1", _BEYOND.map(lambda side: _large(side, 9))),

@@ -5,9 +5,6 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.corpus_lines import CORPUS
-from support.lint.carried_cases import in_parts, web_call
-from support.lint.scene import streamed
 from support.rtmfp.link import Link
 from support.sip.conversation import Conversation
 from support.sip.elements import Phone
@@ -17,7 +14,6 @@ from p2psip.sip.message import Request, parse_message
 from p2psip.strategies import sip
 from siprtmp.__main__ import main
 from siprtmp.oracle.referee.referee import referee
-from siprtmp.oracle.referee.trace import read
 from siprtmp.oracle.referee.traced import Traced
 
 A, B = "10.0.0.1", "10.0.0.2"
@@ -377,35 +373,3 @@ def test_a_call_out_of_order_is_judged(data):
     times = data.draw(st.lists(st.floats(0, 60), min_size=len(places), max_size=len(places)))
     heard = [moved(whole[place], at) for place, at in zip(places, times, strict=True)]
     assert all(0 <= each.time <= 60 for each in referee(sorted_by_time(heard)))
-
-
-@pytest.mark.parametrize("carry", [None, in_parts])
-def test_messages_are_taken_out_of_websockets(carry, tmp_path):
-    path = tmp_path / "web.pcap"
-    path.write_bytes(streamed(web_call(carry)))
-    heard = list(read(path.read_bytes()))
-    assert [each.message.cseq.method for each in heard] == ["INVITE"] * 3 + ["ACK", "BYE", "BYE"]
-    assert {each.transport for each in heard} == {"WS"}
-
-
-CAPTURES = sorted((CORPUS / "pcap" / "sip").glob("*.pcap*"))
-
-
-@pytest.mark.skipif(not CAPTURES, reason="the corpus of recordings is absent")
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
-def test_captures_are_judged_without_a_crash(path, capsys):
-    """Some have no SIP that can be read, which is exit code 2."""
-    code = main(["oracle", "referee", str(path)])
-    out, err = capsys.readouterr()
-    assert code in (0, 1, 2) and (out + err).count("\n") >= 1
-
-
-@pytest.mark.skipif(not CAPTURES, reason="the corpus of recordings is absent")
-def test_sipp_sends_its_ack_and_bye_to_another_place_than_the_contact(capsys):
-    """Its built-in scenario takes the address that it called."""
-    path = CORPUS / "pcap" / "sip" / "sipp_call_g711a_dtmf.pcap"
-    assert main(["oracle", "referee", str(path)]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert "no format of the offer among 0" in lines[0]  # it answers with what the scenario has
-    assert [line.split()[1] for line in lines[1:-1]] == ["ACK", "BYE"]
-    assert all("not to the remote target sip:127.0.0.1:5067" in line for line in lines[1:-1])
