@@ -52,6 +52,7 @@ def test_what_is_cut_off_is_refused(address):
     for length in range(len(data)):
         with pytest.raises(RemoteError):
             parse_address(data[:length])
+    assert parse_address(data) == (address, len(data))
 
 
 @pytest.mark.parametrize(("ip", "port"), [("localhost", 1), ("", 1), ("::1", 65536), ("::1", -1)])

@@ -71,9 +71,10 @@ def test_each_flag_has_its_bit(data, packet):
 @pytest.mark.parametrize("reserved", [0x10, 0x20, 0x30])
 def test_reserved_bits_are_ignored_and_left_clear(reserved):
     """Covers RFC 7016 §2 [reserved-ignored] [reserved-clear]."""
-    packet = Packet.parse(bytes((0x81 | reserved,)))
-    assert packet == Packet(Mode.INITIATOR, (), time_critical=True)
-    assert packet.encode() == b"\x81"
+    for flags, critical, reverse in ((0x81, True, False), (0x41, False, True)):
+        packet = Packet.parse(bytes((flags | reserved,)))
+        assert packet == Packet(Mode.INITIATOR, (), None, None, critical, reverse)
+        assert packet.encode() == bytes((flags,))
 
 
 @pytest.mark.parametrize("data", ["00", "f0", "fc 0001 0002 01 0000"])
@@ -120,8 +121,9 @@ def test_chunks_go_with_their_modes_alone(mode, chunk):
     packet = Packet(mode, (chunk,))
     assert Packet.parse(packet.encode()) == packet
     wrong = Mode.INITIATOR if mode is Mode.STARTUP else Mode.STARTUP
-    with pytest.raises(LocalError):
-        Packet(wrong, (chunk,)).encode()
+    for others in ((), (Fragment(0, 0, b"!"),)):
+        with pytest.raises(LocalError):
+            Packet(wrong, (*others, chunk)).encode()
     data = bytes((wrong,)) + encode_chunk(chunk) + encode_chunk(UnknownChunk(0xEC, b"\0"))
     assert Packet.parse(data) == Packet(wrong, (UnknownChunk(0xEC, b"\0"),))
 
