@@ -48,8 +48,8 @@ machine p2psip.transaction           p2psip.sip
 machine p2psip.dialog                p2psip.sip p2psip.transaction
 machine p2psip.stack                 p2psip.sip p2psip.transaction p2psip.dialog
 machine p2psip.ua.requests           p2psip.sip p2psip.transaction p2psip.stack
-machine p2psip.ua                    p2psip.sip p2psip.transaction p2psip.dialog p2psip.stack
-                                     p2psip.ua.requests
+machine p2psip.ua                    p2psip.sdp p2psip.sip p2psip.transaction p2psip.dialog
+                                     p2psip.stack p2psip.ua.requests
 machine p2psip.ua.registering        p2psip.nat p2psip.sip p2psip.transaction p2psip.stack
                                      p2psip.ua.requests
 machine p2psip.server                p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests

@@ -43,7 +43,8 @@ class CallHandler(Protocol):
     def on_offer(self, call: "UserAgentCall", sdp: bytes | None, now: float) -> bytes:
         """Answer a new offer of the peer, or make an offer when `sdp` is None (§14.2).
 
-        Raises RemoteError, 488 as a rule, to leave the session as it was.
+        Also the first offer, if the INVITE that we sent has none (§13.2.1).  Raises RemoteError,
+        488 as a rule, to leave the session as it was; at the first offer that ends the call.
         """
 
     def on_answer(self, call: "UserAgentCall", sdp: bytes, now: float) -> None:

@@ -67,7 +67,7 @@ class PeerOffers:
             call.owner.on_confirmed(call, now)
 
     def take(self, leg: CallLeg, offer: bytes, now: float) -> bytes:
-        """Have the owner answer an offer, in whatever request it came (RFC 3264 §4).
+        """Have the owner answer an offer, in whatever message it came (RFC 3264 §4).
 
         Raises RemoteError, and then nothing has changed.
         """

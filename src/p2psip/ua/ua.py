@@ -127,7 +127,8 @@ class UserAgent:
     ) -> UserAgentCall:
         """Call somebody (§13.2.1): `sdp` is the offer, `route` the proxies to pass (§8.1.2).
 
-        `owner` is never called before this returns.
+        With b"" the callee makes the offer, and `owner.on_offer` answers it.  `owner` is never
+        called before this returns.
         """
         # §12.1.2 [sips-for-sips]
         # §8.1.1.8 [sips-for-sips]

@@ -5,6 +5,9 @@ Implements RFC 3261 §13.2 and §9.1.
     owner.invite -> INVITE -> 1xx: on_ringing -> 2xx: ACK, on_accepted -> ... BYE
                            |                  -> 3xx-6xx, silence: on_rejected
                            +-- bye: CANCEL    -> a 2xx that crossed it: ACK and BYE
+
+An INVITE without an offer has the callee make it, in its first reliable response; the answer is in
+the PRACK or ACK of that (RFC 3262 §5).
 """
 
 from typing import TYPE_CHECKING, Final
@@ -20,11 +23,12 @@ from p2psip.transaction.flow import LOCAL
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
+from p2psip.ua.declining import declined
 from p2psip.ua.owner import CallHandler
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import ANSWERS, DigestClient, copy_credentials
 from p2psip.ua.requests.redirection import Redirection
-from p2psip.ua.requests.request_validation import session
+from p2psip.ua.requests.request_validation import SDP, session
 
 if TYPE_CHECKING:
     from p2psip.ua.ua import UserAgent
@@ -54,6 +58,8 @@ class OutgoingCall(UserAgentCall):
         self._others = Redirection(invite.uri, agent.max_redirects)
         self._legs: dict[DialogId, CallLeg] = {}
         self._fork_acks: dict[DialogId, Request] = {}
+        self._refusal: RemoteError | None = None  # of the callee's offer, by our owner
+        self._answering: AuthenticatedRequest | None = None  # the last PRACK with an answer
         self._exchange_of_invite = AuthenticatedRequest(self._stack, self, self._next_cseq, keyring)
 
     @property
@@ -79,6 +85,7 @@ class OutgoingCall(UserAgentCall):
         self.whereabouts.answered(exchange.sent_to)
         if exchange is not self._exchange_of_invite:
             super().on_response(exchange, response, now)
+            self.offer_if_possible(now)
         elif response.status < 200:
             self._on_provisional(response, now)
         elif response.status < 300:  # §8.1.3.2 [unknown-is-x00] [knows-x00]
@@ -130,7 +137,8 @@ class OutgoingCall(UserAgentCall):
             # §13.2.2.4 [new-dialog-of-a-2xx]
             dialog = Dialog.of_client(self._exchange_of_invite.request, response)
             self._legs[key] = leg = CallLeg(self, dialog)
-            leg.session.we_offer(self.invite.body)  # §13.2.1 [offer-comes-first]
+            if self.invite.body:
+                leg.session.we_offer(self.invite.body)  # §13.2.1 [offer-comes-first]
         if key in self._legs:
             self._legs[key].learn(response)
         return self._legs.get(key)
@@ -154,18 +162,65 @@ class OutgoingCall(UserAgentCall):
         self.offer_if_possible(now)
 
     def _acknowledge(self, leg: CallLeg, response: Response, rseq: int, now: float) -> bool:
-        """Send the PRACK of a reliable 1xx; False for a repeated one (RFC 3262 §4)."""
+        """Send the PRACK of a reliable 1xx (RFC 3262 §4).
+
+        False if that is no progress: a repeated one, or one whose offer ends the call.
+        """
         if not leg.order.take(rseq):
             return False
-        sdp = session(response)
-        if sdp is not None and not leg.session.was_settled:
-            leg.session.they_answer(sdp)  # RFC 3262 §5 [early-session]
-        request = leg.shared.new_request("PRACK")  # RFC 3262 §4 [prack-follows] [only-in-invite]
+        answer = self._settle(leg, response, now)
+        # RFC 3262 §4 [prack-follows] [only-in-invite], §5 [answers-in-the-prack]
+        request = leg.shared.new_request("PRACK", answer, SDP)
         rack = RAck(rseq, *response.cseq)
-        leg.shared.exchange(
+        exchange = leg.shared.exchange(
             self, request.replace(headers=request.headers.append("RAck", rack)), now
         )
-        return True
+        if answer:
+            self._answering = exchange
+        self._leave_if_refused(now)
+        return self.state is CallState.CALLING
+
+    def offer_if_possible(self, now: float) -> None:
+        """Send the wanted offer, once the callee has our answer to its own (RFC 6337 §4.1)."""
+        if self._answering is None or self._answering.done:
+            super().offer_if_possible(now)
+
+    def _settle(self, leg: CallLeg, response: Response, now: float) -> bytes:
+        """Take the description of a reliable response: returns our answer if it is an offer.
+
+        Departs from RFC 3261 §13.2.1 [first-is-the-answer] [later-are-ignored]: an earlier one
+        counts only if its response was acknowledged (RFC 3262 §5).  Others are early media, which
+        often comes from another machine than the phone that answers: Field §"Early media of another
+        callee".
+        """
+        sdp = session(response)
+        if leg.session.was_settled:
+            return b""
+        if not self.invite.body:
+            return b"" if sdp is None else self._answer(leg, sdp, now)
+        if sdp is not None or response.status >= 200:
+            leg.session.they_answer(sdp)  # RFC 3262 §5 [early-session]
+        return b""
+
+    def _answer(self, leg: CallLeg, offer: bytes, now: float) -> bytes:
+        """Answer the callee's offer, as our owner has it while the call is wanted (§13.2.1)."""
+        if self.state is CallState.CALLING:
+            try:
+                # §13.2.1 [answer-is-acknowledgement] [takes-both-exchanges]
+                return self.offers.take(leg, offer, now)
+            except RemoteError as error:
+                self._refusal = error
+        leg.session.they_offer(offer)
+        # §13.2.2.4 [answers-the-unwanted]
+        answer = declined(offer, self.contact.host, self.agent.random)
+        leg.session.we_answer(answer)
+        return answer
+
+    def _leave_if_refused(self, now: float) -> None:
+        """Give up a callee whose offer our owner has refused: by CANCEL, or BYE (§13.2.2.4)."""
+        if self._refusal is not None and self.state is CallState.CALLING:
+            self._give_up(now)
+            self.owner.on_rejected(self, self._refusal.status, self._refusal.reason, now)
 
     def _on_success(self, response: Response, now: float) -> None:
         """Acknowledge a 2xx; the first one makes the call, others are hung up (§13.2.2.4).
@@ -182,13 +237,16 @@ class OutgoingCall(UserAgentCall):
             return
         dialog = leg.dialog
         dialog.confirm(response)
+        sdp = None if leg.session.was_settled else session(response)  # else a 1xx has brought it
+        answer = self._settle(leg, response, now)
         request = self._exchange_of_invite.request
-        # RFC 3261 §17.1.1.3 [2xx-ack-by-core], §13.2.2.4 [same-credentials]
-        ack = copy_credentials(request, dialog.ack(request.cseq.number), self.keyring)
-        self._fork_acks[key] = ack
+        # RFC 3261 §17.1.1.3 [2xx-ack-by-core], §13.2.2.4 [same-credentials] [answers-in-the-ack]
+        ack = dialog.ack(request.cseq.number, answer, SDP)
+        self._fork_acks[key] = ack = copy_credentials(request, ack, self.keyring)
         self._stack.send_ack(ack, now)  # §13.2.2.4 [ack-for-each]
+        self._leave_if_refused(now)
         if self.state is CallState.CALLING:
-            self._establish(leg, response, now)
+            self._establish(leg, response, sdp or b"", now)
         elif self.state is CallState.ENDING and self._bye is None:
             self.leg = leg  # the answer crossed our CANCEL
             self._drop_legs(leg)
@@ -196,24 +254,14 @@ class OutgoingCall(UserAgentCall):
         else:
             self._hang_up_fork(leg, now)
 
-    def _establish(self, leg: CallLeg, response: Response, now: float) -> None:
-        """Begin the session with the description of the 2xx.
-
-        Departs from RFC 3261 §13.2.1 [first-is-the-answer] [later-are-ignored]: an earlier one
-        counts only if its response was acknowledged (RFC 3262 §5).  Others are early media, which
-        often comes from another machine than the phone that answers: Field §"Early media of another
-        callee".
-        """
+    def _establish(self, leg: CallLeg, response: Response, sdp: bytes, now: float) -> None:
+        """Begin the session (§13.2.2.4); `sdp` is what the 2xx has brought."""
         self._timers.clear()
         self.leg, self.remote = leg, leg.dialog.remote
         self._drop_legs(leg)
         self._set_state(CallState.UP)
         self.refresher.accepted(response, now)
-        sdp = None
-        if not leg.session.was_settled:  # else a reliable 1xx has brought the answer
-            sdp = session(response)
-            leg.session.they_answer(sdp)
-        self.owner.on_accepted(self, sdp or b"", now)
+        self.owner.on_accepted(self, sdp, now)
         self.offer_if_possible(now)
 
     def _hang_up_fork(self, leg: CallLeg, now: float) -> None:

@@ -62,6 +62,10 @@ class Two(Lossy):
         assert all(phone.calls[0].is_up for phone in self.phones.values())
         self.link.weather = self.storm
 
+    def refuse(self, at, refuses):
+        """Let a phone refuse offers, also the first one, if its INVITE had none."""
+        self.phones[at].refuses = refuses
+
     def pairs(self):
         """The calls of each Call-ID, at one side or both.
 
@@ -110,6 +114,8 @@ class Dialogs(Two):
     def reacts(self, at, reaction):
         self.phones[at].reaction = reaction
 
+    refuse = rule(at=SIDES, refuses=st.booleans())(Two.refuse)
+
     @precondition(lambda self: sum(len(phone.calls) for phone in self.phones.values()) < 2 * MOST)
     @rule(at=SIDES)
     def dial(self, at):
@@ -155,9 +161,7 @@ class Negotiations(Two):
         super().join()
         self.connect()
 
-    @rule(at=SIDES, refuses=st.booleans())
-    def refuse(self, at, refuses):
-        self.phones[at].refuses = refuses
+    refuse = rule(at=SIDES, refuses=st.booleans())(Two.refuse)
 
     @rule(at=SIDES)
     def offer(self, at):

@@ -11,9 +11,13 @@ from support.sip.flows import (
     called,
     calling,
     drop,
+    early,
     first_request,
     names,
     phones,
+    pracks,
+    provisional,
+    ring,
     settle,
     within,
 )
@@ -23,24 +27,6 @@ from p2psip.sip.message import Request, parse_message
 from p2psip.stack.address_validation import FACTOR
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.ua import CallState
-
-
-def early(call, now):
-    call.ring(now, 183, b"answer")
-
-
-def ring(call, now):
-    call.ring(now)
-
-
-def provisional(invite, rseq, status=183, body=b"answer", tag="t"):
-    headers = [("Contact", f"<sip:{B}>"), ("Require", "100rel"), ("RSeq", rseq)]
-    kind = "application/sdp" if body else None
-    return response_to(invite, status, to_tag=tag, headers=headers, body=body, content_type=kind)
-
-
-def pracks(script):
-    return [m for m in script.heard if isinstance(m, Request) and m.method == "PRACK"]
 
 
 @pytest.mark.parametrize("lost", [(), ("SIP/2.0 183",), ("PRACK",), ("SIP/2.0 183", "PRACK")])

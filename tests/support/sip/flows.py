@@ -19,6 +19,10 @@ def ring(call, now):
     call.ring(now)
 
 
+def early(call, now):
+    call.ring(now, 183, b"answer")
+
+
 def pick_up(call, now):
     call.accept(b"answer", now)
 
@@ -88,6 +92,18 @@ def accept(invite, tag="t", status=200, body=b"answer", contact=B):
     return response_to(
         invite, status, to_tag=tag, headers=headers, body=body, content_type=SDP if body else None
     )
+
+
+def provisional(invite, rseq, status=183, body=b"answer", tag="t"):
+    """A response that wants a PRACK."""
+    headers = [("Contact", f"<sip:{B}>"), ("Require", "100rel"), ("RSeq", rseq)]
+    kind = SDP if body else None
+    return response_to(invite, status, to_tag=tag, headers=headers, body=body, content_type=kind)
+
+
+def pracks(script):
+    """The PRACKs that a script has heard."""
+    return [m for m in script.heard if isinstance(m, Request) and m.method == "PRACK"]
 
 
 def called(answer=pick_up, **more):
