@@ -1,7 +1,7 @@
 """The answer to an offer that must be answered and is not wanted.
 
 Implements RFC 3264 §6 for a caller whose INVITE has left the offer to the callee: no message
-refuses the offer of a response (RFC 6337 §2.3).
+refuses the offer of a response, so that the answer has to (RFC 3261 §13.2.2.4).
 """
 
 from collections.abc import Callable

@@ -181,7 +181,10 @@ class OutgoingCall(UserAgentCall):
         return self.state is CallState.CALLING
 
     def offer_if_possible(self, now: float) -> None:
-        """Send the wanted offer, once the callee has our answer to its own (RFC 6337 §4.1)."""
+        """Send the wanted offer, once the callee has our answer to its own (RFC 3311 §5.1).
+
+        Own design: an UPDATE that overtakes the PRACK with that answer would be refused.
+        """
         if self._answering is None or self._answering.done:
             super().offer_if_possible(now)
 

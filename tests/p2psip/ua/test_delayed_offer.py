@@ -111,7 +111,7 @@ def test_a_callee_that_makes_no_offer_has_a_call_without_a_session():
 
 @pytest.mark.parametrize("offer", [OFFER, b"nothing that can be read"])
 def test_an_offer_in_a_183_that_is_refused_is_answered_and_the_call_cancelled(offer):
-    """Covers RFC 3262 §5 [answers-in-the-prack]; no message refuses it: RFC 6337 §2.3."""
+    """Covers RFC 3262 §5 [answers-in-the-prack], since no message refuses it."""
     link, alice, script, call, invite = asked(REFUSED)
     script.say(provisional(invite, 5, 183, offer), A)
     [prack, cancel] = script.heard[1:]
@@ -187,7 +187,7 @@ def test_a_caller_that_hangs_up_when_it_is_asked_is_heard():
 
 
 def test_our_next_offer_waits_for_the_answer_to_the_prack():
-    """It could overtake the PRACK, and would be refused: RFC 6337 §4.1."""
+    """It could overtake the PRACK, and would be refused."""
     link, alice, script, call, invite = asked()
     early_offer = provisional(invite, 5, 183, OFFER)
     early_offer = early_offer.replace(headers=early_offer.headers.append("Allow", "UPDATE"))
