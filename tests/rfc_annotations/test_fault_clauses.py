@@ -4,7 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from p2psip.strategies import large, rtp_faults, sdp_faults, sip, stun_faults
+from p2psip.strategies import (
+    digest,
+    header_values,
+    large,
+    multipart,
+    rtp_faults,
+    sdp_faults,
+    sip,
+    sip_streams,
+    stun_faults,
+)
 from rfc_annotations import specs
 from rfc_annotations.grammar import Grammar
 from rtmplite.strategies import (
@@ -19,7 +29,8 @@ from rtmplite.strategies import (
 )
 
 MODULES = (
-    *(sip, large, sdp_faults, rtp_faults, stun_faults),
+    *(sip, digest, header_values, multipart, sip_streams),
+    *(large, sdp_faults, rtp_faults, stun_faults),
     *(amf_faults, avc_faults, enhanced_faults, flv_faults, hevc_faults, rtmfp_faults, rtmp_faults),
     limits,
 )

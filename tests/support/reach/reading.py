@@ -64,3 +64,18 @@ def of_oracle(*names: str) -> list[Reading]:
         for codec in codecs
         for kind, cases in catalogue.cases_of(codec).items()
     ]
+
+
+def first(drawn_: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
+    """The input of a pair that has the meaning behind it."""
+    return drawn_.map(lambda pair: pair[0])
+
+
+def second(drawn_: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
+    """The input of a pair that has a fault before it."""
+    return drawn_.map(lambda pair: pair[1])
+
+
+def octets(drawn_: SearchStrategy[Any]) -> SearchStrategy[bytes]:
+    """The octets of a value."""
+    return drawn_.map(bytes)
