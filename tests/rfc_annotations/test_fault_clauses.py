@@ -9,6 +9,7 @@ from p2psip.strategies import (
     header_values,
     large,
     multipart,
+    payload_faults,
     rtp_faults,
     sdp_faults,
     sip,
@@ -30,7 +31,7 @@ from rtmplite.strategies import (
 
 MODULES = (
     *(sip, digest, header_values, multipart, sip_streams),
-    *(large, sdp_faults, rtp_faults, stun_faults),
+    *(large, payload_faults, sdp_faults, rtp_faults, stun_faults),
     *(amf_faults, avc_faults, enhanced_faults, flv_faults, hevc_faults, rtmfp_faults, rtmp_faults),
     limits,
 )

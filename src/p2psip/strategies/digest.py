@@ -14,6 +14,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from p2psip.sip.auth import Challenge, Credentials, answer
 from p2psip.sip.authentication_info import AuthenticationInfo
 from p2psip.sip.grammar import quote
+from p2psip.sip.params import put
 from p2psip.strategies.faults import Drawn, MediaFault, broken, written
 from p2psip.strategies.sip_parts import free_text, header_params, tokens
 
@@ -59,6 +60,15 @@ def credentials(draw: DrawFn) -> Credentials:
         draw(free_text()),
         cnonce=draw(free_text()),
         nc=draw(_COUNTS),
+    )
+
+
+@cache
+def foreign_credentials() -> SearchStrategy[Credentials]:
+    """Credentials by an algorithm or a quality that nobody knows: RFC 7616 §3.4, §6.1."""
+    edits = st.sampled_from([("algorithm", "x-hash"), ("qop", "x-auth"), ("nc", "x")])
+    return st.builds(
+        lambda told, edit: Credentials("Digest", put(told.params, *edit)), credentials(), edits
     )
 
 

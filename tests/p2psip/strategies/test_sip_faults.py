@@ -154,7 +154,12 @@ def test_an_entity_has_its_parts(drawn):
     assert read_entity(data) == parts
 
 
-@given(digest.challenges() | digest.credentials() | digest.authentication_infos())
+@given(
+    digest.challenges()
+    | digest.credentials()
+    | digest.foreign_credentials()
+    | digest.authentication_infos()
+)
 def test_values_of_digest_authentication_are_read_as_they_are_meant(value):
     """Covers RFC 7616 §3.3 and §3.4."""
     assert type(value).parse(str(value)) == value

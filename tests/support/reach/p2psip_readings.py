@@ -1,7 +1,7 @@
 """The parsers of the SIP family, and what the strategies draw for them."""
 
 from hypothesis import strategies as st
-from support.reach.reading import Family, Reading, first, of_oracle, second
+from support.reach.reading import Family, Reading, first, octets, of_oracle, second
 
 from p2psip.nat import stun
 from p2psip.rtp import (
@@ -14,7 +14,19 @@ from p2psip.rtp import (
     source_description,
     voip_metrics,
 )
-from p2psip.rtp.payload import dtmf
+from p2psip.rtp.payload import (
+    aac,
+    comfort_noise,
+    dtmf,
+    duration,
+    h264,
+    h265,
+    l16,
+    opus,
+    red,
+    speex,
+    vp8,
+)
 from p2psip.sdp import line, opus_parameters, session
 from p2psip.sip import (
     address,
@@ -33,14 +45,17 @@ from p2psip.sip import (
     views,
 )
 from p2psip.strategies import (
+    audio,
     digest,
     formats,
     header_values,
+    payload_faults,
     rtp,
     rtp_faults,
     sip,
     sip_streams,
     stun_faults,
+    video,
 )
 from p2psip.strategies import multipart as entities
 from p2psip.strategies.stun import addresses, transaction_ids
@@ -51,6 +66,7 @@ _PARSERS = (
     *(line, session),
     *(packet, fast, rtcp, rtcp_frame, feedback, extended_report, source_description, voip_metrics),
     *(dtmf, opus_parameters, stun),
+    *(h264, h265, vp8, aac, opus, red, comfort_noise, l16, speex, duration),
 )
 
 
@@ -109,7 +125,9 @@ _SIGNALLING = (
     ),
     Reading(
         "credentials",
-        _texts(digest.credentials()) | digest.other_schemes() | second(digest.broken_credentials()),
+        _texts(digest.credentials() | digest.foreign_credentials())
+        | digest.other_schemes()
+        | second(digest.broken_credentials()),
         _verified,
     ),
     Reading(
@@ -166,6 +184,53 @@ _SIGNALLING = (
     ),
 )
 
+
+def _lengths(payload):
+    return [duration.ticks(name, payload, 48000) for name in ("PCMU", "L16", "Opus", "Speex", "x")]
+
+
+_SPEEX = rtp.speex_payloads().map(lambda each: each.payload) | second(
+    payload_faults.broken_speex() | payload_faults.excessive_speex()
+)
+_OPUS = octets(audio.opus_packets()) | second(payload_faults.broken_opus())
+_MEDIA = (
+    Reading(
+        "H.264",
+        video.h264_payloads()
+        | first(video.odd_h264_payloads())
+        | second(payload_faults.broken_h264()),
+        h264.read_h264,
+    ),
+    Reading(
+        "H.265",
+        video.h265_payloads()
+        | first(video.odd_h265_payloads())
+        | second(payload_faults.broken_h265()),
+        h265.read_h265,
+    ),
+    Reading(
+        "VP8",
+        octets(video.vp8_descriptors()) | second(payload_faults.broken_vp8()),
+        vp8.Vp8Descriptor.parse,
+    ),
+    Reading("AAC", audio.aac_payloads() | second(payload_faults.broken_aac()), aac.read_aac),
+    Reading("Opus", _OPUS, opus.OpusPacket.parse),
+    Reading(
+        "redundant audio",
+        octets(audio.redundant_payloads()) | second(payload_faults.broken_red()),
+        red.RedundantPayload.parse,
+    ),
+    Reading(
+        "comfort noise",
+        octets(audio.comfort_noises()) | second(payload_faults.broken_noise()),
+        lambda data: _asked(comfort_noise.ComfortNoise.parse(data)),
+    ),
+    Reading("L16", st.binary() | second(payload_faults.broken_l16()), l16.decode_l16),
+    Reading("Speex", _SPEEX, speex.split),
+    Reading("Speex at 8 kHz", _SPEEX, speex.narrowband),
+    Reading("lengths of payloads", _OPUS | _SPEEX, _lengths),
+)
+
 _PACKETS = rtp.rtcp_packets().filter(lambda each: not isinstance(each, rtcp.UnknownPacket))
 _SIP_OCTETS = sip.messages().map(bytes)
 
@@ -174,6 +239,7 @@ FAMILY = Family(
     (
         *of_oracle("sip", "sdp", "rtp", "rtcp", "stun"),
         *_SIGNALLING,
+        *_MEDIA,
         Reading("headers by name", _SIP_OCTETS, _headers_by_name),
         Reading(
             "the latest hop",
@@ -221,4 +287,13 @@ FAMILY = Family(
         ),
         Reading("parameters of Opus", formats.opus_fmtps(), opus_parameters.OpusParameters.parse),
     ),
+    {
+        "p2psip.sip.headers Headers.__getitem__: if value is None: -> raise KeyError(name)": (
+            "a caller asks so for a header that it knows to be there"
+        ),
+        "p2psip.rtp.payload.l16 decode_l16:"
+        ' if sys.byteorder == "little":  # §4.5.11 [network-order] -> return samples': (
+            "by the machine, not by the input"
+        ),
+    },
 )
