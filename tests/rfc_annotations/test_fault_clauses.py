@@ -6,6 +6,7 @@ import pytest
 
 from p2psip.strategies import (
     digest,
+    format_faults,
     header_values,
     large,
     multipart,
@@ -14,6 +15,7 @@ from p2psip.strategies import (
     sdp_faults,
     sip,
     sip_streams,
+    srtp,
     stun_faults,
 )
 from rfc_annotations import specs
@@ -30,7 +32,7 @@ from rtmplite.strategies import (
 )
 
 MODULES = (
-    *(sip, digest, header_values, multipart, sip_streams),
+    *(format_faults, srtp, sip, digest, header_values, multipart, sip_streams),
     *(large, payload_faults, sdp_faults, rtp_faults, stun_faults),
     *(amf_faults, avc_faults, enhanced_faults, flv_faults, hevc_faults, rtmfp_faults, rtmp_faults),
     limits,

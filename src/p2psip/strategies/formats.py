@@ -35,6 +35,34 @@ def h264_fmtps() -> SearchStrategy[str]:
 
 
 @cache
+def h264_pairs() -> SearchStrategy[tuple[str, str]]:
+    """Parameters of two ends that have one profile and one packetization mode: RFC 6184 §8.2.2.
+
+    Without a `profile-level-id` an end means the default.
+    """
+    profiles = st.sampled_from(["42e0", "42c0", "4d80", "6400", "4200"])
+    modes = st.sampled_from(["", ";packetization-mode=1"])
+    levels = st.sampled_from(["09", "0a", "0b", "1f", "28"])
+    options = st.sampled_from(
+        ["", ";level-asymmetry-allowed=1", ";level-asymmetry-allowed=1;max-recv-level=e033"]
+        + [";max-fs=99", ";in-band-parameter-sets=1", ";sprop-parameter-sets=Z0LAH9oB,aM48gA=="]
+    )
+    ends = st.tuples(levels, options)
+    alike = st.builds(
+        lambda profile, mode, ours, theirs: (
+            f"profile-level-id={profile}{ours[0]}{mode}{ours[1]}",
+            f"profile-level-id={profile}{theirs[0]}{mode}{theirs[1]}",
+        ),
+        profiles,
+        modes,
+        ends,
+        ends,
+    )
+    default = st.just("profile-level-id=42000a")
+    return alike | st.tuples(options.map(lambda each: each[1:]), default)
+
+
+@cache
 def opus_fmtps() -> SearchStrategy[str]:
     """Parameters of Opus, known and unknown, in and out of range: RFC 7587 §6.1."""
     rates = st.sampled_from([8000, 12000, 16000, 24000, 44100, 48000, 0, 7999, 96000]).map(str)

@@ -7,7 +7,7 @@ from support.faults import refused
 from p2psip.errors import RemoteError
 from p2psip.sdp.attributes import Fmtp, RtpMap
 from p2psip.sdp.crypto import CryptoAttribute
-from p2psip.sdp.h264_parameters import H264Parameters
+from p2psip.sdp.h264_parameters import H264Parameters, negotiate
 from p2psip.strategies import format_faults, formats
 
 MAPPING, NUMBER = "Bad rtpmap", "Bad number"
@@ -69,3 +69,9 @@ def test_a_lifetime_may_be_a_power_of_two(text):
     """Covers RFC 4568 §6.1."""
     (key,) = CryptoAttribute.parse(text).keys
     assert key.lifetime == 1 << int(text.rpartition("^")[2])
+
+
+@given(formats.h264_pairs())
+def test_two_ends_of_one_profile_agree(two):
+    """Covers RFC 6184 §8.2.2 [common-level-is-lower]."""
+    assert negotiate(*two) is not None

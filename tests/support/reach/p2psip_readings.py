@@ -1,9 +1,11 @@
 """The parsers of the SIP family, and what the strategies draw for them."""
 
 from hypothesis import strategies as st
-from support.reach.reading import Family, Reading, first, octets, of_oracle, second
+from support.reach.p2psip_media import MEDIA, MEDIA_PARSERS, SRTP
+from support.reach.p2psip_signalling import DESCRIPTIONS, SIGNALLING, SIGNALLING_PARSERS
+from support.reach.reading import Family, Reading, of_oracle, second
 
-from p2psip.nat import stun
+from p2psip.nat import stun, turn
 from p2psip.rtp import (
     extended_report,
     fast,
@@ -14,59 +16,29 @@ from p2psip.rtp import (
     source_description,
     voip_metrics,
 )
-from p2psip.rtp.payload import (
-    aac,
-    comfort_noise,
-    dtmf,
-    duration,
-    h264,
-    h265,
-    l16,
-    opus,
-    red,
-    speex,
-    vp8,
-)
-from p2psip.sdp import line, opus_parameters, session
+from p2psip.rtp.payload import dtmf
+from p2psip.sdp import line, session
 from p2psip.sip import (
     address,
-    auth,
-    authentication_info,
-    framing,
     grammar,
     headers,
     message,
     message_limits,
-    multipart,
     params,
     uri,
-    values,
     via,
     views,
 )
-from p2psip.strategies import (
-    audio,
-    digest,
-    formats,
-    header_values,
-    payload_faults,
-    rtp,
-    rtp_faults,
-    sip,
-    sip_streams,
-    stun_faults,
-    video,
-)
-from p2psip.strategies import multipart as entities
-from p2psip.strategies.stun import addresses, transaction_ids
+from p2psip.strategies import rtp, rtp_faults, sip, stun_faults
+from p2psip.strategies.stun import addresses, channel_messages, transaction_ids
 
 _PARSERS = (
     *(address, grammar, headers, message, message_limits, params, uri, via, views),
-    *(auth, authentication_info, framing, multipart, values),
     *(line, session),
     *(packet, fast, rtcp, rtcp_frame, feedback, extended_report, source_description, voip_metrics),
-    *(dtmf, opus_parameters, stun),
-    *(h264, h265, vp8, aac, opus, red, comfort_noise, l16, speex, duration),
+    *(dtmf, stun, turn),
+    *SIGNALLING_PARSERS,
+    *MEDIA_PARSERS,
 )
 
 
@@ -76,161 +48,6 @@ def _headers_by_name(data):
     return [found.values(name) for name, _ in found]
 
 
-def _asked(value):
-    """Read all that a value says of itself."""
-    kind = type(value)
-    names = [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
-    return [getattr(value, name) for name in names]
-
-
-def _verified(data):
-    told = auth.Credentials.parse(data)
-    auth.verify(told, "REGISTER", "0" * 32)
-    return _asked(told)
-
-
-def _challenged(values_):
-    found = headers.Headers([("WWW-Authenticate", each) for each in values_])
-    return auth.strongest(auth.challenges(found, "WWW-Authenticate"))
-
-
-def _in_pieces(framer, data):
-    """As TCP may deliver them."""
-    for at in range(0, len(data), 29):
-        framer.feed(data[at : at + 29])
-
-
-def _leaves(data):
-    head, _, body = data.partition(b"\r\n\r\n")
-    for part in multipart.leaves(head.decode().partition(": ")[2], body):
-        _asked(part)
-
-
-def _texts(drawn):
-    """The text of a value."""
-    return drawn.map(str)
-
-
-_CHALLENGES = (
-    _texts(digest.challenges()) | digest.other_schemes() | second(digest.broken_challenges())
-)
-_STREAMS = first(sip_streams.streams()) | second(sip_streams.broken_streams())
-_LONG_STREAMS = second(sip_streams.excessive_streams())
-_SIGNALLING = (
-    Reading("challenges", _CHALLENGES, lambda data: _asked(auth.Challenge.parse(data))),
-    Reading(
-        "challenges of a message",
-        st.lists(_CHALLENGES.map(lambda each: each if isinstance(each, str) else each.decode())),
-        _challenged,
-    ),
-    Reading(
-        "credentials",
-        _texts(digest.credentials() | digest.foreign_credentials())
-        | digest.other_schemes()
-        | second(digest.broken_credentials()),
-        _verified,
-    ),
-    Reading(
-        "what follows credentials",
-        _texts(digest.authentication_infos()) | second(digest.broken_infos()),
-        lambda data: _asked(authentication_info.AuthenticationInfo.parse(data)),
-    ),
-    Reading("a stream", _STREAMS | _LONG_STREAMS, lambda each: framing.StreamFramer().feed(each)),
-    Reading("a stream in pieces", _STREAMS, lambda each: _in_pieces(framing.StreamFramer(), each)),
-    Reading(
-        "a stream of little", _STREAMS, lambda each: framing.StreamFramer(limit=400).feed(each)
-    ),
-    Reading(
-        "bodies",
-        first(entities.entities())
-        | second(entities.broken_entities())
-        | second(entities.excessive_entities()),
-        _leaves,
-    ),
-    Reading(
-        "terms",
-        _texts(header_values.terms()) | second(header_values.broken_terms()),
-        lambda data: _asked(values.Term.parse(data)),
-    ),
-    Reading(
-        "lists of terms",
-        st.lists(_texts(header_values.terms())).map(", ".join),
-        values.Term.parse_list,
-    ),
-    Reading(
-        "references",
-        _texts(header_values.references()) | second(header_values.broken_references()),
-        values.Reference.parse,
-    ),
-    Reading(
-        "times to try again",
-        _texts(header_values.retries()) | second(header_values.broken_retries()),
-        values.RetryAfter.parse,
-    ),
-    Reading(
-        "timestamps",
-        _texts(header_values.timestamps()) | second(header_values.broken_timestamps()),
-        values.Timestamp.parse,
-    ),
-    Reading(
-        "warnings",
-        _texts(header_values.warnings()) | second(header_values.broken_warnings()),
-        values.Warn.parse,
-    ),
-    Reading(
-        "dates",
-        header_values.dates() | second(header_values.broken_dates()).map(bytes.decode),
-        values.date_of,
-    ),
-)
-
-
-def _lengths(payload):
-    return [duration.ticks(name, payload, 48000) for name in ("PCMU", "L16", "Opus", "Speex", "x")]
-
-
-_SPEEX = rtp.speex_payloads().map(lambda each: each.payload) | second(
-    payload_faults.broken_speex() | payload_faults.excessive_speex()
-)
-_OPUS = octets(audio.opus_packets()) | second(payload_faults.broken_opus())
-_MEDIA = (
-    Reading(
-        "H.264",
-        video.h264_payloads()
-        | first(video.odd_h264_payloads())
-        | second(payload_faults.broken_h264()),
-        h264.read_h264,
-    ),
-    Reading(
-        "H.265",
-        video.h265_payloads()
-        | first(video.odd_h265_payloads())
-        | second(payload_faults.broken_h265()),
-        h265.read_h265,
-    ),
-    Reading(
-        "VP8",
-        octets(video.vp8_descriptors()) | second(payload_faults.broken_vp8()),
-        vp8.Vp8Descriptor.parse,
-    ),
-    Reading("AAC", audio.aac_payloads() | second(payload_faults.broken_aac()), aac.read_aac),
-    Reading("Opus", _OPUS, opus.OpusPacket.parse),
-    Reading(
-        "redundant audio",
-        octets(audio.redundant_payloads()) | second(payload_faults.broken_red()),
-        red.RedundantPayload.parse,
-    ),
-    Reading(
-        "comfort noise",
-        octets(audio.comfort_noises()) | second(payload_faults.broken_noise()),
-        lambda data: _asked(comfort_noise.ComfortNoise.parse(data)),
-    ),
-    Reading("L16", st.binary() | second(payload_faults.broken_l16()), l16.decode_l16),
-    Reading("Speex", _SPEEX, speex.split),
-    Reading("Speex at 8 kHz", _SPEEX, speex.narrowband),
-    Reading("lengths of payloads", _OPUS | _SPEEX, _lengths),
-)
-
 _PACKETS = rtp.rtcp_packets().filter(lambda each: not isinstance(each, rtcp.UnknownPacket))
 _SIP_OCTETS = sip.messages().map(bytes)
 
@@ -238,8 +55,10 @@ FAMILY = Family(
     _PARSERS,
     (
         *of_oracle("sip", "sdp", "rtp", "rtcp", "stun"),
-        *_SIGNALLING,
-        *_MEDIA,
+        *SIGNALLING,
+        *DESCRIPTIONS,
+        *MEDIA,
+        *SRTP,
         Reading("headers by name", _SIP_OCTETS, _headers_by_name),
         Reading(
             "the latest hop",
@@ -285,7 +104,19 @@ FAMILY = Family(
             rtp_faults.broken_events(),
             lambda pair: dtmf.TelephoneEvent.parse(pair[1]),
         ),
-        Reading("parameters of Opus", formats.opus_fmtps(), opus_parameters.OpusParameters.parse),
+        Reading(
+            "ChannelData",
+            channel_messages.map(lambda pair: turn.channel_data(*pair))
+            | second(stun_faults.broken_channel_data()),
+            turn.read_channel_data,
+        ),
+        Reading(
+            "lifetimes",
+            st.none()
+            | st.integers(0, 3600).map(turn.write_lifetime)
+            | second(stun_faults.broken_lifetimes()),
+            turn.read_lifetime,
+        ),
     ),
     {
         "p2psip.sip.headers Headers.__getitem__: if value is None: -> raise KeyError(name)": (

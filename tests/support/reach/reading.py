@@ -79,3 +79,15 @@ def second(drawn_: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
 def octets(drawn_: SearchStrategy[Any]) -> SearchStrategy[bytes]:
     """The octets of a value."""
     return drawn_.map(bytes)
+
+
+def texts(drawn_: SearchStrategy[Any]) -> SearchStrategy[str]:
+    """The text of a value."""
+    return drawn_.map(str)
+
+
+def asked(value: Any) -> list[Any]:
+    """Read all that a value says of itself."""
+    kind = type(value)
+    names = [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
+    return [getattr(value, name) for name in names]
