@@ -43,9 +43,12 @@ def h264_pairs() -> SearchStrategy[tuple[str, str]]:
     profiles = st.sampled_from(["42e0", "42c0", "4d80", "6400", "4200"])
     modes = st.sampled_from(["", ";packetization-mode=1"])
     levels = st.sampled_from(["09", "0a", "0b", "1f", "28"])
+    asymmetric = ";level-asymmetry-allowed=1"
     options = st.sampled_from(
-        ["", ";level-asymmetry-allowed=1", ";level-asymmetry-allowed=1;max-recv-level=e033"]
-        + [";max-fs=99", ";in-band-parameter-sets=1", ";sprop-parameter-sets=Z0LAH9oB,aM48gA=="]
+        [
+            *("", asymmetric, f"{asymmetric};max-recv-level=e033", ";max-fs=99"),
+            *(";in-band-parameter-sets=1", ";sprop-parameter-sets=Z0LAH9oB,aM48gA=="),
+        ]
     )
     ends = st.tuples(levels, options)
     alike = st.builds(
@@ -58,8 +61,11 @@ def h264_pairs() -> SearchStrategy[tuple[str, str]]:
         ends,
         ends,
     )
-    default = st.just("profile-level-id=42000a")
-    return alike | st.tuples(options.map(lambda each: each[1:]), default)
+    default = st.tuples(options.map(lambda each: each[1:]), st.just("profile-level-id=42000a"))
+    level_1b = st.permutations(["profile-level-id=42f00b", "profile-level-id=42e01f"]).map(
+        lambda two: (two[0], two[1])
+    )
+    return alike | default | level_1b
 
 
 @cache
