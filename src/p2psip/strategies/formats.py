@@ -1,6 +1,6 @@
 """Parameters of formats, and keys of streams, as session descriptions have them.
 
-Own design: the oracle's grammar of RFC 6184 §8.1, RFC 7798 §7.1, RFC 3640 §4.1, RFC 7587 §6.1,
+Own design: the oracle's grammar of RFC 6184 §8.1, RFC 7798 §7, RFC 3640 §4.1, RFC 7587 §6.1,
 RFC 4733 §2.4.1 and RFC 4568 §9.
 """
 
@@ -88,7 +88,7 @@ def opus_fmtps() -> SearchStrategy[str]:
 
 @cache
 def h265_fmtps() -> SearchStrategy[str]:
-    """Parameters of H.265, of one stream or of several: RFC 7798 §7.1."""
+    """Parameters of H.265, of one stream or of several: RFC 7798 §7."""
     sets = st.sampled_from(["QgEB", "RAHA,RAHB", "QgEB,", "not base64"])
     named = st.fixed_dictionaries(
         {},

@@ -31,7 +31,7 @@ def terms() -> SearchStrategy[Term]:
 
 @cache
 def references() -> SearchStrategy[Reference]:
-    """A URI in brackets, with parameters: §20.4, §20.9 and §20.18."""
+    """A URI in brackets, with parameters: §20.4 and §20.9."""
     plain = uris().filter(lambda uri: not set("<>") & set(str(uri)))
     return st.builds(Reference, plain, header_params())
 

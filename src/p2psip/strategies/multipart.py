@@ -27,7 +27,7 @@ _SHAPES: Final = st.lists(st.booleans(), min_size=1, max_size=3)  # whether a pa
 
 
 def parts() -> SearchStrategy[Part]:
-    """Parts with a type of their own or without one: RFC 2046 §5.1."""
+    """Parts with a type of their own or without one: RFC 2046 §5.1.1."""
     typed = _TYPES.map(lambda kind: Headers([("Content-Type", kind)]))
     return st.builds(Part, st.just(NO_HEADERS) | typed, _BODIES)
 
@@ -79,18 +79,18 @@ MULTIPART_FAULTS: Final = (
     MediaFault("no part", _COMMON, _entity(";boundary=b", b"", b"x", b"-b--", b"x--b--")),
     MediaFault(
         "line without colon",
-        "RFC 2046 §5.1",
+        "RFC 2046 §5.1.1",
         _entity(
             ";boundary=b", b"--b\r\nx\r\n\r\n--b--", b"--b\r\nA: b\r\nno colon\r\n\r\nx\r\n--b--"
         ),
     ),
     MediaFault(
         "bare line feed",
-        "RFC 2046 §5.1",
+        "RFC 2046 §5.1.1",
         _entity(";boundary=b", b"--b\r\nA: b\nC: d\r\n\r\nx\r\n--b--"),
     ),
 )
-"""Every fault of a body of several parts: RFC 2046 §5.1, §5.1.1."""
+"""Every fault of a body of several parts: RFC 2046 §5.1.1."""
 
 
 def _nested(depth: int) -> bytes:

@@ -187,12 +187,11 @@ AAC_FAULTS: Final = (
 )
 """Every fault of a payload in the mode AAC-hbr: RFC 3640 §3.2.1, §3.3.6."""
 
-_CODES: Final = [st.integers(0, 63).map(lambda n, code=code: n << 2 | code) for code in range(4)]
 _ODD: Final = st.integers(0, 9).map(lambda size: bytes(2 * size + 1))
 
 
 def _opus(code: int, rest: Octets) -> Octets:
-    return _joined(_octet(_CODES[code]), rest)
+    return _joined(_octet(st.integers(0, 63).map(lambda high: high << 2 | code)), rest)
 
 
 OPUS_FAULTS: Final = (

@@ -1,7 +1,7 @@
-"""Datagrams that are no STUN message, one fault at a time.
+"""Datagrams that are no STUN message, or no ChannelData of TURN, one fault at a time.
 
 Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
-The clauses are of RFC 8489 §5, §6.3 and §14.
+The clauses are of RFC 8489 §5, §6.3 and §14, and of RFC 8656 §12 and §18.2.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ MAPPING, NUMBER = "Bad rtpmap", "Bad number"
 RTPMAPS = {
     "one word": MAPPING,
     "three words": MAPPING,
-    "no clock rate": "",
+    "no clock rate": ".",
     "clock rate of 0": MAPPING,
     "no name": MAPPING,
     "clock rate of letters": NUMBER,

@@ -67,7 +67,7 @@ OPUS = {
     "count missing": "without a count",
     "no frames": "of no frames",
     "padding without a length": "padding without a length",
-    "padding beyond the end": "",
+    "padding beyond the end": ".",
     "frames that are not equal": UNEQUAL,
     "lengths missing": LENGTH,
     "frames beyond the end": BEYOND,

@@ -37,7 +37,7 @@ STREAMS = {
     "bare line feed": "Bare Line Break",
     "bare carriage return": "Bare Line Break",
     "line without colon": "Bad Header",
-    "no SIP": "",
+    "no SIP": ".",
 }
 TOO_LARGE = "Message Too Large"
 LONG_STREAMS = dict.fromkeys(
@@ -73,11 +73,11 @@ REFERENCES = {
     "no brackets": VALUE,
     "open bracket": "Unbalanced Quotes",
     "text behind bracket": VALUE,
-    "no URI": "",
+    "no URI": ".",
     "empty parameters": "Bad Parameter",
 }
 RETRIES = {
-    "no number": "",
+    "no number": ".",
     "fraction": "Bad Retry-After",
     "open comment": "Open Comment",
     "text behind a comment": "Bad Retry-After",
@@ -89,11 +89,11 @@ TIMESTAMPS = dict.fromkeys(
 WARNINGS = {
     "code of two digits": "Bad Warning",
     "code of four digits": "Bad Warning",
-    "code of letters": "",
+    "code of letters": ".",
     "text without quotes": "Bad Warning",
     "no agent": "Bad Warning",
     "open quote": "Bad Warning",
-    "agent of no host": "",
+    "agent of no host": ".",
 }
 DATES = dict.fromkeys((fault.name for fault in header_values.DATE_FAULTS), "Bad Date")
 
