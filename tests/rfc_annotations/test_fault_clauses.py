@@ -4,7 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from p2psip.strategies import large, rtp_faults, sdp_faults, sip, stun_faults
+from p2psip.strategies import (
+    digest,
+    format_faults,
+    header_values,
+    large,
+    multipart,
+    payload_faults,
+    rtp_faults,
+    sdp_faults,
+    sip,
+    sip_streams,
+    srtp,
+    stun_faults,
+)
 from rfc_annotations import specs
 from rfc_annotations.grammar import Grammar
 from rtmplite.strategies import (
@@ -19,7 +32,8 @@ from rtmplite.strategies import (
 )
 
 MODULES = (
-    *(sip, large, sdp_faults, rtp_faults, stun_faults),
+    *(format_faults, srtp, sip, digest, header_values, multipart, sip_streams),
+    *(large, payload_faults, sdp_faults, rtp_faults, stun_faults),
     *(amf_faults, avc_faults, enhanced_faults, flv_faults, hevc_faults, rtmfp_faults, rtmp_faults),
     limits,
 )

@@ -163,7 +163,10 @@ class Timestamp:
     def parse(cls, data: bytes | memoryview | str) -> Self:
         """Read a value (§25.1); what is finer than a millisecond is dropped."""
         sent, delay = first_word(text_of(data))
-        return cls(_milliseconds(sent), _milliseconds(delay) if delay else 0)
+        # the delay may be absent, or begin with its point
+        return cls(
+            _milliseconds(sent), _milliseconds(delay if delay[:1].isdigit() else f"0{delay}")
+        )
 
     def __str__(self) -> str:
         return _decimal(self.sent) + (f" {_decimal(self.delay)}" if self.delay else "")

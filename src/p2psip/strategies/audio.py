@@ -1,11 +1,12 @@
 """Strategies for payloads of sound, for tests of any implementation.
 
-Own design: the oracle's grammar of RFC 6716 §3, RFC 3389 §3 and RFC 2198 §3.
+Own design: the oracle's grammar of RFC 6716 §3, RFC 3389 §3, RFC 2198 §3 and RFC 3640 §3.3.6.
 """
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from p2psip.rtp.payload.aac import pack_aac
 from p2psip.rtp.payload.comfort_noise import ComfortNoise
 from p2psip.rtp.payload.opus import MAX_TICKS, OpusPacket
 from p2psip.rtp.payload.red import RedundantBlock, RedundantPayload
@@ -45,3 +46,10 @@ def redundant_payloads() -> SearchStrategy[RedundantPayload]:
     )
     older = st.lists(blocks, max_size=3) | st.lists(blocks, min_size=32, max_size=32)
     return st.builds(RedundantPayload, _TYPES, st.binary(max_size=20), older.map(tuple))
+
+
+def aac_payloads() -> SearchStrategy[bytes]:
+    """Payloads of some frames, or of a part of one, in the mode AAC-hbr: RFC 3640 §3.3.6."""
+    frames = st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=6)
+    payloads = st.builds(pack_aac, frames, st.sampled_from([5, 12, 30, 1400]))
+    return payloads.flatmap(st.sampled_from).map(lambda pair: pair[0])

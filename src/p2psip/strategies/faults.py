@@ -31,3 +31,8 @@ def broken(faults: Sequence[MediaFault]) -> SearchStrategy[Drawn]:
     return st.sampled_from(faults).flatmap(
         lambda fault: fault.inputs.map(lambda octets: (fault, octets))
     )
+
+
+def written(name: str, clause: str, *texts: str) -> MediaFault:
+    """A fault that these texts have."""
+    return MediaFault(name, clause, st.sampled_from([text.encode() for text in texts]))

@@ -1,6 +1,7 @@
 """Parameters of formats, and keys of streams, as session descriptions have them.
 
-Own design: the oracle's grammar of RFC 6184 §8.1, RFC 7587 §6.1 and RFC 4568 §9.
+Own design: the oracle's grammar of RFC 6184 §8.1, RFC 7798 §7, RFC 3640 §4.1, RFC 7587 §6.1,
+RFC 4733 §2.4.1 and RFC 4568 §9.
 """
 
 from functools import cache
@@ -34,6 +35,40 @@ def h264_fmtps() -> SearchStrategy[str]:
 
 
 @cache
+def h264_pairs() -> SearchStrategy[tuple[str, str]]:
+    """Parameters of two ends that have one profile and one packetization mode: RFC 6184 §8.2.2.
+
+    Without a `profile-level-id` an end means the default.
+    """
+    profiles = st.sampled_from(["42e0", "42c0", "4d80", "6400", "4200"])
+    modes = st.sampled_from(["", ";packetization-mode=1"])
+    levels = st.sampled_from(["09", "0a", "0b", "1f", "28"])
+    asymmetric = ";level-asymmetry-allowed=1"
+    options = st.sampled_from(
+        [
+            *("", asymmetric, f"{asymmetric};max-recv-level=e033", ";max-fs=99"),
+            *(";in-band-parameter-sets=1", ";sprop-parameter-sets=Z0LAH9oB,aM48gA=="),
+        ]
+    )
+    ends = st.tuples(levels, options)
+    alike = st.builds(
+        lambda profile, mode, ours, theirs: (
+            f"profile-level-id={profile}{ours[0]}{mode}{ours[1]}",
+            f"profile-level-id={profile}{theirs[0]}{mode}{theirs[1]}",
+        ),
+        profiles,
+        modes,
+        ends,
+        ends,
+    )
+    default = st.tuples(options.map(lambda each: each[1:]), st.just("profile-level-id=42000a"))
+    level_1b = st.permutations(["profile-level-id=42f00b", "profile-level-id=42e01f"]).map(
+        lambda two: (two[0], two[1])
+    )
+    return alike | default | level_1b
+
+
+@cache
 def opus_fmtps() -> SearchStrategy[str]:
     """Parameters of Opus, known and unknown, in and out of range: RFC 7587 §6.1."""
     rates = st.sampled_from([8000, 12000, 16000, 24000, 44100, 48000, 0, 7999, 96000]).map(str)
@@ -49,6 +84,69 @@ def opus_fmtps() -> SearchStrategy[str]:
         },
     )
     return st.builds(_written, named, st.sampled_from([";", "; "]))
+
+
+@cache
+def h265_fmtps() -> SearchStrategy[str]:
+    """Parameters of H.265, of one stream or of several: RFC 7798 §7."""
+    sets = st.sampled_from(["QgEB", "RAHA,RAHB", "QgEB,", "not base64"])
+    named = st.fixed_dictionaries(
+        {},
+        optional={
+            "profile-space": st.sampled_from("03"),
+            "profile-id": st.sampled_from(["1", "2", "31"]),
+            "tier-flag": st.sampled_from("01"),
+            "level-id": st.sampled_from(["93", "120"]),
+            "interop-constraints": st.sampled_from(["B00000000000", "b00000000000"]),
+            "profile-compatibility-indicator": st.just("60000000"),
+            "tx-mode": st.sampled_from(["SRST", "srst", "MRST", "MRMT"]),
+            "sprop-max-don-diff": st.sampled_from(["0", "0", "2"]),
+            **dict.fromkeys(("sprop-vps", "sprop-sps", "sprop-pps"), sets),
+        },
+    )
+    return st.builds(_written, named, st.sampled_from([";", "; "]))
+
+
+@cache
+def aac_fmtps() -> SearchStrategy[str]:
+    """Parameters of AAC, in the mode that all have and in others: RFC 3640 §4.1."""
+    named = st.fixed_dictionaries(
+        {"streamtype": st.just("5"), "mode": st.sampled_from(["AAC-hbr", "aac-hbr", "AAC-lbr"])},
+        optional={
+            "sizelength": st.sampled_from(["13", "6"]),
+            "indexlength": st.just("3"),
+            "indexdeltalength": st.just("3"),
+            "config": st.just("1210"),
+            "maxdisplacement": st.sampled_from(["0", "0", "2048"]),
+        },
+    )
+    return st.builds(_written, named, st.sampled_from([";", "; "]))
+
+
+@cache
+def odd_fmtps() -> SearchStrategy[str]:
+    """Parameters with empty ones among them, or repeated: RFC 8866 §6.15 leaves it to readers."""
+    some = h264_fmtps() | h265_fmtps() | aac_fmtps() | opus_fmtps()
+    between = st.sampled_from([";;", "; ;", ";=x;", ";x;"])
+    return st.builds("{}{}{}".format, some, between, some)
+
+
+@cache
+def event_lists() -> SearchStrategy[str]:
+    """Lists of telephone events, up to all of them, with parts that are none: RFC 4733 §2.4.1."""
+    codes = st.integers(0, 255)
+    pairs = st.tuples(codes, codes).map(sorted).map(lambda two: f"{two[0]}-{two[1]}")
+    odd = st.sampled_from(["", "x", "-", "5-", "-5", "0-99999", "7-3"])
+    parts = codes.map(str) | pairs | st.sampled_from(["0-15", "0-255"]) | odd
+    return st.lists(parts, max_size=6).map(",".join)
+
+
+@cache
+def odd_cryptos() -> SearchStrategy[str]:
+    """Keys with a lifetime that is written as a power of two: RFC 4568 §6.1."""
+    return st.builds(
+        "1 AES_CM_128_HMAC_SHA1_80 inline:{}|2^{}".format, st.just("A" * 40), st.integers(1, 48)
+    )
 
 
 @cache

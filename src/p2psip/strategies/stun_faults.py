@@ -1,7 +1,7 @@
-"""Datagrams that are no STUN message, one fault at a time.
+"""Datagrams that are no STUN message, or no ChannelData of TURN, one fault at a time.
 
 Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
-The clauses are of RFC 8489 §5, §6.3 and §14.
+The clauses are of RFC 8489 §5, §6.3 and §14, and of RFC 8656 §12 and §18.2.
 """
 
 from collections.abc import Callable
@@ -98,3 +98,47 @@ VALUE_FAULTS: Final = (
     ),
 )
 """Every fault of MAPPED-ADDRESS and its kind: RFC 8489 §14.1."""
+
+
+CHANNEL_FAULTS: Final = (
+    MediaFault("header cut", "RFC 8656 §12.4", st.binary(max_size=3)),
+    MediaFault(
+        "number of no channel",
+        "RFC 8656 §12",
+        st.builds(
+            lambda number, data: pack("!HH", number, len(data)) + data,
+            st.integers(0, 0x3FFF) | st.integers(0x5000, 0xFFFF),
+            st.binary(max_size=20),
+        ),
+    ),
+    MediaFault(
+        "data beyond the end",
+        "RFC 8656 §12.4",
+        st.builds(
+            lambda number, more, data: pack("!HH", number, len(data) + more) + data,
+            st.integers(0x4000, 0x4FFF),
+            st.integers(1, 999),
+            st.binary(max_size=20),
+        ),
+    ),
+)
+"""Every fault of ChannelData: RFC 8656 §12, §12.4."""
+
+LIFETIME_FAULTS: Final = (
+    MediaFault(
+        "no 32 bits",
+        "RFC 8656 §18.2",
+        st.binary(max_size=3) | st.binary(min_size=5, max_size=8),
+    ),
+)
+"""The one fault of LIFETIME: RFC 8656 §18.2."""
+
+
+def broken_channel_data() -> SearchStrategy[Drawn]:
+    """Datagrams that are no ChannelData: RFC 8656 §12.4."""
+    return broken(CHANNEL_FAULTS)
+
+
+def broken_lifetimes() -> SearchStrategy[Drawn]:
+    """Values of LIFETIME that are none: RFC 8656 §18.2."""
+    return broken(LIFETIME_FAULTS)

@@ -3,6 +3,8 @@
 Own design: the oracle's grammar of RFC 6184 §5, of RFC 7798 §4.4 and of RFC 7741 §4.2.
 """
 
+from typing import Final
+
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -40,6 +42,25 @@ def h264_payloads() -> SearchStrategy[bytes]:
     return nal_units() | access_units().map(aggregate) | fragments
 
 
+_RESERVED: Final = st.builds(  # Source: RFC 6184 §5.4 Table 3
+    lambda priority, kind, body: bytes((priority | kind,)) + body,
+    _PRIORITIES,
+    st.sampled_from([0, 30, 31]),
+    st.binary(max_size=9),
+)
+
+
+def odd_h264_payloads() -> SearchStrategy[tuple[bytes, tuple[bytes, ...]]]:
+    """Payloads with NAL units of reserved types, and what a receiver finds: RFC 6184 §5.4."""
+    fragments = _RESERVED.map(lambda unit: bytes(H264Fragment(unit[0], unit[1:], True)))
+    mixed = st.builds(
+        lambda units, reserved: (aggregate([*units, reserved]), tuple(units)),
+        st.lists(nal_units(), max_size=2),
+        _RESERVED,
+    )
+    return (_RESERVED | fragments).map(lambda payload: (payload, ())) | mixed
+
+
 def h265_units(max_octets: int = 60) -> SearchStrategy[bytes]:
     """NAL units of all types that a decoder takes, with any content: RFC 7798 §1.1.4."""
     kinds = st.sampled_from([1, 19, 21, 32, 33, 34, 35]) | st.integers(0, 47)
@@ -72,6 +93,21 @@ def h265_payloads() -> SearchStrategy[bytes]:
     )
     plain = h265_units() | h265_access_units().map(h265.aggregate) | fragments
     return plain | st.builds(_paci, plain, st.binary(max_size=31))
+
+
+_UNKNOWN: Final = st.builds(  # types without a meaning: RFC 7798 §6
+    lambda kind, body: bytes((kind << 1, 1)) + body, st.integers(51, 63), st.binary(max_size=9)
+)
+
+
+def odd_h265_payloads() -> SearchStrategy[tuple[bytes, tuple[bytes, ...]]]:
+    """Payloads with NAL units of unknown types, and what a receiver finds: RFC 7798 §6."""
+    mixed = st.builds(
+        lambda units, unknown: (h265.aggregate([*units, unknown]), tuple(units)),
+        st.lists(h265_units(), max_size=2),
+        _UNKNOWN,
+    )
+    return _UNKNOWN.map(lambda payload: (payload, ())) | mixed
 
 
 def _paci(payload: bytes, extension: bytes) -> bytes:

@@ -89,7 +89,7 @@ def test_the_examples_of_the_rfc():
     assert RetryAfter.parse("120 (I'm in a meeting)") == RetryAfter(120, "I'm in a meeting")
     assert RetryAfter.parse("18000;duration=3600") == RetryAfter(18000, duration=3600)
     assert Timestamp.parse("54") == Timestamp(54000) and str(Timestamp(54000)) == "54"
-    assert str(Timestamp.parse("54.020 0.5")) == "54.02 0.5"
+    assert str(Timestamp.parse("54.020 0.5")) == str(Timestamp.parse("54.02 .5")) == "54.02 0.5"
     warning = Warn.parse("307 isi.edu \"Session parameter 'foo' not understood\"")
     assert (warning.code, warning.agent) == (307, "isi.edu")
 

@@ -1,9 +1,11 @@
 """The parsers of the SIP family, and what the strategies draw for them."""
 
 from hypothesis import strategies as st
-from support.reach.reading import Family, Reading, of_oracle
+from support.reach.p2psip_media import MEDIA, MEDIA_PARSERS, SRTP
+from support.reach.p2psip_signalling import DESCRIPTIONS, SIGNALLING, SIGNALLING_PARSERS
+from support.reach.reading import Family, Reading, of_oracle, second
 
-from p2psip.nat import stun
+from p2psip.nat import stun, turn
 from p2psip.rtp import (
     extended_report,
     fast,
@@ -15,7 +17,7 @@ from p2psip.rtp import (
     voip_metrics,
 )
 from p2psip.rtp.payload import dtmf
-from p2psip.sdp import line, opus_parameters, session
+from p2psip.sdp import line, session
 from p2psip.sip import (
     address,
     grammar,
@@ -27,14 +29,16 @@ from p2psip.sip import (
     via,
     views,
 )
-from p2psip.strategies import formats, rtp, rtp_faults, sip, stun_faults
-from p2psip.strategies.stun import addresses, transaction_ids
+from p2psip.strategies import rtp, rtp_faults, sip, stun_faults
+from p2psip.strategies.stun import addresses, channel_messages, transaction_ids
 
 _PARSERS = (
     *(address, grammar, headers, message, message_limits, params, uri, via, views),
     *(line, session),
     *(packet, fast, rtcp, rtcp_frame, feedback, extended_report, source_description, voip_metrics),
-    *(dtmf, opus_parameters, stun),
+    *(dtmf, stun, turn),
+    *SIGNALLING_PARSERS,
+    *MEDIA_PARSERS,
 )
 
 
@@ -51,6 +55,10 @@ FAMILY = Family(
     _PARSERS,
     (
         *of_oracle("sip", "sdp", "rtp", "rtcp", "stun"),
+        *SIGNALLING,
+        *DESCRIPTIONS,
+        *MEDIA,
+        *SRTP,
         Reading("headers by name", _SIP_OCTETS, _headers_by_name),
         Reading(
             "the latest hop",
@@ -96,6 +104,27 @@ FAMILY = Family(
             rtp_faults.broken_events(),
             lambda pair: dtmf.TelephoneEvent.parse(pair[1]),
         ),
-        Reading("parameters of Opus", formats.opus_fmtps(), opus_parameters.OpusParameters.parse),
+        Reading(
+            "ChannelData",
+            channel_messages.map(lambda pair: turn.channel_data(*pair))
+            | second(stun_faults.broken_channel_data()),
+            turn.read_channel_data,
+        ),
+        Reading(
+            "lifetimes",
+            st.none()
+            | st.integers(0, 3600).map(turn.write_lifetime)
+            | second(stun_faults.broken_lifetimes()),
+            turn.read_lifetime,
+        ),
     ),
+    {
+        "p2psip.sip.headers Headers.__getitem__: if value is None: -> raise KeyError(name)": (
+            "a caller asks so for a header that it knows to be there"
+        ),
+        "p2psip.rtp.payload.l16 decode_l16:"
+        ' if sys.byteorder == "little":  # §4.5.11 [network-order] -> return samples': (
+            "by the machine, not by the input"
+        ),
+    },
 )

@@ -64,3 +64,30 @@ def of_oracle(*names: str) -> list[Reading]:
         for codec in codecs
         for kind, cases in catalogue.cases_of(codec).items()
     ]
+
+
+def first(drawn_: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
+    """The input of a pair that has the meaning behind it."""
+    return drawn_.map(lambda pair: pair[0])
+
+
+def second(drawn_: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
+    """The input of a pair that has a fault before it."""
+    return drawn_.map(lambda pair: pair[1])
+
+
+def octets(drawn_: SearchStrategy[Any]) -> SearchStrategy[bytes]:
+    """The octets of a value."""
+    return drawn_.map(bytes)
+
+
+def texts(drawn_: SearchStrategy[Any]) -> SearchStrategy[str]:
+    """The text of a value."""
+    return drawn_.map(str)
+
+
+def asked(value: Any) -> list[Any]:
+    """Read all that a value says of itself."""
+    kind = type(value)
+    names = [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
+    return [getattr(value, name) for name in names]

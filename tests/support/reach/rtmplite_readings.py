@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from support.reach.reading import Family, Reading, of_oracle
+from support.reach.reading import Family, Reading, first, octets, of_oracle, second
 
 from rtmplite.amf import amf0, amf3, amf3_reader, cursor, externals, u29
 from rtmplite.flv import (
@@ -76,19 +76,6 @@ _PARSERS = (
 )
 
 
-def _first(drawn: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
-    return drawn.map(lambda pair: pair[0])
-
-
-def _second(drawn: SearchStrategy[tuple[Any, Any]]) -> SearchStrategy[Any]:
-    """The input of a fault."""
-    return drawn.map(lambda pair: pair[1])
-
-
-def _octets(drawn: SearchStrategy[Any]) -> SearchStrategy[bytes]:
-    return drawn.map(bytes)
-
-
 def _in_pieces(reader: Any, data: bytes) -> None:
     """As TCP may deliver them: few octets at once."""
     for at in range(0, len(data), 5):
@@ -120,40 +107,38 @@ def _flow_message(data: bytes) -> None:
 
 _MEDIA = (
     Reading("amf3 object", amf3_values.encoded(), amf3.decode_one),
-    Reading("audio", _octets(flv.audio_tags()), audio.AudioTag.parse),
-    Reading("audio broken", _second(flv_faults.broken_audio()), audio.AudioTag.parse),
-    Reading("video", _octets(flv.video_tags()), video.VideoTag.parse),
-    Reading("video broken", _second(flv_faults.broken_video()), video.VideoTag.parse),
+    Reading("audio", octets(flv.audio_tags()), audio.AudioTag.parse),
+    Reading("audio broken", second(flv_faults.broken_audio()), audio.AudioTag.parse),
+    Reading("video", octets(flv.video_tags()), video.VideoTag.parse),
+    Reading("video broken", second(flv_faults.broken_video()), video.VideoTag.parse),
     Reading("description", flv.descriptions(), metadata.read),
-    Reading("description broken", _second(flv_faults.broken_descriptions()), metadata.read),
+    Reading("description broken", second(flv_faults.broken_descriptions()), metadata.read),
     Reading(
         "file in pieces",
-        flv.files() | _second(flv_faults.broken_files()),
+        flv.files() | second(flv_faults.broken_files()),
         lambda data: _in_pieces(file.FlvReader(), data),
     ),
-    Reading("h265", _octets(hevc_media.hevc_configs()), hevc.HevcConfig.parse),
-    Reading("h265 broken", _second(hevc_faults.config_records()), hevc.HevcConfig.parse),
-    Reading("h265 set", _first(hevc_media.hevc_parameter_sets()), hevc_sps.HevcParameters.parse),
-    Reading(
-        "h265 set broken", _second(hevc_faults.parameter_sets()), hevc_sps.HevcParameters.parse
-    ),
+    Reading("h265", octets(hevc_media.hevc_configs()), hevc.HevcConfig.parse),
+    Reading("h265 broken", second(hevc_faults.config_records()), hevc.HevcConfig.parse),
+    Reading("h265 set", first(hevc_media.hevc_parameter_sets()), hevc_sps.HevcParameters.parse),
+    Reading("h265 set broken", second(hevc_faults.parameter_sets()), hevc_sps.HevcParameters.parse),
     Reading("colors", enhanced_media.metadata(), color_info.ColorInfo.parse),
     Reading(
         "loudspeakers",
-        _octets(enhanced_media.multichannel_configs())
-        | _second(enhanced_faults.multichannel_bodies()),
+        octets(enhanced_media.multichannel_configs())
+        | second(enhanced_faults.multichannel_bodies()),
         enhanced_audio.MultichannelConfig.parse,
     ),
 )
 _AUDIO = (
-    _octets(enhanced_media.audio_tags())
-    | _second(enhanced_faults.audio_payloads())
-    | _second(limits.audio_payloads())
+    octets(enhanced_media.audio_tags())
+    | second(enhanced_faults.audio_payloads())
+    | second(limits.audio_payloads())
 )
 _VIDEO = (
-    _octets(enhanced_media.video_tags())
-    | _second(enhanced_faults.video_payloads())
-    | _second(limits.video_payloads())
+    octets(enhanced_media.video_tags())
+    | second(enhanced_faults.video_payloads())
+    | second(limits.video_payloads())
 )
 _ENHANCED = (
     Reading("enhanced audio of a relay", _AUDIO.filter(bool), lambda data: _relayed(8, data)),
@@ -166,26 +151,26 @@ _ENHANCED = (
 _MESSAGES = (
     Reading(
         "rtmp in pieces",
-        _first(rtmp.chunk_streams()),
+        first(rtmp.chunk_streams()),
         lambda data: _in_pieces(chunk_reader.ChunkReader(), data),
     ),
     Reading(
         "rtmp of little",
-        _first(rtmp.chunk_streams()),
+        first(rtmp.chunk_streams()),
         lambda data: _in_pieces(chunk_reader.ChunkReader(max_message=140, max_streams=4), data),
     ),
     Reading(
         "rtmp unfinished",
-        _first(rtmp.chunk_streams(st.just(message.Message(9, 0, 1, bytes(129))))),
+        first(rtmp.chunk_streams(st.just(message.Message(9, 0, 1, bytes(129))))),
         lambda data: chunk_reader.ChunkReader(max_message=129).feed(data),
     ),
     Reading(
         "basic header",
-        _first(rtmp.chunk_streams()).filter(bool),
+        first(rtmp.chunk_streams()).filter(bool),
         lambda data: chunk_header.read_basic_header(data, 0),
     ),
     Reading("control", rtmp.controls().map(lambda each: each.message()), control.parse_control),
-    Reading("control broken", _second(rtmp_faults.control_faults()), control.parse_control),
+    Reading("control broken", second(rtmp_faults.control_faults()), control.parse_control),
     Reading(
         "command",
         st.builds(
@@ -195,7 +180,7 @@ _MESSAGES = (
         ),
         command.Command.parse,
     ),
-    Reading("command broken", _second(rtmp_faults.command_faults()), command.Command.parse),
+    Reading("command broken", second(rtmp_faults.command_faults()), command.Command.parse),
     Reading(
         "shared object",
         st.builds(lambda each, amf3_: each.message(amf3_), shared.messages(), st.booleans()),
@@ -203,18 +188,18 @@ _MESSAGES = (
     ),
     Reading(
         "shared object broken",
-        _second(rtmp_faults.shared_object_faults()),
+        second(rtmp_faults.shared_object_faults()),
         shared_object.SharedObject.parse,
     ),
-    Reading("aggregate", _first(rtmp.aggregates()), lambda each: list(aggregate.aggregated(each))),
+    Reading("aggregate", first(rtmp.aggregates()), lambda each: list(aggregate.aggregated(each))),
     Reading(
         "aggregate broken",
-        _second(rtmp_faults.aggregate_faults()),
+        second(rtmp_faults.aggregate_faults()),
         lambda each: list(aggregate.aggregated(each)),
     ),
     Reading(
         "message beyond a limit",
-        _second(limits.messages()),
+        second(limits.messages()),
         lambda each: _BY_TYPE[each.type_id](each),
     ),
 )
@@ -228,7 +213,7 @@ _PACKETS = rtmfp.packets().map(lambda each: each.encode())
 
 def _payloads(type_id: int) -> SearchStrategy[bytes]:
     """Broken chunks of one type."""
-    return _second(rtmfp_faults.session_chunks().filter(lambda each: each[1][0] == type_id)).map(
+    return second(rtmfp_faults.session_chunks().filter(lambda each: each[1][0] == type_id)).map(
         lambda chunk: chunk[1]
     )
 
@@ -240,7 +225,7 @@ _RTMFP = (
         lambda data: packet.Packet.parse(data, 2),
     ),
     Reading("header", _PACKETS, fast_path.read_header),
-    Reading("header broken", _second(rtmfp_faults.packets()), fast_path.read_header),
+    Reading("header broken", second(rtmfp_faults.packets()), fast_path.read_header),
     Reading(
         "user data",
         rtmfp.user_data().map(lambda each: each.encode()) | _payloads(flow_chunks.UserData.type_id),
@@ -253,12 +238,12 @@ _RTMFP = (
         _fast(fast_path.read_next_user_data),
     ),
     Reading("opening", rtmfp.openings(), flow_chunks.read_flow_options),
-    Reading("opening broken", _second(rtmfp_faults.flow_openings()), flow_chunks.read_flow_options),
-    Reading("metadata", _second(flash.odd_metadata()), messages.FlowMetadata.parse),
-    Reading("metadata broken", _second(rtmfp_faults.metadata()), messages.FlowMetadata.parse),
+    Reading("opening broken", second(rtmfp_faults.flow_openings()), flow_chunks.read_flow_options),
+    Reading("metadata", second(flash.odd_metadata()), messages.FlowMetadata.parse),
+    Reading("metadata broken", second(rtmfp_faults.metadata()), messages.FlowMetadata.parse),
     Reading("flow message", flash.flow_messages(), _flow_message),
-    Reading("flow message broken", _second(rtmfp_faults.flow_messages()), _flow_message),
-    Reading("addresses", _first(flash.odd_peer_infos()), messages.parse_peer_info),
+    Reading("flow message broken", second(rtmfp_faults.flow_messages()), _flow_message),
+    Reading("addresses", first(flash.odd_peer_infos()), messages.parse_peer_info),
 )
 
 
@@ -270,9 +255,9 @@ def _of_options(
 ) -> tuple[Reading, ...]:
     """What is read from a field of options: in order, broken, and too many."""
     return (
-        Reading(name, _first(drawn), read),
-        Reading(f"{name} broken", _second(faults), read),
-        Reading(f"{name} beyond", _second(limits.option_fields()), read),
+        Reading(name, first(drawn), read),
+        Reading(f"{name} broken", second(faults), read),
+        Reading(f"{name} beyond", second(limits.option_fields()), read),
     )
 
 

@@ -118,6 +118,8 @@ def _read_paci(data: bytes) -> tuple[bytes, ...] | H265Fragment:
     inner, size = fields >> 9 & 0x3F, fields >> 4 & 0x1F
     if inner == PACI:
         raise RemoteError("H.265 PACI within a PACI")
+    if len(data) < 2 * HEAD + size:
+        raise RemoteError("H.265 PACI with an extension beyond the end")
     # the bit A stands for the bit F of what is carried
     first = data[0] & ~(_TYPE | FORBIDDEN) | fields >> 8 & FORBIDDEN | inner << 1
     return read_h265(bytes((first, data[1])) + data[2 * HEAD + size :])

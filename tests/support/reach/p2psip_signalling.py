@@ -1,0 +1,190 @@
+"""What the strategies draw for parsers of digests, streams, bodies, header values and SDP."""
+
+from hypothesis import strategies as st
+from support.reach.reading import Reading, asked, first, second, texts
+
+from p2psip.sdp import (
+    attributes,
+    codec,
+    crypto,
+    formats,
+    h264_parameters,
+    h265_parameters,
+    opus_parameters,
+)
+from p2psip.sip import auth, authentication_info, framing, headers, multipart, values
+from p2psip.strategies import digest, format_faults, header_values, sdp, sip_streams
+from p2psip.strategies import formats as fmtps
+from p2psip.strategies import multipart as entities
+
+SIGNALLING_PARSERS = (
+    *(auth, authentication_info, framing, multipart, values),
+    *(attributes, codec, crypto, formats, h264_parameters, h265_parameters, opus_parameters),
+)
+
+
+def _verified(data):
+    told = auth.Credentials.parse(data)
+    auth.verify(told, "REGISTER", "0" * 32)
+    return asked(told)
+
+
+def _challenged(values_):
+    found = headers.Headers([("WWW-Authenticate", each) for each in values_])
+    return auth.strongest(auth.challenges(found, "WWW-Authenticate"))
+
+
+def _in_pieces(framer, data):
+    """As TCP may deliver them."""
+    for at in range(0, len(data), 29):
+        framer.feed(data[at : at + 29])
+
+
+def _leaves(data):
+    head, _, body = data.partition(b"\r\n\r\n")
+    for part in multipart.leaves(head.decode().partition(": ")[2], body):
+        asked(part)
+
+
+_CHALLENGES = (
+    texts(digest.challenges()) | digest.other_schemes() | second(digest.broken_challenges())
+)
+_STREAMS = first(sip_streams.streams()) | second(sip_streams.broken_streams())
+_LONG_STREAMS = second(sip_streams.excessive_streams())
+SIGNALLING = (
+    Reading("challenges", _CHALLENGES, lambda data: asked(auth.Challenge.parse(data))),
+    Reading(
+        "challenges of a message",
+        st.lists(_CHALLENGES.map(lambda each: each if isinstance(each, str) else each.decode())),
+        _challenged,
+    ),
+    Reading(
+        "credentials",
+        texts(digest.credentials() | digest.foreign_credentials())
+        | digest.other_schemes()
+        | second(digest.broken_credentials()),
+        _verified,
+    ),
+    Reading(
+        "what follows credentials",
+        texts(digest.authentication_infos()) | second(digest.broken_infos()),
+        lambda data: asked(authentication_info.AuthenticationInfo.parse(data)),
+    ),
+    Reading("a stream", _STREAMS | _LONG_STREAMS, lambda each: framing.StreamFramer().feed(each)),
+    Reading("a stream in pieces", _STREAMS, lambda each: _in_pieces(framing.StreamFramer(), each)),
+    Reading(
+        "a stream of little", _STREAMS, lambda each: framing.StreamFramer(limit=400).feed(each)
+    ),
+    Reading(
+        "bodies",
+        first(entities.entities())
+        | second(entities.broken_entities())
+        | second(entities.excessive_entities()),
+        _leaves,
+    ),
+    Reading(
+        "terms",
+        texts(header_values.terms()) | second(header_values.broken_terms()),
+        lambda data: asked(values.Term.parse(data)),
+    ),
+    Reading(
+        "lists of terms",
+        st.lists(texts(header_values.terms())).map(", ".join),
+        values.Term.parse_list,
+    ),
+    Reading(
+        "references",
+        texts(header_values.references()) | second(header_values.broken_references()),
+        values.Reference.parse,
+    ),
+    Reading(
+        "times to try again",
+        texts(header_values.retries()) | second(header_values.broken_retries()),
+        values.RetryAfter.parse,
+    ),
+    Reading(
+        "timestamps",
+        texts(header_values.timestamps()) | second(header_values.broken_timestamps()),
+        values.Timestamp.parse,
+    ),
+    Reading(
+        "warnings",
+        texts(header_values.warnings()) | second(header_values.broken_warnings()),
+        values.Warn.parse,
+    ),
+    Reading(
+        "dates",
+        header_values.dates() | second(header_values.broken_dates()).map(bytes.decode),
+        values.date_of,
+    ),
+)
+
+
+def _attributes(two):
+    """Ask all that the attributes of a stream say."""
+    stream, session = two
+    for ask in (
+        *(attributes.rtpmaps, attributes.fmtps, attributes.payload_types, attributes.mid),
+        *(attributes.ptime, attributes.maxptime, attributes.rtcp_mux, codec.codecs_of),
+    ):
+        ask(stream)
+    for ask in (
+        *(attributes.direction, attributes.bits, attributes.media_address),
+        attributes.rtcp_address,
+    ):
+        ask(stream, session)
+    return crypto.choose(crypto.cryptos(stream))
+
+
+def _h264(text):
+    read = h264_parameters.H264Parameters.parse(text)
+    return asked(read), asked(read.profile_level)
+
+
+def _negotiated(name):
+    def read(two):
+        formats.configuration(name, two[0])
+        return formats.negotiate(name, *two)
+
+    return read
+
+
+_H264 = fmtps.h264_fmtps() | second(format_faults.broken_h264_fmtps()).map(bytes.decode)
+_FMTPS = {
+    "H264": _H264,
+    "H265": fmtps.h265_fmtps(),
+    "mpeg4-generic": fmtps.aac_fmtps(),
+    "opus": fmtps.opus_fmtps(),
+    "telephone-event": fmtps.event_lists(),
+    "x-other": fmtps.odd_fmtps(),
+}
+DESCRIPTIONS = (
+    Reading("attributes", st.tuples(format_faults.odd_media(), sdp.sessions()), _attributes),
+    Reading(
+        "mappings",
+        second(format_faults.broken_rtpmaps()).map(bytes.decode),
+        attributes.RtpMap.parse,
+    ),
+    Reading(
+        "parameters of any format", fmtps.odd_fmtps() | fmtps.opus_fmtps(), attributes.parameters
+    ),
+    Reading(
+        "parameters of H.264",
+        _H264,
+        _h264,
+    ),
+    Reading("H.264 of two ends alike", fmtps.h264_pairs(), _negotiated("H264")),
+    Reading("parameter sets of H.265", fmtps.h265_fmtps(), h265_parameters.parameter_sets),
+    *(
+        Reading(f"{name} of two ends", st.tuples(drawn, drawn), _negotiated(name))
+        for name, drawn in _FMTPS.items()
+    ),
+    Reading("parameters of Opus", fmtps.opus_fmtps(), opus_parameters.OpusParameters.parse),
+    Reading(
+        "keys of SRTP",
+        texts(fmtps.crypto_attributes())
+        | fmtps.odd_cryptos()
+        | second(format_faults.broken_cryptos()).map(bytes.decode),
+        lambda text: asked(crypto.CryptoAttribute.parse(text)),
+    ),
+)
