@@ -71,6 +71,7 @@ def test_how_baresip_talks(start):
     assert rtp_unmet(targets) == RTP_DATA["baresip"]["unmet"]
 
 
+@pytest.mark.alone  # this phone's reports are late, and the next ones early, when it has to wait
 @pytest.mark.needs("linphonec")
 def test_how_linphone_talks(start):
     phones = [start(Linphone, "bob", codec="PCMU/8000") for _ in range(4)]

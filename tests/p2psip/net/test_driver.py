@@ -113,7 +113,8 @@ def test_a_port_that_is_free_for_one_transport_only_is_passed_over(monkeypatch):
 
     monkeypatch.setattr(module, "_bound", bound)
     ports = SipPorts(LOOPBACK, 0)
-    assert len(tries) == 3 and ports.address[1] == tries[-1]
+    # more than three, if another program has one of the ports
+    assert len(tries) >= 3 and ports.address[1] == tries[-1]
     ports.udp.close()
     ports.tcp.close()
     tries[:] = [0] * -module.BIND_TRIES

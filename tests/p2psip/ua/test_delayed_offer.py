@@ -91,7 +91,7 @@ def test_the_offer_of_a_200_is_answered_in_its_ack(lost):
 
 
 def test_a_description_that_is_not_acknowledged_is_no_offer():
-    """Covers RFC 3262 §5 [answers-in-the-prack]: progress without RSeq shows what may come."""
+    """RFC 3262 §5: progress without RSeq shows what may come."""
     link, alice, script, call, invite = asked()
     script.say(accept(invite, "t", 183, OFFER), A)
     assert not pracks(script) and alice.events() == ["ringing"]
