@@ -32,6 +32,7 @@ from rfc_annotations.options import UsageError, parser
 from rfc_annotations.project import Project
 from rfc_annotations.settings import TABLE, TOOL, SettingsError
 
+INTERRUPTED = 130  # the exit code of a program that SIGINT ends
 SHOWN = 8  # sections that a message names
 
 
@@ -40,11 +41,13 @@ class NotFoundError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0 fine, 1 problems found, 2 wrong usage."""
+    """Run one command; give the exit code: 0 fine, 1 problems, 2 wrong usage, 130 Ctrl-C."""
     try:
         return _run(parser().parse_args(arguments))
     except BrokenPipeError:
         return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except NotFoundError as error:
         print(error, file=sys.stderr)
         return 1

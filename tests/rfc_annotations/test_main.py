@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rfc_annotations.__main__ import main
+from rfc_annotations.check import Check
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -70,6 +71,15 @@ def test_what_is_asked_for_wrongly_is_one_line_and_exit_code_2(
     assert main(words) == 2
     out, err = capsys.readouterr()
     assert what in err and err.startswith("rfc_annotations: ") and err.count("\n") == 1 and not out
+
+
+def test_an_interrupted_command_says_nothing(repo, capsys, monkeypatch):
+    def interrupted(check):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Check, "run", interrupted)
+    assert main(["check", "--root", str(repo.root)]) == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_update_writes_the_snapshot(run, repo):
