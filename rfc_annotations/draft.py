@@ -2,8 +2,8 @@
 
 A draft has the place, the word that binds and the mark; its sentence stands above it in a comment,
 for the author to say it again in other words: rule 8 fails while the comment is there.  Where the
-catalogue that comes with the tool knows the sentence, its entry is given instead, without what is
-for each project to decide: excuses, and what is declined.
+catalogue that comes with the tool knows the sentence, its entry is given instead, without excuses
+and refusals, which each project decides itself.
 """
 
 import json
