@@ -5,9 +5,11 @@ It has the commands check, coverage, report, show, find, explain, index, mark, c
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from rfc_annotations import (
     counts,
@@ -28,11 +30,13 @@ from rfc_annotations.check import Check
 from rfc_annotations.claims import collect
 from rfc_annotations.fingerprint import fingerprint
 from rfc_annotations.grammar import spell
-from rfc_annotations.options import UsageError, parser
+from rfc_annotations.options import UsageError, parse
 from rfc_annotations.project import Project
 from rfc_annotations.settings import TABLE, TOOL, SettingsError
 
+INTERRUPTED = 130  # the exit code of a program that SIGINT ends
 SHOWN = 8  # sections that a message names
+RFC = re.compile(r"\W*RFC\W*(\d+)", re.IGNORECASE)
 
 
 class NotFoundError(Exception):
@@ -40,11 +44,13 @@ class NotFoundError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0 fine, 1 problems found, 2 wrong usage."""
+    """Run one command; give the exit code: 0 fine, 1 problems, 2 wrong usage, 130 Ctrl-C."""
     try:
-        return _run(parser().parse_args(arguments))
+        return _run(parse(arguments))
     except BrokenPipeError:
         return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except NotFoundError as error:
         print(error, file=sys.stderr)
         return 1
@@ -205,13 +211,25 @@ def _place(project: Project, text: str) -> tuple[str, str]:
         more = len(found.places) - SHOWN
         raise NotFoundError(f"which one? {shown}{f' and {more} more' if more > 0 else ''}")
     if not found.specs:
-        raise UsageError(f"cannot read {text!r} as a citation; try `find` with words")
+        _deny(project, text)
     asked, known = found.specs[0], project.index.get(found.specs[0], {})
     if not found.rest:
         raise NotFoundError(f"{asked} has {len(known)} sections; say which one")
     near = lookup.near(found.rest, known)[:SHOWN]
     hint = f"; there is {', '.join(near)}" if near else ""
     raise NotFoundError(f"there is no {spell(asked, found.rest)}{hint}")
+
+
+def _deny(project: Project, text: str) -> NoReturn:
+    """Say that `text` names no spec, what else it may name, and what is near."""
+    if rfc := RFC.match(text):
+        raise NotFoundError(f"there is no spec RFC {rfc[1]} in {project.data('specs.toml')}")
+    slug = text.strip("[]")
+    if lookup.SLUG.fullmatch(slug):
+        near = lookup.near_slugs(slug, project.folder / "requirements")[:SHOWN]
+        hint = f"; there is {', '.join(near)}" if near else ""
+        raise NotFoundError(f"there is no requirement {slug}{hint}")
+    raise UsageError(f"cannot read {text!r} as a citation; try `find` with words")
 
 
 def _show(project: Project, options: argparse.Namespace) -> int:
@@ -279,7 +297,7 @@ def _index(project: Project, options: argparse.Namespace) -> int:
 
 
 def _catalogue(project: Project, options: argparse.Namespace) -> int:
-    path = Path(options.file)
+    path = _copy(project, options.file)
     spec = draft.spec_of(project, path)
     if spec is None:
         raise UsageError(f"{path.name} is the file of no spec; specs.toml has their names")
@@ -290,6 +308,19 @@ def _catalogue(project: Project, options: argparse.Namespace) -> int:
     for line in draft.draft(project, spec, text):
         print(line)
     return 0
+
+
+def _copy(project: Project, typed: str) -> Path:
+    """Find the copy of a spec, by its path or by the name of the spec."""
+    path, library = Path(typed), project.library
+    if path.exists():
+        return path
+    named = lookup.find_section(typed, library.specs, project.index).specs
+    if len(named) != 1:
+        raise UsageError(f"{path}: No such file")
+    if library.folder is None or named[0] not in library.present:
+        raise UsageError(f"there is no local copy of {named[0]}; give --specs")
+    return library.folder / library.specs[named[0]].file
 
 
 def _mark(project: Project, options: argparse.Namespace) -> int:

@@ -163,7 +163,10 @@ def _asserting(tests: Iterable[tuple[ast.Module, list[tuple[int, str]]]]) -> fro
 
 
 def _used(node: ast.AST) -> set[str]:
-    """Every name that `node` calls, and every class it mentions: a state machine may be run."""
+    """Every name that `node` calls, and every class it mentions.
+
+    A test may run a state machine by naming its class.
+    """
     return {name for inner in walk(node) for name in _used_here(inner)}
 
 

@@ -71,7 +71,7 @@ class Check:
 
     @property
     def requirements(self) -> Mapping[Key, Requirement]:
-        """The catalogue."""
+        """All catalogue entries."""
         return self.project.catalogue.requirements
 
     @property

@@ -1,8 +1,8 @@
 """Counts the normative sentences per section and per spec, and those that are catalogued.
 
 Sentences are those of the spec with a word that binds; the ratchet says how many are catalogued (as
-a requirement, or as none of ours for a reason).  Requirements are the catalogue's entries: one may
-take several sentences, and a FACT stands in a sentence that has no such word.
+a requirement, or as one that does not concern us, with a reason).  Requirements are the catalogue's
+entries: one may take several sentences, and a FACT stands in a sentence that has no such word.
 """
 
 from collections import defaultdict

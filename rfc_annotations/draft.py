@@ -2,8 +2,8 @@
 
 A draft has the place, the word that binds and the mark; its sentence stands above it in a comment,
 for the author to say it again in other words: rule 8 fails while the comment is there.  Where the
-catalogue that comes with the tool knows the sentence, its entry is given instead, without what is
-for each project to decide: excuses, and what is declined.
+catalogue that comes with the tool knows the sentence, its entry is given instead, without excuses
+and refusals, which each project decides itself.
 """
 
 import json
@@ -18,6 +18,8 @@ from rfc_annotations.fingerprint import fingerprint, locate
 from rfc_annotations.project import Project
 from rfc_annotations.specs import Spec, cut
 
+# The sentence on how to read the words of RFC 2119, which demands nothing itself.
+BOILERPLATE: Final = re.compile(r"\bkey ?words\b.*\binterpreted\b", re.IGNORECASE)
 RFC_FILE: Final = re.compile(r"rfc(\d+)\.txt", re.IGNORECASE)
 SHIPPED: Final = Path(__file__).parent / "requirements"
 PERMITTED: Final = ("MAY", "OPTIONAL")
@@ -46,7 +48,7 @@ def draft(project: Project, spec: Spec, text: str, shipped: Path = SHIPPED) -> I
                 marks += item.marks
                 yield from _known(item)
         for number, sentence in enumerate(sentences.unmarked(body, marks, spec.plain), 1):
-            if section:
+            if section and not BOILERPLATE.search(sentence):
                 yield from _entry(section, number, sentence, body, spec.plain)
 
 

@@ -4,10 +4,12 @@ A spec may be written without blanks, in small letters, by its number or by its 
 section with or without the sign, or as words of its heading.
 """
 
+import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,7 @@ NOISE: Final = re.compile(
     r"\[[\w-]*\]|[§\"']|\b(?:sections?|sec|appendix|annex)\b\.?", re.IGNORECASE
 )
 NUMBER: Final = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*", re.IGNORECASE)
+NAMED: Final = re.compile(r'^slug = "(.+)"', re.MULTILINE)
 SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 Index = Mapping[str, Mapping[str, str]]
 Place = tuple[str, str]  # spec and section
@@ -83,6 +86,14 @@ def of_slug(text: str, folder: Path) -> tuple[Place, ...]:
     return tuple(found)
 
 
+def near_slugs(slug: str, folder: Path) -> list[str]:
+    """List the requirements with longer names than one that does not exist, or else similar."""
+    texts = (path.read_text() for path in sorted(folder.glob("*.toml")))
+    known = sorted({name for text in texts for name in NAMED.findall(text)})
+    longer = [name for name in known if name.startswith(f"{slug}-")]
+    return longer or difflib.get_close_matches(slug, known)
+
+
 def _bare(text: str) -> str:
     return re.sub(r"[\W_]", "", text).lower()
 
@@ -129,17 +140,34 @@ def near(section: str, known: Iterable[str]) -> list[str]:
 
 
 def find(words: Iterable[str], catalogue: Catalogue, index: Index) -> Iterator[str]:
-    """Yield the requirements, and the sections without any, that have all the words."""
-    wanted = [word.lower() for word in words]
+    """Yield the requirements, and the sections without any, that have all the words.
+
+    A word may also be the beginning of a longer one, or the name of a spec.  The requirements whose
+    names have all the words come first.
+    """
+    wanted = [_Word(word, index) for word in words]
+    titled = {(n, section): title for n, known in index.items() for section, title in known.items()}
+    found: list[tuple[bool, str]] = []
     for item in catalogue.requirements.values():
-        title = index.get(item.spec, {}).get(item.section, "")
-        text = f"{item} {title} {item.level} {item.who} {item.summary}".lower()
-        if all(word in text for word in wanted):
-            yield f"{item}  {item.level}, {item.who}: {item.summary}"
+        title = titled.get((item.spec, item.section), "")
+        text = f"{item} {title} {item.level} {item.who} {item.summary}"
+        if all(word.is_in(text, item.spec) for word in wanted):
+            is_named = all(word.is_in(item.slug, item.spec) for word in wanted)
+            found.append((not is_named, f"{item}  {item.level}, {item.who}: {item.summary}"))
+    yield from (line for _, line in sorted(found, key=itemgetter(0)))
     catalogued = {(item.spec, item.section) for item in catalogue.requirements.values()}
-    for name, sections in index.items():
-        for section, title in sections.items():
-            place = spell(name, section)
-            text = f"{place} {title}".lower()
-            if (name, section) not in catalogued and all(word in text for word in wanted):
-                yield f"{place}  {title}  (not catalogued)"
+    for place, title in titled.items():
+        text = f"{spell(*place)} {title}"
+        if place not in catalogued and all(word.is_in(text, place[0]) for word in wanted):
+            yield f"{spell(*place)}  {title}  (not catalogued)"
+
+
+class _Word:
+    """A word that is looked for."""
+
+    def __init__(self, typed: str, specs: Iterable[str]) -> None:
+        self._pattern = re.compile(rf"(?<!\w){re.escape(typed)}", re.IGNORECASE)
+        self._specs = _named(_bare(typed), specs)
+
+    def is_in(self, text: str, spec: str) -> bool:
+        return spec in self._specs or self._pattern.search(text) is not None

@@ -124,7 +124,7 @@ class _Planner:
         return collect(self.project)
 
     def of(self, claim: Cited) -> list[tuple[Mutant, Tests]]:
-        """Give the mutants of a claim, with its tests."""
+        """Give the mutants of a claim, and the tests of the claim."""
         tests = _tests(self.evidence, claim, self._makers)
         for test in tests:
             self._fresh(test.partition("::")[0])
@@ -149,7 +149,10 @@ def _claimed(project: Project, only: Sequence[str]) -> Iterator[Cited]:
 
 
 def _tests(evidence: Evidence, claim: Cited, makers: Mapping[Key, Claims]) -> Tests:
-    """Name the tests that make the claim `claim`, passed, and ran its line if it has one."""
+    """Name the tests that passed and ran the line of the claim `claim`.
+
+    A claim that has no line to run gets the tests that passed and cover its requirements.
+    """
     place = (claim.file, claim.line)
     keys = ((claim.spec, claim.section, slug) for slug in claim.slugs)
     alike = [] if claim.anchor else [test for key in keys for test in makers[key].tests]

@@ -1,7 +1,10 @@
 """The options of the command line.  Own design: README.md shows every command once."""
 
 import argparse
+import difflib
+import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,10 +23,34 @@ class _Parser(argparse.ArgumentParser):
     """Reports a wrong option in one line, without the page of usage that argparse prints first."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
+        choice = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
+        hint = did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2])) if choice else ""
+        raise UsageError(f"{message}{hint}")
 
 
-def parser() -> argparse.ArgumentParser:
+def did_you_mean(typed: str, known: Iterable[str]) -> str:
+    """Give the end of a message about an unknown word: the known word most like it, if any.
+
+    >>> did_you_mean("chek", ["show", "check"]), did_you_mean("fly", ["show", "check"])
+    ('; did you mean check?', '')
+    """
+    found = difflib.get_close_matches(typed, known, 1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line; raise UsageError, with what was meant perhaps, where that fails."""
+    top, commands = _parsers()
+    options, unknown = top.parse_known_args(arguments)
+    if unknown:
+        option = next((word for word in unknown if word.startswith("-")), "").partition("=")[0]
+        known = commands[options.command]._option_string_actions
+        hint = did_you_mean(option, known)
+        raise UsageError(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return options
+
+
+def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
     """Say which commands there are, and the options of each."""
     shared = _shared()
     typed = COMMAND if Path(sys.argv[0]).stem == COMMAND else f"python -m {TOOL}"
@@ -43,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     mark.add_argument("first", help="the first words of the sentence")
     mark.add_argument("last", nargs="?", default=".", help="its last words (default: to the stop)")
     drafting = commands.add_parser("catalogue", parents=[shared], help="draft entries of a spec")
-    drafting.add_argument("file", help="a local copy, such as specs/rfc3261.txt")
+    drafting.add_argument("file", help="a copy, such as specs/rfc3261.txt, or rfc3261 for ours")
     trying = commands.add_parser("mutants", parents=[shared], help="try mutants of claimed lines")
     trying.add_argument("--evidence", required=True, help="what `pytest --annotations` wrote")
     trying.add_argument("--only", nargs="+", default=[], metavar="FILE", help="or folder")
@@ -53,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
     trying.add_argument(
         "--results", help="add what was tried to this file, for `coverage --mutants`"
     )
-    return parser
+    return parser, commands._name_parser_map
 
 
 def _shared() -> _Parser:

@@ -51,11 +51,11 @@ class Probes(MetaPathFinder):
         vars(builtins)[FLAGS] = self._flags
 
     def clear(self) -> None:
-        """Forget what was reached."""
+        """Forget which claimed lines have run."""
         self._flags[:] = bytes(len(self._flags))
 
     def reached(self, places: Iterable[Place]) -> Iterator[Place]:
-        """Yield those of some claims that were reached since."""
+        """Yield those of `places` whose lines have run since."""
         for place in places:
             if any(self._flags[number] for number in self._probes.get(place, ())):
                 yield place

@@ -49,11 +49,13 @@ def outcome(
     process = _context.Process(target=_run, args=(top, _ordered(tests), write_bytecode))
     process.start()
     assert process.pid
-    process.join(patience)
-    is_late = process.is_alive()
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # it, or what its tests started
-    process.join()
+    try:
+        process.join(patience)
+        is_late = process.is_alive()
+    finally:  # after Ctrl-C too, which the process does not get
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # it, or what its tests started
+        process.join()
     if is_late:
         return Outcome.TOO_SLOW
     return Outcome.KILLED if process.exitcode else Outcome.SURVIVED

@@ -52,7 +52,7 @@ class Project:
 
     @cached_property
     def library(self) -> specs.Library:
-        """The local copies of the closed list of specs."""
+        """The local copies of the specs in specs.toml."""
         return specs.Library(specs.load(self.folder / "specs.toml"), self.specs_folder)
 
     @cached_property

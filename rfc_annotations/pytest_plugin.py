@@ -67,7 +67,7 @@ class Watch:
 
 @dataclass(eq=False)  # pytest keeps its plugins in sets
 class Watcher:
-    """Adds the claims that a test reached to its reports, if it makes the same."""
+    """Adds to a test's report the claims that it makes and whose lines it ran."""
 
     watch: Watch
     probes: Probes

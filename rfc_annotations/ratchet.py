@@ -57,7 +57,7 @@ def load(project: Project) -> dict[str, Numbers]:
 
 
 def measure(project: Project, committed: Ratchet) -> dict[str, Numbers]:
-    """Count in the local copies; for a spec without one, repeat the committed numbers."""
+    """Count in the local copies; for a spec without a local copy, repeat the committed numbers."""
     counted = _counted(project, committed)
     found: dict[str, Numbers] = {}
     for name in sorted(counted):

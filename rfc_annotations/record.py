@@ -1,7 +1,7 @@
 """All that is known of each requirement, put together for the reports and the documentation.
 
 Catalogue, claims, lines of code, the last test run, the mutants and the ledgers meet here: a `Book`
-has a `Part` for each spec, that a `Chapter` for each section, and that its `Rule`s.
+has a `Part` for each spec; a part has a `Chapter` for each section; a chapter has its `Rule`s.
 """
 
 import json

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -25,9 +26,10 @@ Sections = Mapping[str, tuple[str, str]]  # number: (title, text)
 class Spec:
     """One entry of specs.toml; `style` says how its copy, `file`, is cut into sections.
 
-    `numbered` headings start in column 0 where nothing else does; `sequence` is for texts that
-    are all in column 0, whose headings are told by counting on; `headings` have no numbers, and
-    `markdown` headings begin with `#`.  `plain` means that words like "must" bind in small letters.
+    `numbered` headings start in column 0 where nothing else does, except that one whose number is
+    missing there may be indented; `sequence` is for texts that are all in column 0, whose headings
+    are told by counting on; `headings` have no numbers, and `markdown` headings begin with `#`.
+    `plain` means that words like "must" bind in small letters.
     """
 
     name: str
@@ -111,9 +113,23 @@ Cut = Iterator[tuple[str, tuple[str, str] | None]]
 
 
 def _numbered(lines: list[str]) -> Cut:
-    for line in lines:
-        match = HEADING.fullmatch(line)
-        yield line, (match[1], match[2]) if match else None
+    matches = (HEADING.fullmatch(line) for line in lines)
+    found = {at: (match[1], match[2]) for at, match in enumerate(matches) if match}
+    tops = [(at, int(number)) for at, (number, _) in found.items() if number.isdigit()]
+    for (first, number), (then, after) in pairwise(tops):
+        if after == number + 2:  # RFC 1071 §2 is indented, §1 and §3 are not
+            found |= _indented(str(number + 1), lines, range(first + 1, then))
+    for at, line in enumerate(lines):
+        yield line, found.get(at)
+
+
+def _indented(number: str, lines: list[str], within: range) -> dict[int, tuple[str, str]]:
+    """Find the indented heading `number`, a paragraph of its own: where, and what it says."""
+    for at in within:
+        match = HEADING.fullmatch(lines[at].strip())
+        if match and match[1] == number and not (lines[at - 1] + lines[at + 1]).strip():
+            return {at: (match[1], match[2])}
+    return {}
 
 
 def _sequence(lines: list[str]) -> Cut:

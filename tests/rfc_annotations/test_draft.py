@@ -25,6 +25,13 @@ def test_a_draft_has_an_entry_for_each_sentence_without_a_mark(repo):
     assert {(e["who"], e["summary"]) for e in entries} == {("", "")}
 
 
+def test_the_sentence_on_the_words_of_rfc_2119_is_left_out(repo):
+    project = repo.project()
+    spec = spec_of(project, repo.root / "specs/rfc7001.txt")
+    text = '1 Words\n\n   The key words "MUST" and "MAY" here\n   are interpreted as in RFC 2119.\n'
+    assert list(draft(project, spec, text)) == ['spec = "RFC 7001"']
+
+
 def test_a_draft_that_keeps_the_words_of_the_spec_fails_the_check(repo):
     project = repo.project()
     path = repo.root / "specs/rfc7001.txt"

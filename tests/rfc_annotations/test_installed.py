@@ -155,6 +155,15 @@ def test_a_project_with_a_spec_and_folders_of_its_own(shell):
     assert (code, lines[-1].partition(",")[0]) == (0, "2 mutants tried: 2 killed"), err
 
 
+def test_the_page_says_how_pytest_finds_the_plugin_where_siprtmp_is_installed(tmp_path):
+    """An entry point there would have pytest rewrite every module of siprtmp."""
+    option = re.search(r"add `-p (\S+)` to pytest", PAGE.read_text())
+    command = [sys.executable, "-m", "pytest", "-p", option[1], "--help"]
+    env = os.environ | {"PYTHONPATH": str(REPO)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert "--annotations=FILE" in done.stdout, done.stderr
+
+
 def test_the_page_for_strangers_shows_what_happens(shell, specs):
     """Each block of commands prints the text that follows it.
 

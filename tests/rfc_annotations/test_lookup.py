@@ -99,6 +99,26 @@ def test_find_searches_the_catalogue_and_the_titles(run):
     assert run("find", "coffee") == (1, ["neither the catalogue nor a title has 'coffee'"])
 
 
+def test_find_takes_the_beginnings_of_words(run):
+    waits = "RFC 7001 §2 [waits]  MUST, host: Four minutes, by the clock."
+    assert run("find", "minu") == (0, [waits])
+    assert run("find", "lock")[0] == 1
+
+
+def test_find_takes_the_name_of_a_spec_as_people_type_it(run):
+    assert len(run("find", "rfc7001")[1]) == 3
+    assert run("find", "rfc7001", "milk") == (0, ["RFC 7001 §1.1  Milk  (not catalogued)"])
+
+
+def test_find_puts_names_first(run, repo):
+    toml = "rfc_annotations/requirements/rfc7001.toml"
+    entry = (repo.root / toml).read_text().partition("\n")[2].replace("waits", "by-the-clock")
+    repo.write(toml, (repo.root / toml).read_text() + entry)
+    assert "[by-the-clock]" in run("find", "clock")[1][0]
+    assert "[by-the-clock]" in run("find", "rfc7001", "clock")[1][0]
+    assert "[waits]" in run("find", "minutes")[1][0]
+
+
 def test_a_spec_may_have_a_long_name():
     name = "Tea over Avian Carriers"
     found = lookup.find_section(f"{name} 2.1", {name: specs.Spec(name, "")}, {name: {"2.1": ""}})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rfc_annotations.__main__ import main
+from rfc_annotations.check import Check
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -52,7 +53,12 @@ def test_a_wrong_folder_of_specs_is_not_taken_for_none(repo, monkeypatch):
     ("words", "what"),
     [
         (["fly"], "invalid choice: 'fly'"),
+        (["chek"], "; did you mean check?"),
         (["check", "--fly"], "--fly"),
+        (["check", "--evidance", "x"], "--evidance x; did you mean --evidence?"),
+        (["check", "--evidance=x"], "--evidance=x; did you mean --evidence?"),
+        (["catalogue", "/nonexistent"], "/nonexistent: No such file"),
+        (["catalogue", "rfc7001"], "there is no local copy of RFC 7001; give --specs"),
         (["check", "--evidence", "/absent"], "/absent: No such file"),
         (["check", "--evidence", __file__], "is not what `pytest --annotations` wrote"),
         (["show", "tea"], "cannot read 'tea'"),
@@ -70,6 +76,15 @@ def test_what_is_asked_for_wrongly_is_one_line_and_exit_code_2(
     assert main(words) == 2
     out, err = capsys.readouterr()
     assert what in err and err.startswith("rfc_annotations: ") and err.count("\n") == 1 and not out
+
+
+def test_an_interrupted_command_says_nothing(repo, capsys, monkeypatch):
+    def interrupted(check):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Check, "run", interrupted)
+    assert main(["check", "--root", str(repo.root)]) == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_update_writes_the_snapshot(run, repo):
@@ -118,7 +133,22 @@ def test_show_takes_the_name_of_a_requirement(run, repo):
     repo.replace(toml, 'slug = "waits"', 'slug = "waits-long"')
     for typed in ("waits-long", "[waits-long]", "RFC 7001 [waits-long]"):
         assert run("show", typed)[1][0] == "RFC 7001 §2  Waiting"
-    assert run("show", "waits-forever")[0] == 2
+
+
+def test_a_name_that_does_not_exist_is_answered_with_what_is_near(repo, capsys):
+    toml = "rfc_annotations/requirements/rfc7001.toml"
+    repo.replace(toml, 'slug = "waits"', 'slug = "waits-long"')
+    answers = {
+        "waits-lnog": "there is no requirement waits-lnog; there is waits-long",
+        "pours-slowly": "there is no requirement pours-slowly",
+        "rfc9999 1": "there is no spec RFC 9999 in rfc_annotations/specs.toml",
+    }
+    for typed, answer in answers.items():
+        assert main(["show", "--root", str(repo.root), typed]) == 1
+        assert capsys.readouterr().err == f"{answer}\n"
+    repo.replace(toml, 'slug = "waits-long"', 'slug = "waits-long-enough"')
+    assert main(["show", "--root", str(repo.root), "waits-long"]) == 1
+    assert capsys.readouterr().err.endswith("; there is waits-long-enough\n")
 
 
 def test_report_writes_a_page_and_a_document(run, repo):
@@ -136,6 +166,8 @@ def test_catalogue_drafts_what_is_missing(run, repo):
     code, lines = run("catalogue", str(repo.root / "specs/rfc7001.txt"))
     assert code == 0 and lines[0] == 'spec = "RFC 7001"'
     assert lines.count("[[requirement]]") == 2
+    assert run("catalogue", "rfc7001") == (code, lines)
+    assert run("catalogue", str(repo.root / "README.md"))[0] == 2
     assert run("catalogue", str(repo.root / "notes.txt"))[0] == 2
     assert run("catalogue", str(repo.root / "rfc1.txt"))[0] == 2
 

@@ -1,8 +1,10 @@
 """Mutants are tried on a copy, by the tests that the evidence names, and survivors are told."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -23,11 +25,14 @@ why = "Nobody reads the label."
 
 
 @pytest.fixture
-def run(repo):
+def env(repo):
     paths = os.pathsep.join([str(TOP), str(repo.root / "src")])
     alone = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    env = {**os.environ, "PYTHONPATH": paths, **alone}
+    return {**os.environ, "PYTHONPATH": paths, **alone}
 
+
+@pytest.fixture
+def run(repo, env):
     def module(*arguments):
         command = [sys.executable, "-m", *arguments]
         return subprocess.run(
@@ -125,6 +130,24 @@ def test_a_mutant_that_hangs_is_stopped_and_counted_apart(run, repo):
     survivor = f"{CODE}:11: survived: minutes += 1  ->  minutes += 2"
     slow = f"{CODE}:11: too slow to tell: minutes += 1  ->  pass"
     assert run() == (1, [survivor, slow, summary(2, 0, 1, slow=1)], "")
+
+
+def test_an_interruption_ends_the_tests_and_says_nothing(run, repo, env, tmp_path):
+    began = tmp_path / "began"
+    wait = f"    if 'mutants-' in __file__:\n        open({str(began)!r}, 'w')\n        sleep(90)\n"
+    repo.replace(TEST, "    assert", f"{wait}    assert")
+    repo.replace(TEST, "from tea", "from time import sleep\n\nfrom tea")
+    assert run("--seconds", "-1")[0] == 0  # which takes the evidence
+    command = [sys.executable, "-m", "rfc_annotations", "mutants", "--evidence", "evidence.json"]
+    process = subprocess.Popen(
+        command, cwd=repo.root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    end = time.monotonic() + 60
+    while not began.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) == (b"", None)
+    assert process.returncode == 130
 
 
 def test_without_fresh_evidence_nothing_is_said(run, repo):

@@ -19,6 +19,14 @@ def test_numbered_headings_stand_in_column_0():
     assert numbers("numbered", text) == ["1", "1.1", "A", "A.1"]
 
 
+def test_a_heading_may_be_indented_where_its_number_is_missing():
+    text = "1. One\n\n   2. An item,\n   as here.\n\n   2.  Two\n\n   2. Again\n\n3. Three\n"
+    found = cut(Spec("X", "X", "x"), text)
+    assert [n for n in found if n] == ["1", "2", "3"]
+    assert found["2"][0] == "Two" and "An item" in found["1"][1] and "Again" in found["2"][1]
+    assert numbers("numbered", "1. One\n\n   2. Item\n\n2. Two\n") == ["1", "2"]
+
+
 def test_page_furniture_is_no_text():
     text = "1 One\n   half a\nAuthor  [Page 7]\n\fRFC 1   Title   May 1999\n   sentence\n"
     _, body = cut(Spec("X", "X", "x"), text)["1"]
@@ -59,6 +67,7 @@ def test_the_index_knows_every_section_of_every_copy(specs):
 @pytest.mark.parametrize(
     ("name", "sections"),
     [
+        ("RFC 1071", ["1", "2", "3"]),
         ("RFC 3261", ["8.1.1.1", "17.1.1.2", "25.1"]),
         ("RTMP 1.0", ["5.3.1.2.4", "7.2.2.8"]),
         ("AMF0", ["2.2", "2.17", "4.1.3"]),

@@ -1,7 +1,7 @@
 """The Internet checksum, which verifies packets without an HMAC.
 
-Implements RFC 1071 §1, as RFC 7425 §4.7.3.1 uses it: an odd last byte counts as the low half of
-its word, not as the high one.
+Implements RFC 1071 §1 and §2, as RFC 7425 §4.7.3.1 uses it: an odd last byte counts as the low
+half of its word, not as the high one.
 
     >>> hex(checksum(bytes.fromhex("0001 f203 f4f5 f6f7")))
     '0x220d'
@@ -18,6 +18,6 @@ def checksum(data: bytes) -> int:
     if len(data) % 2:
         data = data[:-1] + b"\0" + data[-1:]
     number = int.from_bytes(data, "big")
-    # RFC 1071 §1 [end-around-carry] [carries-of-carries]
+    # RFC 1071 §1 [end-around-carry], RFC 1071 §2 [carries-of-carries]
     total = number % 0xFFFF or (0xFFFF if number else 0)
     return total ^ 0xFFFF

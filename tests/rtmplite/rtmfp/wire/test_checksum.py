@@ -19,7 +19,7 @@ def by_the_word(data):
 
 @given(st.binary(max_size=200) | st.sampled_from([b"\0" * 9, b"\xff" * 8, b"\xff" * 1201]))
 def test_it_is_the_ones_complement_sum(data):
-    """Covers RFC 1071 §1 [end-around-carry] [carries-of-carries], RFC 7425 §4.7.3.1."""
+    """Covers RFC 1071 §1 [end-around-carry] and §2 [carries-of-carries], RFC 7425 §4.7.3.1."""
     assert checksum(data) == by_the_word(data)
 
 
