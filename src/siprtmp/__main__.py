@@ -66,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:  # as a shell says it: 128 and the number of SIGINT
+        return 130
     except ConfigError as error:
         print(f"siprtmp: {public(str(error))}", file=sys.stderr)
         return 2

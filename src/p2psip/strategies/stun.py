@@ -52,7 +52,11 @@ def attributes() -> SearchStrategy[tuple[int, bytes]]:
 
 
 @st.composite
-def messages(draw: DrawFn, keys: SearchStrategy[bytes | None] | None = None) -> StunMessage:
+def messages(
+    draw: DrawFn,
+    keys: SearchStrategy[bytes | None] | None = None,
+    fingerprints: SearchStrategy[bool] | None = None,
+) -> StunMessage:
     """Any message, signed or not, with a fingerprint or not: RFC 8489 §5.
 
     `keys` draws the key of the signature; by default there is none.
@@ -68,7 +72,7 @@ def messages(draw: DrawFn, keys: SearchStrategy[bytes | None] | None = None) -> 
         identifier,
         listed,
         key=draw(keys) if keys is not None else None,
-        fingerprint=draw(st.booleans()),
+        fingerprint=draw(st.booleans() if fingerprints is None else fingerprints),
     )
 
 
@@ -77,7 +81,7 @@ _BEHIND: Final = st.sampled_from([StunType.MESSAGE_INTEGRITY, StunType.SOFTWARE]
 
 def trailed() -> SearchStrategy[tuple[bytes, StunMessage]]:
     """Octets with an attribute behind the signature, and the message without it: RFC 8489 §14.5."""
-    signed = messages(st.just(b"key"))
+    signed = messages(st.just(b"key"), st.just(False))  # RFC 8489 §14.7: the last
     return st.builds(_trailed, signed, _BEHIND, st.binary(min_size=20, max_size=20))
 
 

@@ -17,6 +17,7 @@ from rtmplite.flv.video import CodecId, FrameType, VideoTag
 from rtmplite.strategies import amf
 
 _DATA = st.binary(max_size=64)
+_TIMES = st.integers(-(1 << 31), (1 << 31) - 1)
 _BIT = st.integers(0, 1)
 _CLASSIC = [each for each in SoundFormat if each not in (SoundFormat.EXTENDED, SoundFormat.AAC)]
 
@@ -53,14 +54,25 @@ def video_tags() -> SearchStrategy[VideoTag]:
 
 @cache
 def tags() -> SearchStrategy[Tag]:
+    """Tags of any type, with proper bodies where that is one of the three: FLV 10.1 §E.4.1."""
+    return proper_tags() | reserved_tags()
+
+
+@cache
+def proper_tags() -> SearchStrategy[Tag]:
     """Tags of the three types, with proper bodies and any time: FLV 10.1 §E.4.1."""
-    times = st.integers(-(1 << 31), (1 << 31) - 1)
     return (
-        st.builds(Tag, st.just(TagType.AUDIO), times, audio_tags().map(bytes))
-        | st.builds(Tag, st.just(TagType.VIDEO), times, video_tags().map(bytes))
-        | st.builds(Tag, st.just(TagType.SCRIPT), times, amf.encoded())
-        | st.builds(Tag, st.integers(0, 31), times, _DATA, st.integers(0, 0xFFFFFF), st.booleans())
+        st.builds(Tag, st.just(TagType.AUDIO), _TIMES, audio_tags().map(bytes))
+        | st.builds(Tag, st.just(TagType.VIDEO), _TIMES, video_tags().map(bytes))
+        | st.builds(Tag, st.just(TagType.SCRIPT), _TIMES, amf.encoded())
     )
+
+
+@cache
+def reserved_tags() -> SearchStrategy[Tag]:
+    """Tags of a reserved type, of a stream that is not 0, or neither: FLV 10.1 §E.4.1."""
+    streams = st.integers(0, 0xFFFFFF)
+    return st.builds(Tag, st.integers(0, 31), _TIMES, _DATA, streams, st.booleans())
 
 
 @cache

@@ -29,7 +29,7 @@ class DrawnFault(Protocol):
 
 
 def valid(codec: Codec, values: SearchStrategy[Any]) -> SearchStrategy[Case]:
-    """Values, as our writer puts them."""
+    """Cases of valid octets: values as our writer writes them."""
     encode = codec.encode
     assert encode is not None, f"{codec.name} is read only"
     return values.map(
@@ -47,7 +47,7 @@ def odd(
 
 
 def broken(pairs: SearchStrategy[tuple[Any, bytes]]) -> SearchStrategy[Case]:
-    """Octets with a fault that a reader must refuse them for."""
+    """Cases of broken octets, each with the fault for which a reader must refuse it."""
     return pairs.map(lambda pair: _refused(*pair))
 
 

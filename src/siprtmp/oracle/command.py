@@ -65,11 +65,14 @@ def _list(options: argparse.Namespace) -> int:
 
 def _decode(options: argparse.Namespace) -> int:
     codec = catalogue.find(options.codec)
-    octets = _octets(sys.stdin.buffer.read(), options.format)
+    given = sys.stdin.buffer.read()
+    if not given:
+        raise ConfigError("no octets on standard input")
     try:
-        value = codec.decode(octets)
+        value = codec.decode(_octets(given, options.format))
     except REFUSALS as error:
-        print(f"siprtmp: refused: {error}", file=sys.stderr)
+        reason = getattr(error, "reason", error)  # the status of SIP means nothing to the others
+        print(f"siprtmp: refused: {error if codec.name == 'sip' else reason}", file=sys.stderr)
         return 1
     print(json.dumps(codec.to_neutral(value)))
     return 0

@@ -94,10 +94,14 @@ class Finding:
 
 @dataclass(slots=True)
 class Report:
-    """The outcome of a comparison: its findings, and what could not be compared."""
+    """The outcome of a comparison: its findings, and what could not be compared.
+
+    `failed` counts the cases that show a finding.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     cases: int = 0
+    failed: int = 0
     skipped: int = 0
     members: Members = field(default_factory=Members)
 
@@ -139,6 +143,7 @@ class Comparison:
             if found and found.key not in known:
                 first.setdefault(found.key, found)
             self.report.cases += 1
+            self.report.failed += found is not None
             return len(first) == self._most
 
         drawn(cases[kind], note, count, seed)
@@ -168,8 +173,7 @@ class Comparison:
         if answer.word == "skip" or answer.word in case.allowed:
             return None
         if answer.word == "gone":
-            what = f"there is no answer: {answer.content}"
-            return Finding(case.clause, what, case, asked, None, None, case.octets)
+            return self._wrong(f"gets no answer: {answer.content}", case, asked, answer)
         if case.refused:
             what = f"is accepted: {case.fault}"
             return None if answer.word == "error" else self._wrong(what, case, asked, answer)
@@ -184,7 +188,8 @@ class Comparison:
 
     def _wrong(self, what: str, case: Case, asked: str, answer: Answer) -> Finding:
         expected = f"error {case.fault}" if case.refused else case.value
-        return Finding(case.clause, what, case, asked, expected, str(answer), case.octets)
+        answered = "nothing" if answer.word == "gone" else str(answer)
+        return Finding(case.clause, what, case, asked, expected, answered, case.octets)
 
     def _differs(self, case: Case, asked: str, answer: Answer) -> Finding | None:
         value, way, octets = answer.content, "read", case.octets

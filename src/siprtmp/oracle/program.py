@@ -59,7 +59,7 @@ class Program:
             return self._gone(f"gave no answer within {self.timeout:g} s")
         if not answer:
             self._stop()
-            return self._gone(f"ended with {process.returncode}")
+            return self._gone(f"ended with status {process.returncode}")
         self._has_answered = True
         try:
             return parse_answer(answer.decode("utf-8", "replace"))

@@ -19,9 +19,9 @@ _LONGEST: Final = 600  # characters of one line
 
 def lines(codec: Codec, report: Report, seed: int) -> Iterator[str]:
     """Write a summary, the findings by clause, and what could not be compared."""
-    count = len(report.findings)
-    verdict = f"{count} disagreement{'s' if count != 1 else ''}" if count else "no disagreement"
-    yield f"{codec.name}: {verdict} in {report.cases} cases (seed {seed})"
+    count, cases = len(report.findings), f"{report.cases} case{'s' * (report.cases != 1)}"
+    verdict = f"{count} disagreement{'s' * (count != 1)}, in {report.failed} of {cases}"
+    yield f"{codec.name}: {verdict if count else f'no disagreement in {cases}'} (seed {seed})"
     for clause, findings in groupby(report.findings, lambda finding: finding.clause):
         yield from ("", clause)
         for finding in findings:

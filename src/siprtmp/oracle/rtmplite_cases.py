@@ -82,7 +82,13 @@ def _amf3(codec: Codec) -> Cases:
 
 
 def _flv_tag(codec: Codec) -> Cases:
-    return {"valid": valid(codec, flv.tags()), "broken": broken(flv_faults.broken_tags())}
+    """FLV 10.1 §E.4.1 for reserved types and streams: a reader may refuse them."""
+    reserved = flv.reserved_tags().map(lambda tag: (bytes(tag), tag))
+    return {
+        "valid": valid(codec, flv.proper_tags()),
+        "odd": odd(codec, reserved, codec.citation, "error"),
+        "broken": broken(flv_faults.broken_tags()),
+    }
 
 
 def _file_of(tags: list[Tag]) -> FlvFile:
@@ -96,7 +102,7 @@ def _miscounted(tags: list[Tag], size: bytes) -> tuple[bytes, FlvFile]:
 
 
 def _flv(codec: Codec) -> Cases:
-    tags = st.lists(flv.tags(), max_size=4)
+    tags = st.lists(flv.proper_tags(), max_size=4)
     miscounted = st.builds(_miscounted, tags, st.binary(min_size=4, max_size=4))
     return {
         "valid": valid(codec, tags.map(_file_of)),

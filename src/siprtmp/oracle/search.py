@@ -59,7 +59,8 @@ def smallest(
             raise _Enough
         if not shows(case):
             return False
-        best[:] = [min([*best, case], key=lambda each: (len(each.octets), each.octets))]
+        if not best or len(case.octets) <= len(best[0].octets):
+            best[:] = [case]  # of equal lengths the last one, which is shrunk further
         return True
 
     with suppress(_Enough):

@@ -9,10 +9,12 @@ from itertools import count
 import pytest
 from support.oracle import WANTED
 
+from p2psip.nat.stun import StunMessage, StunType
 from siprtmp.oracle import catalogue
 from siprtmp.oracle.codec import KINDS, REFUSALS
 from siprtmp.oracle.compare import SECONDS, Answer, Comparison, ProtocolError
-from siprtmp.oracle.search import draws
+from siprtmp.oracle.report import lines
+from siprtmp.oracle.search import draws, smallest
 
 CASES = max(5, WANTED // 10)
 pytestmark = pytest.mark.timeout(2400)
@@ -77,8 +79,41 @@ def test_what_is_beyond_a_limit_of_ours_may_be_read_and_must_be_answered(name):
     answers = [Answer("value", {}), Answer("error"), Answer("gone", "ended with code 1")]
     judged = [Comparison(codec, lambda _, a=a: a, clock).judge(case) for a in answers]
     assert [finding and finding.what for finding in judged] == [
-        *(None, None, "there is no answer: ended with code 1")
+        *(None, None, "gets no answer: ended with code 1")
     ]
+
+
+def test_of_cases_of_one_length_the_one_that_was_shrunk_is_kept():
+    valid = catalogue.cases_of(catalogue.find("flv-tag"))["valid"]
+    found = smallest(valid, lambda case: case.value["timestamp"] < 0, 200, 0, lambda: False)
+    assert found.value["timestamp"] == -1
+
+
+def test_a_report_counts_what_failed_and_shows_what_an_answer_should_have_been():
+    codec, clock = catalogue.find("rtp"), count(step=SECONDS).__next__
+    comparison = Comparison(codec, lambda _: Answer("gone", "the program ended"), clock)
+    report = comparison.run(catalogue.cases_of(codec), ["valid"], 5, seed=0)
+    head, _, _, what, _, expected, answered, *_ = lines(codec, report, 0)
+    assert head == "rtp: 1 disagreement, in 5 of 5 cases (seed 0)"
+    assert what == "  valid input gets no answer: the program ended"
+    assert expected.startswith('    expected  {"payload_type"')
+    assert answered == "    answered  nothing"
+
+
+def test_a_tag_that_is_reserved_may_be_refused():
+    """FLV 10.1 §E.4.1."""
+    cases = catalogue.cases_of(catalogue.find("flv-tag"))
+    for case in draws(cases["valid"], 50, 0):
+        assert case.value["tag_type"] in (8, 9, 18) and case.value["stream_id"] == 0
+    assert {case.allowed for case in draws(cases["odd"], 50, 0)} == {("error",)}
+
+
+def test_a_fingerprint_of_stun_holds():
+    """RFC 8489 §14.7."""
+    cases = catalogue.cases_of(catalogue.find("stun"))
+    for case in [*draws(cases["valid"], 50, 0), *draws(cases["odd"], 100, 0)]:
+        message = StunMessage.parse(case.octets)
+        assert message.get(StunType.FINGERPRINT) is None or message.fingerprint_holds()
 
 
 def test_a_damaged_chunk_is_left_out_or_its_packet_refused():

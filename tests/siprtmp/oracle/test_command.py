@@ -66,6 +66,20 @@ def test_octets_are_written_raw(monkeypatch, capsysbinary):
     assert capsysbinary.readouterr().out == octets
 
 
+def test_an_error_has_a_status_in_sip_alone(oracle):
+    assert oracle("decode", "rtp", given=b"80")[2].startswith("siprtmp: refused: RTP packet")
+    assert oracle("decode", "sip", given=b"80")[2].startswith("siprtmp: refused: 400 ")
+    assert oracle("decode", "rtp", given=b"")[0::2] == (2, "siprtmp: no octets on standard input\n")
+
+
+def test_an_interrupted_command_says_nothing(oracle, monkeypatch):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(catalogue, "find", interrupted)
+    assert oracle("vectors", "rtp") == (130, "", "")
+
+
 def test_octets_that_are_refused_are_exit_code_1(oracle):
     code, out, err = oracle("decode", "rtp", given=b"80")
     assert (code, out) == (1, "") and "shorter than its fixed header" in err

@@ -25,7 +25,7 @@ def test_one_process_answers_all_lines():
 def test_a_program_that_ends_is_started_again():
     with python("print('skip', line.strip()) if 'good' in line else os._exit(3)") as program:
         assert program.ask("good") == Answer("skip", "good")
-        assert program.ask("bad") == Answer("gone", "the program ended with 3")
+        assert program.ask("bad") == Answer("gone", "the program ended with status 3")
         assert program.ask("good") == Answer("skip", "good")
 
 
@@ -37,7 +37,10 @@ def test_a_program_that_hangs_is_ended():
 
 
 def test_a_program_that_never_answers_cannot_be_compared():
-    with python("os._exit(4)") as program, pytest.raises(ConfigError, match="ended with 4, before"):
+    with (
+        python("os._exit(4)") as program,
+        pytest.raises(ConfigError, match="ended with status 4, before"),
+    ):
         program.ask("decode 00")
     with (
         python("time.sleep(1000)", 0.1) as program,
