@@ -10,6 +10,7 @@ from support.conform import skipped, unmet
 from siprtmp.conform import rtp
 from siprtmp.conform.runner import run
 from siprtmp.conform.sip import SUITE
+from siprtmp.conform.sip.peer import changed, connect, reach
 
 # What departs from the RFC at a SHOULD, and what our programs have no use for.
 EXCUSED = {"answer_has_a_date"}
@@ -59,6 +60,10 @@ def test_our_registrar_meets_all(serving):
     results = judged(f"sip:bob@{words[-1]}", "registrar")
     assert unmet(results).keys() == EXCUSED
     assert skipped(results) <= {"path_comes_back"}
+    reach(f"sip:bob@{words[-1]}")  # which rang at the contacts of the run, while they were left
+    with connect(f"sip:bob@{words[-1]}") as peer:
+        response = peer.ask(changed(peer.register(), "Contact"))
+    assert (response.status, response.contacts) == (200, ())
 
 
 def test_our_proxy_meets_all(serving):
