@@ -144,6 +144,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _referee(options: argparse.Namespace) -> int:
+    from siprtmp.explain.capture import is_capture
     from siprtmp.oracle.referee import trace
     from siprtmp.oracle.referee.referee import referee
 
@@ -151,14 +152,22 @@ def _referee(options: argparse.Namespace) -> int:
         data = Path(options.trace).read_bytes()
     except OSError as error:
         raise ConfigError(f"{options.trace}: {error.strerror or error}") from None
-    heard = sorted(trace.read(data), key=lambda each: each.time)
-    if not heard:
-        raise ConfigError(f"{options.trace} has no message of SIP")
-    findings = referee(heard)
+    read = trace.read(data)
+    unread = f"{_counted(read.unread, 'message')} of SIP cannot be read" if read.unread else ""
+    if unread and is_capture(data):
+        unread += "; siprtmp lint says why"
+    if not read.heard:
+        raise ConfigError(f"{options.trace}: {unread or 'there is no message of SIP'}")
+    findings = referee(read.heard)
     for finding in findings:
         print(finding)
-    print(f"{len(findings) or 'no'} finding{'s' * (len(findings) != 1)} in {len(heard)} messages")
+    found = f"{_counted(len(findings), 'finding')} in {_counted(len(read.heard), 'message')}"
+    print(f"{found}; {unread}" if unread else found)
     return 1 if findings else 0
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'s' * (number != 1)}"
 
 
 def _parser() -> Parser:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import dpkt
 import pytest
 from support.corpus_lines import CORPUS
-from support.lint.scene import A, B, Scene
+from support.lint.scene import A, B, Scene, datagrams
 from support.lint.sip_cases import PARTS, call, request, response
 
 from siprtmp.__main__ import main
@@ -26,20 +26,11 @@ def place(text):
     return host, int(port)
 
 
-def octets(scene):
-    """A scene of datagrams as a file."""
-    file = io.BytesIO()
-    pcap = PcapFile(file)
-    for each in scene.packets:
-        pcap.datagram(place(each.source), place(each.target), each.data, 1e9 + each.time)
-    return file.getvalue()
-
-
 @pytest.fixture
 def bad(tmp_path):
     """A call whose BYE has the CSeq of its INVITE."""
     path = tmp_path / "bad.pcap"
-    path.write_bytes(octets(call(bye=request("BYE", 3, 1), bye_ok=response(200, 3, "1 BYE"))))
+    path.write_bytes(datagrams(call(bye=request("BYE", 3, 1), bye_ok=response(200, 3, "1 BYE"))))
     return path
 
 
@@ -76,7 +67,7 @@ def test_a_finding_is_a_line_with_its_packet_time_sender_and_section(bad, capsys
 
 def test_nothing_found_is_said_too(tmp_path, capsys):
     path = tmp_path / "good.pcap"
-    path.write_bytes(octets(call()))
+    path.write_bytes(datagrams(call()))
     assert main(["lint", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}: 6 packets, 0.5 s: no findings\n"
 

@@ -345,11 +345,28 @@ def test_a_line_that_is_none_of_a_trace_is_named(tmp_path, capsys, text):
     assert "line 1 of the trace" in capsys.readouterr().err
 
 
+def unreadable(trace):
+    """The first message with a number that is none."""
+    first = json.loads(lines(trace[:1]))
+    return json.dumps(first | {"data": first["data"].replace("CSeq: 1", "CSeq: one")}) + "\n"
+
+
+def test_messages_that_cannot_be_read_are_counted(tmp_path, capsys):
+    path = tmp_path / "trace.jsonl"
+    path.write_text(2 * unreadable(ANSWERED))
+    assert main(["oracle", "referee", str(path)]) == 2
+    said = "2 messages of SIP cannot be read"
+    assert capsys.readouterr().err == f"siprtmp: {path}: {said}\n"
+    path.write_text(lines(ANSWERED) + 2 * unreadable(ANSWERED))
+    assert main(["oracle", "referee", str(path)]) == 0
+    assert capsys.readouterr().out == f"no findings in {len(ANSWERED)} messages; {said}\n"
+
+
 def test_a_trace_without_sip_is_named(tmp_path, capsys):
     path = tmp_path / "trace.jsonl"
     path.write_bytes(b"")
     assert main(["oracle", "referee", str(path)]) == 2
-    assert "has no message of SIP" in capsys.readouterr().err
+    assert "there is no message of SIP" in capsys.readouterr().err
 
 
 @settings(max_examples=60, deadline=None)
