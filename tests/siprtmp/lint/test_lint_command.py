@@ -3,6 +3,7 @@
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import dpkt
@@ -91,6 +92,24 @@ def test_json_and_svg_are_for_programs(bad, tmp_path):
     assert [each["label"] for each in report["ladders"][0]["arrows"]][-1] == "200 Text"
     texts = [each.text for each in ElementTree.parse(tmp_path / "a.svg").iter() if each.text]
     assert {A, B, "BYE", "sip-cseq"} <= set(texts)
+
+
+def test_standard_input_and_output_are_a_minus(bad, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for words in ([], ["--json", "-"], ["--svg", "-"]):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(bad.read_bytes())))
+        assert main(["lint", "-", *words]) == 1
+    text, rest = capsys.readouterr().out.split("{\n", 1)
+    assert text.splitlines()[-1] == "standard input: 6 packets, 0.5 s: 1 finding"
+    report, picture = rest.split("\n}\n")
+    assert json.loads("{" + report + "}")["file"] == "standard input"
+    assert ElementTree.fromstring(picture).tag.endswith("svg")
+    assert not Path("-").exists()
+
+
+def test_a_second_file_is_a_mistake(bad, capsys):
+    assert main(["lint", str(bad), str(bad)]) == 2
+    assert capsys.readouterr().err == "siprtmp: lint takes one FILE\n"
 
 
 def test_a_capture_that_is_cut_off_is_judged_up_to_there(bad, capsys):
