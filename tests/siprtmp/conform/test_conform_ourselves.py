@@ -7,6 +7,7 @@ import pytest
 from support.conform import judged as judged_at_once
 from support.conform import skipped, unmet
 
+from siprtmp.__main__ import main
 from siprtmp.conform import rtp
 from siprtmp.conform.runner import run
 from siprtmp.conform.sip import SUITE
@@ -41,6 +42,12 @@ def judged(target, role):
 def test_no_two_cases_have_the_same_name():
     names = [case.name for case in SUITE.cases]
     assert len(set(names)) == len(names)
+
+
+def test_what_is_no_uri_is_a_mistake(capsys):
+    assert main(["conform", "sip", "notauri"]) == 2
+    said = "notauri: Bad URI: sip:USER@HOST:PORT is expected"
+    assert capsys.readouterr().err == f"siprtmp: {said}\n"
 
 
 def test_our_agent_meets_all(serving):

@@ -63,7 +63,7 @@ class SipPeer:
         try:
             self.target = Uri.parse(target)
         except RemoteError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(f"{error.reason}: sip:USER@HOST:PORT is expected") from None
         try:
             where = socket.getaddrinfo(
                 self.target.host.strip("[]"), self.target.port or 5060, type=socket.SOCK_DGRAM

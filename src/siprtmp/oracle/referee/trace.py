@@ -23,6 +23,7 @@ from siprtmp.oracle.referee.traced import Traced
 from siprtmp.unwrap.http import STARTS, HttpWay
 from siprtmp.unwrap.websocket import WebSocketMessage
 
+_MEMBERS: Final = "time", "from", "to", "transport", "data"
 _LAYERS: Final = 10  # of one frame, tunnels included
 
 
@@ -48,13 +49,33 @@ def _listed(data: bytes) -> Iterator[Traced | None]:
     for number, line in enumerate(data.splitlines(), 1):
         try:
             given = json.loads(line)
-            names = (str(given[name]) for name in ("from", "to", "transport"))
-            time, (source, destination, transport) = float(given["time"]), names
-            octets = given["data"].encode("utf-8", "surrogateescape")
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ConfigError(f"line {number} of the trace: {error!r}") from None
-        for message in _read(octets):
-            yield message and Traced(time, source, destination, transport, message)
+        except (ValueError, RecursionError):
+            if number == 1:
+                raise ConfigError("this is neither a capture nor JSON lines") from None
+            raise ConfigError(f"line {number} is no JSON") from None
+        try:
+            yield from _given(given)
+        except ConfigError as error:
+            raise ConfigError(f"line {number}: {error}") from None
+
+
+def _given(given: object) -> Iterator[Traced | None]:
+    """Read the object of a line; raises ConfigError with what is wrong in it."""
+    if not isinstance(given, dict):
+        raise ConfigError("this is no JSON object")
+    if missing := [name for name in _MEMBERS if name not in given]:
+        raise ConfigError(f'"{missing[0]}" is missing')
+    source, destination, transport = (str(given[name]) for name in ("from", "to", "transport"))
+    try:
+        time = float(given["time"])
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError('"time" is no number of seconds') from None
+    try:
+        octets = given["data"].encode("utf-8", "surrogateescape")
+    except (AttributeError, ValueError):
+        raise ConfigError('"data" is no text of octets') from None
+    for message in _read(octets):
+        yield message and Traced(time, source, destination, transport, message)
 
 
 @dataclass(slots=True)

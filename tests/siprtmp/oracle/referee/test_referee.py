@@ -1,6 +1,8 @@
 """The referee finds nothing in traces of our own machines, and each rule that is then broken."""
 
+import io
 import json
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -335,14 +337,37 @@ def test_the_command_judges_lines_of_json(tmp_path, capsys):
     assert out.startswith("t=1.500 INVITE") and out.endswith("1 finding in 6 messages\n")
 
 
+FIRST_LINE = lines(ANSWERED[:1]).strip().encode()
+
+
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "{}", '{"time": 0, "from": "a", "to": "b", "transport": "UDP", "data": 1}']
+    ("data", "said"),
+    [
+        (b"{", "this is neither a capture nor JSON lines"),
+        (b"\xff\xfe", "this is neither a capture nor JSON lines"),
+        (FIRST_LINE + b"\n# more", "line 2 is no JSON"),
+        (b"[1]", "line 1: this is no JSON object"),
+        (b'{"time": 1}', 'line 1: "from" is missing'),
+        (FIRST_LINE.replace(b": 0.0", b': "soon"'), 'line 1: "time" is no number of seconds'),
+        (
+            FIRST_LINE.replace(b": 0.0", b": 1" + b"0" * 400),
+            'line 1: "time" is no number of seconds',
+        ),
+        (FIRST_LINE.replace(b'"data": "', b'"data": ["').replace(b'"}', b'"]}'), "no text"),
+    ],
 )
-def test_a_line_that_is_none_of_a_trace_is_named(tmp_path, capsys, text):
+def test_what_is_none_of_a_trace_is_named(tmp_path, capsys, data, said):
     path = tmp_path / "trace.jsonl"
-    path.write_text(text)
+    path.write_bytes(data)
     assert main(["oracle", "referee", str(path)]) == 2
-    assert "line 1 of the trace" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert err.startswith(f"siprtmp: {path}: ") and said in err and err.count("\n") == 1
+
+
+def test_standard_input_is_a_minus(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(lines(ANSWERED).encode())))
+    assert main(["oracle", "referee", "-"]) == 0
+    assert capsys.readouterr().out == f"no findings in {len(ANSWERED)} messages\n"
 
 
 def unreadable(trace):
