@@ -13,7 +13,7 @@ import dpkt
 
 from siprtmp.explain import guess
 from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.field import Field, Span, counted
 from siprtmp.explain.source import Fault
 from siprtmp.operation.arguments import ConfigError
 
@@ -67,7 +67,7 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
         raise ConfigError(f"the capture's last packet is number {number}")
     children += _streams(streams, len(data), context)
     return Field(
-        "capture", 0, len(data), f"{number} packets", children=tuple(children), fault=fault
+        "capture", 0, len(data), counted(number, "packet"), children=tuple(children), fault=fault
     )
 
 

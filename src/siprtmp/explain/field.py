@@ -84,6 +84,15 @@ class Span:
         return Span(self.data, max(self.start, min(start, end)), end)
 
 
+def counted(number: int, noun: str) -> str:
+    """Write how many there are.
+
+    >>> counted(0, "packet"), counted(1, "packet"), counted(2, "packet")
+    ('no packets', '1 packet', '2 packets')
+    """
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
 def plain(text: str) -> str:
     """Make a text fit for a terminal, and no longer than `MAX_TEXT`."""
     shown = text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."

@@ -16,6 +16,7 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
+from siprtmp.explain.field import counted
 from siprtmp.operation.arguments import ConfigError, Parser, count, positive, program, seconds
 from siprtmp.operation.files import read_octets, title_of
 from siprtmp.oracle import catalogue
@@ -153,7 +154,7 @@ def _referee(options: argparse.Namespace) -> int:
         read = trace.read(data)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None
-    unread = f"{_counted(read.unread, 'message')} of SIP cannot be read" if read.unread else ""
+    unread = f"{counted(read.unread, 'message')} of SIP cannot be read" if read.unread else ""
     if unread and is_capture(data):
         unread += "; siprtmp lint says why"
     if not read.heard:
@@ -161,13 +162,9 @@ def _referee(options: argparse.Namespace) -> int:
     findings = referee(read.heard)
     for finding in findings:
         print(finding)
-    found = f"{_counted(len(findings), 'finding')} in {_counted(len(read.heard), 'message')}"
+    found = f"{counted(len(findings), 'finding')} in {counted(len(read.heard), 'message')}"
     print(f"{found}; {unread}" if unread else found)
     return 1 if findings else 0
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number or 'no'} {what}{'s' * (number != 1)}"
 
 
 def _parser() -> Parser:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import dpkt
 import pytest
 from support.corpus_lines import CORPUS
+from support.lint.media_cases import rtp, sound, stream
 from support.lint.scene import A, B, Scene, datagrams
 from support.lint.sip_cases import PARTS, call, request, response
 
@@ -71,6 +72,17 @@ def test_nothing_found_is_said_too(tmp_path, capsys):
     path.write_bytes(datagrams(call()))
     assert main(["lint", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}: 6 packets, 0.5 s: no findings\n"
+
+
+def test_what_recurs_in_a_stream_is_counted(tmp_path, capsys):
+    path = tmp_path / "twice.pcap"
+    path.write_bytes(datagrams(stream(*sound(6), rtp(6), rtp(6))))
+    assert main(["lint", str(path)]) == 1
+    [line] = [each for each in capsys.readouterr().out.splitlines() if "duplicate" in each]
+    assert "rtp-duplicate: sequence number 6 again, to " in line and " (2 times)  RFC" in line
+    path.write_bytes(datagrams(Scene().udp(A, B, b"?")))
+    main(["lint", str(path)])
+    assert capsys.readouterr().out.endswith(": 1 packet, 0.0 s: no findings\n")
 
 
 def test_a_ladder_has_every_message_and_the_finding(bad, capsys):

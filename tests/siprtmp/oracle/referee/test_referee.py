@@ -236,7 +236,7 @@ BROKEN = {
     ),
     "a refusal that is not repeated": (
         [*without(REFUSED, *which(REFUSED, "ACK")), moved(UNHEARD[0], 60.0)],
-        "the response to INVITE 1 of {} should have been repeated (timer G): RFC 3261 §17.2.1",
+        "the 486 to INVITE 1 of {} should have been repeated (timer G): RFC 3261 §17.2.1",
     ),
     "a refusal after its ACK": (
         again(REFUSED, which(REFUSED, "INVITE", 486)[0], 3.0),
@@ -262,7 +262,7 @@ BROKEN = {
             moved(ANSWERED[which(ANSWERED, "BYE")[0]], LAST + 0.1),
             moved(UNHEARD[0], LAST + 9.0),
         ],
-        "the response should have been sent for BYE 2 of {}: RFC 3261 §17.2.2",
+        "the 200 to BYE 2 of {} should have been repeated: RFC 3261 §17.2.2",
     ),
     "a reliable 180 without its PRACK": (
         rung_reliably(0.1),
