@@ -40,7 +40,7 @@ class Field:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first bit in the buffer, and the bit after the last one."""
+        """The field's first bit in the buffer, and the bit behind its last."""
         if self.bits is None:
             return 8 * self.start, 8 * self.end
         first = 8 * self.start + self.bits[0]

@@ -139,7 +139,7 @@ class RtpStream:
     def _sound(
         self, packet: SeenPacket, before: fast.Header, header: fast.Header, elapsed: float
     ) -> None:
-        """Sound of one octet a tick: RFC 3551 §4.5.14, §4.1."""
+        """Check timestamps of sound with one octet for each clock tick: RFC 3551 §4.5.14, §4.1."""
         made, step = before[6] - before[5], header[3] - before[3]
         step = (step + (1 << 31)) % (1 << 32) - (1 << 31)
         if step == made:

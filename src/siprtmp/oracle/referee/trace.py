@@ -75,7 +75,7 @@ def _given(given: object) -> Iterator[Traced | None]:
     except (AttributeError, ValueError):
         raise ConfigError('"data" is no text of octets') from None
     for message in _read(octets):
-        yield message and Traced(time, source, destination, transport, message)
+        yield _traced(time, source, destination, transport, message)
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class _Stream:
         return self.framer.broken if self.way is None else self.way.is_lost
 
     def feed(self, data: bytes) -> list[Message | None]:
-        """The messages that octets complete, None for SIP that cannot be read."""
+        """Take octets of a stream; give the messages that they complete, None if unreadable."""
         if self.way is None:
             return [each for item in self.framer.feed(data) for each in _framed(item)]
         found = list(self.way.feed(data))
@@ -135,7 +135,7 @@ def _frame(
     else:
         transport, found = _segment(f"{source} {destination}", layer, streams)
     for message in found:
-        yield message and Traced(time, source, destination, transport, message)
+        yield _traced(time, source, destination, transport, message)
 
 
 def _segment(way: str, layer: Any, streams: dict[str, _Stream]) -> tuple[str, list[Message | None]]:
@@ -155,6 +155,12 @@ def _segment(way: str, layer: Any, streams: dict[str, _Stream]) -> tuple[str, li
     if stream.is_broken:
         del streams[way]
     return stream.transport, found
+
+
+def _traced(
+    time: float, source: str, destination: str, transport: str, message: Message | None
+) -> Traced | None:
+    return None if message is None else Traced(time, source, destination, transport, message)
 
 
 def _read(data: bytes) -> list[Message | None]:

@@ -1,8 +1,6 @@
 """The referee finds nothing in traces of our own machines, and each rule that is then broken."""
 
-import io
 import json
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -335,63 +333,6 @@ def test_the_command_judges_lines_of_json(tmp_path, capsys):
     assert main(["oracle", "referee", str(path)]) == 1
     out = capsys.readouterr().out
     assert out.startswith("t=1.500 INVITE") and out.endswith("1 finding in 6 messages\n")
-
-
-FIRST_LINE = lines(ANSWERED[:1]).strip().encode()
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (b"{", "this is neither a capture nor JSON lines"),
-        (b"\xff\xfe", "this is neither a capture nor JSON lines"),
-        (FIRST_LINE + b"\n# more", "line 2 is no JSON"),
-        (b"[1]", "line 1: this is no JSON object"),
-        (b'{"time": 1}', 'line 1: "from" is missing'),
-        (FIRST_LINE.replace(b": 0.0", b': "soon"'), 'line 1: "time" is no number of seconds'),
-        (
-            FIRST_LINE.replace(b": 0.0", b": 1" + b"0" * 400),
-            'line 1: "time" is no number of seconds',
-        ),
-        (FIRST_LINE.replace(b'"data": "', b'"data": ["').replace(b'"}', b'"]}'), "no text"),
-    ],
-)
-def test_what_is_none_of_a_trace_is_named(tmp_path, capsys, data, said):
-    path = tmp_path / "trace.jsonl"
-    path.write_bytes(data)
-    assert main(["oracle", "referee", str(path)]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith(f"siprtmp: {path}: ") and said in err and err.count("\n") == 1
-
-
-def test_standard_input_is_a_minus(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(lines(ANSWERED).encode())))
-    assert main(["oracle", "referee", "-"]) == 0
-    assert capsys.readouterr().out == f"no findings in {len(ANSWERED)} messages\n"
-
-
-def unreadable(trace):
-    """The first message with a number that is none."""
-    first = json.loads(lines(trace[:1]))
-    return json.dumps(first | {"data": first["data"].replace("CSeq: 1", "CSeq: one")}) + "\n"
-
-
-def test_messages_that_cannot_be_read_are_counted(tmp_path, capsys):
-    path = tmp_path / "trace.jsonl"
-    path.write_text(2 * unreadable(ANSWERED))
-    assert main(["oracle", "referee", str(path)]) == 2
-    said = "2 messages of SIP cannot be read"
-    assert capsys.readouterr().err == f"siprtmp: {path}: {said}\n"
-    path.write_text(lines(ANSWERED) + 2 * unreadable(ANSWERED))
-    assert main(["oracle", "referee", str(path)]) == 0
-    assert capsys.readouterr().out == f"no findings in {len(ANSWERED)} messages; {said}\n"
-
-
-def test_a_trace_without_sip_is_named(tmp_path, capsys):
-    path = tmp_path / "trace.jsonl"
-    path.write_bytes(b"")
-    assert main(["oracle", "referee", str(path)]) == 2
-    assert "there is no message of SIP" in capsys.readouterr().err
 
 
 @settings(max_examples=60, deadline=None)
