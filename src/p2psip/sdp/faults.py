@@ -7,7 +7,7 @@ forgives some of these, since a call is better than none.
     >>> one = SessionDescription.parse(f"{ours}m=audio 5004 RTP/AVP 0 8\\r\\n".encode())
     >>> two = SessionDescription.parse(f"{ours}m=audio 5004 RTP/AVP 18\\r\\n".encode())
     >>> [fault.text for fault in faults_of_answer(one, two)]
-    ['audio 1: no format of the offer among 18']
+    ['audio 1 is answered with 18; the offer has 0, 8']
     >>> [fault.text for fault in faults_of_successor(one, two)]
     ['another description under o= version 1']
 """
@@ -76,7 +76,8 @@ def _faults_of_line(
 ) -> Iterator[SdpFault]:
     asked, said = offer[0], answer[0]
     if not _names(asked) & _names(said):
-        text = f"{said.kind} {number}: no format of the offer among {' '.join(said.formats)}"
+        formats, offered = ", ".join(said.formats), ", ".join(asked.formats)
+        text = f"{said.kind} {number} is answered with {formats}; the offer has {offered}"
         yield SdpFault("formats", text, "RFC 3264 §6.1")
     wanted, given = attributes.direction(*offer), attributes.direction(*answer)
     if given not in _FITTING.get(wanted, (given,)):

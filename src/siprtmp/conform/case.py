@@ -14,7 +14,7 @@ its explanation:
     ('options_is_answered', 'RFC 3261', '11.2', 'options is answered')
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
@@ -92,6 +92,10 @@ class Cases(Generic[P]):
         return keep
 
 
+def _leave_nothing(target: str, run: Sequence[ConformCase]) -> None:
+    """Own design: most cases clear up themselves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Suite:
     """What `conform PROTOCOL` runs; a protocol's package exports one as `SUITE`.
@@ -99,6 +103,7 @@ class Suite:
     `connect(target)` is entered anew for each case and gives its peer; it raises Unreachable where
     nobody is, and ValueError, with the reason, where the target is written wrongly.  No more than
     `at_once` cases run at the same time.  `reach(target)`, called once before, raises the same.
+    `leave(target, cases)` is called once behind these cases, and removes what they left.
     """
 
     cases: tuple[ConformCase, ...]
@@ -107,6 +112,7 @@ class Suite:
     target: str  # what TARGET is, for the help
     at_once: int = 8
     timeout: float = 5.0  # s for one case, unless the user says otherwise
+    leave: Callable[[str, Sequence[ConformCase]], None] = _leave_nothing
 
     @property
     def roles(self) -> tuple[str, ...]:

@@ -8,13 +8,13 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from siprtmp.conform import runner
 from siprtmp.conform.case import ConformCase, Suite, Unreachable
 from siprtmp.conform.report import as_json, as_junit, case_lines, text_lines
 from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
+from siprtmp.operation.files import STANDARD, write_octets
 
 PROTOCOLS: Final = (  # packages beside this module
     "sip",
@@ -66,14 +66,13 @@ def chosen(suite: Suite, role: str | None, section: str | None) -> list[ConformC
 
 def _judge(suite: Suite, cases: Sequence[ConformCase], options: argparse.Namespace) -> int:
     results = runner.run(suite, options.target, cases, options.timeout or suite.timeout)
-    print("\n".join(text_lines(results)))
-    try:
-        if options.json:
-            options.json.write_text(as_json(results, options.protocol, options.target) + "\n")
-        if options.junit:
-            options.junit.write_bytes(as_junit(results, options.protocol, options.strict))
-    except OSError as error:
-        raise ConfigError(f"{error.filename}: {error.strerror}") from None
+    if STANDARD not in (options.json, options.junit):
+        print("\n".join(text_lines(results)))
+    if options.json:
+        written = as_json(results, options.protocol, options.target)
+        write_octets(options.json, f"{written}\n".encode())
+    if options.junit:
+        write_octets(options.junit, as_junit(results, options.protocol, options.strict))
     bad = any(
         each.fails(options.strict) or each.outcome is runner.Outcome.ERROR for each in results
     )
@@ -99,8 +98,8 @@ def _parser() -> Parser:
     add("--section", metavar="SECTION", help="Only this section, such as 8.2, and those in it.")
     add("--list", action="store_true", help="List the cases, and run none.")
     add("--strict", action="store_true", help="Count a SHOULD that is not met as a failure.")
-    add("--junit", type=Path, metavar="FILE", help="Write the results as JUnit XML.")
-    add("--json", type=Path, metavar="FILE", help="Write the results as JSON.")
+    add("--junit", metavar="FILE", help="Write the results as JUnit XML; - is standard output.")
+    add("--json", metavar="FILE", help="Write the results as JSON; - is standard output.")
     add(
         "--timeout",
         type=seconds,

@@ -52,7 +52,10 @@ def run(suite: Suite, target: str, cases: Sequence[ConformCase], timeout: float)
             return run_case(suite, target, case, timeout)
 
     jobs = [gevent.spawn(wait_and_run, case) for case in cases]
-    return [job.get() for job in jobs]
+    try:
+        return [job.get() for job in jobs]
+    finally:
+        suite.leave(target, cases)
 
 
 def run_case(suite: Suite, target: str, case: ConformCase, timeout: float) -> Result:

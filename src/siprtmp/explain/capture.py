@@ -13,8 +13,9 @@ import dpkt
 
 from siprtmp.explain import guess
 from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.field import Field, Span, counted
 from siprtmp.explain.source import Fault
+from siprtmp.operation.arguments import ConfigError
 
 _MAGICS: Final = frozenset(
     bytes.fromhex(each) for each in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")
@@ -40,7 +41,10 @@ def is_capture(data: bytes) -> bool:
 
 
 def capture(data: bytes, context: Context, wanted: range | None = None) -> Field:
-    """Describe a capture; of the packets only those with `wanted` numbers, counted from 1."""
+    """Describe a capture; of the packets only those with `wanted` numbers, counted from 1.
+
+    Raises ConfigError if the capture is whole and has none of these.
+    """
     children: list[Field] = []
     streams: dict[str, list[Segment]] = {}
     fault: Fault | None = None
@@ -59,9 +63,11 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
             children.append(Field(f"packet {number}", found, at, context.way, said, children=inner))
     except Exception as error:  # dpkt raises what its fields raise
         fault = Fault(f"the capture ends or breaks behind packet {number}: {error}")
+    if fault is None and wanted is not None and number < wanted.start:
+        raise ConfigError(f"the capture's last packet is number {number}")
     children += _streams(streams, len(data), context)
     return Field(
-        "capture", 0, len(data), f"{number} packets", children=tuple(children), fault=fault
+        "capture", 0, len(data), counted(number, "packet"), children=tuple(children), fault=fault
     )
 
 

@@ -4,11 +4,9 @@ Own design: octets come as a file, as hexadecimal digits, or on standard input.
 """
 
 import argparse
-import io
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -21,10 +19,10 @@ from siprtmp.explain.field import Field, Span
 from siprtmp.explain.guess import PROTOCOLS, guessed
 from siprtmp.explain.render import as_json, text_lines
 from siprtmp.operation.arguments import ConfigError, Parser, program
+from siprtmp.operation.files import STANDARD, print_lines, read_octets
 
 _HEX: Final = re.compile(rb"(?:0x)?(?:[0-9A-Fa-f]{2}[\s:]*)+")
 _KEY_OCTETS: Final = (16, 32)  # of AES-128, and of what it is taken from
-_STDIN: Final = "-"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -37,24 +35,19 @@ def run(arguments: Sequence[str]) -> int:
     context.rtpmaps |= {each.payload_type: each for each in options.rtpmap}
     data = octets_of(options.input)
     field = explain(data, context, options.protocol, options.packets)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack letters, even the §
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        if options.json:
-            print(json.dumps(as_json(field, data)))
-        else:
-            for line in text_lines(field, data):
-                print(line)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    print_lines([json.dumps(as_json(field, data))] if options.json else text_lines(field, data))
     return 1 if any(True for _ in field.faults()) else 0
 
 
 def explain(
     data: bytes, context: Context, protocol: str | None = None, packets: range | None = None
 ) -> Field:
-    """Describe octets by a protocol of `PROTOCOLS`, or by the one that they look like."""
+    """Describe octets by a protocol of `PROTOCOLS`, or by the one that they look like.
+
+    Raises ConfigError for `packets` that are not there.
+    """
+    if packets is not None and (protocol is not None or not is_capture(data)):
+        raise ConfigError("--packets is for captures")
     if protocol is not None:
         return PROTOCOLS[protocol](Span.all(data), context)
     if is_capture(data):
@@ -67,13 +60,8 @@ def octets_of(name: str) -> bytes:
 
     Raises ConfigError where there is nothing.
     """
-    if name == _STDIN:
-        raw = sys.stdin.buffer.read()
-    elif os.path.exists(name):  # which takes a long line of digits for no file
-        try:
-            raw = Path(name).read_bytes()
-        except OSError as error:
-            raise ConfigError(f"{name}: {error.strerror or error}") from None
+    if name == STANDARD or os.path.exists(name):  # which takes a long line of digits for no file
+        raw = read_octets(name)
     elif _HEX.fullmatch(name.encode("utf-8", "replace").strip()):
         raw = name.encode()
     else:
@@ -98,7 +86,7 @@ def _parser() -> Parser:
     add(
         "input",
         nargs="?",
-        default=_STDIN,
+        default=STANDARD,
         metavar="FILE|HEX",
         help="A file, or hexadecimal digits; standard input without it.",
     )
@@ -150,7 +138,10 @@ def packet_range(text: str) -> range:
     numbers = [first, last if dash else first]
     if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in numbers):
         raise argparse.ArgumentTypeError(f"{text!r} is not FIRST-LAST")
-    return range(int(numbers[0]), int(numbers[1]) + 1)
+    chosen = range(int(numbers[0]), int(numbers[1]) + 1)
+    if not chosen or not chosen[0]:
+        raise argparse.ArgumentTypeError(f"{text!r}: packets are counted from 1 upwards")
+    return chosen
 
 
 def rtpmap(text: str) -> RtpMap:
@@ -165,8 +156,10 @@ def key_file(name: str) -> tuple[RtmfpKey, ...]:
     """Read a file of keys, one a line, as `serve --capture` writes it; `#` begins a comment."""
     try:
         lines = Path(name).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise argparse.ArgumentTypeError(f"{name}: {error}") from None
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{name}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise argparse.ArgumentTypeError(f"{name} is no text") from None
     texts = (line.partition("#")[0].strip() for line in lines)
     return tuple(rtmfp_key(text) for text in texts if text)
 

@@ -40,7 +40,7 @@ class Field:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first bit in the buffer, and the bit after the last one."""
+        """The field's first bit in the buffer, and the bit behind its last."""
         if self.bits is None:
             return 8 * self.start, 8 * self.end
         first = 8 * self.start + self.bits[0]
@@ -82,6 +82,15 @@ class Span:
         """Give a part; positions are those of the buffer, and kept within this span."""
         end = self.end if end is None else max(self.start, min(end, self.end))
         return Span(self.data, max(self.start, min(start, end)), end)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are.
+
+    >>> counted(0, "packet"), counted(1, "packet"), counted(2, "packet")
+    ('no packets', '1 packet', '2 packets')
+    """
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
 def plain(text: str) -> str:

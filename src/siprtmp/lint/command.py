@@ -4,11 +4,9 @@ Own design: docs/3-howto/lint.md is the guide.  A capture that is cut off is jud
 the exit code says that it was.
 """
 
-import io
-import os
+import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from siprtmp.explain.command import key_file
 from siprtmp.explain.context import RtmfpKey
@@ -17,6 +15,7 @@ from siprtmp.lint.packets import Capture, read_capture
 from siprtmp.lint.report import LintReport
 from siprtmp.lint.svg import picture
 from siprtmp.operation.arguments import ConfigError, Parser, program
+from siprtmp.operation.files import STANDARD, print_lines, read_octets, title_of, write_octets
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -24,19 +23,21 @@ def run(arguments: Sequence[str]) -> int:
 
     Raises ConfigError for a bad option, or a file that cannot be read.
     """
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
+    data, name = read_octets(options.input), title_of(options.input)
     try:
-        capture = read_capture(options.input.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{options.input}: {error.strerror or error}") from None
+        capture = read_capture(data)
     except ConfigError as error:
-        raise ConfigError(f"{options.input}: {error}") from None
-    report = lint(capture, options.rtmfp_keys or (), str(options.input))
-    _write(options.json, report.json() + "\n")
-    _write(options.svg, picture(report.diagrams, report.marks) + "\n")
-    _print(report, ladder=options.ladder)
+        raise ConfigError(f"{name}: {error}") from None
+    report = lint(capture, options.rtmfp_keys or (), name)
+    if options.json:
+        write_octets(options.json, f"{report.json()}\n".encode())
+    if options.svg:
+        write_octets(options.svg, f"{picture(report.diagrams, report.marks)}\n".encode())
+    if STANDARD not in (options.json, options.svg):
+        print_lines(report.lines(ladder=options.ladder))
     if report.fault:
-        print(f"siprtmp: {options.input}: {report.fault}", file=sys.stderr)
+        print(f"siprtmp: {name}: {report.fault}", file=sys.stderr)
         return 2
     return 1 if report.findings else 0
 
@@ -63,24 +64,12 @@ def lint(capture: Capture, keys: Sequence[RtmfpKey] = (), name: str = "capture")
     )
 
 
-def _write(path: Path | None, text: str) -> None:
-    if path is None:
-        return
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from None
-
-
-def _print(report: LintReport, *, ladder: bool) -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack letters, even the §
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        for line in report.lines(ladder=ladder):
-            print(line)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = _parser()
+    _, more = parser.parse_known_args(arguments)
+    if more and not more[0].startswith("-"):
+        raise ConfigError("lint takes one FILE")
+    return parser.parse_args(arguments)
 
 
 def _parser() -> Parser:
@@ -92,10 +81,10 @@ def _parser() -> Parser:
         "section. Exit code 1 says that there are some, 2 that the capture is broken or cut off.",
     )
     add = parser.add_argument
-    add("input", type=Path, metavar="FILE", help="A capture, pcap or pcapng.")
+    add("input", metavar="FILE", help="A capture, pcap or pcapng; - is standard input.")
     add("--ladder", action="store_true", help="Draw each call, connection and session as text.")
-    add("--svg", type=Path, metavar="FILE", help="Draw them as a picture.")
-    add("--json", type=Path, metavar="FILE", help="Write the findings as JSON.")
+    add("--svg", metavar="FILE", help="Draw them as a picture; - is standard output.")
+    add("--json", metavar="FILE", help="Write the findings as JSON; - is standard output.")
     add(
         "--rtmfp-keys",
         type=key_file,

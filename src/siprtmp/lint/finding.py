@@ -47,19 +47,21 @@ class Findings:
         who: str = "",
         citation: str = "",
         once: str = "",
+        times: int = 1,
     ) -> None:
         """Note what the sender of a packet, or `who`, did.
 
         `citation` is for rules that many sections have; findings with the same `once` count as the
-        same, whatever their texts.
+        same, whatever their texts.  `times` is for packets that were counted already.
         """
         who = who or packet.source
         key = rule, who, once or what
         if (before := self._all.get(key)) is not None:
-            self._all[key] = replace(before, times=before.times + 1)
+            self._all[key] = replace(before, times=before.times + times)
             return
         cited = citation or RULES[rule].citation
-        self._all[key] = LintFinding(rule, packet.number, packet.time, who, plain(what), cited)
+        place = rule, packet.number, packet.time, who
+        self._all[key] = LintFinding(*place, plain(what), cited, times)
 
     def sorted(self) -> list[LintFinding]:
         """List the findings in the order of their packets."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from siprtmp import __version__
+from siprtmp.explain.field import counted
 from siprtmp.lint.finding import LintFinding
 from siprtmp.lint.ladder import Diagram, text_rows
 from siprtmp.lint.rtp import RtpStream
@@ -48,9 +49,8 @@ class LintReport:
                 yield ""
                 yield from text_rows(diagram, self.marks)
             yield ""
-        count = len(self.findings)
-        found = f"{count} finding{'' if count == 1 else 's'}" if count else "no findings"
-        yield f"{self.file}: {self.packets} packets, {self.seconds:.1f} s: {found}"
+        found = counted(len(self.findings), "finding")
+        yield f"{self.file}: {counted(self.packets, 'packet')}, {self.seconds:.1f} s: {found}"
 
     def json(self) -> str:
         """Write the report for programs."""

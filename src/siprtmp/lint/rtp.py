@@ -9,6 +9,7 @@ from typing import Final
 
 from p2psip.rtp import fast
 from p2psip.sdp.attributes import STATIC, RtpMap
+from siprtmp.explain.field import counted
 from siprtmp.lint.finding import Findings
 from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.sip_offers import MediaPlace
@@ -72,7 +73,7 @@ class RtpStream:
             known = self.format(each)
             names.append(f"{known.encoding}/{known.clock_rate}" if known else f"type {each}")
         relay = f" by TURN, {self.first.carrier}" if self.first.carrier else ""
-        return f"RTP {', '.join(names)}, {self.packets} packets{relay}"
+        return f"RTP {', '.join(names)}, {counted(self.packets, 'packet')}{relay}"
 
     def format(self, payload_type: int) -> RtpMap | None:
         """What a payload type is: RFC 3264 §5.1, RFC 3551 §6."""
@@ -138,7 +139,7 @@ class RtpStream:
     def _sound(
         self, packet: SeenPacket, before: fast.Header, header: fast.Header, elapsed: float
     ) -> None:
-        """Sound of one octet a tick: RFC 3551 §4.5.14, §4.1."""
+        """Check timestamps of sound with one octet for each clock tick: RFC 3551 §4.5.14, §4.1."""
         made, step = before[6] - before[5], header[3] - before[3]
         step = (step + (1 << 31)) % (1 << 32) - (1 << 31)
         if step == made:
@@ -219,7 +220,7 @@ class RtpStreams:
         place = stream.place
         who = stream.first.source
         for kind, times in stream.types.items():
-            what = f"payload type {kind} to {stream.first.target}, {times} packets"
+            what = f"payload type {kind} to {stream.first.target}, {counted(times, 'packet')}"
             if place is not None and place.types:
                 if kind not in place.types:
                     allowed = ", ".join(map(str, sorted(place.types)))
@@ -232,13 +233,12 @@ class RtpStreams:
         to = f"to {stream.first.target}"
         if stream.lost:
             share = 100 * stream.lost / (stream.lost + stream.packets)
-            what = f"{stream.lost} packets {to} are missing, {share:.1f} %"
+            what = f"{counted(stream.lost, 'packet')} missing {to}, {share:.1f} %"
             self._findings.add("rtp-lost", stream.last, what)
         for rule, count in stream.counts.items():
             if rule == "rtp-marker-extra" and count.times < FEW:
                 continue  # a phone that begins anew after hold or ringing
-            more = f", {count.times} times" if count.times > 1 else ""
-            self._findings.add(rule, count.first, f"{count.what}{more}, {to}")
+            self._findings.add(rule, count.first, f"{count.what}, {to}", times=count.times)
         if stream.jitter > JITTERY:
             what = f"jitter of {stream.jitter * 1000:.0f} ms {to}"
             self._findings.add("rtp-jitter", stream.last, what)

@@ -62,7 +62,9 @@ RULES: Final[Mapping[str, LintRule]] = {
     ),
     "sip-after-bye": LintRule("RFC 3261 §15", "a request in a dialog that has ended"),
     "sip-rseq": LintRule("RFC 3262 §3", "a reliable response without RSeq"),
-    "sip-100rel-unasked": LintRule("RFC 3262 §3", "a reliable response to who cannot have it"),
+    "sip-100rel-unasked": LintRule(
+        "RFC 3262 §3", "a reliable response to a client that does not support 100rel"
+    ),
     "sip-no-prack": LintRule("RFC 3262 §4", "a reliable response without PRACK"),
     # SIP in WebSockets
     "ws-handshake": LintRule("RFC 6455 §4.1", "a WebSocket begins with another handshake"),

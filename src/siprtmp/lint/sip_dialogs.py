@@ -139,7 +139,7 @@ class SipDialogs:
         dialog.routes.setdefault(callee, []).append(back)
 
     def _unknown(self, heard: HeardMessage, request: Request) -> None:
-        """Tags that no dialog has, in a call whose beginning was seen."""
+        """Report tags that belong to no dialog, if the capture has the beginning of the call."""
         known = self._calls.get(request.call_id)
         if not known or heard.packet.source == heard.packet.target:
             return

@@ -47,7 +47,7 @@ class HeardMessage:
 
     @property
     def label(self) -> str:
-        """What a diagram calls it."""
+        """The name of this message in a diagram."""
         message = self.message
         sdp = " (SDP)" if message.content_type == "application/sdp" and message.body else ""
         if isinstance(message, Request):

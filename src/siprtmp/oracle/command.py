@@ -13,11 +13,12 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from siprtmp.explain.field import counted
 from siprtmp.operation.arguments import ConfigError, Parser, count, positive, program, seconds
+from siprtmp.operation.files import read_octets, title_of
 from siprtmp.oracle import catalogue
 from siprtmp.oracle.codec import KINDS, REFUSALS, VERSION, Kind
 
@@ -147,20 +148,25 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _referee(options: argparse.Namespace) -> int:
+    from siprtmp.explain.capture import is_capture
     from siprtmp.oracle.referee import trace
     from siprtmp.oracle.referee.referee import referee
 
+    data, name = read_octets(options.trace), title_of(options.trace)
     try:
-        data = Path(options.trace).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{options.trace}: {error.strerror or error}") from None
-    heard = sorted(trace.read(data), key=lambda each: each.time)
-    if not heard:
-        raise ConfigError(f"{options.trace} has no message of SIP")
-    findings = referee(heard)
+        read = trace.read(data)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    unread = f"{counted(read.unread, 'message')} of SIP cannot be read" if read.unread else ""
+    if unread and is_capture(data):
+        unread += "; siprtmp lint says why"
+    if not read.heard:
+        raise ConfigError(f"{name}: {unread or 'there is no message of SIP'}")
+    findings = referee(read.heard)
     for finding in findings:
         print(finding)
-    print(f"{len(findings) or 'no'} finding{'s' * (len(findings) != 1)} in {len(heard)} messages")
+    found = f"{counted(len(findings), 'finding')} in {counted(len(read.heard), 'message')}"
+    print(f"{found}; {unread}" if unread else found)
     return 1 if findings else 0
 
 
@@ -205,7 +211,9 @@ def _parser() -> Parser:
     about = "Say what should have happened when in a trace of SIP, by our state machines."
     referee = new("referee", help=about, description=f"{about} Exit code 1 if anything is wrong.")
     referee.add_argument(
-        "trace", metavar="TRACE", help="A capture, or JSON lines: time, from, to, transport, data."
+        "trace",
+        metavar="TRACE",
+        help="A capture, or JSON lines: time, from, to, transport, data; - is standard input.",
     )
     referee.set_defaults(run=_referee)
     usages = (each.format_usage().strip() for each in commands.choices.values())

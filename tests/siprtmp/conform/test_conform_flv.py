@@ -11,6 +11,7 @@ from support.conform import skipped, unmet
 
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag, TagType
+from siprtmp.__main__ import main
 from siprtmp.conform.case import Unreachable
 from siprtmp.conform.flv import SUITE
 from siprtmp.conform.runner import run
@@ -132,17 +133,29 @@ def test_each_fault_is_found_by_its_case(tmp_path, name):
     assert name in unmet(judged(written(tmp_path, BROKEN[name])))
 
 
-def test_any_octets_are_judged_and_no_case_breaks(tmp_path):
-    for cut in (0, 1, 5, 9, 13, 20, 60, 100):
-        results = judged(written(tmp_path, WHOLE[:cut] or b"?"))
-        assert not [each for each in results if each.outcome.value == "error"]
-        SUITE.reach(str(tmp_path / "it.flv"))
+@pytest.mark.parametrize("cut", [0, 1, 5, 9, 13, 20, 60, 100])
+def test_any_octets_are_judged_and_no_case_breaks(tmp_path, cut):
+    results = judged(written(tmp_path, WHOLE[:cut] or b"?"))
+    assert not [each for each in results if each.outcome.value == "error"]
 
 
-def test_what_is_not_there_is_unreachable(tmp_path):
-    for target in (tmp_path / "none.flv", "http://127.0.0.1:9/x.flv"):
-        with pytest.raises(Unreachable):
-            SUITE.reach(str(target))
+def test_a_server_that_is_not_there_is_unreachable():
+    with pytest.raises(Unreachable, match=r"\AConnection refused\Z"):
+        SUITE.reach("http://127.0.0.1:9/x.flv")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"), [(b"# Some text\n" * 20, "this is no FLV"), (b"", "no FLV")]
+)
+def test_what_is_no_flv_is_the_only_thing_to_say(tmp_path, data, said):
+    with pytest.raises(ValueError, match=said):
+        SUITE.reach(str(written(tmp_path, data)))
+
+
+def test_a_file_that_is_not_there_is_a_mistake(tmp_path, capsys):
+    path = tmp_path / "none.flv"
+    assert main(["conform", "flv", str(path)]) == 2
+    assert capsys.readouterr().err == f"siprtmp: {path}: No such file or directory\n"
 
 
 def test_a_file_by_http(tmp_path):

@@ -7,9 +7,11 @@ import pytest
 from support.conform import judged as judged_at_once
 from support.conform import skipped, unmet
 
+from siprtmp.__main__ import main
 from siprtmp.conform import rtp
 from siprtmp.conform.runner import run
 from siprtmp.conform.sip import SUITE
+from siprtmp.conform.sip.peer import changed, connect, reach
 
 # What departs from the RFC at a SHOULD, and what our programs have no use for.
 EXCUSED = {"answer_has_a_date"}
@@ -42,6 +44,12 @@ def test_no_two_cases_have_the_same_name():
     assert len(set(names)) == len(names)
 
 
+def test_what_is_no_uri_is_a_mistake(capsys):
+    assert main(["conform", "sip", "notauri"]) == 2
+    said = "notauri: Bad URI: sip:USER@HOST:PORT is expected"
+    assert capsys.readouterr().err == f"siprtmp: {said}\n"
+
+
 def test_our_agent_meets_all(serving):
     target = serving("listen", "--listen", "127.0.0.1:0").removeprefix("listening at ")
     results = judged(target, "uas")
@@ -59,6 +67,10 @@ def test_our_registrar_meets_all(serving):
     results = judged(f"sip:bob@{words[-1]}", "registrar")
     assert unmet(results).keys() == EXCUSED
     assert skipped(results) <= {"path_comes_back"}
+    reach(f"sip:bob@{words[-1]}")  # which rang at the contacts of the run, while they were left
+    with connect(f"sip:bob@{words[-1]}") as peer:
+        response = peer.ask(changed(peer.register(), "Contact"))
+    assert (response.status, response.contacts) == (200, ())
 
 
 def test_our_proxy_meets_all(serving):

@@ -126,6 +126,8 @@ def test_the_command_has_its_exit_codes(monkeypatch, tmp_path, capsys):
     assert command.run(["sip", "here", "--role", "proxy", "--strict"]) == 1
     assert command.run(["sip", "nowhere"]) == 3
     assert "no reply" in capsys.readouterr().err
+    assert command.run(["sip", "here", "--section", "8.10", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["target"] == "here"
     for wrong in (["sip"], ["sip", "nonsense"]):
         with pytest.raises(ConfigError):
             command.run(wrong)

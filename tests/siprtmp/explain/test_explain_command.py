@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+from support.lint.scene import A, B, Scene, datagrams
 
 from siprtmp.__main__ import main
 
@@ -83,6 +84,9 @@ def test_a_format_is_named_by_an_option(capsys):
         (["."], "Is a directory"),
         (["--as", "morse", EVENT], "invalid choice: 'morse'"),
         (["--packets", "x", EVENT], "'x' is not FIRST-LAST"),
+        (["--packets", "14-12", EVENT], "'14-12': packets are counted from 1 upwards"),
+        (["--packets", "0", EVENT], "'0': packets are counted from 1 upwards"),
+        (["--packets", "1", RTP], "--packets is for captures"),
         (["--rtpmap", "x", EVENT], "'x' is not 'TYPE ENCODING/RATE'"),
         (["--key", "x", EVENT], "'x' is not in hexadecimal digits"),
         (["--key", "00", EVENT], "a key has 16 or 32 octets, and not 1"),
@@ -107,6 +111,14 @@ def test_packets_of_a_capture_are_chosen(capsys, corpus):
     ]
     _, out, _ = explain(capsys, path, "--packets", "4")
     assert out.count(" packet ") == 1
+
+
+def test_packets_that_a_capture_lacks_are_a_mistake(capsys, tmp_path):
+    path = tmp_path / "one.pcap"
+    path.write_bytes(datagrams(Scene().udp(A, B, bytes.fromhex(RTP))))
+    assert explain(capsys, str(path), "--packets", "1-9")[0] == 0
+    code, out, err = explain(capsys, str(path), "--packets", "2-9")
+    assert (code, out, err) == (2, "", "siprtmp: the capture's last packet is number 1\n")
 
 
 def test_a_reader_who_leaves_is_no_error(capsys, monkeypatch):

@@ -3,12 +3,14 @@
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import dpkt
 import pytest
 from support.corpus_lines import CORPUS
-from support.lint.scene import A, B, Scene
+from support.lint.media_cases import rtp, sound, stream
+from support.lint.scene import A, B, Scene, datagrams
 from support.lint.sip_cases import PARTS, call, request, response
 
 from siprtmp.__main__ import main
@@ -26,20 +28,11 @@ def place(text):
     return host, int(port)
 
 
-def octets(scene):
-    """A scene of datagrams as a file."""
-    file = io.BytesIO()
-    pcap = PcapFile(file)
-    for each in scene.packets:
-        pcap.datagram(place(each.source), place(each.target), each.data, 1e9 + each.time)
-    return file.getvalue()
-
-
 @pytest.fixture
 def bad(tmp_path):
     """A call whose BYE has the CSeq of its INVITE."""
     path = tmp_path / "bad.pcap"
-    path.write_bytes(octets(call(bye=request("BYE", 3, 1), bye_ok=response(200, 3, "1 BYE"))))
+    path.write_bytes(datagrams(call(bye=request("BYE", 3, 1), bye_ok=response(200, 3, "1 BYE"))))
     return path
 
 
@@ -76,9 +69,20 @@ def test_a_finding_is_a_line_with_its_packet_time_sender_and_section(bad, capsys
 
 def test_nothing_found_is_said_too(tmp_path, capsys):
     path = tmp_path / "good.pcap"
-    path.write_bytes(octets(call()))
+    path.write_bytes(datagrams(call()))
     assert main(["lint", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}: 6 packets, 0.5 s: no findings\n"
+
+
+def test_what_recurs_in_a_stream_is_counted(tmp_path, capsys):
+    path = tmp_path / "twice.pcap"
+    path.write_bytes(datagrams(stream(*sound(6), rtp(6), rtp(6))))
+    assert main(["lint", str(path)]) == 1
+    [line] = [each for each in capsys.readouterr().out.splitlines() if "duplicate" in each]
+    assert "rtp-duplicate: sequence number 6 again, to " in line and " (2 times)  RFC" in line
+    path.write_bytes(datagrams(Scene().udp(A, B, b"?")))
+    main(["lint", str(path)])
+    assert capsys.readouterr().out.endswith(": 1 packet, 0.0 s: no findings\n")
 
 
 def test_a_ladder_has_every_message_and_the_finding(bad, capsys):
@@ -100,6 +104,24 @@ def test_json_and_svg_are_for_programs(bad, tmp_path):
     assert [each["label"] for each in report["ladders"][0]["arrows"]][-1] == "200 Text"
     texts = [each.text for each in ElementTree.parse(tmp_path / "a.svg").iter() if each.text]
     assert {A, B, "BYE", "sip-cseq"} <= set(texts)
+
+
+def test_standard_input_and_output_are_a_minus(bad, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for words in ([], ["--json", "-"], ["--svg", "-"]):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(bad.read_bytes())))
+        assert main(["lint", "-", *words]) == 1
+    text, rest = capsys.readouterr().out.split("{\n", 1)
+    assert text.splitlines()[-1] == "standard input: 6 packets, 0.5 s: 1 finding"
+    report, picture = rest.split("\n}\n")
+    assert json.loads("{" + report + "}")["file"] == "standard input"
+    assert ElementTree.fromstring(picture).tag.endswith("svg")
+    assert not Path("-").exists()
+
+
+def test_a_second_file_is_a_mistake(bad, capsys):
+    assert main(["lint", str(bad), str(bad)]) == 2
+    assert capsys.readouterr().err == "siprtmp: lint takes one FILE\n"
 
 
 def test_a_capture_that_is_cut_off_is_judged_up_to_there(bad, capsys):

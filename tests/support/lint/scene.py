@@ -76,6 +76,15 @@ def streamed(scene):
     return file.getvalue()
 
 
+def datagrams(scene):
+    """A scene of datagrams as a file."""
+    file = io.BytesIO()
+    pcap = PcapFile(file)
+    for each in scene.packets:
+        pcap.datagram(_place(each.source), _place(each.target), each.data, 1e9 + each.time)
+    return file.getvalue()
+
+
 def _place(text):
     host, _, port = text.rpartition(":")
     return host, int(port)

@@ -10,9 +10,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Final
-from urllib.error import URLError
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from rtmplite.flv.enhanced_audio import ExAudioTag
@@ -23,6 +24,7 @@ from siprtmp.conform.case import NotApplicable, Unreachable
 SECONDS: Final = 5.0  # of a stream
 LARGEST: Final = 256 << 20  # octets of a file or a stream
 SILENT: Final = 10.0  # s without an octet of a stream
+_SIGNATURE: Final = b"FLV"  # §E.2
 _PIECE: Final = 65536
 _BACK: Final = 4  # octets of PreviousTagSize
 _AAC, _EXTENDED, _AVC = 10, 9, 7  # SoundFormat twice, and CodecID: §E.4.2.1, §E.4.3.1
@@ -127,27 +129,33 @@ class FlvTargets:
         self._kept: dict[str, FlvData] = {}
 
     def reach(self, target: str) -> None:
-        """Read it; raises Unreachable if it is not there or empty."""
+        """Read it; raises Unreachable if a URL gives nothing, ValueError for no file, or no FLV."""
         self._kept[target] = read = _fetch(target)
-        if not read.data:
+        if not read.data and _is_url(target):
             raise Unreachable("nothing to read")
+        if not read.data.startswith(_SIGNATURE) and not read.tags:
+            raise ValueError("this is no FLV")
 
     @contextmanager
     def connect(self, target: str) -> Iterator[FlvData]:
         """Give a case what was read."""
         if target not in self._kept:
-            self.reach(target)
+            self._kept[target] = _fetch(target)
         yield self._kept[target]
 
 
+def _is_url(target: str) -> bool:
+    return target.startswith(("http://", "https://"))
+
+
 def _fetch(target: str) -> FlvData:
-    if target.startswith(("http://", "https://")):
+    if _is_url(target):
         return _from_http(target)
     try:
         with Path(target).open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
-        raise Unreachable(error.strerror or str(error)) from None
+        raise ValueError(error.strerror or str(error)) from None
     return FlvData.read(data[:LARGEST], is_cut=len(data) > LARGEST)
 
 
@@ -163,6 +171,11 @@ def _from_http(target: str) -> FlvData:
                 data += piece
     except TimeoutError:
         pass  # a stream that stands still is judged by what has come
-    except (URLError, OSError, ValueError) as error:
+    except HTTPError as error:
         raise Unreachable(str(error)) from None
+    except OSError as error:  # a URLError has another one within
+        inner = getattr(error, "reason", error)
+        raise Unreachable(getattr(inner, "strerror", None) or str(inner)) from None
+    except (HTTPException, ValueError) as error:
+        raise Unreachable(f"no answer by HTTP: {error}") from None
     return FlvData.read(bytes(data), is_cut=True)

@@ -69,7 +69,7 @@ def second_packet_is_acknowledged_at_once(peer: RtmfpPeer) -> None:
 
 @should("RFC 7016 §3.6.3.4.1", "acknowledge-soon")
 def gap_is_acknowledged_at_once(peer: RtmfpPeer) -> None:
-    """A fragment that leaves one out brings an acknowledgement at once (§3.6.3.4.1)."""
+    """A fragment whose predecessor is missing brings an acknowledgement at once (§3.6.3.4.1)."""
     client = connected(peer)
     client.session.within()
     client.control.chunk(NOTHING)
@@ -102,7 +102,7 @@ def missing_fragment_is_not_acknowledged(peer: RtmfpPeer) -> None:
 
 @must("RFC 7016 §3.6.1.3", "acknowledge-truth")
 def two_gaps_are_told_apart(peer: RtmfpPeer) -> None:
-    """An acknowledgement says of every number whether it came (§2.3.13, §2.3.14)."""
+    """An acknowledgement says for each number whether it was received (§2.3.13, §2.3.14)."""
     client = connected(peer)
     chunks = [client.control.chunk(NOTHING) for _ in range(6)]
     first = chunks[0].sequence_number

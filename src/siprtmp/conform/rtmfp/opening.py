@@ -204,7 +204,7 @@ def new_keying_of_the_same_identity_replaces_the_session(peer: RtmfpPeer) -> Non
 
 @must("RFC 7016 §3.5.1.1.2", "unique-near-id")
 def several_sessions_open_at_once(peer: RtmfpPeer) -> None:
-    """Hosts whose hellos and keyings cross each have a session of their own (§3.5.1.1.2)."""
+    """Each of several hosts that open at the same time gets its own session (§3.5.1.1.2)."""
     peers = [peer, *(peer.another() for _ in range(_AT_ONCE - 1))]
     keyings = [each.keying(each.hello()) for each in peers]
     for each, keying in zip(peers, keyings, strict=True):

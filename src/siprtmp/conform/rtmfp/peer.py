@@ -191,9 +191,9 @@ class RtmfpPeer:
         self.hello()
 
     def expect_no_session(self, about: str, keying: Keying, *more: type[Chunk]) -> None:
-        """Unmet if a keying has an RIKeying, or an answer of `more` kinds.
+        """Raise Unmet if the keying is answered by RIKeying, or by a chunk of the kinds in `more`.
 
-        The target has to answer a hello after it.
+        Then the target must still answer a hello.
         """
         self.say(keying.chunk)
         for answer in self.answers_within():

@@ -89,7 +89,7 @@ def public_key_of_1_has_no_session(peer: RtmfpPeer) -> None:
 
 @must("RFC 7425 §4.6.2", "at-most-p-less-2-24")
 def public_key_next_to_the_prime_has_no_session(peer: RtmfpPeer) -> None:
-    """So is the prime less one (§4.6.2)."""
+    """A public key equal to the prime minus one is refused (§4.6.2)."""
     _expect_key_refused(peer, GROUPS[GROUP].prime - 1)
 
 

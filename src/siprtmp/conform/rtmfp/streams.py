@@ -84,7 +84,7 @@ def large_picture_is_passed_on_unchanged(peer: RtmfpPeer) -> None:
 
 @must("RFC 7425 §5.1.2", "header")
 def times_of_sound_keep_their_distance(peer: RtmfpPeer) -> None:
-    """What was 20 ms apart stays so (§5.1.2)."""
+    """Sound messages sent 20 ms apart keep timestamps 20 ms apart (§5.1.2)."""
     player, client = connected(peer.another()), connected(peer)
     name, stream_id, _ = published(client)
     _play(player, name)

@@ -1,4 +1,4 @@
-"""Cases for what a SIP phone sends as RTP and RTCP, and what it makes of ours."""
+"""Cases for the RTP and RTCP of a SIP phone, and how it handles the RTP and RTCP that we send."""
 
 from siprtmp.conform.case import Suite
 from siprtmp.conform.rtp import control, reports, robustness, sound

@@ -27,7 +27,7 @@ def our_packets_are_reported(peer: RtpListener) -> None:
 
 @must("RFC 3550 §6.4.1")
 def highest_number_is_told(peer: RtpListener) -> None:
-    """A block has the highest sequence number that was sent by then (§6.4.1)."""
+    """A report block has the highest sequence number sent before the report (§6.4.1)."""
     talk = peer.lossy()
     when, block = last_block(talk)
     last = [each for each in talk.sent if each.time <= when][-1]

@@ -21,5 +21,6 @@ SUITE = Suite(
     ),
     connect=connect,
     reach=reach,
+    leave=registrar.leave,
     target="a SIP URI, such as sip:bob@192.0.2.1:5060",
 )

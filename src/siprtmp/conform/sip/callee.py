@@ -96,9 +96,10 @@ class CalledLine:
         return self.phones[0]
 
     def introduce(self) -> None:
-        """Show the proxy that the caller hears it, by the ACK of a failure.
+        """Prove to the proxy that the caller receives its packets, by the ACK of a failure.
 
-        Own design: against forged sources a proxy may send little to an address before.
+        Own design: before that, a proxy may limit what it sends to an address, against forged
+        sources.
         """
         nobody = new_user(self.caller)
         invite = self.invite(("To", f"<{nobody}>")).replace(uri=nobody)

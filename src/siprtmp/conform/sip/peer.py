@@ -38,19 +38,22 @@ def connect(target: str) -> closing["SipPeer"]:
 
 
 def reach(target: str) -> None:
-    """Raise Unreachable unless there is a reply of whatever kind, to OPTIONS or to an INVITE.
+    """Raise Unreachable unless there is a reply of whatever kind to one of some requests.
 
-    A proxy may have nothing but a 100 to say, when it waits for a phone that is gone.
+    A registrar answers a REGISTER itself, which asks for the bindings and changes nothing; most
+    phones refuse it.  A proxy may have nothing but a 100 to say to an INVITE, when it waits for a
+    phone that is gone.
     """
     with closing(SipPeer(target)) as peer:
-        for request in (peer.request("OPTIONS"), peer.request("OPTIONS"), peer.invite()):
+        query, options = changed(peer.register(), "Contact"), peer.request("OPTIONS")
+        for request in (query, options, options, peer.invite()):
             with at_most(REACH), suppress(Unmet):
                 peer.send(request)
                 first = next(peer.responses())
                 if request.method == "INVITE":
                     peer.end(request, first)
                 return
-    raise Unreachable("no reply to OPTIONS, and none to INVITE")
+    raise Unreachable("no reply to REGISTER, OPTIONS or INVITE")
 
 
 class SipPeer:
@@ -60,7 +63,7 @@ class SipPeer:
         try:
             self.target = Uri.parse(target)
         except RemoteError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(f"{error.reason}: sip:USER@HOST:PORT is expected") from None
         try:
             where = socket.getaddrinfo(
                 self.target.host.strip("[]"), self.target.port or 5060, type=socket.SOCK_DGRAM
@@ -121,6 +124,15 @@ class SipPeer:
         """A later request of the same method to the same place (RFC 3261 §8.1.1.5)."""
         request = self.request(first.method, *more, ("CSeq", f"{cseq} {first.method}"))
         return request.replace(uri=first.uri)
+
+    def register(self, *more: tuple[str, str]) -> Request:
+        """A REGISTER of the target's user for this peer, for an hour (RFC 3261 §10.2)."""
+        own = f"<{self.target.replace(port=None).without_params('transport')}>"
+        sender = f"{own};tag={token()}"
+        request = self.request(
+            "REGISTER", ("To", own), ("From", sender), ("Expires", "3600"), *more
+        )
+        return request.replace(uri=request.uri.replace(user=None))
 
     def invite(self, *more: tuple[str, str]) -> Request:
         """An INVITE with an offer (RFC 3261 §13.2.1)."""

@@ -296,7 +296,7 @@ def spiral_is_no_loop(peer: SipPeer) -> None:
 
 @must("RFC 5393 §5.3.3")
 def max_breadth_is_added(peer: SipPeer) -> None:
-    """A copy has one Max-Breadth, added where there was none (RFC 5393 §5.3.3)."""
+    """A forwarded request has one Max-Breadth; the proxy adds a missing one (RFC 5393 §5.3.3)."""
     with registered(peer) as line:
         _, seen = _forwarded(line)
         expect_equal("number of Max-Breadths", 1, len(seen.headers.values("Max-Breadth")))

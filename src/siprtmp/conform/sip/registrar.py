@@ -3,18 +3,32 @@
 Implements RFC 3261 §10.3, from the client's side.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
-from siprtmp.conform.case import Cases, NotApplicable, Unmet
-from siprtmp.conform.checks import expect_equal
-from siprtmp.conform.sip.peer import SipPeer, changed, expect, said, token
+from siprtmp.conform.case import Cases, ConformCase, NotApplicable, Unmet, Unreachable
+from siprtmp.conform.checks import at_most, expect_equal
+from siprtmp.conform.sip.peer import REACH, SipPeer, changed, connect, expect, said, token
 
+REMOVE_ALL: Final = (("Contact", "*"), ("Expires", "0"))
 cases: Cases[SipPeer] = Cases()
 must = partial(cases.case, role="registrar")
 should = partial(cases.case, role="registrar", level="SHOULD")
+
+
+def leave(target: str, run: Sequence[ConformCase]) -> None:
+    """Remove the bindings of the target's user that cases of a registrar made (RFC 3261 §10.2.2).
+
+    Calls for the user would go to the sockets of cases that are over.
+    """
+    if any(case in cases.all for case in run):
+        with suppress(Unmet, Unreachable), connect(target) as peer, at_most(REACH):
+            peer.ask(peer.register(*REMOVE_ALL))
 
 
 @must("RFC 3261 §10.3")
@@ -26,7 +40,7 @@ def register_has_200(peer: SipPeer) -> None:
 @must("RFC 3261 §10.3")
 def answer_lists_the_contact(peer: SipPeer) -> None:
     """The 200 has the Contact that was registered (§10.3, step 8)."""
-    request = _register(peer)
+    request = peer.register()
     bindings = _bindings(_ask(peer, request))
     if not any(_same(each, request.contacts[0]) for each in bindings):
         raise Unmet(f"Contact {request.contacts[0]}", str(list(map(str, bindings))))
@@ -43,7 +57,7 @@ def each_contact_says_expires(peer: SipPeer) -> None:
 @must("RFC 3261 §10.3")
 def expires_is_not_made_longer(peer: SipPeer) -> None:
     """A binding does not last longer than was asked for (§10.3, step 7)."""
-    request = _register(peer, ("Expires", "7000"))
+    request = peer.register(("Expires", "7000"))
     response = _ask(peer, request)
     if response.status == 423:
         raise NotApplicable("7000 s are too brief for this registrar")
@@ -56,7 +70,7 @@ def expires_is_not_made_longer(peer: SipPeer) -> None:
 def contacts_expires_goes_before_the_headers(peer: SipPeer) -> None:
     """`expires` of a Contact counts more than the header Expires (§10.3, step 6)."""
     contact = f"{peer.contact};expires=600"
-    response = _ask(peer, _register(peer, ("Contact", contact), ("Expires", "7000")))
+    response = _ask(peer, peer.register(("Contact", contact), ("Expires", "7000")))
     for found in _bindings(response):
         if _same(found, Address.parse(contact)) and int(found.param("expires") or "0") > 600:
             raise Unmet("at most 600 s", str(found))
@@ -66,7 +80,7 @@ def contacts_expires_goes_before_the_headers(peer: SipPeer) -> None:
 def query_without_contact_lists(peer: SipPeer) -> None:
     """A REGISTER without Contact changes nothing and lists the bindings (§10.3, step 6)."""
     _bind(peer)
-    query = _register(peer)
+    query = peer.register()
     response = _ask(peer, query.replace(headers=query.headers.without("Contact")))
     if not any(_same(each, Address.parse(peer.contact)) for each in _bindings(response)):
         raise Unmet(f"Contact {peer.contact}", said(response))
@@ -75,7 +89,7 @@ def query_without_contact_lists(peer: SipPeer) -> None:
 @must("RFC 3261 §10.3")
 def expires_0_removes(peer: SipPeer) -> None:
     """`expires=0` removes the Contact (§10.3, step 7)."""
-    first = _register(peer)
+    first = peer.register()
     _ask(peer, first)
     response = _again(peer, first, 2, ("Expires", "0"))
     if any(_same(each, first.contacts[0]) for each in _bindings(response)):
@@ -87,30 +101,30 @@ def star_removes_all(peer: SipPeer) -> None:
     """`Contact: *` with `Expires: 0` removes all bindings (§10.3, step 6)."""
     own = _own_user(peer, "star")
     _ask(peer, own)
-    response = _again(peer, own, 2, ("Contact", "*"), ("Expires", "0"))
+    response = _remove_all(peer, own)
     expect_equal("number of Contacts", 0, len(_bindings(response)))
 
 
 @must("RFC 3261 §10.3")
 def star_needs_expires_0(peer: SipPeer) -> None:
     """`Contact: *` with another Expires has 400 (§10.3, step 6)."""
-    expect(_ask(peer, _register(peer, ("Contact", "*"), ("Expires", "60"))), 400)
+    expect(_ask(peer, peer.register(("Contact", "*"), ("Expires", "60"))), 400)
 
 
 @must("RFC 3261 §10.3")
 def star_stands_alone(peer: SipPeer) -> None:
     """`Contact: *` beside another Contact has 400 (§10.3, step 6)."""
-    request = changed(_register(peer, ("Expires", "0")), "Contact", "*", peer.contact)
+    request = changed(peer.register(("Expires", "0")), "Contact", "*", peer.contact)
     expect(_ask(peer, request), 400)
 
 
 @must("RFC 3261 §10.3")
 def lower_cseq_changes_nothing(peer: SipPeer) -> None:
     """A REGISTER of the same Call-ID with a lower CSeq removes nothing (§10.3, step 7)."""
-    first = _register(peer, ("CSeq", "10 REGISTER"))
+    first = peer.register(("CSeq", "10 REGISTER"))
     _ask(peer, first)
     _again(peer, first, 5, ("Expires", "0"))
-    query = _register(peer)
+    query = peer.register()
     response = _ask(peer, query.replace(headers=query.headers.without("Contact")))
     if not any(_same(each, first.contacts[0]) for each in _bindings(response)):
         raise Unmet("the Contact, still", "it is gone")
@@ -119,13 +133,16 @@ def lower_cseq_changes_nothing(peer: SipPeer) -> None:
 @must("RFC 3261 §10.3")
 def extension_of_a_register_has_420(peer: SipPeer) -> None:
     """Require with an unknown option tag has 420 (§10.3, step 2)."""
-    expect(peer.ask(_register(peer, ("Require", "nothing-like-it"))), 420)
+    expect(peer.ask(peer.register(("Require", "nothing-like-it"))), 420)
 
 
 @should("RFC 3261 §10.3")
 def unknown_user_has_404(peer: SipPeer) -> None:
     """A registrar that lists its users answers 404 for others, or takes anybody (§10.3, step 5)."""
-    expect(peer.ask(_own_user(peer, "nobody")), 404, 401, 403, 200)
+    own = _own_user(peer, "nobody")
+    response = peer.ask(own)
+    _remove_all(peer, own)
+    expect(response, 404, 401, 403, 200)
 
 
 @should("RFC 3261 §10.3")
@@ -138,7 +155,7 @@ def answer_has_a_date(peer: SipPeer) -> None:
 @must("RFC 3261 §10.3")
 def no_record_route_in_the_answer(peer: SipPeer) -> None:
     """REGISTER makes no dialog: the registrar passes over its Record-Route (§10.3)."""
-    response = _ask(peer, _register(peer, ("Record-Route", "<sip:p1.example.com;lr>")))
+    response = _ask(peer, peer.register(("Record-Route", "<sip:p1.example.com;lr>")))
     if "Record-Route" in response.headers:
         raise Unmet("no Record-Route", response.headers["Record-Route"])
 
@@ -146,7 +163,7 @@ def no_record_route_in_the_answer(peer: SipPeer) -> None:
 @must("RFC 3261 §10.3")
 def q_comes_back(peer: SipPeer) -> None:
     """The preference of a Contact is kept (§10.2.1.2)."""
-    request = _register(peer, ("Contact", f"{peer.contact};q=0.3"))
+    request = peer.register(("Contact", f"{peer.contact};q=0.3"))
     for contact in _bindings(_ask(peer, request)):
         if _same(contact, request.contacts[0]):
             expect_equal("q", 0.3, float(contact.param("q") or "1"))
@@ -157,7 +174,7 @@ def q_comes_back(peer: SipPeer) -> None:
 @must("RFC 3261 §10.2.4")
 def refresh_makes_no_second_binding(peer: SipPeer) -> None:
     """A Contact that is registered again is there once (§10.2.4)."""
-    first = _register(peer)
+    first = peer.register()
     _ask(peer, first)
     found = [_same(each, first.contacts[0]) for each in _bindings(_again(peer, first, 2))]
     expect_equal("number of such Contacts", 1, sum(found))
@@ -167,13 +184,15 @@ def refresh_makes_no_second_binding(peer: SipPeer) -> None:
 def two_contacts_at_once(peer: SipPeer) -> None:
     """A REGISTER may have two Contacts (§10.3, step 7)."""
     own = changed(_own_user(peer, "two"), "Contact", peer.contact, "<sip:two@127.0.0.1:9>")
-    expect_equal("number of Contacts", 2, len(_bindings(_ask(peer, own))))
+    bindings = _bindings(_ask(peer, own))
+    _remove_all(peer, own)
+    expect_equal("number of Contacts", 2, len(bindings))
 
 
 @must("RFC 3261 §21.4.17")
 def too_brief_says_how_long(peer: SipPeer) -> None:
     """A 423 has Min-Expires, a number (§10.3, step 7)."""
-    response = _ask(peer, _register(peer, ("Expires", "1")))
+    response = _ask(peer, peer.register(("Expires", "1")))
     if response.status != 423:
         raise NotApplicable("the target takes one second")
     if not response.headers.get("Min-Expires", "").isdigit():
@@ -184,25 +203,16 @@ def too_brief_says_how_long(peer: SipPeer) -> None:
 def path_comes_back(peer: SipPeer) -> None:
     """Where Path is supported it is kept and comes back in the 200 (RFC 3327 §5.3)."""
     path = "<sip:p1.example.com;lr>"
-    response = peer.ask(_register(peer, ("Supported", "path"), ("Path", path)))
+    response = peer.ask(peer.register(("Supported", "path"), ("Path", path)))
     if response.status != 200 or "Path" not in response.headers:
         raise NotApplicable(f"no Path here: {said(response)}")
     expect_equal("Path", path, response.headers["Path"])
 
 
-def _register(peer: SipPeer, *more: tuple[str, str]) -> Request:
-    """A REGISTER of the target's user for this peer, for an hour."""
-    own = f"<{peer.target.replace(port=None).without_params('transport')}>"
-    request = peer.request(
-        "REGISTER", ("To", own), ("From", f"{own};tag={token()}"), ("Expires", "3600"), *more
-    )
-    return request.replace(uri=request.uri.replace(user=None))
-
-
 def _own_user(peer: SipPeer, name: str) -> Request:
     """A REGISTER of a user whom no other case registers."""
     own = f"<sip:{name}-{token()}@{peer.target.host}>"
-    return _register(peer, ("To", own), ("From", f"{own};tag={token()}"))
+    return peer.register(("To", own), ("From", f"{own};tag={token()}"))
 
 
 def _again(peer: SipPeer, first: Request, cseq: int, *more: tuple[str, str]) -> Response:
@@ -210,6 +220,11 @@ def _again(peer: SipPeer, first: Request, cseq: int, *more: tuple[str, str]) -> 
     names = ("Call-ID", "To", "From", "Contact", "Expires")
     same = [(name, first.headers[name]) for name in names]
     return peer.ask(peer.request_of(first, cseq, *same, *more))
+
+
+def _remove_all(peer: SipPeer, first: Request) -> Response:
+    """Remove all bindings of the user of a REGISTER (RFC 3261 §10.2.2)."""
+    return _again(peer, first, 2, *REMOVE_ALL)
 
 
 def _ask(peer: SipPeer, request: Request) -> Response:
@@ -220,7 +235,7 @@ def _ask(peer: SipPeer, request: Request) -> Response:
 
 
 def _bind(peer: SipPeer) -> Response:
-    return _ask(peer, _register(peer))
+    return _ask(peer, peer.register())
 
 
 def _bindings(response: Response) -> list[Address]:

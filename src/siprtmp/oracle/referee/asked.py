@@ -1,6 +1,6 @@
 """A request of a trace that has an offer, or whose responses may have one.
 
-Own design: what a session remembers of it until it is answered.
+Own design: what a session keeps of the request until its offer is answered.
 """
 
 from dataclasses import dataclass, field

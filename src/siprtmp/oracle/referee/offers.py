@@ -70,7 +70,7 @@ class Offers:
                 leg.ended = True
 
     def _find(self, name: _Key) -> Asked | None:
-        """The request within a dialog, or the one that made it."""
+        """Find the request: one within a dialog, or the one that made the dialog."""
         return self._asked.get(name) or self._asked.get((*name[:4], ""))
 
     def _session_of(self, asked: Asked) -> Session | None:

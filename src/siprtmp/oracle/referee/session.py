@@ -41,7 +41,7 @@ class Offer:
 
     @property
     def is_in_request(self) -> bool:
-        """Whether it can be refused."""
+        """Whether the request that carries this description can be refused."""
         return self.sender == self.asked.sender
 
     def is_stale(self, now: float) -> bool:

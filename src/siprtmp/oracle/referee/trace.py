@@ -1,51 +1,81 @@
 """Traces of SIP: the messages of a capture, or of JSON lines, with their times.
 
-Own design: what is no SIP is left out, since captures have much else.  A stream is read in the
-order of its sequence numbers; behind a gap it begins anew.  One that begins with HTTP is read as a
-WebSocket.
+Own design: what is no SIP is left out, since captures have much else; SIP that cannot be read is
+counted.  A stream is read in the order of its sequence numbers; behind a gap it begins anew.  One
+that begins with HTTP is read as a WebSocket.
 """
 
 import ipaddress
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import dpkt
 
 from p2psip.errors import SipError
-from p2psip.sip.framing import StreamFramer
+from p2psip.sip.framing import Item, Malformed, StreamFramer
 from p2psip.sip.message import Message, Request, Response, parse_message
 from siprtmp.explain.capture import frames_of, is_capture
+from siprtmp.explain.guess import SIP_START
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.oracle.referee.traced import Traced
 from siprtmp.unwrap.http import STARTS, HttpWay
 from siprtmp.unwrap.websocket import WebSocketMessage
 
+_MEMBERS: Final = "time", "from", "to", "transport", "data"
 _LAYERS: Final = 10  # of one frame, tunnels included
 
 
-def read(data: bytes) -> Iterator[Traced]:
-    """Read a trace, its first message at 0 s.  Raises ConfigError."""
-    heard = _captured(data) if is_capture(data) else _listed(data)
-    start: float | None = None
-    for each in heard:
-        start = each.time if start is None else start
-        yield Traced(each.time - start, each.source, each.destination, each.transport, each.message)
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The messages by their times, the first at 0 s, and how many more there are of SIP."""
+
+    heard: tuple[Traced, ...]
+    unread: int  # messages of SIP that cannot be read
 
 
-def _listed(data: bytes) -> Iterator[Traced]:
+def read(data: bytes) -> Trace:
+    """Read a trace.  Raises ConfigError."""
+    found = list(_captured(data) if is_capture(data) else _listed(data))
+    heard = [each for each in found if each is not None]
+    start = heard[0].time if heard else 0.0
+    moved = [replace(each, time=each.time - start) for each in heard]
+    return Trace(tuple(sorted(moved, key=lambda each: each.time)), found.count(None))
+
+
+def _listed(data: bytes) -> Iterator[Traced | None]:
     """Lines of JSON with the members time, from, to, transport and data."""
     for number, line in enumerate(data.splitlines(), 1):
         try:
             given = json.loads(line)
-            names = (str(given[name]) for name in ("from", "to", "transport"))
-            time, (source, destination, transport) = float(given["time"]), names
-            octets = given["data"].encode("utf-8", "surrogateescape")
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ConfigError(f"line {number} of the trace: {error!r}") from None
-        if (message := _message(octets)) is not None:
-            yield Traced(time, source, destination, transport, message)
+        except (ValueError, RecursionError):
+            if number == 1:
+                raise ConfigError("this is neither a capture nor JSON lines") from None
+            raise ConfigError(f"line {number} is no JSON") from None
+        try:
+            yield from _given(given)
+        except ConfigError as error:
+            raise ConfigError(f"line {number}: {error}") from None
+
+
+def _given(given: object) -> Iterator[Traced | None]:
+    """Read the object of a line; raises ConfigError with what is wrong in it."""
+    if not isinstance(given, dict):
+        raise ConfigError("this is no JSON object")
+    if missing := [name for name in _MEMBERS if name not in given]:
+        raise ConfigError(f'"{missing[0]}" is missing')
+    source, destination, transport = (str(given[name]) for name in ("from", "to", "transport"))
+    try:
+        time = float(given["time"])
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError('"time" is no number of seconds') from None
+    try:
+        octets = given["data"].encode("utf-8", "surrogateescape")
+    except (AttributeError, ValueError):
+        raise ConfigError('"data" is no text of octets') from None
+    for message in _read(octets):
+        yield _traced(time, source, destination, transport, message)
 
 
 @dataclass(slots=True)
@@ -65,15 +95,15 @@ class _Stream:
         return self.framer.broken if self.way is None else self.way.is_lost
 
     def feed(self, data: bytes) -> list[Message | None]:
-        """The messages that octets complete."""
+        """Take octets of a stream; give the messages that they complete, None if unreadable."""
         if self.way is None:
-            items = self.framer.feed(data)
-            return [_whole(each) for each in items if isinstance(each, Request | Response)]
+            return [each for item in self.framer.feed(data) for each in _framed(item)]
         found = list(self.way.feed(data))
-        return [_message(each.data) for each in found if isinstance(each, WebSocketMessage)]
+        frames = [each.data for each in found if isinstance(each, WebSocketMessage)]
+        return [each for frame in frames for each in _read(frame)]
 
 
-def _captured(data: bytes) -> Iterator[Traced]:
+def _captured(data: bytes) -> Iterator[Traced | None]:
     streams: dict[str, _Stream] = {}
     try:
         link, frames = frames_of(data)
@@ -83,7 +113,9 @@ def _captured(data: bytes) -> Iterator[Traced]:
         raise ConfigError(f"the capture cannot be read: {error}") from None
 
 
-def _frame(link: Any, time: float, frame: bytes, streams: dict[str, _Stream]) -> Iterator[Traced]:
+def _frame(
+    link: Any, time: float, frame: bytes, streams: dict[str, _Stream]
+) -> Iterator[Traced | None]:
     try:
         layer: Any = link(frame)
     except Exception:  # dpkt raises what its fields raise
@@ -99,12 +131,11 @@ def _frame(link: Any, time: float, frame: bytes, streams: dict[str, _Stream]) ->
         return
     source, destination = f"{hosts[0]}:{layer.sport}", f"{hosts[1]}:{layer.dport}"
     if isinstance(layer, dpkt.udp.UDP):
-        transport, found = "UDP", [_message(bytes(layer.data))]
+        transport, found = "UDP", _read(bytes(layer.data))
     else:
         transport, found = _segment(f"{source} {destination}", layer, streams)
     for message in found:
-        if message is not None:
-            yield Traced(time, source, destination, transport, message)
+        yield _traced(time, source, destination, transport, message)
 
 
 def _segment(way: str, layer: Any, streams: dict[str, _Stream]) -> tuple[str, list[Message | None]]:
@@ -126,11 +157,25 @@ def _segment(way: str, layer: Any, streams: dict[str, _Stream]) -> tuple[str, li
     return stream.transport, found
 
 
-def _message(data: bytes) -> Message | None:
+def _traced(
+    time: float, source: str, destination: str, transport: str, message: Message | None
+) -> Traced | None:
+    return None if message is None else Traced(time, source, destination, transport, message)
+
+
+def _read(data: bytes) -> list[Message | None]:
+    """Read a message: None for one of SIP that cannot be read, nothing for anything else."""
     try:
-        return _whole(parse_message(data))
+        return [_whole(parse_message(data))]
     except SipError:
-        return None
+        return [None] if SIP_START.match(data) else []
+
+
+def _framed(item: Item) -> list[Message | None]:
+    """The message of an item of a stream, as `_read` gives it."""
+    if isinstance(item, Request | Response):
+        return [_whole(item)]
+    return [None] if isinstance(item, Malformed) and SIP_START.match(item.data) else []
 
 
 def _whole(message: Message) -> Message | None:

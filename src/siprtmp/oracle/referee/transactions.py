@@ -48,7 +48,7 @@ _TIMERS: Final[dict[tuple[type, str], tuple[str, str, str]]] = {
         "RFC 3261 §17.2.1",
     ),
     (invite_server.Do, invite_server.Do.SEND_RESPONSE): (
-        "the response to {} should have been repeated",
+        "the {status} to {} should have been repeated",
         "G",
         "RFC 3261 §17.2.1",
     ),
@@ -97,6 +97,7 @@ class Transaction:
         self.accepted: dict[str, Acceptance] = {}  # by the tag of the callee: forks are several
         self._provisional: dict[tuple[str, int], ReliableProvisional] = {}  # with their RSeq
         self._final: int | None = None
+        self._status = 100  # of the last response, or that the server owes
         self._responded: float | None = None
         self._acknowledged: float | None = None
         self._ended: tuple[float, str, str] | None = None
@@ -128,8 +129,11 @@ class Transaction:
         for what, (until, clause) in list(self._owed.items()):
             if until <= now:
                 del self._owed[what]
+                is_response = what == _RESPONSE
                 text = f"{what} should have been sent for {self.name}"
-                self._find(until - ANSWER, text, clause, by_server=what == _RESPONSE)
+                if is_response:
+                    text = f"the {self._status} to {self.name} should have been repeated"
+                self._find(until - ANSWER, text, clause, by_server=is_response)
 
     def repeat(self, now: float) -> None:
         """Take the request once more."""
@@ -169,6 +173,7 @@ class Transaction:
         if final and self.invite and first and status >= 300:
             self._owed["the ACK"] = now + ANSWER, "RFC 3261 §17.1.1.3"
         self._final = status if final and first else self._final
+        self._status = status if first else self._status
         self._responded = now if self._responded is None or (final and first) else self._responded
         self.client.receive(status, now)
         if not final or first:
@@ -267,7 +272,9 @@ class Transaction:
             text, timer, clause = _TIMERS[order]
             named = f" (timer {timer})" if timer else ""
             by_server = isinstance(do, invite_server.Do)
-            self._find(at, text.format(self.name) + named, clause, by_server=by_server)
+            self._find(
+                at, text.format(self.name, status=self._status) + named, clause, by_server=by_server
+            )
 
     def _find(self, at: float, text: str, clause: str, *, by_server: bool = False) -> None:
         findings = self._of_server if by_server else self._findings
