@@ -11,7 +11,7 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import monotonic
 from typing import Final
@@ -115,16 +115,25 @@ def _vectors(options: argparse.Namespace) -> int:
     from siprtmp.oracle.search import draws
 
     head = {"version": VERSION, "codec": codec.name}
-    for kind in _kinds(options):
-        if kind in cases:
-            for case in draws(cases[kind], options.count, options.seed):
-                print(json.dumps(head | case.written()))
+    for kind in _present(options, _kinds(options), cases):
+        for case in draws(cases[kind], options.count, options.seed):
+            print(json.dumps(head | case.written()))
     return 0
 
 
 def _kinds(options: argparse.Namespace) -> list[Kind]:
     """The classes that were asked for; all of them without an option."""
     return [kind for kind in KINDS if getattr(options, kind)] or list(KINDS)
+
+
+def _present(
+    options: argparse.Namespace, kinds: Sequence[Kind], cases: Mapping[Kind, object]
+) -> list[Kind]:
+    """The classes that a codec has; those that it lacks are named on standard error."""
+    for kind in kinds:
+        if kind not in cases:
+            print(f"siprtmp: {options.codec} has no {kind} cases", file=sys.stderr)
+    return [kind for kind in kinds if kind in cases]
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -138,7 +147,7 @@ def _compare(options: argparse.Namespace) -> int:
     from siprtmp.oracle.program import Program
     from siprtmp.oracle.report import lines
 
-    kinds: list[Kind] = ["valid"] if options.encode else _kinds(options)
+    kinds = _present(options, ["valid"] if options.encode else _kinds(options), cases)
     with Program(options.command, options.timeout) as other:
         comparison = Comparison(codec, other.ask, monotonic, encode=options.encode)
         report = comparison.run(cases, kinds, options.count, options.seed)

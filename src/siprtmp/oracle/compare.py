@@ -129,8 +129,7 @@ class Comparison:
     def run(self, cases: Cases, kinds: Sequence[Kind], count: int, seed: int) -> Report:
         """Compare `count` cases of each class; then look for a smaller case of each finding."""
         for kind in kinds:
-            if kind in cases:
-                self.report.findings += self._findings(cases, kind, count, seed)
+            self.report.findings += self._findings(cases, kind, count, seed)
         self.report.findings.sort(key=lambda finding: finding.key)
         return self.report
 

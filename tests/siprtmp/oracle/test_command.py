@@ -140,6 +140,17 @@ def test_vectors_are_lines_of_json_by_class(oracle):
     assert all(line["error"]["fault"] for line in lines[3:])
 
 
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["vectors", "h264-sps", "--valid"], "h264-sps has no valid cases"),
+        (["compare", "h264-config", "--odd", "--", "cat"], "h264-config has no odd cases"),
+    ],
+)
+def test_a_class_that_a_codec_lacks_is_named(oracle, words, what):
+    assert oracle(*words)[2] == f"siprtmp: {what}\n"
+
+
 def test_a_program_that_agrees_is_exit_code_0(oracle):
     code, out, _ = oracle("compare", "rtp", "--count", "15", "--", sys.executable, ADAPTER)
     assert code == 0 and out.startswith("rtp: no disagreement in ") and out.count("\n") == 1
