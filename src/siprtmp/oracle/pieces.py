@@ -11,6 +11,7 @@ fields, those are printed that differ or are wrong, with the fields around and w
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 from siprtmp.explain import avc, flv, rtmfp, rtmp
@@ -20,6 +21,9 @@ from siprtmp.explain.guess import PROTOCOLS
 from siprtmp.explain.render import text_lines
 
 MAX_LINES: Final = 12
+_NAMES: Final = 33  # where the names of fields begin in a line, or their indentation
+_ERROR: Final = re.compile(r" *\^ error: ")
+_MARK: Final = re.compile(r" *> ")
 _SIGNS: Final = re.compile(r"[-_]")
 _OTHERS: Final[Mapping[str, Describer]] = {
     "flv-tag": flv.tag,
@@ -33,16 +37,24 @@ _OTHERS: Final[Mapping[str, Describer]] = {
 
 
 def lines(codec: str, octets: bytes, place: Sequence[str]) -> Iterator[str]:
-    """Print at most `MAX_LINES` fields; an arrow stands before the name of those at `place`."""
+    """Print some `MAX_LINES` fields; an arrow stands before the name of those at `place`.
+
+    The first of them is never left out, nor is the first that is wrong.  A single line is no
+    shorter when it is counted, and stays.
+    """
     describe = _OTHERS.get(codec) or PROTOCOLS[codec]
     field = describe(Span.all(octets), Context())
     marked = {id(each) for each in _found(field, place)}
     wanted = marked | {id(each) for each in field.walk() if each.fault is not None}
     is_long = sum(1 for _ in field.walk()) > MAX_LINES
     shown = list(text_lines(_cut(field, marked, wanted if is_long else set()), octets))
-    yield from shown[:MAX_LINES]
-    if len(shown) > MAX_LINES:
-        yield f"   ... and {len(shown) - MAX_LINES} more"
+    marks = [at for at, line in enumerate(shown) if _MARK.match(line, _NAMES)][:1]
+    errors = [at for at, line in enumerate(shown) if _ERROR.match(line, _NAMES)][:1]
+    first = dict.fromkeys([*marks, *errors, *(at - 1 for at in errors), *range(len(shown))])
+    kept = set(list(first)[:MAX_LINES])
+    for is_kept, run in groupby(enumerate(shown), lambda each: each[0] in kept):
+        part = [line for _, line in run]
+        yield from part if is_kept or len(part) == 1 else [f"   ... and {len(part)} more"]
 
 
 def _found(field: Field, place: Sequence[str]) -> list[Field]:

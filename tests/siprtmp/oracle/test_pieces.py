@@ -52,9 +52,25 @@ def test_a_message_with_nothing_to_point_at_ends_early():
     assert len(said) == pieces.MAX_LINES + 1 and "... and 17 more" in said[-1]
 
 
+def test_one_line_more_is_printed_rather_than_counted():
+    said = list(pieces.lines("rtp", bytes.fromhex("a0000000000000000000000002"), ()))
+    assert len(said) == pieces.MAX_LINES + 1 and "padding" in said[-1]
+
+
+def test_a_marked_line_and_an_error_behind_the_dozen_are_printed():
+    wrong, right = bytes.fromhex("80c80000"), bytes.fromhex("81cb000100000002")
+    for octets, place in ((wrong * 20 + right, "bye"), (right * 20 + wrong, "version")):
+        said = list(pieces.lines("rtcp", octets, (place,)))
+        assert len(said) <= pieces.MAX_LINES + 3
+        assert any(f"> {place}" in line for line in said)
+        assert any("^ error" in line for line in said)
+
+
 @pytest.mark.parametrize("name", catalogue.CODECS)
 def test_every_codec_has_its_fields(name):
     codec = catalogue.find(name)
     for strategy in catalogue.cases_of(codec).values():
         for case in draws(strategy, 3, seed=1):
-            assert 1 <= len(list(pieces.lines(name, case.octets, ()))) <= pieces.MAX_LINES + 1
+            assert (
+                1 <= len(list(pieces.lines(name, case.octets, ()))) <= pieces.MAX_LINES + 3
+            )  # gaps
