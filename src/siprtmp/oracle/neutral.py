@@ -20,6 +20,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import Parameter, signature
 from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from siprtmp.operation.arguments import ConfigError
@@ -82,17 +83,19 @@ def from_neutral(written: Json, hint: Any, where: str = "value") -> Any:
         except ValueError:
             raise NeutralError(f"{where}: no meaning for {number}") from None
     members = record(written, where)
+    if unknown := [name for name in members if name not in (*names, "type")]:
+        raise NeutralError(f"{where}: unknown {', '.join(unknown)}")
     hints = hints_of(hint)
     given = {
         name: from_neutral(members[name], hints[name], f"{where}.{name}")
         for name in names
         if name in members
     }
-    try:
-        return hint(**given)
-    except TypeError:
-        missing = ", ".join(name for name in names if name not in members)
-        raise NeutralError(f"{where}: missing {missing}") from None
+    parameters = signature(hint).parameters
+    required = [name for name in names if parameters[name].default is Parameter.empty]
+    if missing := [name for name in required if name not in members]:
+        raise NeutralError(f"{where}: missing {', '.join(missing)}")
+    return hint(**given)
 
 
 def record(written: Json, where: str) -> dict[str, Json]:

@@ -45,6 +45,11 @@ SHAPE: Final = (
     "params [[text, text|null]], headers [[text, text]], opaque text",
 )
 
+_MEMBERS: Final = (
+    *("type", "method", "uri", "status", "reason", "via", "from", "to", "call_id", "cseq"),
+    *("contact", "route", "record_route", "max_forwards", "header_lines", "body"),
+)
+
 
 def decode(data: bytes) -> Message:
     """Read a message, and every header that an element relies on: RFC 3261 §7, §20."""
@@ -83,6 +88,8 @@ def write(message: Message) -> Json:
 def read(written: Json) -> Message:
     """Read a message from its start line, `header_lines` and `body`.  Raises NeutralError."""
     given = record(written, "value")
+    if unknown := [name for name in given if name not in _MEMBERS]:
+        raise NeutralError(f"value: unknown {', '.join(unknown)}")
     try:
         headers, body = _headers(given["header_lines"]), octets(given["body"], "body")
         if given["type"] == "response":

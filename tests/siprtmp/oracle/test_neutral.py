@@ -43,11 +43,17 @@ def test_amf_keeps_bits_identity_and_order():
     assert alike(amf_neutral.read(written), values)
 
 
+RTP = {"payload_type": 0, "sequence": 0, "timestamp": 0, "ssrc": 0, "payload": ""}
+
+
 @pytest.mark.parametrize(
     ("name", "written", "reason"),
     [
         ("rtp", [], "value is no object"),
-        ("rtp", {"payload_type": 0}, "value: missing sequence"),
+        ("rtp", {"payload_type": 0}, "missing sequence, timestamp, ssrc, payload$"),
+        ("rtp", {"sequense": 0, "type": "rtp-packet"}, "value: unknown sequense$"),
+        ("rtp", RTP | {"extension": {"profil": 0}}, "value.extension: unknown profil$"),
+        ("sip", {"type": "request", "metod": "BYE"}, "value: unknown metod$"),
         ("rtp", {"payload_type": "x"}, "value.payload_type is no whole number"),
         ("rtp", {"payload": "0"}, "value.payload is no hexadecimal text"),
         ("rtp", {"marker": 1}, "value.marker is neither true nor false"),
