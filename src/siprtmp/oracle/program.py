@@ -69,7 +69,10 @@ class Program:
     def _start(self) -> subprocess.Popen[bytes]:
         try:
             self._process = subprocess.Popen(
-                self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                self.words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                process_group=0,  # Ctrl-C is for us, who end the program
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error

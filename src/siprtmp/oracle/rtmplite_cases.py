@@ -15,7 +15,7 @@ from rtmplite.flv.enhanced import ModExType
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, ExAudioTag
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType
 from rtmplite.flv.file import FlvHeader
-from rtmplite.flv.tag import Tag
+from rtmplite.flv.tag import Tag, TagType
 from rtmplite.rtmfp.wire.packet import Mode, Packet
 from rtmplite.strategies import (
     amf,
@@ -81,9 +81,13 @@ def _amf3(codec: Codec) -> Cases:
     }
 
 
+def _is_reserved(tag: Tag) -> bool:
+    return tag.stream_id != 0 or tag.tag_type not in set(TagType)
+
+
 def _flv_tag(codec: Codec) -> Cases:
     """FLV 10.1 §E.4.1 for reserved types and streams: a reader may refuse them."""
-    reserved = flv.reserved_tags().map(lambda tag: (bytes(tag), tag))
+    reserved = flv.reserved_tags().filter(_is_reserved).map(lambda tag: (bytes(tag), tag))
     return {
         "valid": valid(codec, flv.proper_tags()),
         "odd": odd(codec, reserved, codec.citation, "error"),
