@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 import os
+import re
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,12 @@ VECTORS: Final = 100  # cases of each class
 CASES: Final = 200
 DEFAULT_TIMEOUT: Final = 10.0  # s
 _DESCRIPTION: Final = "Use our codecs to test another implementation of the same protocols."
+_BETWEEN: Final = re.compile(r"\A\s*0x|[\s:]")  # what stands before digits and between them
+_WITH_STATUS: Final = ("sip", "sdp")  # codecs whose refusal is a response of SIP
+_INPUT_HELP: Final = (
+    "One message; white space and colons between digits are ignored, and 0x before them; "
+    "--format raw takes a file as it is."
+)
 _FORMAT_HELP: Final = "How the octets are written: hex (the default), base64 or raw."
 
 
@@ -66,14 +73,16 @@ def _list(options: argparse.Namespace) -> int:
 
 def _decode(options: argparse.Namespace) -> int:
     codec = catalogue.find(options.codec)
-    given = sys.stdin.buffer.read()
-    if not given:
+    octets = _octets(sys.stdin.buffer.read(), options.format)
+    if not octets:
         raise ConfigError("no octets on standard input")
     try:
-        value = codec.decode(_octets(given, options.format))
+        value = codec.decode(octets)
     except REFUSALS as error:
         reason = getattr(error, "reason", error)  # the status of SIP means nothing to the others
-        print(f"siprtmp: refused: {error if codec.name == 'sip' else reason}", file=sys.stderr)
+        print(
+            f"siprtmp: refused: {error if codec.name in _WITH_STATUS else reason}", file=sys.stderr
+        )
         return 1
     print(json.dumps(codec.to_neutral(value)))
     return 0
@@ -82,7 +91,7 @@ def _decode(options: argparse.Namespace) -> int:
 def _octets(data: bytes, how: str) -> bytes:
     try:
         if how == "hex":
-            return bytes.fromhex(data.decode("ascii"))
+            return bytes.fromhex(_BETWEEN.sub("", data.decode("ascii")))
         return base64.b64decode(b"".join(data.split()), validate=True) if how == "base64" else data
     except (ValueError, binascii.Error):
         raise ConfigError(f"the input is no {how}; --format names another form") from None
@@ -193,7 +202,8 @@ def _parser() -> Parser:
     listing.add_argument("codec", nargs="?", metavar="CODEC", help="A name of `oracle list`.")
     listing.set_defaults(run=_list)
     about = "Read octets from standard input, and print their value as neutral JSON."
-    _add_codec(new("decode", help=about, description=about), _decode, formats=True)
+    decode = new("decode", help=about, description=f"{about} {_INPUT_HELP}")
+    _add_codec(decode, _decode, formats=True)
     about = "Read neutral JSON from standard input, and print the octets."
     _add_codec(new("encode", help=about, description=about), _encode, formats=True)
     about = "Print cases as JSON lines: octets, and what a reader must make of them."

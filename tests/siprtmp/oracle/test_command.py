@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -66,10 +67,22 @@ def test_octets_are_written_raw(monkeypatch, capsysbinary):
     assert capsysbinary.readouterr().out == octets
 
 
-def test_an_error_has_a_status_in_sip_alone(oracle):
+def test_an_error_has_a_status_in_sip_and_sdp_alone(oracle):
     assert oracle("decode", "rtp", given=b"80")[2].startswith("siprtmp: refused: RTP packet")
-    assert oracle("decode", "sip", given=b"80")[2].startswith("siprtmp: refused: 400 ")
+    for name in ("sip", "sdp"):
+        assert re.match("siprtmp: refused: [45][0-9][0-9] ", oracle("decode", name, given=b"80")[2])
     assert oracle("decode", "rtp", given=b"")[0::2] == (2, "siprtmp: no octets on standard input\n")
+
+
+@pytest.mark.parametrize("form", ["0x{}\n", "{}:", " {}\n"])
+def test_digits_may_have_a_mark_before_and_colons_between_them(oracle, form):
+    digits = form.format(PACKET.hex(":" if ":" in form else " ")).encode()
+    code, out, _ = oracle("decode", "rtp", given=digits)
+    assert code == 0 and json.loads(out)["sequence"] == 7
+    assert oracle("decode", "rtp", given=b"\n")[0::2] == (
+        2,
+        "siprtmp: no octets on standard input\n",
+    )
 
 
 def test_an_interrupted_command_says_nothing(oracle, monkeypatch):
