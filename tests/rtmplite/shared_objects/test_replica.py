@@ -139,7 +139,7 @@ class Sharing(RuleBasedStateMachine):
         assert all(len(thing.slots) <= LIMITS.slots for thing in self.objects._objects.values())
 
     def teardown(self):
-        """Covers RTMP 1.0 §7.1.3 [change-to-others] [success-to-requester] [remove-deletes]."""
+        """Covers RTMP 1.0 §7.1.3 [change-to-others] [success-to-requester]."""
         for _ in range(1000):
             busy = False
             while self.store.loading:
