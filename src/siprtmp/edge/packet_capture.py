@@ -30,6 +30,7 @@ FLUSH: Final = 1.0  # s: what a gateway that is killed may lose
 _MODE: Final = 0o600
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 _TUNNEL_TYPE: Final = f"Content-Type: {CONTENT_TYPE}"
+_MAX_TALES: Final = 1024  # connections of HTTP whose sequence numbers are remembered
 _ANY: Final = ("0.0.0.0", "::")
 
 _T = TypeVar("_T")
@@ -91,6 +92,8 @@ class PacketCapture:
             return
         near = self._towards(listening, far)
         tale = self._tales.setdefault((near, far), TcpTale(near, far))
+        if len(self._tales) > _MAX_TALES:
+            del self._tales[next(iter(self._tales))]
         (path, body), (status, said) = request, answer
         for source, start, data in (
             (far, f"POST {path} HTTP/1.1", body),
