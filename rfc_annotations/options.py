@@ -39,7 +39,7 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line; raise UsageError, with what was meant perhaps, where that fails."""
+    """Read the command line; raises UsageError, which suggests the word that may be meant."""
     top, commands = _parsers()
     options, unknown = top.parse_known_args(arguments)
     if unknown:

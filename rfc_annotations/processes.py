@@ -250,7 +250,7 @@ class Functions:
 
 
 def _codes(code: CodeType, *outer: CodeType) -> Iterator[tuple[CodeType, ...]]:
-    """Walk over a module's code and all code within; each with what it stands in, outermost first.
+    """Give each code object of a module behind the code objects around it, outermost first.
 
     >>> [chain[-1].co_name for chain in _codes(compile("def f():\\n  def g(): pass", "", "exec"))]
     ['<module>', 'f', 'g']

@@ -53,7 +53,7 @@ def read(snapshot: str) -> dict[str, Promise]:
 
 
 def compare(before: Mapping[str, Promise], now: Mapping[str, Promise]) -> Change:
-    """Tell what became of each promise; one that was met and is not any more is dropped.
+    """Compare two states of all promises; a met promise that is not met any more is dropped.
 
     >>> old, new = Promise("MUST", "met", ["test x"]), Promise("MUST", "no test")
     >>> print(compare({"waits": old}, {"waits": new}))

@@ -210,7 +210,7 @@ def date_of(text: str) -> int:
 
 
 def date_text(seconds: int) -> str:
-    """Write Unix time as a Date (§20.17); raises LocalError for what has no four-digit year."""
+    """Write Unix time as a Date (§20.17); raises LocalError for a year without four digits."""
     try:
         at = datetime(1970, 1, 1) + timedelta(seconds=seconds)
     except OverflowError:
@@ -221,7 +221,7 @@ def date_text(seconds: int) -> str:
 
 
 def _comment(text: str) -> tuple[str, str]:
-    """Part a comment, which may hold others, from what follows it: §25.1."""
+    """Split text behind its leading comment, which may have comments within: §25.1."""
     depth, at = 0, 0
     while at < len(text):
         match text[at]:

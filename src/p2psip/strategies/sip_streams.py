@@ -1,4 +1,4 @@
-"""SIP on a stream, with what may stand between two messages, and streams that are broken.
+"""SIP on a stream, with the keep-alives between messages, and broken streams.
 
 Implements RFC 3261 §18.3 in reverse, with the keep-alives of RFC 5626 §3.5.1.
 

@@ -43,7 +43,7 @@ from siprtmp.unwrap.http import STARTS
 
 
 def _relaying(describe: Describer) -> Describer:
-    """Describe what TURN carries inside of what carries it."""
+    """Describe relayed data as a part of the TURN message around it."""
 
     def inside(field: Field, span: Span, context: Context, *, is_data: bool) -> Field:
         if is_data and not field.children and field.end > field.start:

@@ -210,7 +210,7 @@ class Judge:
                 self._sip.heard(packet, message)
 
     def _recognise(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
-        """Tell what is spoken by the first octets that say it."""
+        """Recognise the protocol of a connection by its first octets."""
         has_start = connection.ways[packet.source].has_start
         connection.is_known = True
         if data[:2] == _TLS:

@@ -116,7 +116,7 @@ def _judge_length(heard: HeardMessage, findings: Findings) -> None:
 
 
 def _judge_request(packet: SeenPacket, request: Request, findings: Findings) -> None:
-    """Hold a request to what its sender must write: RFC 3261 §8.1.1."""
+    """Check the headers that the sender of a request must write: RFC 3261 §8.1.1."""
     method = request.method
     if "Max-Forwards" not in request.headers:
         what = f"{method}: Missing Max-Forwards"
@@ -133,7 +133,7 @@ def _judge_request(packet: SeenPacket, request: Request, findings: Findings) -> 
 
 
 def _judge_response(packet: SeenPacket, response: Response, findings: Findings) -> None:
-    """Hold a response to what its status asks for: RFC 3261 §21."""
+    """Check the headers that the status of a response requires: RFC 3261 §21."""
     headers, status = response.headers, response.status
     what = f"{status} {response.reason} to {response.cseq.method}"
     if status > 100 and not response.to.tag:

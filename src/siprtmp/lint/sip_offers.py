@@ -148,7 +148,7 @@ class SipOffers:
     def _note(
         self, heard: HeardMessage, media: MediaDescription, session: SessionDescription
     ) -> None:
-        """Keep the address of a line, with what may come there."""
+        """Keep the address of a media line, with the formats that may arrive there."""
         if "RTP/" not in media.protocol.upper():
             return
         at = attributes.media_address(media, session)

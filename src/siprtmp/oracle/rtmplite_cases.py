@@ -116,7 +116,7 @@ def _flv(codec: Codec) -> Cases:
 
 
 def _rtmp(codec: Codec) -> Cases:
-    """RTMP 1.0 §5.3 for a stream that goes on later; our own reading for what is not forbidden."""
+    """RTMP 1.0 §5.3: chunk streams, some cut off, and some with chunks that it leaves undefined."""
     messages = st.lists(rtmp.messages(), min_size=1, max_size=4)
     open_ended = odd(codec, rtmp.chunk_streams() | rtmp.cut_streams(), codec.citation)
     tolerated = odd(codec, rtmp.tolerated_streams(), "RTMP 1.0 §5.3.1.2.4", "value", "error")

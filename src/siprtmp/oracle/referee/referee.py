@@ -113,7 +113,7 @@ def _key(message: Request | Response) -> Key:
 
 
 def referee(trace: Iterable[Traced]) -> list[Ruling]:
-    """Judge a whole trace; a rule is not broken by what may come behind its last message."""
+    """Judge a whole trace; a message that may follow after its end is not missing."""
     judge = Referee()
     for heard in trace:
         judge.take(heard)

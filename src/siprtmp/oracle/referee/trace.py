@@ -60,7 +60,7 @@ def _listed(data: bytes) -> Iterator[Traced | None]:
 
 
 def _given(given: object) -> Iterator[Traced | None]:
-    """Read the object of a line; raises ConfigError with what is wrong in it."""
+    """Read the JSON object of a line; raises ConfigError, which names the wrong member."""
     if not isinstance(given, dict):
         raise ConfigError("this is no JSON object")
     if missing := [name for name in _MEMBERS if name not in given]:
