@@ -1,8 +1,10 @@
 """Profiles, and where the specs and the corpus are found."""
 
+import gc
 import logging
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 pytest_plugins = ["support.order", "support.skips", "support.turns"]
 
 REPO = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and items stay to the end: searching them for garbage is a twelfth of the work."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def _folder(variable: str, default: str) -> Path:

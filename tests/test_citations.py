@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import book
 import pytest
 
 from rfc_annotations import check
@@ -14,8 +15,8 @@ OTHERS = [rule for rule in check.RULES if rule not in NEED_COPIES]
 
 @pytest.fixture(scope="module")
 def scanned():
-    """Every file, read once for both tests."""
-    return Project(ROOT).scanned
+    """Every file, read once for both tests, and by this worker for the pages of the specs."""
+    return book.book().project.scanned
 
 
 def problems(scanned, folder, rules):

@@ -11,7 +11,8 @@ import pytest
 FIRST = (  # longest, or needs both cores: nobody else has begun yet
     "tests/interop/calls/test_sipp.py",
     "tests/interop/calls/test_linphone.py",
-    "tests/test_citations.py",
+    "tests/test_citations.py",  # reads every file, and so does the next: one worker, once
+    "tests/test_docs_book.py",
     "tests/rfc_annotations/test_mutants.py",
 )
 WAITING = ("tests/interop/", "tests/rtmplite/cli/", "tests/siprtmp/test_demo.py", "tests/test_perf")

@@ -18,6 +18,7 @@ CASES = {case.name: case for case in SUITE.cases}
 SSRC, OURS = 0xDECAFBAD, 0xCAFEBABE
 RTP, RTCP = ("192.0.2.1", 4000), ("192.0.2.1", 4001)
 NAME = SourceDescription.of_cname(SSRC, "them@example.com")
+LATER = 1 << 20  # timestamp of the lossy call
 LASTING = 300  # packets: six seconds
 
 
@@ -74,7 +75,7 @@ def a_lossy_talk(**fields):
     block = {"fraction_lost": 256 * 19 // 199, "lost": 19, "highest_sequence": FIRST + 198}
     block |= {"jitter": 160, "last_sr": ours.ntp >> 16 & 0xFFFFFFFF, "delay": 65536 * 3}
     told = together(report(100, reports=(ReportBlock(**({"ssrc": OURS} | block | fields)),)), NAME)
-    talk = a_talk(lambda n: packet(n, ssrc=1 << 20, sequence=9, timestamp=1), {201: told})
+    talk = a_talk(lambda n: packet(n, ssrc=1 << 20, sequence=9, timestamp=LATER), {201: told})
     return replace(talk, sent=sent, reports=[(1.0, ours)])
 
 
@@ -116,7 +117,7 @@ FAULTS = {
     "ssrc_stays_the_same": only(7, ssrc=1),
     "ssrc_is_random": a_talk(lambda n: packet(n, ssrc=1 << 20)),
     "sequence_begins_anywhere": a_talk(lambda n: packet(n, sequence=n + 9)),
-    "timestamp_begins_anywhere": a_talk(lambda n: packet(n, timestamp=n * TICKS + 1)),
+    "timestamp_begins_anywhere": a_talk(lambda n: packet(n, timestamp=LATER + n * TICKS)),
     "sequence_steps_by_one": only(7, sequence=4),
     "timestamp_steps_by_the_sound": only(7, timestamp=9000 + 7 * TICKS + 1),
     "marker_is_for_the_start_of_talk": only(7, marker=True),
@@ -159,6 +160,13 @@ def test_a_good_call_meets_all(case):
 def test_each_fault_of_sound_and_control_is_found(name):
     with pytest.raises(Unmet):
         CASES[name].run(OnePeer(FAULTS[name]))
+
+
+def test_a_timestamp_of_16_random_bits_is_found():
+    """Wherever the two calls of baresip 1.0 begin."""
+    lossy = a_talk(lambda n: packet(n, timestamp=n * TICKS + 60_000))
+    with pytest.raises(Unmet):
+        CASES["timestamp_begins_anywhere"].run(OnePeer(lossy=lossy))
 
 
 @pytest.mark.parametrize("name", BLOCKS)
