@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import linecache
 import pkgutil
 
 import pytest
@@ -13,4 +14,5 @@ MODULES = [f"rfc_annotations.{m.name}" for m in pkgutil.iter_modules(rfc_annotat
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
+    linecache.clearcache()  # doctest asks of every file in it whether it has changed
     assert doctest.testmod(importlib.import_module(name)).failed == 0

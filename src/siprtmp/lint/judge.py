@@ -5,6 +5,7 @@ header, RTMFP by the checksum of its startup, RTMP by the first octet of a conne
 HTTP and the relays of TURN are taken off before (`siprtmp.unwrap`).
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -30,6 +31,7 @@ from siprtmp.lint.tcp import TcpWay
 from siprtmp.unwrap.breach import Breach
 from siprtmp.unwrap.turn import Relayed, TurnRelays
 
+_SIP: Final = re.compile(rb"SIP/\d", re.IGNORECASE)  # in a first line, or in a Via further on
 _RTMP: Final = 3
 _TLS: Final = b"\x16\x03"
 _HANDSHAKE: Final = 1536
@@ -219,7 +221,7 @@ class Judge:
             connection.http = HttpConnection(
                 self.findings, self._tunnels, self._sip.heard, self._note
             )
-        elif SIP_START.search(data) and (not has_start or SIP_START.match(data)):
+        elif _SIP.search(data) and (not has_start or SIP_START.match(data)):
             for end in (packet.source, packet.target):
                 connection.sip[end] = SipStream(self.findings)
         elif data[0] == _RTMP and (has_start or len(data) > _HANDSHAKE // 2):
