@@ -6,12 +6,14 @@ milliseconds of each other: on two cores, a neighbour's encoder would be counted
 """
 
 import fcntl
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 import pytest
+from support.peers.process import SYSTEM_PATH
 
 
 class Turns:
@@ -61,5 +63,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if turns is None:
         yield
         return
-    with turns.take(alone=item.get_closest_marker("alone") is not None):
+    with turns.take(alone=_needs_both_cores(item)):
         yield
+
+
+def _needs_both_cores(item: pytest.Item) -> bool:
+    """Whether it is `alone` and all is there that it needs: nobody waits for one that skips."""
+    if item.get_closest_marker("alone") is None:
+        return False
+    programs = (each for marker in item.iter_markers("needs") for each in marker.args)
+    return all(shutil.which(each, path=SYSTEM_PATH) for each in programs)

@@ -7,7 +7,7 @@ from support.gateway.richclient import RichClient, wait_for
 from support.peers.peers import HERE, Sipp
 
 T1 = 100  # ms, more than SIPp ever needs for an answer: at 20 it is asked twice now and then
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.needs("sipp")]
 
 AT_ONCE = 50
 CALLS = 200

@@ -42,6 +42,9 @@ class Handler(WSGIHandler):
             self.server.asked()
         if is_read:
             self._check()
+            said = ",".join(self.headers.get_all("Connection", [])).lower()
+            # RFC 9112 §9.6: `close` counts beside other options too, such as Upgrade
+            self.close_connection |= "close" in map(str.strip, said.split(","))
         return is_read
 
     def _check(self) -> None:

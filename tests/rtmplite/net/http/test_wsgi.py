@@ -71,6 +71,7 @@ LONG = b"/" + b"x" * 7980
     [
         (b"GET / HTTP/1.1\r\nHost: a:80\r\nConnection: close", b"200"),
         (b"GET / HTTP/1.1\r\nHost: [::1]\r\nConnection: close", b"200"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: x\r\nConnection: Y, Close", b"200"),
         (b"GET / HTTP/1.0", b"200"),
         (b"GET / HTTP/1.1", b"400"),
         (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a", b"400"),
