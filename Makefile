@@ -1,13 +1,13 @@
 # One-word habits. Needs make and Python 3.11 or newer; `make help` lists the words.
 # Variables: PYTHON (which interpreter makes .venv), RFC_SPECS and TEST_CORPUS (folders that the
-# tests read), WORKERS (how many tests run at once: those with real programs mostly wait, so two
+# tests read), WORKERS (how many tests run at once: those with real programs mostly wait, so three
 # more than there are processors), ARGS (more arguments for the command behind the word:
 # make test ARGS="-k sdp"), ORACLE_DRAWS (how many of each kind `make oracle` draws).
 
 PYTHON ?= python3
 ARGS ?=
 ORACLE_DRAWS ?= 10000
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 3)
 EVIDENCE := .annotations.json
 MUTANTS := rfc_annotations/mutants.txt
 SPECS := $(or $(RFC_SPECS),../shared/specs)
