@@ -43,9 +43,17 @@ class Handler(WSGIHandler):
         if is_read:
             self._check()
             said = ",".join(self.headers.get_all("Connection", [])).lower()
-            # RFC 9112 §9.6: `close` counts beside other options too, such as Upgrade
+            # gevent looks for `close` alone, where it may stand beside Upgrade: RFC 9112 §9.6
+            # [close-ends-it] [said-and-done] [nothing-behind-close] [nothing-behind-our-close]
             self.close_connection |= "close" in map(str.strip, said.split(","))
         return is_read
+
+    def finalize_headers(self) -> None:
+        """Add what an answer says of its end: RFC 9112 §9.6."""
+        super().finalize_headers()
+        headers: Any = self.response_headers  # of octets, which its stubs take for text
+        if self.close_connection and b"connection" not in {name.lower() for name, _ in headers}:
+            headers.append((b"Connection", b"close"))  # RFC 9112 §9.6 [answer-says-close]
 
     def _check(self) -> None:
         """Refuse what proxies may read in another way than we do, by a ValueError."""

@@ -112,6 +112,7 @@ class HttpGuard:
         place, data = service(url), body.encode()
         # RFC 9112 §3.2 [client-says-host] [host-of-the-url]
         # RFC 9112 §6.3 [length-is-told] [length-or-chunks] [not-chunked]
+        # RFC 9112 §9.6 [close-is-announced]
         head = (
             f"POST {place.path} HTTP/1.1\r\nHost: {place.authority}\r\nUser-Agent: {USER_AGENT}\r\n"
             f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(data)}\r\n"
@@ -125,6 +126,8 @@ class HttpGuard:
             connected.sendall(head.encode("latin-1") + data)
             return verdict_of(*_answer(connected))
         finally:
+            # RFC 9112 §9.6 [one-request-is-all] [closed-behind-the-answer] [close-is-heeded]
+            # [nothing-is-pipelined]
             connected.close()
 
 

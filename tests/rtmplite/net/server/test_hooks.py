@@ -154,7 +154,9 @@ def address(listener):
 
 def test_the_request_has_a_host_and_a_length(hole):
     """Covers RFC 9112 §3.2 [client-says-host] [host-of-the-url] and §6.3 [length-is-told]
-    [length-or-chunks] [not-chunked] [nothing-behind-the-answer], §4 [reason-is-ignored].
+    [length-or-chunks] [not-chunked] [nothing-behind-the-answer], §4 [reason-is-ignored], §9.6
+    [close-is-announced] [one-request-is-all] [closed-behind-the-answer] [close-is-heeded]
+    [nothing-is-pipelined].
 
     What follows the answer is not read, whatever the words of its first line say.
     """
@@ -166,15 +168,20 @@ def test_the_request_has_a_host_and_a_length(hole):
         connected, _ = hole.accept()
         while not said.endswith(b"empty="):  # the last field of the form
             said += connected.recv(65536)
-        connected.sendall(b"HTTP/1.1 200 Not Found\r\n\r\nHTTP/1.1 403 OK\r\n\r\n")
+        connected.sendall(b"HTTP/1.1 200 Not Found\r\nConnection: close\r\n\r\n")
+        connected.sendall(b"HTTP/1.1 403 OK\r\n\r\n")
+        with suppress(ConnectionResetError):  # since it leaves our second answer unread
+            assert connected.recv(65536) == b""
         connected.close()
 
-    gevent.spawn(serve)
+    serving = gevent.spawn(serve)
     assert ask(HttpGuard({Event.PUBLISH: f"http://user:secret@{place}/hook"})).is_allowed
+    serving.get(timeout=20)
     head, _, body = said.partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     assert lines.count(b"Host: " + place.encode()) == 1 and b"chunked" not in head
     assert lines.count(b"Content-Length: %d" % len(body)) == 1 and body
+    assert lines.count(b"Connection: close") == 1
 
 
 def test_no_answer_in_time_is_none(hole, caplog):
