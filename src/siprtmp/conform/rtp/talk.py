@@ -8,8 +8,10 @@ planned; the clock of our packets is that of G.711.
 """
 
 import os
+import struct
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,6 +34,9 @@ TICKS: Final = 160  # of a packet that we send, 20 ms
 SILENCE: Final = bytes([0xFF]) * TICKS  # of PCMU
 RTCP_TYPES: Final = range(192, 224)  # second octets of RTCP where both share a port: RFC 5761 §4
 _LARGEST: Final = 65535
+_SO_TIMESTAMPNS: Final = 35  # of Linux, socket(7); Python has no name for it
+_TIMESPEC: Final = struct.Struct("@qq")  # s and ns since 1970
+_ROOM: Final = socket.CMSG_SPACE(_TIMESPEC.size)
 _CNAME: Final = "conform@example.com"
 
 OFFER: Final = (
@@ -210,19 +215,32 @@ def _talk(invite: Request, response: Response) -> Talk:
 def _receive(source: socket.socket, talk: Talk, is_beside: bool) -> None:
     while True:
         try:
-            data, where = source.recvfrom(_LARGEST)
+            data, beside, _, where = source.recvmsg(_LARGEST, _ROOM)
         except OSError:
             continue  # ICMP says that nobody listens there, which is no matter here
         if is_stun(data):
             continue  # phones ask for their address, or hold it open; RFC 8489 §5 tells them apart
         is_control = is_beside or (len(data) > 1 and data[1] in RTCP_TYPES)
-        talk.heard.append(Datagram(time.monotonic(), where[:2], data, is_control, is_beside))
+        talk.heard.append(Datagram(_arrived(beside), where[:2], data, is_control, is_beside))
+
+
+def _arrived(beside: Iterable[tuple[int, int, bytes]]) -> float:
+    """When the kernel took a datagram in: this process may read it a while after that."""
+    for level, kind, data in beside:
+        if (level, kind, len(data)) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS, _TIMESPEC.size):
+            seconds, nanoseconds = _TIMESPEC.unpack(data)
+            waited: float = time.time() - seconds - nanoseconds / 1e9
+            return time.monotonic() - max(0.0, waited)
+    return time.monotonic()
 
 
 def _pair(family: int) -> tuple[socket.socket, socket.socket]:
     """Two sockets, at an even port and at the next (RFC 3550 §11)."""
     for _ in range(100):
         one, two = (socket.socket(family, socket.SOCK_DGRAM) for _ in range(2))
+        with suppress(OSError):  # a system that has no such option
+            one.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            two.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         one.bind(("", 0))
         port = one.getsockname()[1]
         try:

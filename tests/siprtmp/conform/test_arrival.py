@@ -1,0 +1,26 @@
+"""When a datagram arrived does not depend on when this process finds the time to read it."""
+
+import time
+from types import SimpleNamespace
+
+import gevent
+from gevent import socket
+
+from siprtmp.conform.rtp import talk
+
+
+def test_a_process_that_stands_still_makes_nothing_late():
+    listener, sender = talk._pair(socket.AF_INET)
+    heard = SimpleNamespace(heard=[])
+    reading = gevent.spawn(talk._receive, listener, heard, False)
+    sender.sendto(b"\x80\x00" + bytes(20), ("127.0.0.1", listener.getsockname()[1]))
+    sent = time.monotonic()
+    while time.monotonic() < sent + 0.5:
+        pass  # nobody reads meanwhile
+    with gevent.Timeout(20):
+        while not heard.heard:
+            gevent.sleep(0.005)
+    reading.kill()
+    assert heard.heard[0].time < sent + 0.4
+    listener.close()
+    sender.close()
