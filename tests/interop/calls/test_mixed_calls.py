@@ -57,7 +57,7 @@ def test_both_sides_are_recorded_and_pushed(start, gateway, tmp_path):
 
 def streams(path):
     """The codecs of a file, and its length."""
-    found = probe(path)
+    found = probe(path, events=True)
     codecs = {each["codec_name"] for each in found["streams"] if each["codec_type"] != "data"}
     return codecs - {"text"}, float(found["format"]["duration"])  # that is its metadata anew
 
