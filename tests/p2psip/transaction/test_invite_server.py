@@ -168,7 +168,7 @@ class AnyCall(RuleBasedStateMachine):
 
     @rule()
     def hear_ack(self):
-        """Covers RFC 3261 §17.2.1 [ack-confirms] [absorbs-acks] [timer-i].
+        """Covers RFC 3261 §17.2.1 [ack-confirms] [absorbs-acks].
 
         And RFC 6026 §8.7 [ack-up].
         """
