@@ -1,18 +1,22 @@
 """What carries the calls of bench_sip.py: a user agent, a proxy of ours, and kamailio beside it."""
 
 import os
+import random
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
 from cpu import Server
 
 HERE = Path(__file__).resolve().parent
+PORTS = range(12000, 20000, 2)
+DICE = random.SystemRandom()
 # A registrar and record-routing proxy with one worker, all in memory.
 KAMAILIO = """\
 #!KAMAILIO
@@ -48,11 +52,13 @@ request_route {{
 
 
 def free_port() -> int:
-    """A port that nobody has by UDP."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody has by UDP or TCP, below those that the system gives to clients."""
+    for port in DICE.sample(PORTS, len(PORTS)):
+        with suppress(OSError), ExitStack() as probes:
+            for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+                probes.enter_context(socket.socket(socket.AF_INET, kind)).bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no free port left")
 
 
 class Uas(Server):
