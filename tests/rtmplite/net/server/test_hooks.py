@@ -152,7 +152,7 @@ def address(listener):
     return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def test_the_request_has_a_host_and_a_length(hole):
+def test_the_request_has_a_host_and_a_length(hole, monkeypatch):
     """Covers RFC 9112 §3.2 [client-says-host] [host-of-the-url] and §6.3 [length-is-told]
     [length-or-chunks] [not-chunked] [nothing-behind-the-answer], §4 [reason-is-ignored], §9.6
     [close-is-announced] [one-request-is-all] [closed-behind-the-answer] [close-is-heeded]
@@ -161,7 +161,13 @@ def test_the_request_has_a_host_and_a_length(hole):
     What follows the answer is not read, whatever the words of its first line say.
     """
     place = address(hole).removeprefix("http://")
-    said = b""
+    said, kept, connect = b"", [], socket.create_connection
+
+    def create_connection(*args):  # which is not closed merely because nobody has it any more
+        kept.append(connect(*args))
+        return kept[-1]
+
+    monkeypatch.setattr(socket, "create_connection", create_connection)
 
     def serve():
         nonlocal said
@@ -171,6 +177,7 @@ def test_the_request_has_a_host_and_a_length(hole):
         connected.sendall(b"HTTP/1.1 200 Not Found\r\nConnection: close\r\n\r\n")
         connected.sendall(b"HTTP/1.1 403 OK\r\n\r\n")
         with suppress(ConnectionResetError):  # since it leaves our second answer unread
+            connected.settimeout(10)
             assert connected.recv(65536) == b""
         connected.close()
 
