@@ -55,13 +55,13 @@ def _unheard(handle: "ServerHandle", response: Response, now: float) -> None:
 class ServerHandle:
     """One request received, waiting for its responses (§17.2).
 
-    `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for
-    a To that has none, the same in every response; `final` is the status of the final response,
-    0 before; `cause`, if set, is the reason phrase for the log where the response must not tell it;
-    `failed` once a response could not be sent or was never acknowledged; `reasons` are the Reason
-    values of its CANCEL (RFC 3326 §2).  `size` is how many bytes request and response have.
-    `on_final` is called with the first final response, and with the handle, so that it need not
-    refer to it: both are freed without the garbage collector.
+    `request` has the truth in its top Via; `flow` is where it came from; `to_tag` is the tag for a
+    To that has none, the same in every response of a transaction; `final` is the status of the
+    final response, 0 before; `cause`, if set, is the reason phrase for the log where the response
+    must not tell it; `failed` once a response could not be sent or was never acknowledged;
+    `reasons` are the Reason values of its CANCEL (RFC 3326 §2).  `size` is how many bytes request
+    and response have.  `on_final` is called with the first final response, and with the handle, so
+    that it need not refer to it: both are freed without the garbage collector.
     """
 
     def __init__(
@@ -151,8 +151,9 @@ class Servers:
             if request.method == "INVITE":
                 handle._allowance.repeated(size)
             todo = machine.receive(request.method, now)
-            if invite_server.Do.ACK_UP in todo:  # also of a client without the cookie:
-                self._ack_up(request, flow, now)  # RFC 6026 §6 [2543-ack-when-accepted]
+            if invite_server.Do.ACK_UP in todo and not self._is_of_refusal(request, flow):
+                # also of a client without the cookie: RFC 6026 §6 [2543-ack-when-accepted]
+                self._ack_up(request, flow, now)
             self._perform(handle, todo, now)  # RFC 6026 §8.10 [match-is-passed-on]
         else:
             handle._allowance.repeated(size)
@@ -174,11 +175,30 @@ class Servers:
         §17.1.1.3: its Via and Request-URI are the INVITE's, so our tag is the same again.
         """
         # §8.2.7 [ack-without-memory]
-        return ack.to.tag is not None and ack.to.tag == self._tag(ack, way_back(ack, flow))
+        is_of_kept = ack.to.tag == self._tag(ack, way_back(ack, flow))
+        return is_of_kept or self._is_of_refusal(ack, flow)
 
-    def _tag(self, request: Request, way: Flow) -> str:
-        about = f"{request.via} {request.uri} {request.cseq.number}"
+    def _is_of_refusal(self, ack: Request, flow: Flow) -> bool:
+        """Whether an ACK is for a refusal without a transaction, by the tag of such refusals."""
+        return ack.to.tag == self._tag(ack, way_back(ack, flow), "refused")
+
+    def _tag(self, request: Request, way: Flow, kind: str = "") -> str:
+        about = f"{request.via} {request.uri} {request.cseq.number}{kind}"
         return self.reach.tag(about, request.call_id, way)  # §8.2.7 [tag-without-memory]
+
+    def _mark(self, handle: ServerHandle, response: Response) -> Response:
+        """Give the refusal of an INVITE that leaves no transaction a tag of its own.
+
+        Own design: a copy of the INVITE that was late may be accepted, as a new one.  The ACK of
+        the refusal has the same branch, and must not end the repetition of that 2xx: the caller has
+        given up, and hears of the other call by the BYE of a 2xx without ACK (§13.3.1.4).
+        """
+        to, tag = response.headers.get("To"), f";tag={handle.to_tag}"
+        if handle.request.method != "INVITE" or to is None or not to.endswith(tag):
+            return response
+        other = self._tag(handle.request, handle._way, "refused")
+        to = f"{to.removesuffix(tag)};tag={other}"
+        return response.replace(headers=response.headers.with_("To", to))
 
     def keep(self, handle: ServerHandle, now: float) -> None:
         """Make the transaction of a request, if it has none (§17.2.1, §17.2.2)."""
@@ -233,6 +253,7 @@ class Servers:
                 response.status >= 200 and handle.request.method in HARMLESS
             ):
                 handle._is_new = False
+                response = self._mark(handle, response)
                 self._finish(handle, response, now)
                 handle._wire = bytes(response)
                 self._post(handle)  # §8.2.7 [no-repeats-without-memory]; §26.3.2.4 [refuses-once]

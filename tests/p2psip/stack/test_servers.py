@@ -89,6 +89,22 @@ def test_old_clients_reach_their_transactions_by_other_means():
         assert stack.transactions == 0 and stack.take_orders() == []
 
 
+def test_a_late_copy_of_a_refused_invite_is_not_acknowledged_by_the_ack_of_the_refusal():
+    """Covers RFC 6026 §8.7 [ack-up]: of the 2xx, which the tag of the other ACK cannot mean."""
+    core = Server(486)
+    stack = lone_stack(core)
+    stack.receive(incoming(), UDP, 0.0)
+    [(busy, _)] = sent(stack)
+    core.statuses = (200,)
+    stack.receive(incoming(), UDP, 0.5)
+    [(ok, _)] = sent(stack)
+    assert busy.status == 486 and ok.status == 200 and stack.transactions == 1
+    stack.receive(incoming("ACK", to=f";tag={busy.to.tag}"), UDP, 0.6)
+    assert not core.acks
+    stack.receive(incoming("ACK", to=f";tag={ok.to.tag}"), UDP, 0.7)
+    assert len(core.acks) == 1
+
+
 def test_cancel_ends_an_open_invite_and_nothing_else():
     """Covers RFC 3261 §9.2 [481-without-a-match] [same-to-tag].
 
