@@ -105,6 +105,19 @@ def test_a_late_copy_of_a_refused_invite_is_not_acknowledged_by_the_ack_of_the_r
     assert len(core.acks) == 1
 
 
+def test_the_ack_of_a_refusal_is_no_news_after_its_transaction():
+    """Own design: a late copy of that ACK has the tag that the same request gets again."""
+    core = Server(180, 486)
+    stack = lone_stack(core)
+    stack.receive(incoming(), UDP, 0.0)
+    _, (busy, _) = sent(stack)
+    for at in (0.1, 60.0):
+        stack.receive(incoming("ACK", to=f";tag={busy.to.tag}"), UDP, at)
+        while stack.deadline is not None:
+            stack.tick(stack.deadline)
+    assert stack.transactions == 0 and not core.acks
+
+
 def test_cancel_ends_an_open_invite_and_nothing_else():
     """Covers RFC 3261 §9.2 [481-without-a-match] [same-to-tag].
 
