@@ -235,7 +235,8 @@ class Servers:
         # §22.1 [cancel-of-its-hop]
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)
-        if target is None:
+        if target is None:  # its INVITE may have been refused at once: the same tag, then
+            handle.to_tag = self._tag(request, handle._way, "refused")
             handle.reply(481, now)  # §9.2 [481-without-a-match]
             return
         handle.to_tag = target.to_tag  # §9.2 [same-to-tag]

@@ -153,6 +153,16 @@ def test_a_cancelled_invite_that_nobody_took_is_answered_by_the_stack():
     assert [message.status for message, _ in sent(stack)] == [180, 200, 487]
 
 
+def test_a_cancel_of_an_invite_refused_at_once_has_the_tag_of_the_refusal():
+    """Covers RFC 3261 §9.2 [same-to-tag]: also where nothing is kept of the INVITE."""
+    stack = lone_stack(Server(486))
+    stack.receive(incoming(), UDP, 0.0)
+    stack.receive(incoming("CANCEL"), UDP, 0.1)
+    (refused, _), (cancelled, _) = sent(stack)
+    assert (refused.status, cancelled.status) == (486, 481)
+    assert refused.to.tag == cancelled.to.tag is not None
+
+
 def test_a_cancel_after_the_answer_changes_nothing():
     core = Server(200)
     stack = lone_stack(core)
