@@ -235,11 +235,11 @@ class Servers:
         # §22.1 [cancel-of-its-hop]
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)
-        if target is None:  # its INVITE may have been refused at once: the same tag, then
-            handle.to_tag = self._tag(request, handle._way, "refused")
+        of_refusal = self._tag(request, handle._way, "refused")
+        handle.to_tag = target.to_tag if target else of_refusal  # §9.2 [same-to-tag]
+        if target is None:
             handle.reply(481, now)  # §9.2 [481-without-a-match]
             return
-        handle.to_tag = target.to_tag  # §9.2 [same-to-tag]
         handle.reply(200, now)  # §16.10 [cancel-is-200]; §22.1 [cancel-not-challenged]
         if target.final:
             return
