@@ -39,6 +39,20 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[None]:
+    """Only modules that have doctests are searched for them; most have none."""
+    found = yield
+    if b">>>" in file_path.read_bytes():
+        return found
+    return [each for each in found if type(each) is pytest.Module]
+
+
+def pytest_sessionfinish() -> None:
+    """pytest searches five times for garbage now, in all that the run still holds."""
+    gc.freeze()
+
+
 def _folder(variable: str, default: str) -> Path:
     path = Path(os.environ.get(variable) or REPO / default)
     if not path.is_dir():
