@@ -5,7 +5,8 @@ from hypothesis.stateful import rule
 from support.sip.homes import ALICE, BOB, Home, Member, store
 from support.sip.lossy import SHORT, Lossy
 
-from p2psip.ua.registering.registration import RETRY_MAX, State
+from p2psip.ua.registering.keep_alive import MAX_SECONDS
+from p2psip.ua.registering.registration import State
 
 LONGEST = 600  # s that a registration lasts
 USERS = st.sampled_from(["alice", "bob"])
@@ -53,7 +54,7 @@ class Registering(Lossy):
     def teardown(self):
         if not hasattr(self, "current"):
             return
-        self.settle(RETRY_MAX + LONGEST + 100.0)
+        self.settle(MAX_SECONDS + LONGEST + 100.0)  # of a phone whose registrar wants outbound
         self.agree()
         for registration in self.current.values():
             registration.close(self.link.now)
