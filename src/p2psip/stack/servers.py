@@ -180,7 +180,10 @@ class Servers:
 
     def _is_of_refusal(self, ack: Request, flow: Flow) -> bool:
         """Whether an ACK is for a refusal without a transaction, by the tag of such refusals."""
-        return ack.to.tag == self._tag(ack, way_back(ack, flow), "refused")
+        return ack.to.tag == self._refusal_tag(ack, way_back(ack, flow))
+
+    def _refusal_tag(self, request: Request, way: Flow) -> str:
+        return self._tag(request, way, "refused")
 
     def _tag(self, request: Request, way: Flow, kind: str = "") -> str:
         about = f"{request.via} {request.uri} {request.cseq.number}{kind}"
@@ -196,8 +199,7 @@ class Servers:
         to, tag = response.headers.get("To"), f";tag={handle.to_tag}"
         if handle.request.method != "INVITE" or to is None or not to.endswith(tag):
             return response
-        other = self._tag(handle.request, handle._way, "refused")
-        to = f"{to.removesuffix(tag)};tag={other}"
+        to = f"{to.removesuffix(tag)};tag={self._refusal_tag(handle.request, handle._way)}"
         return response.replace(headers=response.headers.with_("To", to))
 
     def keep(self, handle: ServerHandle, now: float) -> None:
@@ -235,8 +237,8 @@ class Servers:
         # §22.1 [cancel-of-its-hop]
         target = self._table.get(server_key(request, "INVITE"))
         handle = self.open(request, flow, size)
-        of_refusal = self._tag(request, handle._way, "refused")
-        handle.to_tag = target.to_tag if target else of_refusal  # §9.2 [same-to-tag]
+        # §9.2 [same-to-tag]: also where its INVITE was refused, and left no transaction
+        handle.to_tag = target.to_tag if target else self._refusal_tag(request, handle._way)
         if target is None:
             handle.reply(481, now)  # §9.2 [481-without-a-match]
             return
