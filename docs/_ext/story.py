@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
 from siprtmp.explain.guess import PROTOCOLS
 
 STORIES = {

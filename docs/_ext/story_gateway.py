@@ -18,7 +18,7 @@ from p2psip.rtp.packet import RtpPacket
 from p2psip.sdp.attributes import RtpMap
 from p2psip.sip.message import Request, parse_message
 from rtmplite.rtmp.server import ServerConnection
-from siprtmp.explain.context import Context
+from siprtmp.explain.fields.context import Context
 from siprtmp.media.transcode import decoder
 
 AUDIO, VIDEO = 8, 9  # types of messages

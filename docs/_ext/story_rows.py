@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from story import Step, Story
 
-from siprtmp.explain.field import Field
+from siprtmp.explain.fields.field import Field
 from siprtmp.explain.render import octets_of
 
 ALL = 9  # levels; no field is deeper

@@ -14,7 +14,7 @@ from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.message import Message, MessageType
-from siprtmp.explain.field import Field
+from siprtmp.explain.fields.field import Field
 
 DELAY = 0.02  # seconds, one way
 SOUND = bytes.fromhex("b2") + bytes(range(0x30, 0x50))  # an audio tag's body: Speex

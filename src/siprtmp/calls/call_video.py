@@ -17,7 +17,7 @@ from p2psip.sdp.session import SessionDescription
 from rtmplite.live.streams import LiveStream
 from siprtmp.calls.call_media import or_
 from siprtmp.calls.metadata import describe
-from siprtmp.media.h264_lines import NAMES, VideoPlan, are_offered
+from siprtmp.media.lines.h264 import NAMES, VideoPlan, are_offered
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.flv_to_vp8 import VP8

@@ -1,6 +1,6 @@
 """AAC's AudioSpecificConfig, which stands in the sequence header of FLV.
 
-Own design: see `siprtmp.explain.field`; the layout is that of ISO 14496-3 (its clause 1.6.2.1),
+Own design: see `explain.fields.field`; the layout is that of ISO 14496-3 (its clause 1.6.2.1),
 which is not in the catalogue.
 
     >>> field = configuration(Span.all(bytes.fromhex("1210")))
@@ -10,8 +10,8 @@ which is not in the catalogue.
 
 from typing import Final
 
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, explained
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained
 
 _TYPES: Final = {1: "AAC Main", 2: "AAC LC", 3: "AAC SSR", 4: "AAC LTP", 5: "SBR", 29: "PS"}
 _RATES: Final = (

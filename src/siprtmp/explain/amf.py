@@ -1,6 +1,6 @@
 """AMF0 and AMF3: every value with its marker, those within it, and the names of members.
 
-Own design: see `siprtmp.explain.field`.  The codec's own readers read; here they are watched, as
+Own design: see `explain.fields.field`.  The codec's own readers read; here they are watched, as
 each begins and ends a value.
 
     >>> from rtmplite.amf import amf0
@@ -25,9 +25,9 @@ from rtmplite.amf.cursor import Cursor
 from rtmplite.amf.externals import FLEX
 from rtmplite.amf.values import Date, Value
 from rtmplite.errors import RtmpError
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import MAX_TEXT, Field, Span, plain
-from siprtmp.explain.source import Source, fault_of, source_of
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import MAX_TEXT, Field, Span, plain
+from siprtmp.explain.fields.source import Source, fault_of, source_of
 
 _METHODS: Final = {
     Marker.VECTOR_INT: Amf3Reader.vector,

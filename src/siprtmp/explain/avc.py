@@ -1,6 +1,6 @@
 """H.264 itself: NAL units, parameter sets, and the record that FLV keeps them in.
 
-Own design: see `siprtmp.explain.field`.  The names of the types are those of ITU-T H.264, which is
+Own design: see `explain.fields.field`.  The names of the types are those of ITU-T H.264, which is
 not in the catalogue.
 
     >>> field = unit(Span.all(bytes.fromhex("6742c00cda0507ec0440000003004000000603c50aa8")))
@@ -14,8 +14,8 @@ from typing import Final
 
 from rtmplite.flv.avc import AvcConfig, split_units
 from rtmplite.flv.avc_sps import PPS, SPS, SequenceParameters, pps_ids
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import REFUSALS, Layout, explained
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import REFUSALS, Layout, explained
 
 _NAMES: Final = {
     1: "slice",

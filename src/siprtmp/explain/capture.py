@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 import dpkt
 
 from siprtmp.explain import guess
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span, counted
-from siprtmp.explain.source import Fault
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span, counted
+from siprtmp.explain.fields.source import Fault
 from siprtmp.operation.arguments import ConfigError
 
 _MAGICS: Final = frozenset(

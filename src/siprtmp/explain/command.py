@@ -14,8 +14,8 @@ from typing import Final
 from p2psip.errors import SipError
 from p2psip.sdp.attributes import RtpMap
 from siprtmp.explain.capture import capture, is_capture
-from siprtmp.explain.context import Context, RtmfpKey
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.fields.context import Context, RtmfpKey
+from siprtmp.explain.fields.field import Field, Span
 from siprtmp.explain.guess import PROTOCOLS, guessed
 from siprtmp.explain.render import as_json, text_lines
 from siprtmp.operation.arguments import ConfigError, Parser, program

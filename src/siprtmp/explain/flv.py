@@ -1,6 +1,6 @@
 """FLV: the file's header, its tags, and the headers of sound and pictures within them.
 
-Own design: see `siprtmp.explain.field`.
+Own design: see `explain.fields.field`.
 
     >>> from rtmplite.flv.file import write_flv
     >>> from rtmplite.flv.tag import Tag, TagType
@@ -34,9 +34,9 @@ from rtmplite.flv.file import FlvHeader
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType, as_script, data_size
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.explain import aac, amf, avc
-from siprtmp.explain.context import Context, Describer
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, Meaning, explained
+from siprtmp.explain.fields.context import Context, Describer
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, Meaning, explained
 
 _FLAG: Final = 0x80  # of enhanced video
 

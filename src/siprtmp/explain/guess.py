@@ -35,10 +35,10 @@ from siprtmp.explain import (
     sip,
     stun,
 )
-from siprtmp.explain.context import Context, Describer
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import refusal
-from siprtmp.explain.source import Fault
+from siprtmp.explain.fields.context import Context, Describer
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import refusal
+from siprtmp.explain.fields.source import Fault
 from siprtmp.unwrap.http import STARTS
 
 

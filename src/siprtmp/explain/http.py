@@ -1,6 +1,6 @@
 """HTTP of one direction of a connection, and the WebSocket that it may become.
 
-Own design: see `siprtmp.explain.field`.  The reader of frames says what is wrong with each, and
+Own design: see `explain.fields.field`.  The reader of frames says what is wrong with each, and
 puts messages together.
 
     >>> data = b"GET / HTTP/1.1\\r\\nUpgrade: websocket\\r\\n\\r\\n\\x89\\x80\\1\\2\\3\\4"
@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Final
 
 from siprtmp.explain import sip
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, explained
-from siprtmp.explain.source import Fault
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained
+from siprtmp.explain.fields.source import Fault
 from siprtmp.unwrap.breach import Breach
 from siprtmp.unwrap.http import HttpMessage, HttpWay, read_head
 from siprtmp.unwrap.websocket import (

@@ -1,6 +1,6 @@
 """Payloads of RTP by their formats: telephone events, redundancy, noise, pictures and sound.
 
-Own design: see `siprtmp.explain.field`.  A format's name comes from the session description, from
+Own design: see `explain.fields.field`.  A format's name comes from the session description, from
 `--rtpmap`, or for static payload types from RFC 3551 §6.
 
     >>> field = events(Span.all(bytes.fromhex("0b8a0320")), Context())
@@ -26,9 +26,9 @@ from p2psip.rtp.payload.opus import OpusPacket
 from p2psip.rtp.payload.red import RedundantBlock, RedundantPayload
 from p2psip.rtp.payload.vp8 import Vp8Descriptor
 from siprtmp.explain import avc
-from siprtmp.explain.context import Context, Describer
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, explained
+from siprtmp.explain.fields.context import Context, Describer
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained
 
 _H264_KINDS: Final = {STAP_A: "STAP-A, several NAL units", FU_A: "FU-A, a part of one"}
 _DEEPEST: Final = 2  # redundancy within redundancy is of no use

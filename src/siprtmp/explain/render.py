@@ -16,8 +16,8 @@ put together begin with a plus sign.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from siprtmp.explain.field import Field, plain
-from siprtmp.explain.source import Fault, Source
+from siprtmp.explain.fields.field import Field, plain
+from siprtmp.explain.fields.source import Fault, Source
 
 SHOWN: Final = 8  # octets of a line
 _WIDTH: Final = 3 * SHOWN

@@ -1,6 +1,6 @@
 """RTCP: the packets of a datagram, each with its header and what its type has.
 
-Own design: see `siprtmp.explain.field`.
+Own design: see `explain.fields.field`.
 
     >>> from p2psip.rtp.rtcp import ReceiverReport
     >>> field = compound(Span.all(bytes(ReceiverReport(7))), Context())
@@ -25,9 +25,9 @@ from p2psip.rtp.rtcp import (
     unix_time,
 )
 from p2psip.rtp.source_description import SdesChunk, SourceDescription
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, explained
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained
 
 # Source: RFC 3550 §12.2
 _ITEMS: Final = ("END", "CNAME", "NAME", "EMAIL", "PHONE", "LOC", "TOOL", "NOTE", "PRIV")

@@ -1,6 +1,6 @@
 """RTMFP: the session ID, the packet behind its encryption, the chunks, and the flows' messages.
 
-Own design: see `siprtmp.explain.field`.  The packets by which a session begins are encrypted by a
+Own design: see `explain.fields.field`.  The packets by which a session begins are encrypted by a
 key that everybody knows; those of a session need its keys.
 
     >>> from rtmplite.rtmfp.crypto.cipher import default_cipher
@@ -22,10 +22,10 @@ from rtmplite.rtmfp.crypto.cipher import Opener, Protection, default_cipher
 from rtmplite.rtmfp.crypto.params import HMAC_LENGTHS
 from rtmplite.rtmfp.wire.chunks import HEADER_LENGTH, PADDING_TYPES
 from rtmplite.rtmfp.wire.packet import Mode, Packet, unscramble
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained
 from siprtmp.explain.flv import named
-from siprtmp.explain.layout import Layout, explained
 from siprtmp.explain.rtmfp_chunks import Chunks
 
 _BLOCK: Final = 16

@@ -1,6 +1,6 @@
 """The chunks of RTMFP's packets by their types, and the messages in flows.
 
-Own design: see `siprtmp.explain.field`.
+Own design: see `explain.fields.field`.
 
     >>> from rtmplite.rtmfp.wire.chunks import Ping, encode_chunk
     >>> field = Chunks(Context()).describe(Span.all(encode_chunk(Ping(b"hi"))))
@@ -30,10 +30,10 @@ from rtmplite.rtmfp.wire.flow_chunks import (
 )
 from rtmplite.rtmfp.wire.option import Option
 from rtmplite.rtmfp.wire.vlu import decode_vlu
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained
 from siprtmp.explain.flv import named
-from siprtmp.explain.layout import Layout, explained
 from siprtmp.explain.rtmp_message import message, type_name
 
 _MOST: Final = 1 << 22  # octets of the fragments of one message

@@ -1,6 +1,6 @@
 """RTMP: the handshake, the chunks, and the messages that they complete.
 
-Own design: see `siprtmp.explain.field`.  The codec's reader finds the chunks, and is watched; a
+Own design: see `explain.fields.field`.  The codec's reader finds the chunks, and is watched; a
 second one, fed chunk by chunk, tells which chunk completes which message.
 
     >>> data = bytes.fromhex("03 0003e8 000001 08 01000000 b2")
@@ -22,11 +22,11 @@ from rtmplite.rtmp.wire.chunk_header import read_basic_header
 from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.digest import PACKET_SIZE, PLAYER_TEXT, SERVER_TEXT
 from rtmplite.rtmp.wire.message import Message
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout
+from siprtmp.explain.fields.source import Fault, fault_of, source_of
 from siprtmp.explain.rtmp_message import message, type_name
-from siprtmp.explain.source import Fault, fault_of, source_of
 
 _HANDSHAKE: Final = 1 + 2 * PACKET_SIZE
 

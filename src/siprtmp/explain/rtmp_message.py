@@ -1,6 +1,6 @@
 """RTMP's messages by their types: control, sound and pictures, commands, data, shared objects.
 
-Own design: see `siprtmp.explain.field`.
+Own design: see `explain.fields.field`.
 
     >>> from rtmplite.rtmp.wire.control import SetChunkSize
     >>> told = SetChunkSize(4096).message()
@@ -25,9 +25,9 @@ from rtmplite.rtmp.wire.shared_object import (
     SharedObjectEventType,
 )
 from siprtmp.explain import amf, flv
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, explained
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained
 
 _Walk = Callable[[Layout, Context], str | None]
 

@@ -1,6 +1,6 @@
 """RTP packets: the header, its extension, and the payload by its format.
 
-Own design: see `siprtmp.explain.field`.
+Own design: see `explain.fields.field`.
 
     >>> from p2psip.rtp.packet import RtpPacket
     >>> data = bytes(RtpPacket(0, sequence=7, timestamp=160, ssrc=0xCAFE, payload=b"sound"))
@@ -13,9 +13,9 @@ Own design: see `siprtmp.explain.field`.
 
 from p2psip.rtp.packet import Extension, RtpPacket
 from siprtmp.explain import payload
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, explained
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained
 
 
 def packet(span: Span, context: Context) -> Field:

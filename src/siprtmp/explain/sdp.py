@@ -1,9 +1,9 @@
 """Session descriptions: each line with its parts, the lines of a media stream within its own.
 
-Own design: see `siprtmp.explain.field`.  The codec is asked about every line by a small description
+Own design: see `explain.fields.field`.  The codec is asked about every line by a small description
 that has this line alone, so that an error is found where it is.
 
-    >>> from siprtmp.explain.context import Context
+    >>> from siprtmp.explain.fields.context import Context
     >>> text = b"v=0\\no=- 1 1 IN IP4 192.0.2.1\\ns=-\\nt=0 0\\nm=audio 9 RTP/AVP 0\\na=:\\n"
     >>> field = session(Span.all(text), Context())
     >>> [each.name for each in field.children], [each.name for each in field.children[-1].children]
@@ -21,10 +21,10 @@ from p2psip.sdp.attributes import Fmtp, RtpMap, parameters, rtpmaps
 from p2psip.sdp.crypto import CryptoAttribute
 from p2psip.sdp.line import Attribute, Bandwidth, Connection, Origin, Timing, words
 from p2psip.sdp.session import MediaDescription, SessionDescription
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span, plain
-from siprtmp.explain.layout import Layout, explained, refusal
-from siprtmp.explain.source import Fault
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span, plain
+from siprtmp.explain.fields.layout import Layout, explained, refusal
+from siprtmp.explain.fields.source import Fault
 
 _LINE: Final = re.compile(rb"[^\r\n]+")
 _HEAD: Final = b"v=0\r\no=- 0 0 IN IP4 0\r\ns=-\r\nt=0 0\r\n"

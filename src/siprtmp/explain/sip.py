@@ -1,6 +1,6 @@
 """SIP messages: the start line, each header with its value, and the body.
 
-Own design: see `siprtmp.explain.field`.  Every line is given to the codec alone as well, so that
+Own design: see `explain.fields.field`.  Every line is given to the codec alone as well, so that
 an error is found where it is; what only the whole shows is found by the word that the codec says.
 
     >>> field = message(Span.all(b"BYE sip:b@c SIP/2.0\\r\\nCSeq: one BYE\\r\\n\\r\\n"), Context())
@@ -29,10 +29,10 @@ from p2psip.sip.message import (
 )
 from p2psip.sip.multipart import is_multipart, parse_multipart
 from siprtmp.explain import sdp, sip_values
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span, plain
-from siprtmp.explain.layout import Layout, explained, refusal
-from siprtmp.explain.source import meaning_of, source_of
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span, plain
+from siprtmp.explain.fields.layout import Layout, explained, refusal
+from siprtmp.explain.fields.source import meaning_of, source_of
 
 _FOLD: Final = re.compile(rb"\r\n[ \t]+")
 _LINE: Final = re.compile(rb"[^\r\n]+")

@@ -1,6 +1,6 @@
 """The values of SIP's headers, part by part: URIs, addresses, Via and the others.
 
-Own design: see `siprtmp.explain.field`.  The codec splits a value, and the pieces are looked for
+Own design: see `explain.fields.field`.  The codec splits a value, and the pieces are looked for
 where they stand.
 
     >>> field = uri(Span.all(b"sip:bob@biloxi.example.com:5080;lr"))
@@ -23,8 +23,8 @@ from p2psip.sip.uri import Uri
 from p2psip.sip.values import Reference, RetryAfter, Term, Timestamp, Warn
 from p2psip.sip.via import Via
 from p2psip.sip.views import CSeq, Views
-from siprtmp.explain.field import Field, Span, plain
-from siprtmp.explain.layout import Layout, explained
+from siprtmp.explain.fields.field import Field, Span, plain
+from siprtmp.explain.fields.layout import Layout, explained
 
 Part = Callable[[Span], Field]
 

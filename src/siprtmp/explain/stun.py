@@ -1,6 +1,6 @@
 """STUN and TURN: the header, each attribute with its value, and ChannelData.
 
-Own design: see `siprtmp.explain.field`.  A fingerprint is verified; an integrity cannot be, since
+Own design: see `explain.fields.field`.  A fingerprint is verified; an integrity cannot be, since
 its key is not in the message.
 
     >>> data = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), fingerprint=True).data
@@ -23,10 +23,10 @@ from p2psip.nat.stun import (
     read_address,
 )
 from p2psip.nat.turn import TurnMethod, TurnType, read_channel_data
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
-from siprtmp.explain.layout import Layout, explained, refusal
-from siprtmp.explain.source import Fault, fault_of
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.layout import Layout, explained, refusal
+from siprtmp.explain.fields.source import Fault, fault_of
 
 _PLAIN_ADDRESSES: Final = {StunType.MAPPED_ADDRESS, StunType.ALTERNATE_SERVER}
 _MASKED_ADDRESSES: Final = {

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from siprtmp.explain.command import key_file
-from siprtmp.explain.context import RtmfpKey
+from siprtmp.explain.fields.context import RtmfpKey
 from siprtmp.lint.judge import Judge
 from siprtmp.lint.packets import Capture, read_capture
 from siprtmp.lint.report import LintReport

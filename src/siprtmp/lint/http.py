@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from siprtmp.explain.guess import SIP_START
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import WEBSOCKET, SeenPacket
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.packet import WEBSOCKET, SeenPacket
 from siprtmp.lint.rtmpt import RtmpTunnels, is_tunnelled
 from siprtmp.lint.sip_message import announced_length
 from siprtmp.unwrap import websocket

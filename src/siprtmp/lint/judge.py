@@ -13,13 +13,13 @@ from typing import Final
 from p2psip.nat.stun import is_stun
 from p2psip.rtp import fast
 from p2psip.rtp.rtcp import parse_compound
-from siprtmp.explain.context import RtmfpKey
+from siprtmp.explain.fields.context import RtmfpKey
+from siprtmp.explain.fields.layout import refusal
 from siprtmp.explain.guess import SIP_START
-from siprtmp.explain.layout import refusal
-from siprtmp.lint.finding import Findings
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.ladder import Ladder
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.http import HttpConnection, is_http
-from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import SeenPacket
 from siprtmp.lint.rtcp import RtcpReports
 from siprtmp.lint.rtmfp import RtmfpSessions
 from siprtmp.lint.rtmp import RtmpConnection

@@ -13,7 +13,7 @@ from typing import Any, Final
 import dpkt
 
 from siprtmp.explain.capture import frames_of, is_capture
-from siprtmp.lint.packet import SeenPacket, TcpSegment
+from siprtmp.lint.findings.packet import SeenPacket, TcpSegment
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.unwrap.address import written
 

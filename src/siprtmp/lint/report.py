@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from siprtmp import __version__
-from siprtmp.explain.field import counted
-from siprtmp.lint.finding import LintFinding
-from siprtmp.lint.ladder import Diagram, text_rows
+from siprtmp.explain.fields.field import counted
+from siprtmp.lint.findings.finding import LintFinding
+from siprtmp.lint.findings.ladder import Diagram, text_rows
 from siprtmp.lint.rtp import RtpStream
 
 

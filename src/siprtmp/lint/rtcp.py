@@ -9,8 +9,8 @@ from typing import Final
 from p2psip.errors import SipError
 from p2psip.rtp.rtcp import Bye, ReceiverReport, RtcpPacket, SenderReport, parse_compound
 from p2psip.rtp.source_description import SourceDescription
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.sip_offers import MediaPlace
 from siprtmp.unwrap.address import host_of
 

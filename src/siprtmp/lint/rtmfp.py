@@ -24,10 +24,10 @@ from rtmplite.rtmfp.wire.startup_chunks import (
     ResponderRedirect,
     RHelloCookieChange,
 )
-from siprtmp.explain.context import RtmfpKey
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.explain.fields.context import RtmfpKey
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.ladder import Ladder
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.rtmfp_flows import RtmfpFlows
 
 _K = TypeVar("_K")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import UserData
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.packet import SeenPacket
 
 
 @dataclass(slots=True)

@@ -11,10 +11,10 @@ from rtmplite.rtmp.wire import control, digest
 from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.digest import PACKET_SIZE, PLAYER_TEXT, SERVER_KEY
 from rtmplite.rtmp.wire.message import Message, MessageType
-from siprtmp.explain.source import fault_of
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.explain.fields.source import fault_of
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.ladder import Ladder
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.rtmp_session import PATIENCE, RtmpSession
 
 HANDSHAKE: Final = 1 + 2 * PACKET_SIZE  # octets of one end

@@ -10,9 +10,9 @@ from typing import Final
 from rtmplite.errors import RtmpError
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
-from siprtmp.explain.source import fault_of
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.explain.fields.source import fault_of
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.packet import SeenPacket
 
 PATIENCE: Final = 5.0  # s for an answer
 ON_ITS_WAY: Final = 2.0  # s in which media may still come for a stream that was closed

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rtmplite.rtmp.tunnel import AHEAD, INTERVALS
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.ladder import Ladder
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.rtmp import RtmpConnection
 from siprtmp.unwrap.http import HttpMessage
 

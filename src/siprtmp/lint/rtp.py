@@ -9,9 +9,9 @@ from typing import Final
 
 from p2psip.rtp import fast
 from p2psip.sdp.attributes import STATIC, RtpMap
-from siprtmp.explain.field import counted
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.explain.fields.field import counted
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.sip_offers import MediaPlace
 
 RESERVED: Final = frozenset({1, 2, 19, *range(20, 25), 27, 29, 30, *range(35, 64), *range(64, 96)})

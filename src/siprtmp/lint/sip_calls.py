@@ -4,9 +4,9 @@ Own design: each part judges by itself, and this keeps them in step.
 """
 
 from p2psip.sip.message import Request
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.ladder import Ladder
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.ladder import Ladder
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.sip_dialogs import SipDialogs
 from siprtmp.lint.sip_message import HeardMessage, read_message
 from siprtmp.lint.sip_offers import SipOffers

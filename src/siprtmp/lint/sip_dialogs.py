@@ -11,7 +11,7 @@ from typing import Final
 
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri, equivalent
-from siprtmp.lint.finding import Findings
+from siprtmp.lint.findings.finding import Findings
 from siprtmp.lint.sip_message import HeardMessage
 from siprtmp.lint.sip_transactions import T2, SipTransaction
 

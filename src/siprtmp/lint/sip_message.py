@@ -18,10 +18,10 @@ from p2psip.sip.message import (
     parse_message,
 )
 from siprtmp.explain import sip
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import WEBSOCKET, SeenPacket
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.packet import WEBSOCKET, SeenPacket
 
 COOKIE: Final = "z9hG4bK"  # Source: RFC 3261 §8.1.1.7
 _WS: Final = "WS", "WSS"  # Source: RFC 7118 §5.1; WSS where a proxy has taken TLS off

@@ -15,8 +15,8 @@ from p2psip.sdp.faults import SdpFault, faults_of_answer, faults_of_successor
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from p2psip.sip.message import Request, Response
 from p2psip.ua.requests.request_validation import session
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.sip_message import HeardMessage
 from siprtmp.lint.sip_transactions import SipTransaction
 from siprtmp.unwrap.address import written

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from siprtmp.explain.guess import SIP_START
-from siprtmp.lint.finding import Findings
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.finding import Findings
+from siprtmp.lint.findings.packet import SeenPacket
 from siprtmp.lint.sip_message import announced_length
 
 MOST: Final = 1 << 20  # octets without the end of a head

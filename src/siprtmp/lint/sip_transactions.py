@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2psip.sip.message import Request, Response
-from siprtmp.lint.finding import Findings
+from siprtmp.lint.findings.finding import Findings
 from siprtmp.lint.sip_message import HeardMessage
 
 T1: Final = 0.5  # s, Source: RFC 3261 §17.1.1.1

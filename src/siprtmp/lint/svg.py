@@ -15,8 +15,8 @@ from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from siprtmp.lint.ladder import Arrow, Diagram, Ladder
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.ladder import Arrow, Diagram, Ladder
+from siprtmp.lint.findings.packet import SeenPacket
 
 __all__ = ["Ladder", "SeenPacket", "picture"]
 

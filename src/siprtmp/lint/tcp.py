@@ -3,7 +3,7 @@
 Own design: unlike `siprtmp.explain.capture`, which puts a stream together at the end, this gives
 each piece with the packet that completes it, since rules need to know the time.
 
-    >>> from siprtmp.lint.packet import TcpSegment
+    >>> from siprtmp.lint.findings.packet import TcpSegment
     >>> way = TcpWay()
     >>> def packet(number, sequence, data):
     ...     return SeenPacket(number, 0.0, "a:1", "b:2", data, TcpSegment(sequence, False, False))
@@ -15,7 +15,7 @@ each piece with the packet that completes it, since rules need to know the time.
 from collections.abc import Iterator
 from typing import Final
 
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.packet import SeenPacket
 
 _HALF: Final = 1 << 31
 MOST_WAITING: Final = 256  # segments ahead of a gap; then what is missing won't come

@@ -12,7 +12,7 @@ from p2psip.rtp.payload.h264_unpacker import H264Unpacker
 from p2psip.rtp.payload.h265_pictures import H265Assembler, H265Unpacker
 from p2psip.rtp.payload.vp8 import Vp8Unpacked, Vp8Unpacker
 from p2psip.rtp.video_receiver import VideoPacket
-from siprtmp.media.h264_lines import VideoPlan
+from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.translate.flv_to_h264 import H264, FlvToH264
 from siprtmp.media.translate.flv_to_h265 import H265, FlvToH265
 from siprtmp.media.translate.flv_to_vp8 import VP8, FlvToVp8

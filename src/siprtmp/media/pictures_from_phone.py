@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
-from siprtmp.media.h264_lines import VideoPlan
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener
-from siprtmp.media.picture_format import CLOCK_RATE
+from siprtmp.media.lines.h264 import VideoPlan
+from siprtmp.media.lines.picture_format import CLOCK_RATE
 from siprtmp.media.picture_ways import FROM_PHONE
 from siprtmp.media.picture_work import PictureWork
 from siprtmp.media.timeline import Timeline

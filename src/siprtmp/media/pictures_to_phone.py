@@ -15,10 +15,10 @@ from typing import Final
 from p2psip.rtp.video_sender import VideoSender
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media import repeat
-from siprtmp.media.h264_lines import VideoPlan
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
+from siprtmp.media.lines.h264 import VideoPlan
+from siprtmp.media.lines.picture_format import CLOCK_RATE
 from siprtmp.media.pacing import Pacer
-from siprtmp.media.picture_format import CLOCK_RATE
 from siprtmp.media.picture_group import Message, PictureGroup
 from siprtmp.media.picture_meter import PictureMeter
 from siprtmp.media.picture_ways import Packer, packer_for

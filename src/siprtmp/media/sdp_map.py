@@ -27,8 +27,8 @@ from p2psip.sdp.offer_answer import (
     make_offer,
 )
 from p2psip.sdp.session import SessionDescription
-from siprtmp.media import h264_lines as h264
-from siprtmp.media.h264_lines import VideoPlan
+from siprtmp.media.lines import h264
+from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.translate.aac_passing import aac_fmtp, suits
 from siprtmp.media.translate.audio_formats import (
     AAC_CODECS,

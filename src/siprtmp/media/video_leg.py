@@ -16,9 +16,9 @@ from p2psip.rtp.rtcp_timer import MIN_SECONDS
 from p2psip.rtp.video_receiver import VideoReceiver
 from rtmplite.flv.video import is_sequence_header
 from siprtmp.media.consent import Consent
-from siprtmp.media.h264_lines import VideoPlan
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
-from siprtmp.media.picture_format import CLOCK_RATE
+from siprtmp.media.lines.h264 import VideoPlan
+from siprtmp.media.lines.picture_format import CLOCK_RATE
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.pictures_from_phone import OnTag, PicturesFromPhone
 from siprtmp.media.pictures_to_phone import OnShown, PicturesToPhone

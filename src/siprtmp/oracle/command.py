@@ -17,7 +17,7 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-from siprtmp.explain.field import counted
+from siprtmp.explain.fields.field import counted
 from siprtmp.operation.arguments import ConfigError, Parser, count, positive, program, seconds
 from siprtmp.operation.files import read_octets, title_of
 from siprtmp.oracle import catalogue

@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Final
 
 from siprtmp.explain import avc, flv, rtmfp, rtmp
-from siprtmp.explain.context import Context, Describer
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.fields.context import Context, Describer
+from siprtmp.explain.fields.field import Field, Span
 from siprtmp.explain.guess import PROTOCOLS
 from siprtmp.explain.render import text_lines
 

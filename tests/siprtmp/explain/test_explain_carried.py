@@ -25,8 +25,8 @@ from support.mutations import mutations
 from p2psip.nat.stun import StunClass
 from p2psip.nat.turn import TurnMethod, TurnType
 from siprtmp.explain.command import explain
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Field, Span
 from siprtmp.explain.guess import stream
 
 

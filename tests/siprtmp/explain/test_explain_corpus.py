@@ -8,7 +8,7 @@ from support.explained import hold
 
 from siprtmp.explain.capture import Segment, assembled, capture
 from siprtmp.explain.command import explain
-from siprtmp.explain.context import Context, RtmfpKey
+from siprtmp.explain.fields.context import Context, RtmfpKey
 
 CAPTURES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("**/*.pcap*")) or [None]
 FIRST = range(1, 25)  # packets of a capture; the streams that they begin are explained with them

@@ -25,8 +25,8 @@ from rtmplite.strategies import flv as flv_strategies
 from rtmplite.strategies import rtmfp as rtmfp_strategies
 from rtmplite.strategies import rtmp as rtmp_strategies
 from siprtmp.explain import avc, rtmp_message
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Span
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Span
 from siprtmp.explain.guess import PROTOCOLS, guessed
 from siprtmp.explain.render import text_lines
 

@@ -22,8 +22,8 @@ from rtmplite.rtmp.wire.shared_object import (
     Use,
 )
 from siprtmp.explain import amf, flv, rtmfp, rtmp, rtmp_message
-from siprtmp.explain.context import Context, RtmfpKey
-from siprtmp.explain.field import Span
+from siprtmp.explain.fields.context import Context, RtmfpKey
+from siprtmp.explain.fields.field import Span
 
 CONNECT = Command("connect", 1.0, {"app": "live", "tcUrl": "rtmp://host/live"})
 

@@ -8,8 +8,8 @@ from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import Bye, ReceiverReport, SourceDescription
 from p2psip.sdp.attributes import RtpMap
 from siprtmp.explain import payload, rtcp, rtp, stun
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Span
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Span
 
 
 def wrong(field, data):

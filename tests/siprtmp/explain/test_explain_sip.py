@@ -6,8 +6,8 @@ from support.explained import hold
 from p2psip.sip.message import parse_message
 from p2psip.strategies.sip import FAULTS
 from siprtmp.explain import sdp, sip
-from siprtmp.explain.context import Context
-from siprtmp.explain.field import Span
+from siprtmp.explain.fields.context import Context
+from siprtmp.explain.fields.field import Span
 
 INVITE = (
     b"INVITE sip:carol@desk.example SIP/2.0\r\n"

@@ -12,7 +12,7 @@ from p2psip.rtp.packet import RtpPacket
 from p2psip.sip.grammar import number
 from p2psip.sip.message import parse_message
 from rfc_annotations.specs import load, read_index
-from siprtmp.explain.source import fault_of, meaning_of, source_of
+from siprtmp.explain.fields.source import fault_of, meaning_of, source_of
 
 TOOL = Path(__file__).resolve().parents[3] / "rfc_annotations"
 ROOMS = (

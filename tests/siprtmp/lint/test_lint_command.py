@@ -15,10 +15,10 @@ from support.lint.sip_cases import PARTS, call, request, response
 
 from siprtmp.__main__ import main
 from siprtmp.edge.pcap_file import PcapFile, TcpTale
-from siprtmp.explain.context import RtmfpKey
+from siprtmp.explain.fields.context import RtmfpKey
 from siprtmp.lint.command import lint
+from siprtmp.lint.findings.rules import RULES
 from siprtmp.lint.packets import read_capture
-from siprtmp.lint.rules import RULES
 
 CAPTURES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("**/*.pcap*")) or [None]
 

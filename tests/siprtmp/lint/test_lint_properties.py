@@ -7,7 +7,7 @@ from support.lint.scene import Scene
 
 from rtmplite.amf import amf0
 from rtmplite.rtmp.wire.message import Message
-from siprtmp.explain.context import RtmfpKey
+from siprtmp.explain.fields.context import RtmfpKey
 from siprtmp.lint.command import lint
 from siprtmp.lint.judge import Judge
 from siprtmp.lint.packets import Capture, read_capture

@@ -7,7 +7,7 @@ from support.lint import carried_cases, media_cases, rtmfp_cases, rtmp_cases, si
 from support.lint.scene import found
 
 from rfc_annotations.specs import load, read_index
-from siprtmp.lint.rules import RULES
+from siprtmp.lint.findings.rules import RULES
 
 TABLES = sip_cases, carried_cases, media_cases, rtmp_cases, rtmfp_cases
 CASES = [case for table in TABLES for case in table.CASES]

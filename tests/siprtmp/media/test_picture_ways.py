@@ -14,7 +14,7 @@ from p2psip.rtp.payload.vp8 import Vp8Unpacker
 from p2psip.rtp.rtcp import ReceiverReport
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType
-from siprtmp.media.picture_format import PictureFormat
+from siprtmp.media.lines.picture_format import PictureFormat
 from siprtmp.media.translate.picture_limits import PictureLimits
 
 KEY = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 48, 0]) + bytes(50)

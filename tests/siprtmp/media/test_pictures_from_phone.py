@@ -7,7 +7,7 @@ from support.gateway.video_rig import HEADER, PPS, SPS, VideoRig, idr, inter, ta
 from p2psip.rtp import fast
 from p2psip.rtp.payload.vp8 import Vp8Unpacker, pack_vp8
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.picture_format import PictureFormat
+from siprtmp.media.lines.picture_format import PictureFormat
 from siprtmp.media.pictures_from_phone import ASK_SECONDS
 from siprtmp.media.translate.picture_limits import PictureLimits
 

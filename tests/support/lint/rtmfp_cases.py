@@ -16,7 +16,7 @@ from rtmplite.rtmfp.wire.startup_chunks import (
     ResponderHello,
     ResponderInitialKeying,
 )
-from siprtmp.explain.context import RtmfpKey
+from siprtmp.explain.fields.context import RtmfpKey
 
 CLIENT, SERVER = "192.0.2.1:40000", "192.0.2.2:1935"
 KEY = b"k" * 16

@@ -3,8 +3,8 @@
 import io
 
 from siprtmp.edge.pcap_file import PcapFile, TcpTale
+from siprtmp.lint.findings.packet import SeenPacket, TcpSegment
 from siprtmp.lint.judge import Judge
-from siprtmp.lint.packet import SeenPacket, TcpSegment
 
 A, B = "192.0.2.1:5060", "192.0.2.2:5060"
 

@@ -11,7 +11,7 @@ from typing import Final
 from p2psip.sdp.agreed_media import AgreedMedia
 from p2psip.sdp.attributes import parameters
 from p2psip.sdp.codec import Codec
-from siprtmp.media.picture_format import CLOCK_RATE, PictureCodec
+from siprtmp.media.lines.picture_format import CLOCK_RATE, PictureCodec
 from siprtmp.media.translate.flv_to_vp8 import VP8 as NAME
 from siprtmp.media.translate.picture_limits import PictureLimits
 

@@ -22,11 +22,11 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.line import Attribute
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
-from siprtmp.media.h265_lines import H265
-from siprtmp.media.picture_format import CLOCK_RATE, PictureFormat
+from siprtmp.media.lines.h265 import H265
+from siprtmp.media.lines.picture_format import CLOCK_RATE, PictureFormat
+from siprtmp.media.lines.vp8 import VP8
 from siprtmp.media.translate.flv_to_h264 import H264 as NAME
 from siprtmp.media.translate.picture_limits import PictureLimits, h264_limits
-from siprtmp.media.vp8_lines import VP8
 
 H264: Final = "H264"
 OTHERS: Final = (H265, VP8)  # codecs beside H.264, the better one first

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from p2psip.sdp.attributes import STATIC, RtpMap
-from siprtmp.explain.field import Field, Span
+from siprtmp.explain.fields.field import Field, Span
 
 
 class RtmfpKey(NamedTuple):

@@ -1,6 +1,6 @@
 """The tree that explains octets: what stands where, what it means, and what is wrong with it.
 
-Own design: the describers of this room make the tree, and two renderers print it.  A describer
+Own design: the describers around this room make the tree, and two renderers print it.  A describer
 does not read a protocol a second time: the codec does, and says what is wrong, while the describer
 tells which octets the codec took each value from.
 
@@ -13,7 +13,7 @@ tells which octets the codec took each value from.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from siprtmp.explain.source import Fault, Source
+from siprtmp.explain.fields.source import Fault, Source
 
 MAX_TEXT = 120  # characters of a value that are kept
 

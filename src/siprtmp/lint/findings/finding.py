@@ -14,9 +14,9 @@ a count, so that the others are not lost among it.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from siprtmp.explain.field import plain
-from siprtmp.lint.packet import SeenPacket
-from siprtmp.lint.rules import RULES
+from siprtmp.explain.fields.field import plain
+from siprtmp.lint.findings.packet import SeenPacket
+from siprtmp.lint.findings.rules import RULES
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Final
 from p2psip.sdp.agreed_media import AgreedMedia
 from p2psip.sdp.codec import Codec
 from p2psip.sdp.h265_parameters import parameter_sets
-from siprtmp.media.picture_format import CLOCK_RATE, PictureCodec
+from siprtmp.media.lines.picture_format import CLOCK_RATE, PictureCodec
 from siprtmp.media.translate.flv_to_h265 import H265 as NAME
 from siprtmp.media.translate.picture_limits import PictureLimits
 

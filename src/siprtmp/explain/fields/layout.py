@@ -24,8 +24,8 @@ from typing import Final
 
 from p2psip.errors import SipError
 from rtmplite.errors import RtmpError
-from siprtmp.explain.field import Field, Span, plain
-from siprtmp.explain.source import Fault, Source, fault_of, meaning_of, source_of
+from siprtmp.explain.fields.field import Field, Span, plain
+from siprtmp.explain.fields.source import Fault, Source, fault_of, meaning_of, source_of
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
 REFUSALS: Final = (SipError, RtmpError)

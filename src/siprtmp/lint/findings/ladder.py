@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from siprtmp.lint.packet import SeenPacket
+from siprtmp.lint.findings.packet import SeenPacket
 
 _GAP: Final = 6  # columns of an arrow beyond its label
 _TIME: Final = 10

@@ -6,7 +6,7 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.offer_answer import LocalTransport, accepted, apply_answer
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
-from siprtmp.media.h264_lines import offered_parameters
+from siprtmp.media.lines.h264 import offered_parameters
 from siprtmp.media.sdp_map import Endpoint
 
 OURS = Endpoint("192.0.2.1", 4000, 1, video=LocalTransport(4002))
