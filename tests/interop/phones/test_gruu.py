@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from interop.calls.test_registrar import Place
+from interop.phones.test_registrar import Place
 from support.peers.linphone import Linphone
 
 import p2psip

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from interop.calls.test_registrar import Place
+from interop.phones.test_registrar import Place
 from support.peers.peers import Sipp
 from support.peers.process import free_port, wait_until
 from support.peers.sip_server import SipServer

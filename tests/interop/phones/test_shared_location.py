@@ -7,7 +7,7 @@ from contextlib import suppress
 import gevent
 import pytest
 from gevent.queue import Queue
-from interop.calls.test_registrar import Place
+from interop.phones.test_registrar import Place
 from support.peers.process import Process, free_port, require, tcp_answers
 from support.peers.sip_server import SipServer
 

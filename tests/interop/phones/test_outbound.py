@@ -1,7 +1,7 @@
 """Phones with two flows to the registrar, and phones behind a proxy that names itself in a Path."""
 
 import pytest
-from interop.calls.test_registrar import Place
+from interop.phones.test_registrar import Place
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers.baresip import Baresip
 from support.peers.peers import KamailioEdge
