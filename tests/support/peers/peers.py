@@ -183,6 +183,7 @@ class Sipp(Process):
         """
         program = require("sipp", "sip-tester")
         super().__init__(folder)
+        self._calls = bool(target)
         self.port, self.media_port = port or free_port(), free_port()
         self.statistics = folder / "statistics.csv"
         words = [program, target] if target else [program]
@@ -222,9 +223,9 @@ class Sipp(Process):
         return cls(folder, "uac", target, options=tuple(words), **options)
 
     def is_ready(self) -> bool:
-        """Truthy once the SIP port is taken (or, for a short UAC, was)."""
-        is_taken = port_is_bound(self.port, SOCK_STREAM if "t1" in self.argv else SOCK_DGRAM)
-        return is_taken or self.child.poll() is not None
+        """Whether it can be called; one that calls is ready at once."""
+        kind = SOCK_STREAM if "t1" in self.argv else SOCK_DGRAM
+        return self._calls or port_is_bound(self.port, kind) or self.child.poll() is not None
 
     def calls(self) -> Calls:
         """The totals of the last line of the statistics file, written once a second and at end."""

@@ -26,6 +26,8 @@ POLL_SECONDS = 0.02
 PORTS = range(20000, 32000, 4)  # below Linux's ephemeral ports, so no client socket takes one first
 SYSTEM_PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/usr/local/sbin"  # for servers
 
+TCP_LISTEN = "0A"  # the state in /proc/net/tcp
+
 PATIENCE = 30.0  # s for what a real program does at once where it has a core to itself
 
 DICE = random.SystemRandom()  # workers that are seeded alike must not draw the same ports
@@ -53,7 +55,7 @@ def free_port() -> int:
     Nor do calls in two workers, though it takes a peer a while to bind its port.
     """
     for port in DICE.sample(PORTS, len(PORTS)):
-        if all(map(_is_free, (port, port + 1))) and _is_mine(port):
+        if _is_mine(port) and all(map(_is_free, (port, port + 1))):
             return port
     raise RuntimeError("no free port left for a test peer")
 
@@ -90,18 +92,22 @@ def tcp_answers(port: int) -> bool:
 
 
 def udp_is_bound(port: int) -> bool:
-    """True once some process holds this loopback UDP port; nothing is sent to it."""
+    """True once some process holds this UDP port."""
     return port_is_bound(port, socket.SOCK_DGRAM)
 
 
 def port_is_bound(port: int, kind: socket.SocketKind) -> bool:
-    """True once some process holds this loopback port; nothing is sent, nobody connects."""
-    with socket.socket(socket.AF_INET, kind) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
+    """True once some process holds this UDP port, or listens at this TCP port.
+
+    The kernel's lists say so: who tries to bind the port takes it from whom we wait for.
+    """
+    names = ("udp", "udp6") if kind == socket.SOCK_DGRAM else ("tcp", "tcp6")
+    lists = [Path("/proc/net", name) for name in names]
+    sockets = [line.split() for each in lists if each.exists() for line in each.open()]
+    return any(
+        local.endswith(f":{port:04X}") and (kind == socket.SOCK_DGRAM or state == TCP_LISTEN)
+        for _, local, _, state, *_ in sockets
+    )
 
 
 def wait_until(
