@@ -65,7 +65,7 @@ mutants: .venv/.test  ## change lines that make claims, and see whether their te
 	  --results $(MUTANTS) $(ARGS)
 
 docs: .venv/.docs  ## the documentation, as docs/_build/index.html
-	$(BIN)/sphinx-build -q -W -b html docs docs/_build $(ARGS)
+	$(BIN)/sphinx-build -W -j auto -b html -d build/doctrees docs docs/_build $(ARGS)
 	@echo "open docs/_build/index.html"
 
 bench: .venv/.core  ## measure; perf/README.md tells how to read it

@@ -18,6 +18,7 @@ myst_enable_extensions = ["colon_fence"]
 python_maximum_signature_line_length = 90
 html_theme = "furo"
 html_title = "siprtmp"
+html_copy_source = False
 html_static_path = ["_static"]
 exclude_patterns = ["_build", "_ext"]
 myst_heading_anchors = 3

@@ -18,7 +18,7 @@ class BookTotals(Directive):
     """Sentences with the sums, then a row for each spec."""
 
     def run(self) -> list[nodes.Node]:
-        """Written for one page, `6-conformance/book`."""
+        """Written for one page, `6-conformance/index`."""
         return totals()
 
 

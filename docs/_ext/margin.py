@@ -7,7 +7,7 @@ from html import escape
 
 from book import anchor, book, page_of_spec, parts
 from definitions import definitions
-from highlighted import html_lines
+from highlighted import html_lines, place_of
 from sphinx.application import Sphinx
 
 from rfc_annotations.record import Part
@@ -30,14 +30,20 @@ def cited_in() -> dict[str, dict[int, list[Cited]]]:
 def source_html(file: str, link: Link) -> str:
     """A file line by line, with the rules of each."""
     cited = cited_in().get(file, {})
+    defined = set(definitions(file).values())
     kind = "source annotated" if cited else "source"
     lines = []
     for number, text in enumerate(html_lines(file), 1):
         rules = "".join(rules_of(each, link) for each in cited.get(number, ()))
         if rules:
             text = f'<span class="rules">{rules}</span><span>{text}</span>'
-        ruled = ' class="ruled"' if rules else ""
-        lines.append(f'<span id="L{number}"{ruled}>{text}\n</span>')
+        place = place_of(file, f"L{number}")
+        if rules:
+            lines.append(f'<span id="{place}" class="ruled">{text}\n</span>')
+        elif number in defined:  # a link may lead here
+            lines.append(f'<span id="{place}">{text}</span>\n')
+        else:
+            lines.append(f"{text}\n")
     rows = "".join(lines)
     return f'<div class="{kind}"><div class="highlight"><pre>{rows}</pre></div></div>'
 
@@ -58,10 +64,10 @@ def rules_of(cited: Cited, link: Link) -> str:
     return out
 
 
-def add_names(app: Sphinx, files: dict[str, str]) -> None:
+def add_names(app: Sphinx, rooms: dict[str, list[str]]) -> None:
     """Let the search find sections, requirements and what the sources define, each at its place.
 
-    `files` are the sources by page.  Sphinx indexes documents alone, so the names are added where
+    `rooms` are the sources by page.  Sphinx indexes documents alone, so the names are added where
     it writes its index down.
     """
     indexer = app.builder.indexer  # type: ignore[attr-defined]
@@ -80,15 +86,15 @@ def add_names(app: Sphinx, files: dict[str, str]) -> None:
                 titles.setdefault(name, []).append((page, None))
             for name, place in _places(part):
                 titles.setdefault(name, []).append((page, place))
-        for page, file in files.items():
+        for page, files in rooms.items():
             number = len(index["docnames"])
             index["docnames"].append(page)
-            index["filenames"].append(file)
-            index["titles"].append(file.removeprefix("src/"))
-            for name, line in definitions(file).items():
-                if file.startswith("src/"):
+            index["filenames"].append(page)
+            index["titles"].append(page.partition("/")[2])
+            for file in (each for each in files if each.startswith("src/")):
+                for name, line in definitions(file).items():
                     short = name.rpartition(".")[2] if name.count(".") > CLASSES else name
-                    titles.setdefault(short, []).append((number, f"L{line}"))
+                    titles.setdefault(short, []).append((number, place_of(file, f"L{line}")))
         return index
 
     indexer.freeze = frozen

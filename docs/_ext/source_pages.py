@@ -1,7 +1,7 @@
-"""Highlighted sources as pages of the site, and links that open them at the line.
+"""Sources as pages of the site, a room on each, and links that open them at the line.
 
 A page links `[uac.py](../../src/p2psip/ua/uac.py#Uac.invite)`, which a browser of the repository
-opens as a file; here it opens `_modules/src/p2psip/ua/uac.html` where `Uac.invite` is defined.
+opens as a file; here it opens `_modules/src/p2psip/ua.html` where `Uac.invite` is defined.
 What the Python domain describes gets a link to its source, found through the front doors.
 """
 
@@ -9,6 +9,7 @@ import functools
 import importlib
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from html import escape
 from types import ModuleType
@@ -16,6 +17,7 @@ from typing import Any
 
 from definitions import REPO, definitions
 from docutils import nodes
+from highlighted import place_of
 from margin import add_names, source_html
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -82,57 +84,66 @@ def open_links(app: Sphinx, tree: nodes.document, name: str) -> None:
             if place not in definitions(file):
                 raise LookupError(f"{name}: {file} does not define {place}")
             place = f"L{definitions(file)[place]}"
-        link["refuri"] += f"#{place}" if place else ""
+        link["refuri"] += f"#{place_of(file, place)}"
 
 
-class Navigation:
-    """The list of all pages, as it stands beside a source.
+def list_titles(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object
+) -> None:
+    """Let the list of all pages be made of their titles, which is all that it shows.
 
-    It has no source in it, so it is the same beside all sources in folders of one depth.  Sphinx
-    makes it for each page, which would take longer than all the rest.
+    Sphinx copies every heading and every name of every page for it, once for each page.
     """
+    make: Callable[..., str] | None = context.get("toctree")
+    if make is None:
+        return
 
-    def __init__(self) -> None:
-        self._made: dict[object, str] = {}
+    def toctree(**options: object) -> str:
+        whole = app.env.tocs
+        app.env.tocs = {name: title_of(toc) for name, toc in whole.items()}
+        try:
+            return make(**options)
+        finally:
+            app.env.tocs = whole
 
-    def share(
-        self, app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object
-    ) -> None:
-        """Make it once for all sources that are equally deep."""
-        make: Callable[..., str] | None = context.get("toctree")
-        if make is None or not page.startswith(f"{TOP}/"):
-            return
+    context["toctree"] = toctree
 
-        def toctree(**options: object) -> str:
-            key = page.count("/"), *sorted(options.items())
-            if key not in self._made:
-                self._made[key] = make(**options)
-            return self._made[key]
 
-        context["toctree"] = toctree
+def title_of(toc: nodes.bullet_list) -> nodes.bullet_list:
+    """A table of contents without what is below its title, unless that leads to other pages."""
+    if len(toc) != 1 or any(toc.findall(addnodes.toctree)):
+        return toc
+    return nodes.bullet_list("", nodes.list_item("", toc[0][0]))
 
 
 def page_of(file: str) -> str:
-    """The page that shows a file."""
-    return f"{TOP}/{file.removesuffix('.py')}"
+    """The page that shows a file: that of its room."""
+    return f"{TOP}/{posixpath.dirname(file)}"
 
 
 def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Every file that is shown, and a list of them."""
-    files = sorted(
-        str(path.relative_to(REPO)) for top in SHOWN for path in (REPO / top).rglob("*.py")
-    )
+    """Every room of sources, and a list of them."""
+    rooms: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(path for top in SHOWN for path in (REPO / top).rglob("*.py")):
+        file = path.relative_to(REPO).as_posix()
+        rooms[page_of(file)].append(file)
     uri, items = app.builder.get_relative_uri, []
-    add_names(app, {page_of(file): file for file in files})
-    for file in files:
-        page = page_of(file)
+    add_names(app, rooms)
+    top = {"parents": [], "toctree": lambda **options: ""}  # the list of all pages is the heaviest
+    for page, files in sorted(rooms.items()):
+        title = page.removeprefix(f"{TOP}/")
+        links = (f'<a href="#{place_of(file)}">{posixpath.basename(file)}</a>' for file in files)
+        body = f"<h1>{escape(title)}</h1><p>{' · '.join(links)}</p>"
+        body += "".join(
+            f'<h2 id="{place_of(file)}">{escape(posixpath.basename(file))}</h2>'
+            + source_html(file, functools.partial(uri, page))
+            for file in files
+        )
         parents = [{"title": "Sources", "link": uri(page, f"{TOP}/index")}]
-        title = file.removeprefix("src/")
-        body = f"<h1>{escape(title)}</h1>{source_html(file, functools.partial(uri, page))}"
-        yield page, {"title": title, "body": body, "parents": parents}, "page.html"
+        yield page, top | {"title": title, "body": body, "parents": parents}, "page.html"
         items.append(f'<li><a href="{uri(f"{TOP}/index", page)}">{escape(title)}</a></li>')
     body = f"<h1>Sources</h1><ul>{''.join(items)}</ul>"
-    yield f"{TOP}/index", {"title": "Sources", "body": body, "parents": []}, "page.html"
+    yield f"{TOP}/index", top | {"title": "Sources", "body": body}, "page.html"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -141,6 +152,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", link_descriptions)
     app.connect("doctree-resolved", open_links)
     app.connect("html-collect-pages", pages)
-    app.connect("html-page-context", Navigation().share, priority=400)  # before the theme
+    app.connect("html-page-context", list_titles, priority=400)  # before the theme
     app.add_css_file("source.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

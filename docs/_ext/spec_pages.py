@@ -39,6 +39,7 @@ class SpecPage(Directive):
         page = nodes.section(ids=[part.slug], names=[part.slug])
         page += nodes.title("", "", nodes.Text(f"{part.name}: {part.title}"))
         page += [*summary(part), contents(part)]
+        self.shown: set[tuple[str, range]] = set()
         self.entries = field_entries() if part.name == FIELD else {}
         for is_told, chapters in groupby(part.chapters, told):
             if is_told:
@@ -60,7 +61,7 @@ class SpecPage(Directive):
         if text := self.texts.get(chapter.number):
             section += local_text(text)
         section += vectors_in(chapter.spec, chapter.number)
-        section += [rule_card(rule) for rule in chapter.rules]
+        section += [rule_card(rule, self.shown) for rule in chapter.rules]
         return section
 
 
@@ -186,8 +187,9 @@ def local_text(text: str) -> nodes.raw:
     return nodes.raw("", shown, format="html", classes=["no-search"])
 
 
-def rule_card(rule: Rule) -> nodes.container:
-    """One requirement, its code beside it."""
+def rule_card(rule: Rule, shown: set[tuple[str, range]] | None = None) -> nodes.container:
+    """One requirement, its code beside it; lines that are `shown` above are named alone."""
+    shown = set() if shown is None else shown
     item = rule.item
     words = nodes.container("", classes=["rule-words"])
     words += _head(rule)
@@ -212,7 +214,9 @@ def rule_card(rule: Rule) -> nodes.container:
     code = nodes.container("", classes=["rule-code", "no-search"])
     for spot in rule.code:
         code += nodes.paragraph("", "", source_link(spot.file, spot.line), *score_of(rule, spot))
-        code += nodes.raw("", excerpt(spot.file, spot.lines, [spot.line]), format="html")
+        if (spot.file, spot.lines) not in shown:
+            code += nodes.raw("", excerpt(spot.file, spot.lines, [spot.line]), format="html")
+        shown.add((spot.file, spot.lines))
     place = anchor(item.section, item.slug)
     classes = ["rule", f"state-{rule.state.replace(' ', '-')}"]
     return nodes.container("", words, code, classes=classes, ids=[place])
