@@ -24,7 +24,7 @@ PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-
 	libspeex1 fail2ban redis-server gcc libc6-dev systemd chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm) \
 	$(if $(shell command -v go),,golang-go) $(if $(shell command -v rustc),,rustc)  # of these three any version will do
 
-.PHONY: help demo test oracle reach vectors lint types check mutants docs bench peers specs clean
+.PHONY: help demo test bare oracle reach vectors lint types check mutants docs bench peers specs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
@@ -35,6 +35,9 @@ demo: .venv/.core  ## place a call on loopback and judge it by what both ends he
 test: .venv/.test  ## run the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p rfc_annotations.pytest_plugin \
 	  --annotations $(EVIDENCE) $(ARGS)
+
+bare: .venv/.test  ## run every word of README and CONTRIBUTING as on a fresh machine
+	$(BIN)/python -m pytest -n $(WORKERS) -m bare tests/test_bare_machine.py $(ARGS)
 
 oracle: .venv/.test  ## draw 10,000 messages of each kind, and ask the RFCs' grammars and other programs about them
 	ORACLE_DRAWS=$(ORACLE_DRAWS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
