@@ -189,7 +189,7 @@ def direction(media: MediaDescription, session: SessionDescription) -> str:
 
 def mid(media: MediaDescription) -> str | None:
     """Give the name of a line within its session, None without one: RFC 5888 §4."""
-    return next((each.value for each in media.attributes if each.name == "mid"), None)
+    return media.attribute("mid") or None
 
 
 def ptime(media: MediaDescription) -> int | None:

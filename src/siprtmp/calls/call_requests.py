@@ -87,12 +87,12 @@ class CallRequests(CallMedia, CallHandler):
         if self._endpoint is None or self._local is None:
             raise RemoteError("Not Acceptable Here", 488)
         if not sdp:
-            theirs = SessionDescription.parse(call.remote_sdp) if call.remote_sdp else None
+            theirs = self._read(call.remote_sdp, now) if call.remote_sdp else None
             self._local = sdp_map.offer_again(
                 self.names, self._endpoint, self._local, theirs, holds=self.holds
             )
             return bytes(self._local)
-        theirs = SessionDescription.parse(sdp)
+        theirs = self._read(sdp, now)
         self._endpoint = self._answering(self._endpoint, theirs, now)
         self._local, plan = sdp_map.answer(
             theirs, self.names, self._endpoint, previous=self._local, holds=self.holds
@@ -115,7 +115,7 @@ class CallRequests(CallMedia, CallHandler):
         if sdp:
             ours = SessionDescription.parse(call.local_sdp)  # another offer may wait already
             try:
-                self._change(sdp_map.conclude(ours, SessionDescription.parse(sdp)), now)
+                self._change(sdp_map.conclude(ours, self._read(sdp, now)), now)
             except RemoteError as error:
                 self._unusable(error, now)  # Field §"Refusals by port 0"
 

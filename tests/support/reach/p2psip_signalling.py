@@ -11,9 +11,17 @@ from p2psip.sdp import (
     h264_parameters,
     h265_parameters,
     opus_parameters,
+    session,
 )
 from p2psip.sip import auth, authentication_info, framing, headers, multipart, values
-from p2psip.strategies import digest, format_faults, header_values, sdp, sip_streams
+from p2psip.strategies import (
+    digest,
+    format_faults,
+    header_values,
+    sdp,
+    sdp_faults,
+    sip_streams,
+)
 from p2psip.strategies import formats as fmtps
 from p2psip.strategies import multipart as entities
 
@@ -159,6 +167,11 @@ _FMTPS = {
     "x-other": fmtps.odd_fmtps(),
 }
 DESCRIPTIONS = (
+    Reading(
+        "descriptions with something amiss",
+        sdp_faults.broken_sessions(),
+        session.SessionDescription.parse,
+    ),
     Reading("attributes", st.tuples(format_faults.odd_media(), sdp.sessions()), _attributes),
     Reading(
         "mappings",
