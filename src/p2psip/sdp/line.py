@@ -196,8 +196,9 @@ def find_all(attributes: Attributes, name: str) -> Iterator[str]:
     Without spaces at its ends, which some peers write: Field §"Descriptions with something amiss".
     """
     # §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]
-    found = (attribute.value or "" for attribute in attributes if attribute.name == name)
-    return (value.strip(" ") for value in found)
+    return (
+        (attribute.value or "").strip(" ") for attribute in attributes if attribute.name == name
+    )
 
 
 def number(text: str) -> int:

@@ -261,8 +261,13 @@ class _Reader:
 
     def each(self, parse: Callable[[str], _T], values: Iterable[str]) -> tuple[_T, ...]:
         """Read the values of lines that may be repeated, without those that cannot be read."""
-        found = (self.one(parse, value) for value in values)
-        return tuple(value for value in found if value is not None)
+        found: list[_T] = []
+        for value in values:
+            try:
+                found.append(parse(value))
+            except RemoteError as error:
+                self._pass_over(error)
+        return tuple(found)
 
     def timings(self, lines: Iterable[str]) -> Iterator[Timing]:
         """Join each `t=` value with the `r=` and `z=` lines behind it: §5.9."""
