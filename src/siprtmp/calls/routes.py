@@ -83,8 +83,8 @@ class Routes:
     def _called(self, request: Request) -> list[tuple[str, str]]:
         """User and domain of the address that was called, by each of its names.
 
-        A number has no separators.  A call that comes by a trunk has our Contact as its Request-URI, and the number that was
-        dialled in To at best.
+        A number has no separators.  A call that comes by a trunk has our Contact as its
+        Request-URI, and the number that was dialled in To at best.
         """
         uris = [request.uri]
         if self.facilities.trunks.named(request.uri.param(self._line_param) or "") is not None:
