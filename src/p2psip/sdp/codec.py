@@ -21,9 +21,6 @@ UNNUMBERED: Final = -1  # Own design: a codec that has no payload type number ye
 # RFC 3550 §12 [no-lookalikes]
 DYNAMIC: Final = range(96, 128)  # Source: RFC 3551 §6
 TELEPHONE_EVENT: Final = "telephone-event"  # Source: RFC 4733 §7.1.1
-# Encodings that have one clock and one number of channels in SDP, by the others that peers name.
-# Source: RFC 3551 §4.5.2, RFC 7587 §7; Field §"Encodings by another rate"
-_MEANT: Final = {("g722", 16000, 1): (8000, 1), ("opus", 48000, 1): (48000, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +107,10 @@ def codecs_of(media: MediaDescription, default: Sequence[Codec] = ()) -> tuple[C
     fmtp = fmtps(media)
     known = {each.payload_type: each for each in default}
     for each in rtpmaps(media):
-        number, text = each.payload_type, fmtp.get(each.payload_type, "")
-        said = each.clock_rate, each.channels
-        clock_rate, channels = _MEANT.get((each.encoding.lower(), *said), said)
-        known[number] = Codec(each.encoding, clock_rate, channels, number, text)
+        text = fmtp.get(each.payload_type, "")
+        known[each.payload_type] = Codec(
+            each.encoding, each.clock_rate, each.channels, each.payload_type, text
+        )
     numbers = dict.fromkeys(payload_types(media))
     return tuple(known[each] for each in numbers if each in known)
 
