@@ -9,14 +9,11 @@ form that is known of any: a key or its code (RFC 4733 §3.2), alone or behind a
 of a telephone event.
 """
 
-import re
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from p2psip.errors import RemoteError
-from p2psip.rtp.payload.dtmf import DIGITS, TelephoneEvent, digit_of
 from siprtmp.calls.context import Waker
-from siprtmp.media.keys import SECONDS, Keys, keys_in
+from siprtmp.media.keys import SECONDS, Keys, key_of, keys_in
 from siprtmp.media.leg import Leg
 
 if TYPE_CHECKING:
@@ -26,10 +23,6 @@ DTMF_RELAY: Final = "application/dtmf-relay"
 EVENTS: Final = ("audio/telephone-event", "application/telephone-event")
 DIGITS_OF_NORTEL: Final = "application/vnd.nortelnetworks.digits"  # "p=Digit-Collection", "d=5"
 KEY_TYPES: Final = (DTMF_RELAY, "application/dtmf", *EVENTS, DIGITS_OF_NORTEL)
-_SIGNAL: Final = re.compile(
-    r"(?:^|[\r\n])[ \t]*(?:(?:Signal|d)[ \t]*=)?[ \t]*\"?([0-9A-D*#]|1[0-6])\"?[ \t]*(?=[\r\n]|$)",
-    re.IGNORECASE,
-)
 GAP: Final = 0.25  # s from one INFO to the next, so that none overtakes another
 MAX_WAITING: Final = 64  # keys, as `event_sender` has it
 
@@ -93,25 +86,3 @@ class CallKeys:
 
     def _heard(self, digit: str, now: float) -> None:
         self._call.user.on_call_digit(digit, now)
-
-
-def key_of(body: bytes) -> str | None:
-    """Read the key in the body of an INFO; None for the code of a flash (RFC 4733 §3.2).
-
-    Raises RemoteError.  Field §"Keys by INFO".
-
-    >>> key_of(b"Signal=11\\r\\nDuration=160\\r\\n"), key_of(b"d=5"), key_of(b"7")
-    ('#', '5', '7')
-    >>> key_of(bytes.fromhex("0b0a0320"))
-    '#'
-    """
-    found = _SIGNAL.search(body.decode("latin-1"))
-    if found is not None:
-        return digit_of(int(found[1])) if len(found[1]) == 2 else found[1].upper()
-    try:
-        event = TelephoneEvent.parse(body)
-    except RemoteError:
-        raise RemoteError("Bad Key") from None
-    if event.event > len(DIGITS):  # the flash is the one behind the keys
-        raise RemoteError("Bad Key")
-    return event.digit

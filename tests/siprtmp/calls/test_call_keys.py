@@ -1,14 +1,17 @@
 """Keys that a client presses, and keys of its phone, by either way of sending them."""
 
 import struct
+import time
 from itertools import pairwise
 
 import pytest
 from support.gateway.gateway_world import AUDIO, BOB, PCMU, sdp
 
+from p2psip.errors import RemoteError
 from p2psip.rtp import fast
 from p2psip.rtp.payload.dtmf import TelephoneEvent
 from siprtmp.calls.call_video import MEDIA_CONTROL
+from siprtmp.media.keys import key_of
 
 EVENTS = sdp(PCMU, "101", maps=("101 telephone-event/8000",), more=("fmtp:101 0-15",))
 RELAY = "application/dtmf-relay"
@@ -245,6 +248,16 @@ def test_what_is_not_understood_is_refused(world, desk, alice, talking, kind, bo
     accepted = response.headers.get("Accept", "")
     assert (RELAY in accepted and MEDIA_CONTROL in accepted) == (status == 415)
     assert alice.heard() == [] and desk.calls[-1].is_up and world.is_clean()
+
+
+@pytest.mark.parametrize("unit", [b" ", b"\t", b"\n", b"Signal=", b"d= ", b'1 "', b"1"])
+def test_no_body_takes_long(unit):
+    """Own design: each octet is looked at a few times, whatever a phone sends."""
+    data = unit * (60_000 // len(unit)) + b"x"
+    deadline = time.process_time() + 5  # a search in square time takes minutes
+    with pytest.raises(RemoteError):
+        key_of(data)
+    assert time.process_time() < deadline
 
 
 def test_what_is_optional_is_passed_over(world, desk, alice, talking):
