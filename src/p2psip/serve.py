@@ -20,7 +20,7 @@ from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.location_sqlite import SqliteLocation
 from p2psip.net.locator import Locations
-from p2psip.net.tls import TlsContexts, client_context, server_context
+from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import SipElement
@@ -193,7 +193,9 @@ def _contexts(options: argparse.Namespace) -> TlsContexts | None:
     if options.tls_cert is None:
         return None
     return TlsContexts(
-        client_context(options.ca), server_context(options.tls_cert, options.tls_key)
+        client_context(options.ca),
+        server_context(options.tls_cert, options.tls_key),
+        names_in(options.tls_cert),
     )
 
 
@@ -219,7 +221,7 @@ def _renew_at_hangup(
         if verifier is not None and users is not None:
             verifier.users = users
         if tls is not None and contexts is not None:
-            tls.server, tls.client = contexts.server, contexts.client
+            tls.client, tls.server, tls.names = contexts.client, contexts.server, contexts.names
         say("users and certificate are read again")
 
     if not _has_terminal():  # which ends its programs by that signal

@@ -210,6 +210,13 @@ def test_a_name_without_quotes_is_forwarded_with_them(specs):
     assert out.headers["To"] == '"Watson, Thomas" <sip:t.watson@example.org>'
 
 
+def test_a_name_with_quotes_twice_is_forwarded_with_them_once(specs):
+    """Covers RFC 4475 §3.1.2.15 [quotes-added] and Field §"Quotes within quotes"."""
+    data = archive(specs)["baddn"].rstrip(b"\r\n") + b"\r\n\r\n"
+    [out] = proxy(data.replace(b"Bell, Alexander", b'""Bell, Alexander""')).forwarded
+    assert out.headers["From"] == '"Bell, Alexander" <sip:a.g.bell@example.com>;tag=43'
+
+
 @pytest.mark.parametrize("transport", ["UDP", "TCP"])
 @pytest.mark.parametrize("excess", SIP_EXCESSES, ids=lambda excess: excess.name)
 def test_what_is_too_much_is_refused_and_leaves_nothing(specs, excess, transport):

@@ -350,6 +350,7 @@ class TcpConnection:
             self._may_be_secure(data)
         if data and self._tls is not None:
             data = self._decrypt(self._tls, data)
+            self._note_name(self._tls)
         elif not data:
             self.fail()
         items = self._framer.feed(data)
@@ -386,6 +387,12 @@ class TcpConnection:
         if self._owner.transport == "WS" and data[:1] == HANDSHAKE and contexts and contexts.server:
             self._tls = contexts.begin()
             self.flow = replace(self.flow, transport="WSS")
+
+    def _note_name(self, tls: Tls) -> None:
+        """Have the flow tell by which name of ours its opener has called us.  Own design."""
+        contexts, name = self._owner.tls, tls.called
+        if name and not self.flow.called and contexts is not None and name in contexts.names:
+            self.flow = replace(self.flow, called=name)
 
     def _decrypt(self, tls: Tls, data: bytes) -> bytes:
         """What the peer has said; an error of TLS is told to the peer, and ends the connection."""

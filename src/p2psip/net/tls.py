@@ -15,10 +15,12 @@ for the next one.
 
 import ipaddress
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from Crypto.Util.asn1 import DerObject, DerObjectId, DerOctetString, DerSequence
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.uri import Uri
@@ -27,17 +29,22 @@ from p2psip.transaction.flow import Flow
 HANDSHAKE: Final = b"\x16"  # the first octet of TLS, which no HTTP request begins with
 READ_SIZE: Final = 65536  # octets asked of OpenSSL at once; it gives a record, 16 KiB at most
 MAX_CERTIFICATE: Final = 100  # names of one certificate that are looked at
+_ALTERNATIVE_NAMES: Final = "2.5.29.17"  # in DER, as the octets that follow begin fields
+_EXTENSIONS: Final = b"\xa3"
+_DNS_NAME: Final = b"\x82"
 
 
 @dataclass(slots=True)
 class TlsContexts:
     """The settings of TLS for connections in and out; replace one to renew it.
 
-    Without `server` no connection is accepted, for a phone that only opens them.
+    Without `server` no connection is accepted, for a phone that only opens them.  `names` are those
+    in the certificate of `server`, see `names_in`.
     """
 
     client: ssl.SSLContext
     server: ssl.SSLContext | None = None
+    names: frozenset[str] = frozenset()
 
     def begin(self, domain: str = "") -> "Tls":
         """The TLS of a new connection: as a client if it is to `domain`."""
@@ -99,6 +106,14 @@ class Tls:
         return self._to_peer.read()
 
     @property
+    def called(self) -> str:
+        """The name by which a client has called us, in small letters, "" for none.
+
+        Own design: by the server name indication of TLS, of which phones check the certificate.
+        """
+        return str(getattr(self._tls, "called", ""))
+
+    @property
     def waiting(self) -> int:
         """How many octets wait for the end of the handshake."""
         return len(self._waiting)
@@ -134,6 +149,7 @@ def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system still allows
     context.options |= ssl.OP_NO_RENEGOTIATION  # a client could make us compute for ever
+    context.sni_callback = _note_name
     for path in (certificate, key):
         if path is not None and not path.is_file():
             raise LocalError(f"{path}: no such file")
@@ -143,6 +159,42 @@ def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext
         reason = getattr(error, "reason", None) or error
         raise LocalError(f"{certificate}: no usable certificate and key: {reason}") from None
     return context
+
+
+def names_in(certificate: Path) -> frozenset[str]:
+    """The DNS names of the first certificate of a file, in small letters: RFC 3261 §26.3.1.
+
+    Raises LocalError naming the file.  Own design: Python's ssl tells them of a peer alone.
+    """
+    try:
+        text = certificate.read_text("ascii", "replace")
+        start, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
+        body, *_ = _sequence(ssl.PEM_cert_to_DER_cert(text[start:end] + ssl.PEM_FOOTER))
+        *_, extensions = _sequence(body)
+        return frozenset(_alternative_names(extensions))
+    except (OSError, ValueError, IndexError, TypeError) as error:
+        raise LocalError(f"{certificate}: no usable certificate: {error}") from None
+
+
+def _alternative_names(extensions: bytes) -> Iterator[str]:
+    if extensions[:1] != _EXTENSIONS:
+        return  # a certificate of the first version
+    for extension in _sequence(extensions, explicit=3):
+        kind, *_, value = _sequence(extension)
+        if DerObjectId().decode(kind).value == _ALTERNATIVE_NAMES:
+            for name in _sequence(DerOctetString().decode(value).payload):
+                if name[:1] == _DNS_NAME:
+                    yield DerObject().decode(name).payload.decode("ascii", "replace").lower()
+
+
+def _sequence(der: bytes, explicit: int | None = None) -> list[Any]:
+    """The items of a sequence, as octets where they are no numbers."""
+    found = DerSequence(explicit=explicit).decode(der)
+    return [found[at] for at in range(len(found))]
+
+
+def _note_name(tls: Any, name: str | None, context: ssl.SSLContext) -> None:
+    tls.called = (name or "").lower().rstrip(".")
 
 
 def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSLContext:

@@ -110,10 +110,16 @@ STATIC: Final[Mapping[int, RtpMap]] = {
 }
 
 
+# Encodings that have one clock and one number of channels, by the others that peers name.
+# Source: RFC 3551 §4.5.2, RFC 7587 §7; Field §"Encodings by another rate"
+_MEANT: Final = {("g722", 16000, 1): (8000, 1), ("opus", 48000, 1): (48000, 2)}
+
+
 def rtpmaps(media: MediaDescription) -> tuple[RtpMap, ...]:
     """Give the encodings of a line in its order of preference: §5.14, §6.6.
 
     A number with neither an `a=rtpmap` nor a static meaning is left out, as is a repeated one.
+    Rate and channels are those that the encoding can only have, whatever the line says.
     """
     mapped = dict(STATIC)
     for value in find_all(media.attributes, "rtpmap"):
@@ -123,7 +129,12 @@ def rtpmaps(media: MediaDescription) -> tuple[RtpMap, ...]:
             continue
         mapped[each.payload_type] = each
     numbers = dict.fromkeys(payload_types(media))
-    return tuple(mapped[each] for each in numbers if each in mapped)
+    return tuple(_meant(mapped[each]) for each in numbers if each in mapped)
+
+
+def _meant(said: RtpMap) -> RtpMap:
+    meant = _MEANT.get((said.encoding.lower(), said.clock_rate, said.channels))
+    return said if meant is None else RtpMap(said.payload_type, said.encoding, *meant)
 
 
 def payload_types(media: MediaDescription) -> tuple[int, ...]:
@@ -189,7 +200,7 @@ def direction(media: MediaDescription, session: SessionDescription) -> str:
 
 def mid(media: MediaDescription) -> str | None:
     """Give the name of a line within its session, None without one: RFC 5888 §4."""
-    return next((each.value for each in media.attributes if each.name == "mid"), None)
+    return media.attribute("mid") or None
 
 
 def ptime(media: MediaDescription) -> int | None:

@@ -173,9 +173,12 @@ class Attribute:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the value of an `a=` line, or raise RemoteError: §5.13."""
+        """Read the value of an `a=` line, or raise RemoteError: §5.13.
+
+        Spaces around the name, which must not be there, are dropped.
+        """
         name, colon, value = text.partition(":")
-        if not name:
+        if not (name := name.strip(" ")):
             raise RemoteError("Bad a= line")
         return cls(name, value if colon else None)
 
@@ -188,9 +191,14 @@ Attributes = tuple[Attribute, ...]
 
 
 def find_all(attributes: Attributes, name: str) -> Iterator[str]:
-    """Give the value of every attribute of this name, "" for a property: §5.13."""
+    """Give the value of every attribute of this name, "" for a property: §5.13.
+
+    Without spaces at its ends, which some peers write: Field §"Descriptions with something amiss".
+    """
     # §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]
-    return (attribute.value or "" for attribute in attributes if attribute.name == name)
+    return (
+        (attribute.value or "").strip(" ") for attribute in attributes if attribute.name == name
+    )
 
 
 def number(text: str) -> int:

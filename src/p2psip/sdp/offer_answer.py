@@ -147,13 +147,12 @@ def apply_answer(
     `media` are those that the offer was made of, if any has another transport than plain RTP.
 
     Raises RemoteError(488) for an answer that does not fit line by line.  Lines missing at
-    the end count as refused: Field §"Answers with fewer lines".
+    the end count as refused, and lines too many as nothing: Field §"Answers with fewer lines".
     """
-    if len(answer.media) > len(offer.media):
-        raise RemoteError("Answer has more lines than the offer", 488)
     agreed: list[AgreedMedia] = []
-    for index, (ours, theirs) in enumerate(zip_longest(offer.media, answer.media)):
-        if theirs is not None and theirs.kind != ours.kind:
+    answered = answer.media[: len(offer.media)]
+    for index, (ours, theirs) in enumerate(zip_longest(offer.media, answered)):
+        if theirs is not None and theirs.kind != ours.kind and theirs.port:
             raise RemoteError("Answer does not match the offer", 488)
         mine = media[index] if index < len(media) else None
         transport = LocalTransport(ours.port) if mine is None else mine.transport
@@ -165,7 +164,8 @@ def refusal(media: MediaDescription) -> MediaDescription:
     """Give the same line with port 0 and one format, which is how to say no: §6, §8.2."""
     # §6 [refused-has-port-zero] [refused-has-a-format]; RFC 6337 §5.2.3 [zero-refuses-a-line]
     # RFC 6337 §5.2.3 [each-of-its-kind]
-    return MediaDescription(media.kind, 0, media.protocol, media.formats[:1])
+    # One that cannot be read may list none: Field §"Descriptions with something amiss".
+    return MediaDescription(media.kind, 0, media.protocol, media.formats[:1] or ("0",))
 
 
 def packet_time(wanted: int | None, longest: int | None, codec: Codec | None) -> int:

@@ -46,6 +46,18 @@ class Domains:
             return host if self._distinct else self.names[0]
         return self.names[0] if is_ours else None
 
+    def names_of(self, uri: Uri) -> tuple[str, ...]:
+        """The names that the domain of a URI has, the canonical one first, and its host as written.
+
+        Own design: where all names are one domain, whoever names an address by a pattern means it
+        by any of them.
+        """
+        domain, host = self.of(uri), uri.host.lower()
+        if domain is None:
+            return (host,)
+        known = (domain,) if self._distinct else self.names
+        return tuple(dict.fromkeys((*known, host)))
+
     def address_of_record(self, uri: Uri) -> Aor | None:
         """(user, domain) of a URI of ours, its parameters dropped: RFC 3261 §10.3 step 5."""
         domain = self.of(uri)

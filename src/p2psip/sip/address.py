@@ -23,6 +23,8 @@ _TOKENS: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~ \t\u0080-\U0010ffff]*+")
 # What phones write there as well, such as "Bell, A. (home)": RFC 4475 §3.1.2.15 lets us see quotes.
 _UNQUOTED: Final = re.compile(r'[^"<>\\\x00-\x08\x0a-\x1f\x7f]*+')
 _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"[ \t]*+', re.DOTALL)
+# Field §"Quotes within quotes"
+_DOUBLED: Final = re.compile(r'""([^"<>\\\x00-\x08\x0a-\x1f\x7f]++)""[ \t]*+')
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,11 @@ class Address:
         display, bracket, tail = _cut_at_bracket(first)
         if bracket == "<":
             spec, _, junk = tail.partition(">")
-            if junk or not (_UNQUOTED.fullmatch(display) or _QUOTED.fullmatch(display)):
+            if doubled := _DOUBLED.fullmatch(display):
+                display = doubled[1]
+            elif not (_UNQUOTED.fullmatch(display) or _QUOTED.fullmatch(display)):
+                raise RemoteError("Bad Address")
+            if junk:
                 raise RemoteError("Bad Address")
         elif "?" in first or "," in first:
             # RFC 4475 §3.1.2.13 [question-needs-brackets]
@@ -110,7 +116,7 @@ class Address:
 
 
 def with_quotes(value: str) -> str:
-    """Add the quotes that a display name lacks, and change nothing else: RFC 4475 §3.1.2.15.
+    """Mend the quotes of a display name, and change nothing else: RFC 4475 §3.1.2.15.
 
     A proxy must not repeat the error of a sender.
 
@@ -120,6 +126,8 @@ def with_quotes(value: str) -> str:
     display, bracket, rest = _cut_at_bracket(value)
     if not bracket or _TOKENS.fullmatch(display) or _QUOTED.fullmatch(display):
         return value
+    if doubled := _DOUBLED.fullmatch(display):
+        display = doubled[1]
     return f"{quote(display.strip(LWS))} <{rest}"
 
 
@@ -127,7 +135,7 @@ def _cut_at_bracket(text: str) -> tuple[str, str, str]:
     """Part a name-addr around its "<", which a quoted display name may hold as well."""
     if not text.startswith('"'):
         return text.partition("<")
-    found = _QUOTED.match(text)
+    found = _DOUBLED.match(text) or _QUOTED.match(text)
     end = found.end() if found else 0
     return text[:end], text[end : end + 1], text[end + 1 :]
 

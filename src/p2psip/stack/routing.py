@@ -19,6 +19,7 @@ from p2psip.transaction.flow import LOCAL, SECURE, WEB, Flow, HostPort
 from p2psip.transaction.key import default_port
 
 MAX_GONE: Final = 10_000  # lost connections to remember
+MAX_CALLED: Final = 10_000  # hosts that have called us by a name
 WILDCARDS = frozenset({"0.0.0.0", "::"})
 LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -59,6 +60,7 @@ class Hops:
         self._places: frozenset[HostPort] = frozenset()  # beside each host with each port
         self._names = frozenset(name.lower() for name in hosts) - WILDCARDS
         self._gone: OrderedDict[Flow, None] = OrderedDict()
+        self._called: OrderedDict[str, str] = OrderedDict()
         self._mapped: HostPort | None = None
 
     def advertise(self, mapped: HostPort) -> None:
@@ -110,10 +112,13 @@ class Hops:
         # RFC 3261 §12.1.1 [contact-is-sip]; §8.1.1.8 [contact-is-a-listener]
         return Uri("sip", user, None, host, port, params)
 
-    def contact_by(self, contact: Uri, transport: str | None, *, secure: bool) -> Uri:
+    def contact_by(
+        self, contact: Uri, transport: str | None, *, secure: bool, peer: str | None = None
+    ) -> Uri:
         """A Contact of ours for a peer at `transport`, which may speak nothing else (§8.1.1.8).
 
-        With `secure` the dialog began with a SIPS URI, and the Contact is one too (§12.1.1).
+        `peer` is its host, where that is known.  With `secure` the dialog began with a SIPS URI,
+        and the Contact is one too (§12.1.1).
         """
         if contact.is_gruu:
             return contact  # RFC 5627 §4.2 [gruu-stays-as-it-is] [no-parameters-of-ours]
@@ -124,7 +129,8 @@ class Hops:
             return contact.with_params(transport="tcp")
         if name not in self._listeners or not self.is_ours(contact):
             return contact
-        mine = self._contact(contact.user, self._listener(name, contact.host))  # of its family
+        called = peer if name == "TLS" and peer in self._called else None
+        mine = self._contact(contact.user, self._listener(name, contact.host), called)
         if secure:
             # RFC 3261 §12.1.1 [sips-for-sips], §12.1.2 [sips-for-sips]
             # §19.1.1 [sips-is-reliable]
@@ -174,8 +180,17 @@ class Hops:
                 self._gone.popitem(last=False)
 
     def found(self, flow: Flow) -> None:
-        """Note that a message came over `flow`.  Own design: its peer is there again."""
+        """Note that a message came over `flow`.  Own design: its peer is there again.
+
+        A peer by TLS that has called us by a name is told that name from now on, since it checks
+        our certificate for what it is told (RFC 3261 §26.2.2).
+        """
         self._gone.pop(flow, None)
+        if flow.called and self._called.get(flow.remote[0]) != flow.called:
+            self._called[flow.remote[0]] = flow.called
+            self._hosts |= {flow.called}
+            if len(self._called) > MAX_CALLED:
+                self._called.popitem(last=False)
 
     def localise(self, flow: Flow) -> Flow:
         """The same flow, or the short way to ourselves.  Own design: see `Outbox`."""
@@ -198,6 +213,8 @@ class Hops:
 
     def _place(self, listener: Listener, peer: str | None = None) -> HostPort:
         """The address of a listener for `peer`, or for anybody."""
+        if listener.transport == "TLS" and peer is not None and peer in self._called:
+            return self._called[peer], listener.port
         inside = self._inside(peer) if peer is not None else None
         if inside is not None and inside not in self._hosts:
             self._hosts |= {inside}

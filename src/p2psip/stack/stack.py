@@ -246,9 +246,16 @@ class Stack:
         """A URI that leads `peer`, or anybody, here, for Contact and Record-Route (§8.1.1.8)."""
         return self._hops.contact(user, transport, peer)
 
-    def contact_by(self, contact: Uri, transport: str | None, *, secure: bool = False) -> Uri:
-        """A Contact of ours for a peer at `transport`, sips if `secure` (§8.1.1.8, §12.1.1)."""
-        return self._hops.contact_by(contact, transport, secure=secure)
+    def contact_by(
+        self,
+        contact: Uri,
+        transport: str | None,
+        *,
+        secure: bool = False,
+        peer: str | None = None,
+    ) -> Uri:
+        """A Contact of ours for `peer` at `transport`, sips if `secure` (§8.1.1.8, §12.1.1)."""
+        return self._hops.contact_by(contact, transport, secure=secure, peer=peer)
 
     def guarded(self, act: Callable[..., object], *args: object) -> bool:
         """Call a layer above; False if it raised, which `on_error` is given.

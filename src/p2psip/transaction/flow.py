@@ -3,7 +3,7 @@
 Implements RFC 3261 §18, as much of it as the layers above the sockets need to know.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from typing import Final
 
@@ -39,7 +39,8 @@ class Flow:
 
     `transport` is "UDP", "TCP", "TLS", "WS", "WSS" or "LOCAL"; `remote` and `local` are (IP
     address, port).  `domain` is the name that a server's certificate must be good for (RFC 3263
-    §4.1), and is empty without TLS.  The edge keeps one connection for each `peer`, and opens it
+    §4.1), and is empty without TLS; `called` is the name by which the far end has called us, if our
+    certificate has it.  The edge keeps one connection for each `peer`, and opens it
     when it is absent.
     """
 
@@ -47,6 +48,7 @@ class Flow:
     remote: HostPort
     local: HostPort | None = None
     domain: str = ""
+    called: str = field(default="", compare=False)
 
     @property
     def reliable(self) -> bool:

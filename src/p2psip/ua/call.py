@@ -29,7 +29,7 @@ from p2psip.ua.reoffer import GONE, Reoffer
 from p2psip.ua.replaces import Replaces
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import DigestClient, copy_credentials
-from p2psip.ua.requests.request_validation import SDP
+from p2psip.ua.requests.request_validation import SDP, is_optional
 from p2psip.ua.session_refresh import SessionRefresh
 from p2psip.ua.transfers import Transfers
 
@@ -290,7 +290,12 @@ class UserAgentCall(ABC):
     def _on_info(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take an INFO (RFC 6086 §4.2.2)."""
         package = self.agent.extensions.info_package(request)
-        self.owner.on_info(self, request.content_type, request.body, now, package)
+        try:
+            self.owner.on_info(self, request.content_type, request.body, now, package)
+        except RemoteError as error:
+            # §8.2.3 [415-for-the-body]: what its sender calls optional is not refused
+            if error.status != 415 or not is_optional(request):
+                raise
         leg.shared.reply(server, 200, now)  # RFC 6086 §4.2.2 [200-otherwise]
 
     def _end(self, reason: str, now: float) -> None:

@@ -356,7 +356,8 @@ class UserAgent:
     def _contact_by(self, contact: Uri, server: ServerHandle) -> Uri:
         """The Contact for the sender of a request, who may speak one transport (§8.1.1.8)."""
         secure = _wants_sips(server.request)
-        return self.stack.contact_by(contact, server.flow.transport, secure=secure)
+        flow = server.flow
+        return self.stack.contact_by(contact, flow.transport, secure=secure, peer=flow.remote[0])
 
 
 def _wants_sips(request: Request) -> bool:

@@ -117,7 +117,7 @@ class AudioCall(CallRequests):
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp:
-                self._check(SessionDescription.parse(call.remote_sdp), peers)
+                self._check(self._read(call.remote_sdp, now), peers)
             self._open(peers, now)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)
@@ -141,7 +141,7 @@ class AudioCall(CallRequests):
             return
         self.names = names
         if call.remote_sdp:
-            theirs = SessionDescription.parse(call.remote_sdp)
+            theirs = self._read(call.remote_sdp, now)
             endpoint = self._endpoint = self._answering(endpoint, theirs, now)
             try:
                 self._local, plan = sdp_map.answer(theirs, names, endpoint)
@@ -226,7 +226,7 @@ class AudioCall(CallRequests):
         """
         if sdp and self._offer is not None and self.leg is not None:
             try:
-                plan = sdp_map.conclude(self._offer, SessionDescription.parse(sdp))
+                plan = sdp_map.conclude(self._offer, self._read(sdp, now))
                 self._start(plan, now, early=True)
             except RemoteError:
                 self.log_event("early-media-unusable")
@@ -239,7 +239,7 @@ class AudioCall(CallRequests):
         plan = self._plan
         try:
             if self._offer is not None and (sdp or plan is None):
-                plan = sdp_map.conclude(self._offer, SessionDescription.parse(sdp or b""))
+                plan = sdp_map.conclude(self._offer, self._read(sdp or b"", now))
             if plan is None:
                 raise RemoteError("Not Acceptable Here", 488)
         except RemoteError as error:

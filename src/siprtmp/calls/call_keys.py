@@ -4,24 +4,25 @@ Implements RFC 4733 §2.5 by way of `media.keys`.
 
 Own design: a phone that has not agreed on telephone events gets an INFO for each key, of the type
 application/dtmf-relay, which no RFC describes (Field §"Keys by INFO"): "Signal=5" and
-"Duration=100", in milliseconds.  Such INFOs are heard too, and those of application/dtmf, whose
-body is the key.
+"Duration=100", in milliseconds.  Such INFOs are heard too, and the others of `KEY_TYPES`, in each
+form that is known of any: a key or its code (RFC 4733 §3.2), alone or behind a name, or the octets
+of a telephone event.
 """
 
-import re
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from siprtmp.calls.context import Waker
-from siprtmp.media.keys import SECONDS, Keys, keys_in
+from siprtmp.media.keys import SECONDS, Keys, key_of, keys_in
 from siprtmp.media.leg import Leg
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
 
 DTMF_RELAY: Final = "application/dtmf-relay"
-DTMF: Final = "application/dtmf"
-SIGNAL: Final = re.compile(rb"(?:^|\n) *Signal *= *([0-9A-Da-d*#])\s*(?:\r?\n|$)")
+EVENTS: Final = ("audio/telephone-event", "application/telephone-event")
+DIGITS_OF_NORTEL: Final = "application/vnd.nortelnetworks.digits"  # "p=Digit-Collection", "d=5"
+KEY_TYPES: Final = (DTMF_RELAY, "application/dtmf", *EVENTS, DIGITS_OF_NORTEL)
 GAP: Final = 0.25  # s from one INFO to the next, so that none overtakes another
 MAX_WAITING: Final = 64  # keys, as `event_sender` has it
 
@@ -54,12 +55,9 @@ class CallKeys:
             self._waker = call.facilities.media.waker(self)
         self._waker.set()
 
-    def on_info(self, content_type: str, body: bytes, now: float) -> None:
-        """Take an INFO of the phone, which may be about a key: RFC 6086 §4.2.2."""
-        kind = content_type.partition(";")[0].strip().lower()
-        found = SIGNAL.search(body) if kind == DTMF_RELAY else None
-        key = found[1] if found else body.strip() if kind == DTMF else b""
-        if len(key) == 1 and (digit := keys_in(key.decode("latin-1"))):
+    def on_info(self, body: bytes, now: float) -> None:
+        """Take an INFO of one of `KEY_TYPES`: RFC 6086 §4.2.2.  Raises RemoteError."""
+        if digit := key_of(body):
             self._heard(digit, now)
 
     def close(self) -> None:

@@ -139,6 +139,10 @@ class CallMedia(ABC):
             return (host,)
         return (media.media_host, *media.phone_hosts(self.call.remote.uri, now))
 
+    def _read(self, sdp: bytes, now: float) -> SessionDescription:
+        """Read what the phone says: RFC 8866 §5.  Raises RemoteError."""
+        return sdp_map.read(sdp, self._hosts(now))
+
     def _reached_at(self, contact: Uri, peers: Collection[str]) -> Uri:
         """Our Contact for peers at these hosts: RFC 3261 §8.1.1.8."""
         media = self.facilities.media
@@ -162,12 +166,12 @@ class CallMedia(ABC):
         return self._endpoint
 
     def _check(self, theirs: SessionDescription, peers: Collection[str]) -> None:
-        """Raise RemoteError(488) for an offer without sound that can cross: RFC 3264 §6."""
+        """Raise RemoteError for an offer without sound that can cross: RFC 3264 §6."""
         host = self.facilities.media.host_for(peers)
         if sdp_map.is_acceptable(theirs, codec_names.everything(), host=host):
             return
         self.note_lack(theirs)
-        raise RemoteError("Not Acceptable Here", 488)
+        raise sdp_map.refusal(theirs)
 
     def note_lack(self, theirs: SessionDescription) -> None:
         """Log the codecs of an offer that the extra would add, where that is not installed."""

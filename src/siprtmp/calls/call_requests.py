@@ -16,9 +16,11 @@ from p2psip.sip.uri import Uri
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.messages import InstantMessage
 from p2psip.ua.owner import CallHandler
+from p2psip.ua.requests.request_validation import RefusalError
 from p2psip.ua.transfers import Referral
-from siprtmp.calls.call_keys import DTMF_RELAY
+from siprtmp.calls.call_keys import DTMF_RELAY, KEY_TYPES
 from siprtmp.calls.call_media import CallMedia
+from siprtmp.calls.call_video import MEDIA_CONTROL
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import MediaPlan
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
 
 HOLD: Final = "hold"  # asks a leg to be silent
+INFO_TYPES: Final = ", ".join((*KEY_TYPES, MEDIA_CONTROL))
 
 
 class CallRequests(CallMedia, CallHandler):
@@ -87,12 +90,12 @@ class CallRequests(CallMedia, CallHandler):
         if self._endpoint is None or self._local is None:
             raise RemoteError("Not Acceptable Here", 488)
         if not sdp:
-            theirs = SessionDescription.parse(call.remote_sdp) if call.remote_sdp else None
+            theirs = self._read(call.remote_sdp, now) if call.remote_sdp else None
             self._local = sdp_map.offer_again(
                 self.names, self._endpoint, self._local, theirs, holds=self.holds
             )
             return bytes(self._local)
-        theirs = SessionDescription.parse(sdp)
+        theirs = self._read(sdp, now)
         self._endpoint = self._answering(self._endpoint, theirs, now)
         self._local, plan = sdp_map.answer(
             theirs, self.names, self._endpoint, previous=self._local, holds=self.holds
@@ -115,7 +118,7 @@ class CallRequests(CallMedia, CallHandler):
         if sdp:
             ours = SessionDescription.parse(call.local_sdp)  # another offer may wait already
             try:
-                self._change(sdp_map.conclude(ours, SessionDescription.parse(sdp)), now)
+                self._change(sdp_map.conclude(ours, self._read(sdp, now)), now)
             except RemoteError as error:
                 self._unusable(error, now)  # Field §"Refusals by port 0"
 
@@ -126,9 +129,19 @@ class CallRequests(CallMedia, CallHandler):
     def on_info(
         self, call: UserAgentCall, content_type: str, body: bytes, now: float, package: str | None
     ) -> None:
-        """Take a key of the phone, or what it says about pictures: RFC 6086 §4.2.2, RFC 5168 §4."""
-        self.keys.on_info(content_type, body, now)
-        self.video.on_info(content_type, body, now)
+        """Take a key of the phone, or what it says about pictures: RFC 6086 §4.2.2, RFC 5168 §4.
+
+        Any other body is refused, since the phone may know another way.
+        """
+        if not body:
+            return
+        if content_type in KEY_TYPES:
+            self.keys.on_info(body, now)
+        elif content_type == MEDIA_CONTROL:
+            self.video.on_info(body, now)
+        else:
+            # RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept]
+            raise RefusalError(415, "Unsupported Media Type", [("Accept", INFO_TYPES)])
 
     def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:
         """Take a message of the phone: RFC 3428 §7."""

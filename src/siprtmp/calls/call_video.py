@@ -95,9 +95,9 @@ class CallVideo:
         if remote.players and remote.starts_at is None and self.leg is not None:
             self.leg.ask_key_frame(now)
 
-    def on_info(self, content_type: str, body: bytes, now: float) -> None:
+    def on_info(self, body: bytes, now: float) -> None:
         """Take the phone's wish for a key frame, or its word that ours were none: RFC 5168 §4."""
-        if content_type.partition(";")[0].strip().lower() != MEDIA_CONTROL or self.leg is None:
+        if self.leg is None:
             return
         if b"general_error" in body:
             self._is_refused = True

@@ -81,15 +81,15 @@ class Routes:
         return None
 
     def _called(self, request: Request) -> list[tuple[str, str]]:
-        """User and domain of the address that was called; a number without separators.
+        """User and domain of the address that was called, by each of its names.
 
-        A call that comes by a trunk has our Contact as its Request-URI, and the number that was
-        dialled in To at best.
+        A number has no separators.  A call that comes by a trunk has our Contact as its
+        Request-URI, and the number that was dialled in To at best.
         """
         uris = [request.uri]
         if self.facilities.trunks.named(request.uri.param(self._line_param) or "") is not None:
             uris.insert(0, request.to.uri)
-        return [(_user(uri), self._domains.of(uri) or uri.host) for uri in uris]
+        return [(_user(uri), name) for uri in uris for name in self._domains.names_of(uri)]
 
     def _acceptor(self, route: RouteSettings, user: str) -> Acceptor:
         if route.to:

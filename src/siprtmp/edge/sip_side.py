@@ -15,7 +15,7 @@ from p2psip.net.local_network import LocalNetwork
 from p2psip.net.locator import Locations
 from p2psip.net.media.relayed_ports import PASSWORD, Relays
 from p2psip.net.public_address import PublicAddress
-from p2psip.net.tls import TlsContexts, client_context, server_context
+from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
@@ -261,7 +261,7 @@ class SipSide:
     def renew_certificate(self) -> None:
         """Read the certificate again; after a ConfigError the old one stays."""
         if self._contexts is not None:
-            self._contexts.server = _certificate(self._settings)
+            self._contexts.server, self._contexts.names = _certificate(self._settings)
 
     def hang_up_all(self) -> None:
         """BYE, CANCEL or refuse every call: RFC 3261 §15."""
@@ -375,13 +375,14 @@ def _contexts(settings: Settings) -> TlsContexts | None:
         client = client_context(settings.ca, insecure=settings.insecure)
     except LocalError as error:
         raise ConfigError(f"--ca {error}") from None
-    return TlsContexts(client, _certificate(settings))
+    return TlsContexts(client, *_certificate(settings))
 
 
-def _certificate(settings: Settings) -> ssl.SSLContext:
+def _certificate(settings: Settings) -> tuple[ssl.SSLContext, frozenset[str]]:
     assert settings.tls_cert is not None
     try:
-        return server_context(settings.tls_cert, settings.tls_key)
+        context = server_context(settings.tls_cert, settings.tls_key)
+        return context, names_in(settings.tls_cert)
     except LocalError as error:
         raise ConfigError(f"--tls-cert {error}") from None
 

@@ -14,6 +14,7 @@ that has this line alone, so that an error is found where it is.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from p2psip.errors import SipError
@@ -29,6 +30,7 @@ from siprtmp.explain.fields.source import Fault
 _LINE: Final = re.compile(rb"[^\r\n]+")
 _HEAD: Final = b"v=0\r\no=- 0 0 IN IP4 0\r\ns=-\r\nt=0 0\r\n"
 _STREAM: Final = b"m=audio 9 RTP/AVP 0\r\n"
+_STRICTLY: Final = partial(SessionDescription.parse, strict=True)
 _MOST: Final = 1000  # lines that are described; the codec takes 600
 
 
@@ -48,7 +50,7 @@ def session(span: Span, context: Context) -> Field:
     if stream is not None:
         layout.add(_closed(stream))
     _remember(bytes(span), context)
-    return layout.done(fault=refusal(SessionDescription.parse, bytes(span)))
+    return layout.done(fault=refusal(_STRICTLY, bytes(span)))
 
 
 def _closed(stream: Layout) -> Field:
@@ -69,13 +71,13 @@ def _alone(line: bytes, in_stream: bool) -> Fault | None:
     """What the codec has against a line, in a description that is good but for it."""
     letter = line[:2]
     if letter == b"m=":
-        return refusal(SessionDescription.parse, _HEAD + line)
+        return refusal(_STRICTLY, _HEAD + line)
     if not in_stream and letter in (b"v=", b"o=", b"s=", b"t="):
         kept = [each for each in _HEAD.splitlines() if each[:2] != letter]
-        return refusal(SessionDescription.parse, b"\r\n".join([*kept, line]))
+        return refusal(_STRICTLY, b"\r\n".join([*kept, line]))
     if not in_stream and letter in (b"r=", b"z="):
         return None
-    return refusal(SessionDescription.parse, _HEAD + (_STREAM if in_stream else b"") + line)
+    return refusal(_STRICTLY, _HEAD + (_STREAM if in_stream else b"") + line)
 
 
 def _line(span: Span, in_stream: bool) -> Field:

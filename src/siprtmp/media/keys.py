@@ -6,11 +6,12 @@ A sans-I/O machine.  Keys go in the stream of the sound, which is left out meanw
 hears the tone as well would count it twice: Field §"Sound under a key".
 """
 
+import re
 from collections.abc import Callable
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.rtp.payload.dtmf import DIGITS, event_of
+from p2psip.rtp.payload.dtmf import DIGITS, TelephoneEvent, digit_of, event_of
 from p2psip.rtp.payload.event_receiver import EventBegan, EventReceiver
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
 from p2psip.rtp.session import RtpSession
@@ -19,6 +20,11 @@ from siprtmp.media.leg_interfaces import Wire
 from siprtmp.media.sdp_map import AudioPlan
 
 CLOCK_RATE: Final = 8000  # of sound and events, unless agreed otherwise
+_SIGNAL: Final = re.compile(  # possessive, or a body of blanks would take its square in time
+    r"(?:^|[\r\n])[ \t]*+(?:(?:Signal|d)[ \t]*+=[ \t]*+)?"
+    r"\"?([0-9A-D*#]|1[0-6])\"?[ \t]*+(?=[\r\n]|$)",
+    re.IGNORECASE,
+)
 SECONDS: Final = 0.1  # of a key; Own design: twice what a receiver of tones needs
 
 
@@ -127,3 +133,25 @@ class Keys:
 def keys_in(text: str) -> str:
     """The keys in a text, such as a number with spaces; the rest is left out: RFC 4733 §3.2."""
     return "".join(letter for letter in text.upper() if letter in DIGITS)
+
+
+def key_of(body: bytes) -> str | None:
+    """Read the key in the body of an INFO; None for the code of a flash (RFC 4733 §3.2).
+
+    Raises RemoteError.  Field §"Keys by INFO".
+
+    >>> key_of(b"Signal=11\\r\\nDuration=160\\r\\n"), key_of(b"d=5"), key_of(b"7")
+    ('#', '5', '7')
+    >>> key_of(bytes.fromhex("0b0a0320"))
+    '#'
+    """
+    found = _SIGNAL.search(body.decode("latin-1"))
+    if found is not None:
+        return digit_of(int(found[1])) if len(found[1]) == 2 else found[1].upper()
+    try:
+        event = TelephoneEvent.parse(body)
+    except RemoteError:
+        raise RemoteError("Bad Key") from None
+    if event.event > len(DIGITS):  # the flash is the one behind the keys
+        raise RemoteError("Bad Key")
+    return event.digit

@@ -8,6 +8,7 @@ may have learnt them.
 """
 
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -16,7 +17,7 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.agreed_media import Agreed, AgreedMedia
 from p2psip.sdp.attributes import rtcp_mux
 from p2psip.sdp.codec import codecs_of
-from p2psip.sdp.line import Origin, reaches
+from p2psip.sdp.line import Connection, Origin, reaches
 from p2psip.sdp.offer_answer import (
     Codec,
     LocalMedia,
@@ -63,6 +64,7 @@ STOCK_ANSWERS: Final = (*_STOCK, H264, "l16", "l16-44")
 AAC_NAMES: Final = tuple(codec.name for codec in AAC_CODECS)
 VIDEO_NAMES: Final = ("flv", *h264.NAMES)
 TALK: Final = "sendrecv", "sendrecv"  # the directions of sound and pictures: RFC 8866 §6.7
+_NAME: Final = re.compile(r"(?=.*[A-Za-z])[\w.-]+", re.ASCII)  # of a host: no IPv4 address, no IPv6
 HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still picture
 
 
@@ -155,6 +157,33 @@ class Endpoint:
     def origin(self) -> Origin:
         """The `o=` line of a first description: RFC 8866 §5.2."""
         return Origin.at(self.host, self.session_id)
+
+
+def read(sdp: bytes, hosts: Iterable[str]) -> SessionDescription:
+    """Read a phone's description, as a call does: RFC 8866 §5.  Raises RemoteError.
+
+    `hosts` are those that its signalling comes from.  Own design: the last of them stands for a
+    name in `c=` (RFC 8866 §5.7), which most often is the phone's own; no stranger makes us ask DNS.
+    """
+    theirs = SessionDescription.parse(sdp)
+    *_, host = "", *hosts
+
+    def placed(where: Connection | None) -> Connection | None:
+        is_name = where is not None and _NAME.fullmatch(where.address)
+        return Connection.to(host) if host and is_name else where
+
+    media = (replace(each, connection=placed(each.connection)) for each in theirs.media)
+    return replace(theirs, connection=placed(theirs.connection), media=tuple(media))
+
+
+def refusal(theirs: SessionDescription) -> RemoteError:
+    """The error for a description without sound that can cross: RFC 3261 §13.3.1.3.
+
+    It is the fault of the line of sound, where that cannot be read.
+    """
+    fault = next((each.fault for each in theirs.media if each.kind == "audio" and each.fault), "")
+    # RFC 3261 §13.3.1.3 [488-for-the-offer]
+    return RemoteError(fault) if fault else RemoteError("Not Acceptable Here", 488)
 
 
 def known_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -265,7 +294,7 @@ def answer(
         transport = replace(ours.video, rtcp_mux=True)
         media += h264.lines_for(_pictures(names, ours), theirs, transport, pictures)
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
-    return session, _plans(agreed, ours.host)
+    return session, _plans(agreed, ours.host, theirs)
 
 
 def conclude(ours: SessionDescription, theirs: SessionDescription) -> MediaPlan:
@@ -274,7 +303,7 @@ def conclude(ours: SessionDescription, theirs: SessionDescription) -> MediaPlan:
     Raises RemoteError(488) when it has no usable audio.
     """
     host = ours.connection.address if ours.connection else ""
-    return _plans(apply_answer(ours, h264.forgiven(theirs, ours)), host)
+    return _plans(apply_answer(ours, h264.forgiven(theirs, ours)), host, theirs)
 
 
 def is_acceptable(
@@ -354,8 +383,11 @@ def _codec(name: str, unnamed: bool) -> Codec:
     return Codec(codec.encoding, codec.clock_rate, codec.channels, number, fmtp)
 
 
-def _plans(agreed: Agreed, host: str) -> MediaPlan:
-    audio = _plan(accepted(agreed, "audio"), host)
+def _plans(agreed: Agreed, host: str, theirs: SessionDescription) -> MediaPlan:
+    sound = accepted(agreed, "audio")
+    audio = _plan(sound, host) if sound is not None else None
+    if audio is None:
+        raise refusal(theirs)
     pictures = [each for each in agreed if each.accepted and each.kind == "video"]
     for each in pictures:
         if each.codecs and _is_x_flv(each.codecs[0]) and _is_near(each, host):
@@ -367,9 +399,8 @@ def _plans(agreed: Agreed, host: str) -> MediaPlan:
     return MediaPlan(audio)
 
 
-def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
-    if media is None:
-        raise RemoteError("Not Acceptable Here", 488)  # RFC 3261 §13.3.1.3 [488-for-the-offer]
+def _plan(media: AgreedMedia, host: str) -> AudioPlan | None:
+    """The plan of an accepted line of sound, None without a codec that can cross."""
     sending, receiving = [], {}
     for codec, send, receive in zip(
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
@@ -381,8 +412,7 @@ def _plan(media: AgreedMedia | None, host: str) -> AudioPlan:
     for known, send in sending:
         receiving.setdefault(send, known)  # Field §"Numbers of an answer's own"
     if not sending or not _is_near(media, host):
-        # RFC 3261 §13.3.1.3 [488-for-the-offer]
-        raise RemoteError("Not Acceptable Here", 488)
+        return None
     return AudioPlan(_plain(media), tuple(sending), receiving)
 
 

@@ -4,6 +4,7 @@ Own design: a table; each codec is a module of `p2psip`, which has the citations
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from p2psip.nat.stun import StunAttribute, StunClass, StunMessage
@@ -67,7 +68,7 @@ CODECS: Final = (
         "RFC 8866 §5",
         "a session description",
         SessionDescription,
-        SessionDescription.parse,
+        partial(SessionDescription.parse, strict=True),
         clauses={
             "version": "RFC 8866 §5.1",
             "origin": "RFC 8866 §5.2",

@@ -104,6 +104,48 @@ def test_linphone_is_called_by_tls_and_calls(start, secure, phone):
     server.wait_status({"calls": 0, "proxied_dialogs": 0})
 
 
+@pytest.mark.needs("baresip", "linphonec", "openssl")
+def test_a_phone_is_told_the_name_that_the_certificate_has(start, gateway, tmp_path):
+    """Covers RFC 3261 §26.2.2 and §16.7: it was given a name, and its certificate has no other.
+
+    Both by the route of a call through the proxy, and by the Contact of a call to a stream.
+    """
+    made = certificate(tmp_path / "certificate", "DNS:localhost")
+    (tmp_path / "routes.toml").write_text('[[route]]\nmatch = "news@127.0.0.1"\nstream = "show"\n')
+    server = gateway(
+        *("--config", str(tmp_path / "routes.toml"), "--sip-t1", "20"),
+        *("--users", users_file(tmp_path, "alice", "bob")),
+        *("--sips", "127.0.0.1:0", "--tls-cert", str(made.file), "--tls-key", str(made.key)),
+    )
+    named = server.sips.replace("127.0.0.1", "localhost")
+    account = {"registrar": named, "password": PASSWORD, "transport": "tls", "ca": made.file}
+    bob = start(Linphone, "bob", codec="PCMU/8000", **account)
+    alice = start(Baresip, "alice", registrar=server.sip, password=PASSWORD, hz=ALICE_HZ)
+    server.wait_status({"registrations": 2, "transactions": 0})
+    bob.command(f"call sip:alice@{named};transport=tls")
+    alice.wait_event("CALL_ESTABLISHED")
+    bob.command("terminate")
+    alice.wait_event("CALL_CLOSED")
+    bob.wait_for("LinphoneCallReleased")
+    alice.dial(f"sip:bob@{server.sip}")
+    alice.wait_event("CALL_ESTABLISHED")
+    bob.command("terminate")
+    alice.wait_event("CALL_CLOSED")
+    bob.wait_for("LinphoneCallReleased", 2)
+    server.wait_status({"calls": 0, "proxied_dialogs": 0})
+    bob.command(f"call sip:news@{named};transport=tls")
+    server.wait_status({"calls": 1})
+    bob.wait_for("LinphoneCallStreamsRunning", 3)
+    bob.command("terminate")
+    server.wait_status({"calls": 0})
+    told = {line for line in bob.trace.splitlines() if f"<sip:{named};transport=tls;lr>" in line}
+    assert any(line.startswith("Record-Route:") for line in told)
+    assert any(line.startswith("Route:") for line in told)  # of its BYE
+    assert (
+        f"@{named};transport=tls" in bob.trace and f"{server.sips};transport=tls" not in bob.trace
+    )
+
+
 def agent(user, kamailio, transport, made):
     """An agent that has registered through kamailio."""
     port = kamailio.port + (transport == "tls")

@@ -12,7 +12,14 @@ from support.sockets import LOOPBACK, Echo, TcpClient, options_request, until
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipPorts
-from p2psip.net.tls import Tls, TlsContexts, client_context, is_good_for, server_context
+from p2psip.net.tls import (
+    Tls,
+    TlsContexts,
+    client_context,
+    is_good_for,
+    names_in,
+    server_context,
+)
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
@@ -175,6 +182,52 @@ def test_files_that_are_no_certificates(tmp_path, made):
 
 
 # On sockets
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("IP:127.0.0.1,DNS:localhost", {"localhost"}),
+        ("DNS:SIP.example.org,DNS:example.org,URI:sip:x", {"sip.example.org", "example.org"}),
+        ("IP:127.0.0.1", set()),
+    ],
+)
+def test_the_names_in_a_file(tmp_path, names, found):
+    """Covers RFC 3261 §26.3.1: those by which a client may call us."""
+    made = certificate(tmp_path / "one", names)
+    assert names_in(made.file) == found
+    both = tmp_path / "both.pem"  # the key first, as some write them
+    both.write_text(made.key.read_text() + made.file.read_text())
+    assert names_in(both) == found
+
+
+@pytest.mark.parametrize("spoil", [lambda text: "", lambda text: text[:80], lambda text: "x" * 99])
+def test_a_file_without_a_certificate_has_no_names(tmp_path, made, spoil):
+    file = tmp_path / "bad.pem"
+    file.write_text(spoil(made.file.read_text()))
+    with pytest.raises(LocalError, match="no usable certificate"):
+        names_in(file)
+
+
+@pytest.mark.parametrize(
+    ("asked", "called"), [("localhost", "localhost"), ("example.org", ""), (LOOPBACK, "")]
+)
+def test_the_name_by_which_a_client_calls_us(make, made, asked, called):
+    """Own design: one that our certificate has, and no other that a stranger may write."""
+    contexts = TlsContexts(
+        client_context(made.file), server_context(made.file, made.key), names_in(made.file)
+    )
+    echo = make(contexts)
+    client = TlsClient(echo.secure)
+    client.tls = Tls(client_context(insecure=True), asked)
+    client.say(options_request())
+    assert until(lambda: b"200 OK" in client.turn(), 20)
+    [listener] = [each for each in echo.driver._streams if each.transport == "TLS"]
+    [connection] = listener.connections.values()
+    assert connection.flow.called == called
+    contact = echo.stack.contact("bob", "TLS", LOOPBACK)
+    assert contact.host == (called or LOOPBACK)
+    client.socket.close()
 
 
 def test_a_sips_uri_goes_by_tls(make):

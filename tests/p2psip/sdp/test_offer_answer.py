@@ -326,13 +326,73 @@ def test_answers_that_do_not_fit():
     """Covers RFC 3264 §6 and §7."""
     offer = make_offer([audio(PCMU), video((FLV,), 5006)], ALICE, A)
     sound = "m=audio 9000 RTP/AVP 0"
-    for lines in [("m=video 9000 RTP/AVP 97",), (sound, sound), (sound, "m=video 0 x 1", sound)]:
+    for lines in [("m=video 9000 RTP/AVP 97",), (sound, sound), (sound, sound, "m=video 0 x 1")]:
         with pytest.raises(RemoteError, match="488"):
             apply_answer(offer, offered(*lines))
     agreed = apply_answer(offer, offered(sound))
     assert [media.accepted for media in agreed] == [True, False]
     nothing = apply_answer(offer, offered("m=audio 9000 RTP/AVP 3", "m=video 9 RTP/AVP 31"))
     assert not any(media.accepted for media in nothing)
+
+
+@pytest.mark.parametrize("extra", [["m=video 0 RTP/AVP 97"], ["m=audio 9 RTP/AVP 0", "m=x 0 y"]])
+def test_lines_that_nobody_has_offered_are_nothing(extra):
+    """Covers RFC 3264 §7: the lines of the offer are all that there is to agree on.
+
+    Covers Field §"Answers with fewer lines".
+    """
+    offer = make_offer([audio(PCMU)], ALICE, A)
+    (agreed,) = apply_answer(offer, offered("m=audio 9000 RTP/AVP 0", *extra))
+    assert agreed.accepted and agreed.codecs == (PCMU,)
+
+
+def test_a_line_that_is_off_is_a_refusal_whatever_its_kind():
+    """Covers RFC 3264 §6: a refused stream, by a peer that does not know the kind."""
+    offer = make_offer([audio(PCMU), video((FLV,), 5006)], ALICE, A)
+    agreed = apply_answer(offer, offered("m=audio 9000 RTP/AVP 0", "m=image 0 udptl"))
+    assert [media.accepted for media in agreed] == [True, False]
+
+
+@pytest.mark.parametrize("line", ["m=video 0 RTP/AVP", "m=image 0 udptl", "m=video x RTP/AVP 99"])
+def test_a_line_that_cannot_be_read_is_refused_and_the_others_are_not(line):
+    """Covers RFC 3264 §6 [a-line-for-each] [refused-has-a-format].
+
+    Covers Field §"Descriptions with something amiss".
+    """
+    answer, agreed = answer_to(offered("m=audio 9000 RTP/AVP 0", line), audio(PCMU))
+    assert [media.accepted for media in agreed] == [True, False]
+    read = SessionDescription.parse(bytes(answer), strict=True)
+    assert (read.media[1].port, len(read.media[1].formats)) == (0, 1)
+    assert read.media[1].protocol == line.split()[2]
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("G722/16000", Codec("G722", 8000, payload_type=96)),
+        ("opus/48000", Codec("opus", 48000, 2, payload_type=96)),
+        ("OPUS/48000/1", Codec("OPUS", 48000, 2, payload_type=96)),
+    ],
+)
+def test_an_encoding_by_another_rate_is_what_it_is(said, meant):
+    """Covers RFC 3551 §4.5.2 and RFC 7587 §7: the one clock and the channels that they have.
+
+    Covers Field §"Encodings by another rate".
+    """
+    ours = audio(Codec("G722", 8000, payload_type=9), Codec("opus", 48000, 2, payload_type=98))
+    answer, (agreed,) = answer_to(offered("m=audio 9000 RTP/AVP 96", f"a=rtpmap:96 {said}"), ours)
+    assert agreed.codecs == (meant,)
+    assert (
+        answer.media[0]
+        .attribute("rtpmap")
+        .lower()
+        .startswith(f"96 {meant.name}/{meant.clock_rate}".lower())
+    )
+    offer = make_offer([ours], ALICE, A)
+    number = {"g722": 9, "opus": 98}[meant.name.lower()]
+    theirs = offered(f"m=audio 9000 RTP/AVP {number}", f"a=rtpmap:{number} {said}")
+    (agreed,) = apply_answer(offer, theirs)
+    assert [codec.same(meant) for codec in agreed.codecs] == [True]
 
 
 @pytest.mark.parametrize("word", ["sendonly", "recvonly", "inactive"])

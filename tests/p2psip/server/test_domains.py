@@ -47,6 +47,22 @@ def test_names_of_one_machine_are_one_domain_and_configured_ones_are_not():
     assert two.address_of_record(Uri.parse("sip:bob@example.org")) is None
 
 
+@pytest.mark.parametrize(
+    ("uri", "distinct", "names"),
+    [
+        ("sip:bob@127.0.0.1", False, ("localhost", "127.0.0.1")),
+        ("sip:bob@LOCALHOST", False, ("localhost", "127.0.0.1")),
+        ("sip:bob@127.0.0.1", True, ("127.0.0.1",)),
+        ("sip:bob@[::1]:5060", True, ("localhost", "::1")),
+        ("sip:bob@Example.com", False, ("example.com",)),
+    ],
+)
+def test_a_domain_has_all_its_names(uri, distinct, names):
+    """Own design: what a pattern may call it."""
+    served = domains("localhost", "127.0.0.1", distinct=distinct)
+    assert served.names_of(Uri.parse(uri)) == names
+
+
 def test_an_address_of_record_is_canonical():
     """Covers RFC 3261 §10.3 [canonical], step 5: escapes undone, parameters dropped.
 

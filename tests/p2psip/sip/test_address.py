@@ -32,10 +32,15 @@ def test_parsing_undoes_writing(people):
         ("Bell, A. (home) @5 <sip:bob@b>;tag=1", "Bell, A. (home) @5", "bob", (("tag", "1"),)),
         ("<sip:bob@b>;tag=1;", "", "bob", (("tag", "1"),)),
         ("0800 <sip:@b>", "0800", "", ()),
+        ('""Bob B."" <sip:bob@b>;tag=1', "Bob B.", "bob", (("tag", "1"),)),
+        ('""0800""<sip:bob@b>', "0800", "bob", ()),
     ],
 )
 def test_forms(text, display, user, params):
-    """Covers RFC 3261 §20 [unknown-parameters-ignored], §20.10, §20.20 and RFC 4475 §3.1.1.6."""
+    """Covers RFC 3261 §20 [unknown-parameters-ignored], §20.10, §20.20 and RFC 4475 §3.1.1.6.
+
+    Covers Field §"Quotes within quotes".
+    """
     address = Address.parse(text)
     assert (address.display, address.uri.user, address.params) == (display, user, params)
     assert Address.parse(str(address)) == address

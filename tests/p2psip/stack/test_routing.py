@@ -182,6 +182,28 @@ def test_a_contact_for_tls_says_so():
     assert str(moved) == "sip:bob@10.0.0.1:5061;transport=tls"
 
 
+def test_who_calls_us_by_a_name_is_told_that_name(monkeypatch):
+    """Covers RFC 3261 §26.2.2: by TLS, since it compares our certificate with what it is told."""
+    monkeypatch.setattr(routing, "MAX_CALLED", 2)
+    listeners = [Listener("UDP", "10.0.0.1", PORT), Listener("TLS", "10.0.0.1", 5061)]
+    hops = routing.Hops(listeners, None)
+    name, address = "sip:bob@sip.example.org:5061;transport=tls", "sip:bob@10.0.0.1:5061"
+    assert not hops.is_ours(Uri.parse(name))
+    for host in (THEM, "10.0.0.8"):
+        hops.found(Flow("TLS", (host, 7777), ("10.0.0.1", 5061), called="sip.example.org"))
+    hops.found(Flow("TLS", ("10.0.0.7", 7777), ("10.0.0.1", 5061)))
+    assert hops.is_ours(Uri.parse(name))
+    assert str(hops.contact("bob", "TLS", THEM)) == name
+    assert str(hops.contact("bob", "TLS", "10.0.0.7")) == f"{address};transport=tls"
+    assert str(hops.contact("bob", "UDP", THEM)) == "sip:bob@10.0.0.1:5060"
+    here = hops.contact("bob")
+    assert str(hops.contact_by(here, "TLS", secure=False, peer=THEM)) == name
+    assert str(hops.contact_by(here, "TLS", secure=True, peer=THEM)).startswith("sips:bob@sip.ex")
+    assert str(hops.contact_by(here, "TLS", secure=False)) == f"{address};transport=tls"
+    hops.found(Flow("TLS", ("10.0.0.9", 7777), ("10.0.0.1", 5061), called="sip.example.org"))
+    assert str(hops.contact("bob", "TLS", THEM)) == f"{address};transport=tls"
+
+
 @pytest.mark.parametrize(
     ("named", "transport"),
     [

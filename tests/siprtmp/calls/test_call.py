@@ -256,9 +256,86 @@ def test_a_new_offer_we_cannot_have_leaves_the_call_as_it_was(world, desk, alice
     assert world.is_clean()
 
 
+UNUSED = (
+    *(b"m=video 0 RTP/AVP", b"m=image 0 udptl", b"m=video 0", b"m=video 5006 RTP/AVP"),
+    *(b"m=video 5006 RTP/AVP 99\r\nc=IN", b"a=", b"a=:x", b"b=AS:", b"b=AS:64k", b"i=a\r\ni=b"),
+    *(b"t=0 0", b"m=video 0 RTP/AVP\r\nm=image 0 udptl\r\nm=x 0 y"),
+)
+
+
+@pytest.mark.parametrize("line", UNUSED)
+def test_what_the_sound_does_not_need_ends_no_call(world, desk, alice, line):
+    """Covers RFC 8866 §5.8 and §5.13, Field §"Descriptions with something amiss".
+
+    Whether the phone calls, answers, or makes a new offer.
+    """
+    odd = sdp(PCMU) + line + b"\r\n"
+    desk.answers = odd
+    alice.call("invite", BOB, "pcmu", "h264")
+    world.wait()
+    assert alice.heard() == [("accepted", "pcmu", None)]
+    desk.calls[-1].reinvite(odd.replace(b"5004", b"6000"), world.now)
+    world.wait()
+    assert world.gateway.media.remote == (DESK, 6000)
+    desk.calls[-1].bye(world.now)
+    world.wait()
+    desk.ring("alice", world.now, odd)
+    world.wait()
+    alice.call("accept", "pcmu")
+    world.wait()
+    assert alice.heard()[-1] == ("accepted", "pcmu", None)
+    answered = SessionDescription.parse(desk.calls[-1].remote_sdp, strict=True)
+    assert len(answered.media) == len(SessionDescription.parse(odd).media)
+    assert world.is_clean()
+
+
+def test_a_hold_with_a_space_behind_it_is_a_hold(world, desk, alice):
+    """Covers RFC 3264 §8.4, Field §"Descriptions with something amiss"."""
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    desk.calls[-1].reinvite(sdp(PCMU, more=("sendonly ",)), world.now)
+    world.wait()
+    assert alice.heard()[-1] == ("holded", True) and world.is_clean()
+
+
+def test_sound_that_cannot_be_read_is_told_clearly(world, desk, alice):
+    """Covers RFC 8866 §5.7: what is needed and broken is named."""
+    desk.ring("alice", world.now, sdp(PCMU).replace(b"c=IN IP4", b"c=IN"))
+    world.wait()
+    [end] = world.gateway.log.ends()
+    assert desk.log[-1][2] == 400 and end == "400 Bad c= line" and alice.heard() == []
+    desk.answers = sdp(PCMU).replace(b"5004", b"x")
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    assert alice.heard() == [("rejected", "400 Bad m= line")] and world.is_clean()
+
+
+@pytest.mark.parametrize("name", ["phone.example", "localhost", "raspberrypi"])
+def test_a_name_in_a_description_is_the_host_that_signals(world, desk, alice, name):
+    """Own design: a name stands for where the INVITE comes from; nobody makes us ask the DNS."""
+    desk.ring("alice", world.now, sdp(PCMU, at=name))
+    world.wait()
+    alice.call("accept", "pcmu")
+    world.wait()
+    assert alice.heard()[-1] == ("accepted", "pcmu", None)
+    assert world.gateway.media.remote == (DESK, 5004)
+    desk.calls[-1].reinvite(sdp(PCMU, at=name, port=6000), world.now)
+    world.wait()
+    assert world.gateway.media.remote == (DESK, 6000) and world.is_clean()
+
+
+def test_a_name_in_an_answer_is_the_host_that_was_called(world, desk, alice):
+    """Own design: a name stands for where the INVITE went to."""
+    desk.answers = sdp(PCMU, at="phone.example")
+    alice.call("invite", BOB, "pcmu")
+    world.wait()
+    assert alice.heard() == [("accepted", "pcmu", None)]
+    assert world.gateway.media.remote == (DESK, 5004) and world.is_clean()
+
+
 def test_an_answer_nobody_can_use_is_hung_up(world, desk, alice):
     """Covers RFC 3264 §7."""
-    for answer in (sdp("18"), sdp(PCMU, at="phone.invalid"), b"nonsense", sdp(PCMU, port=0)):
+    for answer in (sdp("18"), sdp(PCMU, at="300.1.1.1"), b"nonsense", sdp(PCMU, port=0)):
         desk.answers = answer
         alice.call("invite", BOB, "pcmu")
         world.wait()

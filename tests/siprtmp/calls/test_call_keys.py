@@ -1,13 +1,17 @@
 """Keys that a client presses, and keys of its phone, by either way of sending them."""
 
 import struct
+import time
 from itertools import pairwise
 
 import pytest
 from support.gateway.gateway_world import AUDIO, BOB, PCMU, sdp
 
+from p2psip.errors import RemoteError
 from p2psip.rtp import fast
 from p2psip.rtp.payload.dtmf import TelephoneEvent
+from siprtmp.calls.call_video import MEDIA_CONTROL
+from siprtmp.media.keys import key_of
 
 EVENTS = sdp(PCMU, "101", maps=("101 telephone-event/8000",), more=("fmtp:101 0-15",))
 RELAY = "application/dtmf-relay"
@@ -26,6 +30,13 @@ def report(number, digit, duration, stamp, end=False):
     """A report of an event as the phone sends it."""
     event = bytes(TelephoneEvent.of(digit, duration, end=end))
     return struct.pack("!BBHII", 0x80, 101, number, stamp, 7) + event
+
+
+def refusals(desk):
+    """The refusals of the phone's requests, from now on."""
+    found = []
+    desk.on_refused = lambda call, request, response, now: found.append(response)
+    return found
 
 
 @pytest.fixture
@@ -181,12 +192,22 @@ def test_each_key_of_the_phone_is_told_once(world, alice, talking):
         (RELAY, b"Duration=160\r\nSignal=a", ["A"]),
         ("application/DTMF-relay; x=y", b"Signal=*\r\n", ["*"]),
         ("application/dtmf", b"7\r\n", ["7"]),
-        (RELAY, b"Signal=12\r\n", []),
-        (RELAY, b"Signal=\r\n", []),
-        (RELAY, b"\xff\xfe", []),
-        ("application/dtmf", b"", []),
-        ("application/dtmf", b"\xb5", []),
-        ("text/plain", b"5", []),
+        (RELAY, b"Signal=10\r\nDuration=160\r\n", ["*"]),
+        (RELAY, b"Signal=11\r\n", ["#"]),
+        (RELAY, b"signal=5\r\nduration=100\r\n", ["5"]),
+        (RELAY, b"SIGNAL = 12\r\n", ["A"]),
+        (RELAY, b'Signal="5"\r\n', ["5"]),
+        (RELAY, b"Signal=16\r\n", []),  # a flash
+        ("application/dtmf", b"10", ["*"]),
+        ("application/dtmf", b"d=5", ["5"]),
+        ("application/dtmf", b"Signal=5\r\nDuration=100", ["5"]),
+        ("application/vnd.nortelnetworks.digits", b"p=Digit-Collection\r\ny=D\r\nd=#\r\n", ["#"]),
+        ("audio/telephone-event", bytes.fromhex("0b0a0320"), ["#"]),
+        ("audio/telephone-event", b"\0\x0a\x03\x20", ["0"]),
+        ("audio/telephone-event", bytes.fromhex("100a0320"), []),
+        ("audio/telephone-event", b"5\r\n", ["5"]),
+        (RELAY, b"", []),
+        ("", b"", []),
     ],
 )
 def test_keys_that_come_by_info(world, desk, alice, talking, kind, body, told):
@@ -194,6 +215,56 @@ def test_keys_that_come_by_info(world, desk, alice, talking, kind, body, told):
 
     Covers Field §"Keys by INFO".
     """
+    refused = refusals(desk)
     desk.calls[-1].info(kind, body, world.now)
     world.wait()
-    assert alice.heard() == [("dtmf", digit) for digit in told] and world.is_clean()
+    assert alice.heard() == [("dtmf", digit) for digit in told]
+    assert refused == [] and world.is_clean()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status"),
+    [
+        (RELAY, b"Signal=17\r\n", 400),
+        (RELAY, b"Signal=\r\n", 400),
+        (RELAY, b"\xff\xfe", 400),
+        ("application/dtmf", b"\xb5", 400),
+        ("application/dtmf", b"55", 400),
+        ("audio/telephone-event", b"\x11\x0a\x03\x20", 400),
+        ("text/plain", b"5", 415),
+        ("application/x-unheard-of", b"Signal=5", 415),
+    ],
+)
+def test_what_is_not_understood_is_refused(world, desk, alice, talking, kind, body, status):
+    """Covers RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept]: the phone may try another way.
+
+    Covers Field §"Keys by INFO".
+    """
+    refused = refusals(desk)
+    desk.calls[-1].info(kind, body, world.now)
+    world.wait()
+    [response] = refused
+    assert response.status == status
+    accepted = response.headers.get("Accept", "")
+    assert (RELAY in accepted and MEDIA_CONTROL in accepted) == (status == 415)
+    assert alice.heard() == [] and desk.calls[-1].is_up and world.is_clean()
+
+
+@pytest.mark.parametrize("unit", [b" ", b"\t", b"\n", b"Signal=", b"d= ", b'1 "', b"1"])
+def test_no_body_takes_long(unit):
+    """Own design: each octet is looked at a few times, whatever a phone sends."""
+    data = unit * (60_000 // len(unit)) + b"x"
+    deadline = time.process_time() + 5  # a search in square time takes minutes
+    with pytest.raises(RemoteError):
+        key_of(data)
+    assert time.process_time() < deadline
+
+
+def test_what_is_optional_is_passed_over(world, desk, alice, talking):
+    """Covers RFC 3261 §8.2.3 [415-for-the-body]: but not what its sender calls optional."""
+    phone, refused = desk.calls[-1], refusals(desk)
+    request = phone.new_request("INFO", b"5", "text/plain")
+    optional = request.headers.append("Content-Disposition", "render;handling=optional")
+    phone.exchange(request.replace(headers=optional), world.now)
+    world.wait()
+    assert refused == [] and phone.is_up and world.is_clean()

@@ -78,6 +78,29 @@ def test_the_first_route_that_matches_counts_and_others_change_nothing(world, de
     assert world.is_clean()
 
 
+@pytest.mark.parametrize("called", ["home", HOME])
+@pytest.mark.parametrize("pattern", ["news@home", f"news@{HOME}", "news@10.0.*", "NEWS"])
+def test_a_domain_matches_by_each_of_its_names(world, routed, pattern, called):
+    """An address in a pattern is that of the domain, whatever name was called, and the reverse."""
+    desk = Desk(world.link, hosts={"home": [HOME]})
+    routed(RouteSettings(pattern, stream="show"))
+    call = desk.ring("news", world.now, host=called)
+    world.wait()
+    assert desk.events()[-1] == "accepted"
+    [talk] = world.gateway.facilities.calls
+    assert talk.user.name == "show" and talk.origin.callee == f"sip:news@{called}"
+    call.bye(world.now)
+    world.wait()
+    assert world.is_clean()
+
+
+def test_another_domain_is_not_ours(world, desk, routed):
+    routed(RouteSettings("news@10.0.9.9", stream="show"))
+    desk.ring("news", world.now)
+    world.wait()
+    assert last(desk) == ("rejected", 480) and world.is_clean()
+
+
 def test_a_stream_takes_the_call_though_nobody_is_there(world, desk, routed):
     """A player may come later, and a publisher too."""
     routed(RouteSettings("news", stream="show"))

@@ -221,14 +221,27 @@ def test_a_hold_that_explains_nothing():
     [
         "m=audio 0 RTP/AVP 0\r\nm=video 0 RTP/AVP 0\r\n",
         "m=video 5006 RTP/AVP 99\r\na=rtpmap:99 H264/90000\r\nm=audio 5004 RTP/AVP 0\r\n",
-        "m=audio 5004 RTP/AVP 0\r\nm=video 0 RTP/AVP 99\r\nm=image 0 udptl t38\r\n",
+        "m=audio x RTP/AVP 0\r\nm=video 0 RTP/AVP 99\r\n",
     ],
 )
 def test_answers_that_say_nothing_or_something_else(lines):
     """Covers Field §"Refusals by port 0" and Field §"Answers with fewer lines"."""
     with pytest.raises(RemoteError) as refused:
         concluded(lines)
-    assert refused.value.status == 488
+    assert refused.value.status == (400 if " x " in lines else 488)
+
+
+@pytest.mark.parametrize("extra", ["m=video 0 RTP/AVP", "m=video 0 RTP/AVP 99\r\nm=image 0 udptl"])
+def test_an_answer_of_a_door_station(extra):
+    """Covers Field §"Answers with fewer lines": lines that nobody has offered are nothing."""
+    assert concluded(f"m=audio 5004 RTP/AVP 0\r\n{extra}\r\n").audio.codec.name == "pcmu"
+
+
+@pytest.mark.parametrize(("said", "name"), [("G722/16000", "g722"), ("opus/48000", "opus")])
+def test_the_only_codec_by_another_rate(said, name):
+    """Covers Field §"Encodings by another rate"."""
+    _, plan = answered(f"m=audio 5004 RTP/AVP 96\r\na=rtpmap:96 {said}\r\n")
+    assert plan.audio.codec.name == name
 
 
 def test_sound_is_the_first_line():

@@ -11,9 +11,17 @@ from p2psip.sdp import (
     h264_parameters,
     h265_parameters,
     opus_parameters,
+    session,
 )
 from p2psip.sip import auth, authentication_info, framing, headers, multipart, values
-from p2psip.strategies import digest, format_faults, header_values, sdp, sip_streams
+from p2psip.strategies import (
+    digest,
+    format_faults,
+    header_values,
+    sdp,
+    sdp_faults,
+    sip_streams,
+)
 from p2psip.strategies import formats as fmtps
 from p2psip.strategies import multipart as entities
 
@@ -158,7 +166,30 @@ _FMTPS = {
     "telephone-event": fmtps.event_lists(),
     "x-other": fmtps.odd_fmtps(),
 }
+_STREAM = b"m=audio 9 RTP/AVP 0\n"
+_AMISS = [  # beside the faults that a judge looks for
+    b"v=0\no=- 1 1 IN IP4 192.0.2.1\ns=-\nt=0 0\n" + line + b"\n"
+    for line in (
+        *(b"m=", b"m=audio", b"m=audio 9", b"m=audio 0 RTP/AVP", b"m=audio 9 RTP/AVP", b"  "),
+        *(_STREAM + b"c=IN", b"c=IN\n" + _STREAM, _STREAM + b"v=0", _STREAM + b"t=0 0"),
+        *(
+            b"t=",
+            b"t=\nr=1",
+            b"t=0 0\nr=1\nz=1\nt=0 0",
+            b"i=a\ni=b",
+            b"a=",
+            b"b=AS:64k",
+            b"o=phone",
+        ),
+        *(_STREAM + b"a=rtpmap:0 G722/16000", _STREAM + b"i=a\ni=b", _STREAM + b"r=1"),
+    )
+]
 DESCRIPTIONS = (
+    Reading(
+        "descriptions with something amiss",
+        sdp_faults.broken_sessions() | st.sampled_from(_AMISS),
+        session.SessionDescription.parse,
+    ),
     Reading("attributes", st.tuples(format_faults.odd_media(), sdp.sessions()), _attributes),
     Reading(
         "mappings",

@@ -159,6 +159,11 @@ def is_encoded(headers: Headers) -> bool:
     return headers.get("Content-Encoding", "").strip().lower() not in ("", "identity")
 
 
+def is_optional(request: Request) -> bool:
+    """Whether a receiver that does not understand the body may pass it over (§20.11)."""
+    return _handling(request.headers) == "optional"
+
+
 def _handling(headers: Headers) -> str:
     """What is said of a receiver that does not understand a body, "" if nothing is (§20.11)."""
     text = headers.get("Content-Disposition")
