@@ -113,6 +113,7 @@ class AudioCall(CallRequests):
         )
         self.call = self._ringing = call
         self._ticket = self.facilities.tolls.take(server)
+        self._share = self.facilities.share(server, now)
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
@@ -246,6 +247,8 @@ class AudioCall(CallRequests):
             self._unusable(error, now)
             return
         self._up_at = now
+        if self._share is not None:
+            self._share.confirm()
         self._start(plan, now)  # again even if nothing changed: the media time-out begins here
         kind = "x-flv" if plan.x_flv is not None else ""
         if plan.video is not None:

@@ -20,6 +20,7 @@ from siprtmp.calls.context import CallContext, CallUser
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.port_shares import PortShare
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.transcode import decoder
 
@@ -43,6 +44,7 @@ class CallMedia(ABC):
     _holders: set[object]
     _transcodings: frozenset[tuple[str, str]] = frozenset()  # that the log has
     _peers: Collection[str]
+    _share: PortShare | None = None  # of an incoming call
     _endpoint: Endpoint | None
     video: "CallVideo"
     x_flv: CallXFlv
@@ -151,7 +153,7 @@ class CallMedia(ABC):
     def _open(self, peers: Collection[str], now: float) -> Endpoint:
         media, self._peers = self.facilities.media, peers
         try:
-            self.leg, at = media.open_leg(self, peers, now)
+            self.leg, at = media.open_leg(self, peers, now, self._share)
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag, self.leg.ways.header = self.user.on_tag, self.user.sound_header
