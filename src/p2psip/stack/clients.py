@@ -216,7 +216,8 @@ class Clients:
         if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
             return False
         # RFC 3261 §8.1.3.3 [one-via-comes-back]
-        if len(response.vias) > 1 and len(attempt.request.vias) == 1:
+        hops = response.headers.all("Via", lenient=True)  # also those that cannot be read
+        if len(hops) > 1 and len(attempt.request.vias) == 1:
             return False
         self._heard(attempt)
         self._reach.heard_at(attempt.flow)  # nobody else has read that branch
