@@ -90,7 +90,7 @@ class AudioCall(CallRequests):
         peers = media.phone_hosts(to.uri, now) or (way.host,)
         try:
             endpoint = self._endpoint = self._offering(self._open(peers, now), now)
-            self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
+            self._offer = self._local = sdp_map.offer(names, endpoint, unnamed=unnamed)
             reached_at = partial(self._reached_at, peers=peers)
             self.call = way.invite(self, bytes(self._offer), now, reached_at, credentials)
         except RemoteError:
@@ -152,7 +152,8 @@ class AudioCall(CallRequests):
             self._start(plan, now, early=True)
         else:
             endpoint = self._endpoint = self._offering(endpoint, now)
-            self._local = self._offer = self._make_offer(endpoint)
+            offered = codec_names.brief(names)
+            self._local = self._offer = sdp_map.offer(offered, endpoint)
         if early:
             call.ring(now, 183, bytes(self._local))
         else:

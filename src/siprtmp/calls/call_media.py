@@ -192,10 +192,6 @@ class CallMedia(ABC):
         endpoint = self.x_flv.answering(endpoint, theirs, self._peers, now)
         return self.video.answering(endpoint, theirs, self._peers, now)
 
-    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
-        """Offer the codecs of `names`: RFC 3264 §5."""
-        return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
-
 
 def sound_name(sound_format: int) -> str:
     """The name of a SoundFormat, for people: FLV 10.1 §E.4.2.1."""

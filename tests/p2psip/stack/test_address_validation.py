@@ -9,6 +9,7 @@ from support.sip.stacks import THEM, UDP, Asker, Server, incoming, lone_stack, s
 from support.sip.stacks import request as asking
 
 from p2psip.sip.build import response_to
+from p2psip.sip.message import parse_message
 from p2psip.stack.address_validation import FACTOR, AddressValidator, ReplyAllowance
 from p2psip.stack.fair_pool import Pool
 from p2psip.stack.stack import Flow
@@ -82,6 +83,35 @@ def test_a_repeated_invite_pays_for_more():
     stack.core.handles[0].reply(486, 1.0)
     said = until_silence(stack)
     assert heard == 4 and len(said) > 3 and heard + len(said) < FACTOR * 5
+
+
+def test_a_2xx_that_was_held_back_goes_with_the_copy_that_pays_for_it():
+    """Own design: at that moment, and not with the next repetition by the core (§13.3.1.4)."""
+    stack = doubting()
+    stack.core.statuses = ()
+    stack.receive(incoming(), UDP, 0.0)
+    [handle] = stack.core.handles
+    fine = response_to(handle.request, 200, to_tag=handle.to_tag)
+    handle.respond(fine.replace(body=bytes(3 * len(incoming()))), 0.0)
+    assert not sent(stack)
+    stack.receive(incoming(), UDP, 0.5)
+    assert [message.status for message, _ in sent(stack)] == [200]
+    stack.receive(incoming(), UDP, 1.5)
+    assert not sent(stack)  # which is the core's to repeat
+
+
+def test_what_fits_in_compact_form_alone_is_sent_so():
+    """Covers RFC 3261 §7.3.3: the same response, with short names."""
+    stack = doubting()
+    stack.core.statuses = ()
+    stack.receive(incoming(), UDP, 0.0)
+    [handle] = stack.core.handles
+    fine = response_to(handle.request, 200, to_tag=handle.to_tag)
+    fine = fine.replace(body=bytes(3 * len(incoming()) - len(bytes(fine))))
+    handle.respond(fine, 0.0)
+    [(data, _)] = [(order.data, order.flow) for order in stack.take_orders()]
+    assert len(data) < 3 * len(incoming()) <= len(bytes(fine)) and b"\r\nv: " in data
+    assert parse_message(data) == parse_message(bytes(fine))
 
 
 def test_who_knows_our_tag_hears_us():
