@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import SessionDescription
+from p2psip.server.port_shares import PortShare
 from p2psip.sip.uri import Uri
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.uas import IncomingCall
@@ -20,7 +21,6 @@ from siprtmp.calls.context import CallContext, CallUser
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.picture_group import PictureGroup
-from siprtmp.media.port_shares import PortShare
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.transcode import decoder
 

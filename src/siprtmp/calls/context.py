@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from p2psip.server.port_shares import PortShare
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.messages import InstantMessage, Messages
@@ -19,7 +20,6 @@ from siprtmp.calls.toll_guard import Tolls
 from siprtmp.calls.trunks import Trunks
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener
-from siprtmp.media.port_shares import PortShare
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.video_leg import VideoLeg

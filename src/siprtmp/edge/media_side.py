@@ -15,6 +15,7 @@ from p2psip.net.local_network import LocalNetwork
 from p2psip.net.media.port_pool import PortPool
 from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
+from p2psip.server.port_shares import PortShare, PortShares
 from p2psip.sip.uri import Uri
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.context import MediaAddress, Timed
@@ -22,7 +23,6 @@ from siprtmp.edge.picture_threads import picture_transcoding
 from siprtmp.edge.process.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.leg import Leg
 from siprtmp.media.leg_interfaces import VideoListener
-from siprtmp.media.port_shares import PortShare, PortShares
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.video_leg import VideoLeg

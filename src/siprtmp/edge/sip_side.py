@@ -19,6 +19,7 @@ from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
+from p2psip.server.port_shares import PortShare
 from p2psip.server.proxy import Proxy, Target
 from p2psip.server.registrar import Registrar
 from p2psip.sip.address import Address
@@ -48,7 +49,6 @@ from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.edge.stun_side import StunSide
 from siprtmp.edge.trunk_side import TrunkSide
-from siprtmp.media.port_shares import PortShare
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback

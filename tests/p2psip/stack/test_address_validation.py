@@ -86,7 +86,7 @@ def test_a_repeated_invite_pays_for_more():
 
 
 def test_a_2xx_that_was_held_back_goes_with_the_copy_that_pays_for_it():
-    """Own design: at that moment, and not with the next repetition by the core (§13.3.1.4)."""
+    """Own design: at that moment, and not with the core's next one (RFC 3261 §13.3.1.4)."""
     stack = doubting()
     stack.core.statuses = ()
     stack.receive(incoming(), UDP, 0.0)

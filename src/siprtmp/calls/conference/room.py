@@ -8,7 +8,6 @@ members that see need to understand them.
 from typing import Final, Protocol
 
 from p2psip.stack.fair_pool import Pool
-from p2psip.transaction.flow import rate_limit_key
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream, Registry
 from siprtmp.calls.context import MediaEdge, Waker
@@ -77,15 +76,15 @@ class Member:
 class Place:
     """A place in a room, from the INVITE or the publish on, until `close`."""
 
-    def __init__(self, pool: Pool, host: str) -> None:
-        self._pool, self._host, self._is_open = pool, host, True
-        pool.add(host, 1)
+    def __init__(self, pool: Pool, holder: str) -> None:
+        self._pool, self._holder, self._is_open = pool, holder, True
+        pool.add(holder, 1)
 
     def close(self) -> None:
         """Give it back.  Idempotent."""
         if self._is_open:
             self._is_open = False
-            self._pool.add(self._host, -1)
+            self._pool.add(self._holder, -1)
 
 
 class Audience:
@@ -128,13 +127,13 @@ class Room:
         self.wants_key_frame = False  # a member lacks a picture
         self._shown_since = 0.0
 
-    def reserve(self, host: str, *, is_known: bool) -> "Place | None":
-        """A place for one more at this host, None if the room is full for it.
+    def reserve(self, holder: str, *, is_known: bool) -> "Place | None":
+        """A place for one more of this host or user, None if the room is full for it.
 
-        Own design: one host never has all places; see `fair_pool`, also for `is_known`.
+        Own design: nobody has all places; see `fair_pool`, also for `is_known`.
         """
-        host = rate_limit_key(host)
-        return Place(self._places, host) if self._places.has_room(host, known=is_known) else None
+        has_room = self._places.has_room(holder, known=is_known)
+        return Place(self._places, holder) if has_room else None
 
     @property
     def deadline(self) -> float | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
+from p2psip.stack.request_origin import place_of
 from p2psip.stack.stack import ServerHandle
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import Registry
@@ -56,7 +57,7 @@ class RoomApplication:
         elif not self.home.may_use(connection, stream.query):
             stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
             connection.close(now, "not allowed to call")
-        elif place := room.reserve(connection.peer_address[0], is_known=True):
+        elif place := room.reserve(self.home.payer(connection, None, stream.query), is_known=True):
             stream.accept_publish(RoomPublisher(room, place, stream, self.home, now), now)
         else:
             stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
@@ -150,7 +151,7 @@ class RoomPhone(Clientless):
         if not call.take(server, self._home.contact(name, name), now):
             return
         is_known = self._home.is_proven(server, now)
-        self._place = self._room.reserve(server.flow.remote[0], is_known=is_known)
+        self._place = self._room.reserve(place_of(server.flow), is_known=is_known)
         if self._place is None:
             call.refuse(*failures.BUSY, now)
             return

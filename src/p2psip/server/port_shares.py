@@ -12,8 +12,8 @@ left for hosts that cannot be forged.  See `fair_pool`.
     Traceback (most recent call last):
     p2psip.errors.LocalError: 192.0.2.7 holds too many ports
     >>> shares.of("192.0.2.8").take()
-    >>> calls[0].confirm(), calls[18].take()
-    (None, None)
+    >>> calls[0].confirm(), calls[1].confirm(), calls[18].take()
+    (None, None, None)
 """
 
 from p2psip.errors import LocalError
