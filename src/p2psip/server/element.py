@@ -10,6 +10,7 @@ accepted from the dialog's peer alone, known by its place (`request_origin`) or 
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final, Protocol
 
 from p2psip.errors import RemoteError
@@ -41,10 +42,11 @@ class DialogUser(Protocol):
     """The user agents of this element, as the element needs them.
 
     `bound(user, target, now)` gives them the connections by which a user has registered `target`.
-    `extensions` is what they can do.
+    `extensions` is what they can do; `follows` is told them as `Stack.ways` has it.
     """
 
     bound: Callable[[Uri, Uri, float], Sequence[Flow]]
+    follows: Callable[[Request], bool]
     extensions: Extensions
 
     def matches(self, request: Request) -> bool:
@@ -94,6 +96,7 @@ class SipElement:
         self.ways = Ways(stack, registrar, domains, nat=nat)
         stack.core = self
         agents.bound = self.ways.bound
+        agents.follows = self._judge.may_follow
         stack.expect(self._expects)
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
@@ -119,9 +122,10 @@ class SipElement:
                 self._agents.on_ack(request, flow, now)
         elif passage and self._is_at_its_place(bare, place, passage.sender.peer):
             with suppress(RemoteError):  # a device that is not there
-                device, by = self.ways.side(passage.receiver, now)  # §22.1 [ack-is-believed]
-                self.proxy.forward_ack(self._without_secrets(bare), passage, by, now, device)
-        elif passage is None and self.ways.is_gruu(bare.uri):
+                way = self.ways.side(passage.receiver, now)  # §22.1 [ack-is-believed]
+                follows = partial(self._follows, passage.sender.uri, flow)
+                self.proxy.forward_ack(self._without_secrets(bare), passage, way, now, follows)
+        elif passage is None and not bare.routes and self.ways.is_gruu(bare.uri):
             self._ack_device(bare, now)
 
     def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
@@ -140,15 +144,16 @@ class SipElement:
             self._decide(server, bare, now)
         elif self._is_from_peer(server, bare, passage.sender.peer, now, proxy=True):
             server.request = self._without_secrets(server.request)
-            device, by = self.ways.side(passage.receiver, now)
-            self.proxy.forward_within(server, passage, by, now, device)
+            way = self.ways.side(passage.receiver, now)
+            follows = partial(self._follows, passage.sender.uri, server.flow)
+            self.proxy.forward_within(server, passage, way, now, follows)
 
     def _ack_device(self, ack: Request, now: float) -> None:
         """Send the ACK of a dialog that did not begin here to a device: RFC 5627 §6.1."""
         for binding in self.ways.device(ack.uri, now)[:1]:
             device = self.ways.target(binding)
             ack = to_device(self._without_secrets(ack), device)
-            self.proxy.send_ack(ack, () if ack.routes else device.flows or (), now)
+            self.proxy.send_ack(ack, None if ack.routes else device.flows, now)
 
     def _peer(self, request: Request, passage: Passage | None) -> Peer | None:
         """The peer of a call of our user agents.
@@ -309,18 +314,28 @@ class SipElement:
         """Send a request to another domain, for users of ours alone: RFC 3261 §16.5."""
         if request.uri.scheme == "tel":
             raise RemoteError("Unsupported URI Scheme", 416)  # tel: §16.3 [416-for-schemes]
-        is_refused = request.method == "REGISTER" or (
-            not _is_born_here(server)
-            and (
-                self._domains.of(request.from_.uri) is None
-                or (self._verifier is None and not _is_of_this_machine(server.flow))
-            )
-        )
-        if is_refused:
+        is_ours = _is_born_here(server) or self._may_send_on(request.from_.uri, server.flow)
+        if request.method == "REGISTER" or not is_ours:
             raise RemoteError("Forbidden", 403)
         if self._is_admitted(server, request, now):
             self._judge.judge(server, request, now)
             self.forward(server, [Target(request.uri)], now)  # §16.5 [foreign-alone] [adds-none]
+
+    def _may_send_on(self, user: Uri, flow: Flow) -> bool:
+        """Whether a user at the far end of `flow` may send to other domains: RFC 3261 §16.5.
+
+        Where there are passwords, it is one who has proved one.
+        """
+        is_of_us = self._domains.of(user) is not None
+        return is_of_us and (self._verifier is not None or _is_of_this_machine(flow))
+
+    def _follows(self, user: Uri, flow: Flow, request: Request) -> bool:
+        """Whether `user`, whose dialog this is, may send a request where its peer wants it.
+
+        RFC 3261 §12.2: the rules are those for a first request to that target by that route.
+        """
+        is_allowed = flow.transport == LOCAL or self._may_send_on(user, flow)
+        return is_allowed and self._judge.may_follow(request)
 
     def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
         """Send a request on by the proxy, without credentials for us: RFC 3261 §16.6."""

@@ -22,6 +22,12 @@ class Judge(Protocol):
     ) -> list[Binding]:
         """The bindings that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
 
+    def may_follow(self, request: Request) -> bool:
+        """Whether a first request could go to this target by this route: RFC 3261 §12.2.
+
+        It is asked of requests within dialogs, of phones and of this process.
+        """
+
 
 class Lenient:
     """A judge who allows everything: the default."""
@@ -34,3 +40,7 @@ class Lenient:
     ) -> list[Binding]:
         """All of them: RFC 3261 §16.5."""
         return list(bindings)
+
+    def may_follow(self, request: Request) -> bool:
+        """Let it pass: RFC 3261 §12.2."""
+        return True

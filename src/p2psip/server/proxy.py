@@ -19,13 +19,14 @@ Own design: the targets of one q are tried at once as far as Max-Breadth allows;
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.server.proxied_dialogs import BEGINNING, WITHIN, Passage, PassingDialogs, Within
 from p2psip.server.response_context import ResponseContext, Target, Watcher, as_request_uri
+from p2psip.server.ways import SideWay
 from p2psip.sip.address import Address, with_quotes
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.grammar import number
@@ -83,28 +84,27 @@ class Proxy:
         self,
         server: ServerHandle,
         passage: Passage,
-        by: Sequence[Flow],
+        way: SideWay,
         now: float,
-        device: Target | None = None,
+        follows: Callable[[Request], bool],
     ) -> None:
         """Forward a request of a dialog to its other side, and nowhere else: §16.4, §12.2.
 
-        `by` are the connections that the other side has opened, `device` is what a GRUU that is its
-        target leads to (RFC 5627 §6.1).  Raises RemoteError as `forward`
-        does, 405 for a method that no dialog has, and 481 when the other side was a user of this
-        process and has gone.
+        `way` leads to that side, and `follows` is the argument of `Stack.ways`.  Raises RemoteError
+        as `forward` does, 405 for a method that no dialog has, and 481 when the other side was a
+        user of this process and has gone.
         """
         request = server.request
         # §16.3 [unknown-pass]: only methods that are known, and belong in no dialog, are refused
         if request.method in METHODS and request.method not in WITHIN:
             allowed = ", ".join(sorted(WITHIN))
             raise RefusalError(405, "Method Not Allowed", [("Allow", allowed)])
-        server.request = request = self._directed(request, passage, device)
+        server.request = request = self._directed(request, passage, way.device)
         breadth = self.check(request)
         if not request.routes and self._stack.is_ours(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         self.dialogs.heard(passage, request, server.flow, now)
-        target = Target(request.uri, self._stack.ways(request, by))
+        target = Target(request.uri, self._stack.ways(request, way.by, way.seen, follows))
         watcher = Within(self.dialogs, passage, request)
         self._start(server, [target], breadth, now, watcher)
 
@@ -112,20 +112,22 @@ class Proxy:
         self,
         request: Request,
         passage: Passage,
-        by: Sequence[Flow],
+        way: SideWay,
         now: float,
-        device: Target | None = None,
+        follows: Callable[[Request], bool],
     ) -> None:
         """Forward the ACK of a 2xx to the dialog's other side, without state: §16.11."""
         # §16.11 [ack-is-routed] [one-target]
-        self.send_ack(self._directed(request, passage, device), by, now)
+        request = self._directed(request, passage, way.device)
+        flows = self._stack.ways(request, way.by, way.seen, follows)
+        self.send_ack(request, flows, now)
 
-    def send_ack(self, request: Request, by: Sequence[Flow], now: float) -> None:
+    def send_ack(self, request: Request, flows: Sequence[Flow] | None, now: float) -> None:
         """Forward an ACK to its target, without state: §16.11."""
         # §16.11 [ack-is-checked]
         if request.max_forwards != 0 and (request.routes or not self._stack.is_ours(request.uri)):
             ack = _one_hop_less(request, _breadth(request))  # §16.11 [ack-is-copied]
-            self._stack.send_ack(ack, now, self._stack.ways(ack, by))
+            self._stack.send_ack(ack, now, flows)
 
     def take_route(self, request: Request) -> Request:
         """The request without the Routes at the top that are ours: §16.4.

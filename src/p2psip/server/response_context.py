@@ -287,7 +287,7 @@ class ResponseContext:
         headers = without_identity(response.headers).with_("Via", *asked.values("Via"))
         flow = self._server.flow
         mark = self._mark(flow.transport, flow.remote[0])
-        routes = list(response.headers.all("Record-Route"))
+        routes = list(response.headers.all("Record-Route", lenient=True))
         at = len(routes) - len(asked.all("Record-Route")) - 1
         # after a spiral other values may be equal: §16.6 [mark-is-found-again]
         if at >= 0 and routes[at] == branch.mark:

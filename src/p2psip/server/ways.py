@@ -9,6 +9,7 @@ address, and ring already by another branch.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from p2psip.errors import RemoteError
 from p2psip.server.domains import Aor, Domains
@@ -21,6 +22,18 @@ from p2psip.sip.build import REASONS
 from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import is_way_back
 from p2psip.stack.stack import Flow, Stack
+
+
+class SideWay(NamedTuple):
+    """The way to one side of a dialog (§12.2).
+
+    `device` is what a GRUU that is its target leads to (RFC 5627 §6.1), `by` are the connections
+    that it has opened, and `seen` the flows by which it was heard or registered, the latest first.
+    """
+
+    device: Target | None
+    by: Sequence[Flow]
+    seen: Sequence[Flow]
 
 
 class Ways:
@@ -83,28 +96,22 @@ class Ways:
         bound = self._registrar.registered(Uri(user=aor[0], host=aor[1]), now)
         return [each for each in reversed(bound) if gruus.is_of(each, uri)]
 
-    def side(self, side: Side, now: float) -> tuple[Target | None, Sequence[Flow]]:
-        """The device that one side of a dialog is, if its target is a GRUU of ours, and its flows.
+    def side(self, side: Side, now: float) -> SideWay:
+        """The way to one side of a dialog.
 
-        RFC 5627 §6.1, for requests within a dialog.  Raises RemoteError if the device is not there.
+        Its device is one if its target is a GRUU of ours (RFC 5627 §6.1).  Raises RemoteError if
+        the device is not there.
         """
+        found = self._bound(side.uri, side.target, now)
+        last = [] if side.flow is None else [side.flow]
+        by = self._opened(found) + [flow for flow in last if is_way_back(flow, nat=self._nat)]
+        seen = [*last, *(each.proven or each.flow for each in found)]
         if not self.is_gruu(side.target):
-            return None, self._flows(side, now)
-        found = [each for each in self.device(side.target, now) if each.is_proven]
+            return SideWay(None, by, seen)
         if not found:
             raise RemoteError(REASONS[480], 480)  # RFC 5627 §6.1 [480-without-contact]
         target = self.target(found[0])
-        return target, () if target.path else self._flows(side, now)
-
-    def _flows(self, side: Side, now: float) -> Sequence[Flow]:
-        """The flows that lead to one side of a dialog alone: as in RFC 5626 §5.3.
-
-        They are the flows by which a user of ours has registered that very Contact since, and the
-        flow by which the side was last heard.
-        """
-        bound = self.bound(side.uri, side.target, now)
-        is_way = side.flow is not None and is_way_back(side.flow, nat=self._nat)
-        return [*bound, *([side.flow] if side.flow is not None and is_way else ())]
+        return SideWay(target, () if target.path else by, seen)
 
     def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
         """The flows by which a user of ours has registered the Contact `target`: RFC 3261 §16.5.
@@ -112,14 +119,19 @@ class Ways:
         A phone that has connected again registers again, but may send nothing in its dialogs.  The
         bindings of other users do not count.
         """
-        if self.is_gruu(target):
-            found = [each for each in self.device(target, now) if each.is_proven]
-        else:
-            place = target.user, target.host, target.port
-            bound, at = self._registrar.bindings(user, now), place
-            found = [
-                each
-                for each in bound
-                if (each.contact.uri.user, each.contact.uri.host, each.contact.uri.port) == at
-            ]
+        return self._opened(self._bound(user, target, now))
+
+    def _opened(self, found: Sequence[Binding]) -> list[Flow]:
+        """The flows of bindings that lead to their phones alone: as in RFC 5626 §5.3."""
         return [flow for binding in found for flow in binding.way(nat=self._nat)]
+
+    def _bound(self, user: Uri, target: Uri, now: float) -> list[Binding]:
+        """The bindings of the Contact `target` that a user of ours has: RFC 3261 §16.5."""
+        if self.is_gruu(target):
+            return [each for each in self.device(target, now) if each.is_proven]
+        place = target.user, target.host, target.port
+        return [
+            each
+            for each in self._registrar.bindings(user, now)
+            if (each.contact.uri.user, each.contact.uri.host, each.contact.uri.port) == place
+        ]

@@ -8,10 +8,14 @@ pattern is possessive or a single character class: no input makes one backtrack.
 """
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import AddressValueError, IPv6Address
-from typing import Final
+from typing import Final, TypeVar
 
 from p2psip.errors import RemoteError
+
+_T = TypeVar("_T")
 
 MAX_VALUES: Final = 72  # of one header, all lines; Max-Forwards starts at 70: §8.1.1.6
 
@@ -71,11 +75,12 @@ def unquote(text: str) -> str:
     return _PAIR.sub(r"\1", text[1:-1]) if "\\" in text else text[1:-1]
 
 
-def split(text: str, separator: str) -> list[str]:
+def split(text: str, separator: str, *, lenient: bool = False) -> list[str]:
     """Cut at each "," or ";" that is outside of quotes and angle brackets (§7.3.1).
 
     Pieces lose their outer white space and may be empty.  Raises RemoteError when a
-    quote or bracket never closes, and for more than `MAX_VALUES` pieces.
+    quote or bracket never closes, where the last piece begins if `lenient`; and for more than
+    `MAX_VALUES` pieces.
     """
     if '"' not in text and "<" not in text:
         if text.count(separator) >= MAX_VALUES:
@@ -88,6 +93,8 @@ def split(text: str, separator: str) -> list[str]:
             pieces.append(text[start : found.start()].strip(LWS))
             start = found.end()
         elif found[1] == "" or found[2] == "":
+            if lenient:
+                break
             raise RemoteError("Unbalanced Quotes")  # RFC 4475 §3.1.2.6 [open-quote-refused]
         if len(pieces) >= MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
@@ -107,6 +114,21 @@ def split_list(text: str) -> list[str]:
     if "" in values:
         # RFC 4475 §3.1.2.1 [empty-values-refused]
         raise RemoteError("Empty Header Value")
+    return values
+
+
+def readable(text: str, parse: Callable[[str], _T]) -> list[_T]:
+    """Parse the values of a comma-separated header that can be parsed, and skip the others.
+
+    Own design: for responses, where there is nobody to tell.
+
+    >>> readable('7, x, 8, ", 9', lambda value: number(value, 9))
+    [7, 8]
+    """
+    values: list[_T] = []
+    for value in split(text, ",", lenient=True):
+        with suppress(RemoteError):
+            values.append(parse(value))
     return values
 
 

@@ -143,16 +143,19 @@ class Headers:
         wanted = name.lower()
         return tuple([value for key, value in self.fields if key.lower() == wanted])
 
-    def all(self, name: str) -> tuple[str, ...]:
+    def all(self, name: str, *, lenient: bool = False) -> tuple[str, ...]:
         """Return every single value; the lists of §7.3.1 are split at their commas.
 
-        Empty values are left out.  Raises RemoteError where quotes do not balance.
+        Empty values are left out.  Raises RemoteError where quotes do not balance,
+        unless `lenient`.
         """
         lines = self.values(name)
         if _CANONICAL.get(name.lower()) not in LISTS:
             return lines  # §7.3.1 [no-joined-credentials]
         # §7.3.1 [rows-combine]
-        return tuple(value for line in lines for value in split(line, ",") if value)
+        return tuple(
+            value for line in lines for value in split(line, ",", lenient=lenient) if value
+        )
 
     def with_(self, name: str, *values: object) -> Self:
         """Return a copy with these values in place of the old ones, or at the end (§7.3.1)."""

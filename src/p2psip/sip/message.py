@@ -17,7 +17,7 @@ and writing always adds the right one.
 import dataclasses
 import re
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.grammar import LWS, bytes_of, is_token, number, text_of
@@ -86,6 +86,7 @@ class Request(Views):
 class Response(Views):
     """A response (§7.2), `status` 100 to 699; typed headers are the properties of `Views`."""
 
+    _skips_unreadable: ClassVar[bool] = True
     status: int
     reason: str
     headers: Headers = NO_HEADERS

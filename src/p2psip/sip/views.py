@@ -4,16 +4,27 @@ Implements RFC 3261 §20, one header a property.
 
 Most messages pass through an element that looks at four or five of their headers, so
 nothing is parsed before it is needed, and never twice.  A malformed value raises
-RemoteError (400) from its view alone.
+RemoteError (400) from its view alone; in a list of a response it is skipped, since it is often
+about somebody else, such as the Contact of another phone of a user, and nobody can be told.
 """
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import ClassVar, Final, NamedTuple, Self, TypeVar
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
-from p2psip.sip.grammar import LWS, MAX_VALUES, first_word, is_token, number, split_list, text_of
+from p2psip.sip.grammar import (
+    LWS,
+    MAX_VALUES,
+    first_word,
+    is_token,
+    number,
+    readable,
+    split,
+    split_list,
+    text_of,
+)
 from p2psip.sip.headers import Headers
 from p2psip.sip.via import Via
 
@@ -46,11 +57,12 @@ class Views:
     """Typed headers of a message (§20); each view is kept once it is parsed."""
 
     headers: Headers
+    _skips_unreadable: ClassVar[bool] = False  # in lists
 
     @cached_property
     def vias(self) -> tuple[Via, ...]:
         """All hops, the latest first (§20.42).  Raises RemoteError."""
-        return tuple(self._parse_all("Via", Via.parse_list))
+        return tuple(self._parse_all("Via", Via.parse))
 
     @cached_property
     def via(self) -> Via:
@@ -59,10 +71,10 @@ class Views:
         The others are not read for it: a response must find its way whatever they hold.
         """
         known: tuple[Via, ...] | None = self.__dict__.get("vias")
-        if known:
+        if known and not self._skips_unreadable:
             return known[0]
         for line in self.headers.values("Via"):
-            for value in split_list(line):
+            for value in split(line, ",", lenient=self._skips_unreadable):
                 return Via.parse(value)
         raise RemoteError("Missing Via")
 
@@ -92,12 +104,12 @@ class Views:
     @cached_property
     def contacts(self) -> tuple[Address, ...]:
         """The URIs that reach the sender from now on (§20.10).  Raises RemoteError."""
-        return tuple(self._parse_all("Contact", Address.parse_list))
+        return tuple(self._parse_all("Contact", Address.parse))
 
     @cached_property
     def routes(self) -> tuple[Address, ...]:
         """The proxies still to visit (§20.34).  Raises RemoteError."""
-        return tuple(self._parse_all("Route", Address.parse_list))
+        return tuple(self._parse_all("Route", Address.parse))
 
     @cached_property
     def record_routes(self) -> tuple[Address, ...]:
@@ -105,7 +117,7 @@ class Views:
 
         Raises RemoteError.
         """
-        return tuple(self._parse_all("Record-Route", Address.parse_list))
+        return tuple(self._parse_all("Record-Route", Address.parse))
 
     @cached_property
     def max_forwards(self) -> int | None:
@@ -137,13 +149,17 @@ class Views:
             raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")
         return values[0]
 
-    def _parse_all(self, name: str, parse: Callable[[str], tuple[_T, ...]]) -> list[_T]:
+    def _parse_all(self, name: str, parse: Callable[[str], _T]) -> list[_T]:
         values: list[_T] = []
         lines = self.headers.values(name)
         if len(lines) > MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
         for line in lines:
-            values += parse(line)  # §7.3.1 [any-mix-of-rows] [rows-combine]
+            # §7.3.1 [any-mix-of-rows] [rows-combine]
+            if self._skips_unreadable:
+                values += readable(line, parse)
+            else:
+                values += map(parse, split_list(line))
             if len(values) > MAX_VALUES:
                 raise RemoteError("Message Too Large", 513)
         return values

@@ -24,7 +24,7 @@ from typing import Final
 from p2psip.transaction.flow import Flow, HostPort
 
 FACTOR: Final = 3  # times what came; what is sent stays below
-OFFER: Final = 600  # octets of the session description that a request without one may get ...
+OFFER: Final = 800  # octets of the session description that a request without one may get ...
 ANSWER: Final = 100  # ... and that an answer may have more than its offer
 MAX_HEARERS: Final = 20_000  # addresses to remember
 

@@ -5,11 +5,11 @@ Implements RFC 3261 §17.1, §18.1 and §9.1, with the failover of RFC 3263 §4.
 One request is one `ClientHandle` for the layer above.  Each server that is tried has an attempt of
 its own: a transaction with its own branch.
 
-Departs from RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2]: within a dialog no more than two datagrams
-of a request go to an address that has never shown that it hears us (see `address_validation`):
-the address is from a Contact, which a stranger may have forged.  Outside of dialogs the same holds
-for all requests to it while more than three have had no answer: who registers without a password
-may have forged the source of the REGISTER.
+Departs from RFC 3261 §17.1.2.2 [timer-e-doubles-to-t2]: within a dialog nothing is repeated to an
+address that has never shown that it hears us (see `address_validation`): the address is from a
+Contact, which a stranger may have forged.  Outside of dialogs the same holds for all requests to it
+while more than three have had no answer: who registers without a password may have forged the
+source of the REGISTER.
 
 Not done: RFC 3261 §21.5.4 [503-is-left-alone]: trunks answer 503 to a call that finds no line to
 one destination, and would then be without any call for as long as they say.
@@ -37,8 +37,8 @@ from p2psip.transaction.invite_client import InviteClient
 from p2psip.transaction.key import client_key, new_branch, sent_by
 from p2psip.transaction.table import Agenda, Table
 
-DOUBTED: Final = 2  # datagrams of a request to an address that never showed that it hears us
-IN_FULL: Final = 3  # requests without any answer that such an address is sent without that limit
+# Requests without any answer that are repeated to an address which never showed that it hears us.
+IN_FULL: Final = 3
 # Requests to one address without any answer.  Own design: each is repeated for half a minute, and a
 # user may register silent addresses, for strangers to call.
 MAX_SILENT: Final = 200
@@ -97,7 +97,7 @@ class ClientHandle:
 class _Attempt:
     """A request at one server: its transaction, and the bytes to repeat."""
 
-    __slots__ = ("flow", "handle", "is_silent", "machine", "request", "sent", "wire")
+    __slots__ = ("flow", "handle", "is_sent", "is_silent", "machine", "request", "wire")
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class _Attempt:
     ) -> None:
         self.handle, self.request, self.flow = handle, request, flow
         self.machine, self.wire = machine, wire
-        self.sent = 0
+        self.is_sent = False
         self.is_silent = False  # its flow has not answered it yet
 
 
@@ -216,7 +216,8 @@ class Clients:
         if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
             return False
         # RFC 3261 §8.1.3.3 [one-via-comes-back]
-        if len(response.vias) > 1 and len(attempt.request.vias) == 1:
+        hops = response.headers.all("Via", lenient=True)  # also those that cannot be read
+        if len(hops) > 1 and len(attempt.request.vias) == 1:
             return False
         self._heard(attempt)
         self._reach.heard_at(attempt.flow)  # nobody else has read that branch
@@ -343,9 +344,9 @@ class Clients:
 
     def _post(self, attempt: _Attempt) -> None:
         is_doubted = attempt.request.to.tag is not None or self._silent[attempt.flow] > IN_FULL
-        if attempt.sent < DOUBTED or not is_doubted or self._reach.hears(attempt.flow):
+        if not attempt.is_sent or not is_doubted or self._reach.hears(attempt.flow):
             self._outbox.send(attempt.wire, attempt.flow)  # RFC 3263 §4 [same-server]
-        attempt.sent += 1
+        attempt.is_sent = True
 
     def _settle(self, attempt: _Attempt, now: float) -> None:
         """Reschedule a transaction, or forget it; a timer of zero fires at once."""

@@ -77,11 +77,13 @@ def is_way_back(flow: Flow, *, nat: bool) -> bool:
 class Whereabouts:
     """The known places of the peer of a call made or taken here (RFC 3261 §12.2).
 
-    `by` is the connection that the peer has opened; with `nat`, the flow of its datagrams.
+    `by` is the connection that the peer has opened; with `nat`, the flow of its datagrams.  `seen`
+    are the flows by which it was heard or has answered, the latest first.
     """
 
     def __init__(self, *, nat: bool) -> None:
         self.by: tuple[Flow, ...] = ()
+        self.seen: tuple[Flow, ...] = ()
         self._nat = nat
         self._heard: frozenset[str] = frozenset()
         self._asked: frozenset[str] = frozenset()
@@ -90,13 +92,20 @@ class Whereabouts:
         """Note that the peer has sent a request by `flow` (as in RFC 5626 §5.3)."""
         self._heard = frozenset({origin(request, flow)})
         self.by = (flow,) if is_way_back(flow, nat=self._nat) else ()
+        self._saw(flow)
 
     def answered(self, flow: Flow | None) -> None:
         """Note that a request of ours was answered, by the peer or a proxy on the way."""
-        if flow is not None and len(self._asked) < MAX_PLACES:
+        if flow is None:
+            return
+        self._saw(flow)
+        if len(self._asked) < MAX_PLACES:
             self._asked |= {place_of(flow)}
 
     def peer(self, dialog: Dialog) -> Peer:
         """The peer that may send requests within a dialog of the call (RFC 3261 §12.2.2)."""
         nearest = dialog.route_set[0].uri if dialog.route_set else dialog.target
         return Peer(dialog.remote.uri, place_named(nearest) | self._asked | self._heard)
+
+    def _saw(self, flow: Flow) -> None:
+        self.seen = (flow, *(each for each in self.seen if each != flow))[:MAX_PLACES]

@@ -161,7 +161,7 @@ class Hops:
         host = uri.param("maddr") or uri.host
         if self.is_own_address(host, self._port(uri)):
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
-        known = [flow for flow in by if flow not in self._gone]
+        known = self.alive(by)
         if transport is not None and (transport in WEB or transport not in self._listeners):
             return known  # §19.1.5 [other-transports-refused]
         if not is_numeric(host):
@@ -171,6 +171,10 @@ class Hops:
         domain = host if transport == "TLS" else ""
         named = Flow(transport, (host, uri.port or default_port(transport)), domain=domain)
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
+
+    def alive(self, flows: Sequence[Flow]) -> list[Flow]:
+        """Those of the flows whose connections are not known to be gone (§18.4)."""
+        return [flow for flow in flows if flow not in self._gone]
 
     def lost(self, flow: Flow) -> None:
         """Note that a connection opened by a peer is gone, and leads to it no more (§18.4)."""

@@ -12,13 +12,15 @@ third party.  The client repeats its request until it hears an answer, and gets 
 
 Departs from RFC 3261 §17.2.1 [timer-g-resends] [sends-100]: an address that has not shown that it
 hears us is sent no more than `address_validation` allows; a client that hears nothing repeats its
-INVITE, which allows more.
+INVITE, which allows more: a 2xx that was held back is sent with that copy.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from p2psip.sip.build import response_to
+from p2psip.sip.compact import compact
 from p2psip.sip.message import Request, Response
 from p2psip.stack.address_validation import AddressValidator, ReplyAllowance
 from p2psip.stack.fair_pool import Pool
@@ -85,6 +87,7 @@ class ServerHandle:
         self._way_around = way_around(request, flow)
         self._allowance = ReplyAllowance(size, len(request.body))
         self._wire = b""
+        self._is_held_back = False  # the latest response, and was never sent
 
     @property
     def is_heard(self) -> bool:
@@ -154,6 +157,8 @@ class Servers:
             if invite_server.Do.ACK_UP in todo and not self._is_of_refusal(request, flow):
                 # also of a client without the cookie: RFC 6026 §6 [2543-ack-when-accepted]
                 self._ack_up(request, flow, now)
+            if request.method == "INVITE" and handle._is_held_back and not todo:
+                self._post(handle)  # the 2xx that this copy pays for
             self._perform(handle, todo, now)  # RFC 6026 §8.10 [match-is-passed-on]
         else:
             handle._allowance.repeated(size)
@@ -326,10 +331,19 @@ class Servers:
         self._settle(handle, now)
 
     def _post(self, handle: ServerHandle) -> None:
-        """Send the latest response, if `address_validation` allows that much."""
-        is_final = not handle._wire.startswith(b"SIP/2.0 1")
-        if handle.is_heard or handle._allowance.admits(len(handle._wire), is_final=is_final):
-            self._outbox.send(handle._wire, handle._way)
+        """Send the latest response, if `address_validation` allows that much.
+
+        Own design: or in compact form (§7.3.3), if it allows that.
+        """
+        wire, is_final = handle._wire, not handle._wire.startswith(b"SIP/2.0 1")
+        admits = partial(handle._allowance.admits, is_final=is_final)
+        if not handle.is_heard and not admits(len(wire)):
+            wire = compact(wire)
+            handle._is_held_back = not admits(len(wire))
+            if handle._is_held_back:
+                return
+        handle._is_held_back = False
+        self._outbox.send(wire, handle._way)
 
     def _finish(self, handle: ServerHandle, response: Response, now: float) -> None:
         if not handle.final:

@@ -27,6 +27,7 @@ from p2psip.stack.clients import ClientHandle, Clients, ClientUser
 from p2psip.stack.counters import Counters
 from p2psip.stack.fair_pool import Pool
 from p2psip.stack.outbox import Locate, Order, Outbox, Send
+from p2psip.stack.request_origin import place_named, place_of
 from p2psip.stack.routing import Hops, Listener, may_carry, next_hop, received_over, way_back
 from p2psip.stack.servers import ServerHandle, Servers, ServerUser
 from p2psip.transaction.flow import Flow, rate_limit_key
@@ -219,14 +220,32 @@ class Stack:
         """
         return self._hops.direct(uri, by)
 
-    def ways(self, request: Request, by: Sequence[Flow]) -> Sequence[Flow] | None:
+    def ways(
+        self,
+        request: Request,
+        by: Sequence[Flow],
+        seen: Sequence[Flow],
+        follows: Callable[[Request], bool],
+    ) -> Sequence[Flow] | None:
         """The flows for a request within a dialog, None to look them up as usual (§12.2.1.1).
 
         `by` are connections that the other side has opened: they lead to that side alone, so they
-        are used neither when the request has a route (RFC 5626 §5.3) nor for a GRUU.
+        are used neither when the request has a route (RFC 5626 §5.3) nor for a GRUU.  `seen` are
+        the flows by which that side was heard or has answered, the latest first; `follows` tells
+        whether the request might be sent to its target by its route if it were a first one.
+
+        Own design: the other side has written target and route, and could make us send to a third
+        party.  So they are followed to where that side was seen, or if `follows` says so; else the
+        request goes to where that side was seen last.
         """
         is_sure = not request.routes and not request.uri.is_gruu  # RFC 5627 §4.5 [no-mending]
-        return self.flows_to(request.uri, by) if by and is_sure else None
+        if self._is_seen(next_hop(request)[1], (*by, *seen)) or follows(request):
+            return self.flows_to(request.uri, by) if by and is_sure else None
+        return self._hops.alive(by if is_sure else ()) or seen[:1]
+
+    def _is_seen(self, hop: Uri, seen: Collection[Flow]) -> bool:
+        """Whether the next hop is this element, or at a place of one of these flows."""
+        return self.is_ours(hop) or not place_named(hop).isdisjoint(map(place_of, seen))
 
     def expect(self, expects: Callable[[Request, Flow, float], bool]) -> None:
         """Have `expects` tell known dialogs and registrations, which have room kept for them."""

@@ -229,7 +229,7 @@ class UserAgentCall(ABC):
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to a request of ours within the dialog (§12.2.1.2)."""
-        self.whereabouts.answered(exchange.sent_to)
+        self.whereabouts.answered(exchange.answered_by)
         self.refresher.on_response(exchange, response, now)
         if self._reoffer.is_for(exchange, response):
             self._reoffer.on_response(exchange, response, now)

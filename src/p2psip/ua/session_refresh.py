@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.dialog import session_timer
 from p2psip.dialog.session_timer import LEAST, SessionExpires, SessionTimer
+from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import number
 from p2psip.sip.message import Request, Response
@@ -66,7 +67,10 @@ class SessionRefresh:
 
     def may_ask_longer(self, response: Response) -> bool:
         """Whether a 422 asks for an interval that we accept (RFC 4028 §7.3)."""
-        least = _min_se(response)
+        try:
+            least = _min_se(response)
+        except RemoteError:
+            return False
         if response.status != 422 or not self._least < least <= MOST or self._wish is None:
             return False
         self._least = least
@@ -74,12 +78,11 @@ class SessionRefresh:
 
     def accepted(self, response: Response, now: float) -> None:
         """Take the terms of a 2xx to an INVITE or UPDATE of ours (RFC 4028 §7.2)."""
-        text = response.headers.get("Session-Expires")
-        if text is None or self._wish is None:
+        # RFC 4028 §7.2 [looks-for-the-terms] [unasked-terms] [refresher-as-told]
+        terms = _terms(response)
+        if terms is None or self._wish is None:
             self.off(now)
             return
-        # RFC 4028 §7.2 [looks-for-the-terms] [unasked-terms] [refresher-as-told]
-        terms = SessionExpires.parse(text)
         self._timer.agree(terms, refreshes=terms.refresher != "uas", now=now)
         self._call.reschedule()
 
@@ -177,3 +180,11 @@ def _supports(request: Request) -> bool:
 def _min_se(message: Request | Response) -> int:
     text = message.headers.get("Min-SE")
     return number(text.partition(";")[0].strip(), session_timer.MAX_SECONDS) if text else 0
+
+
+def _terms(response: Response) -> SessionExpires | None:
+    """The terms of a 2xx, None if there are none that can be read (RFC 4028 §7.2)."""
+    try:
+        return SessionExpires.parse(response.headers["Session-Expires"])
+    except (KeyError, RemoteError):
+        return None

@@ -129,20 +129,21 @@ class SharedDialog:
     ) -> AuthenticatedRequest:
         """Send a request within the dialog (§12.2.1.1); `user` hears the answer."""
         exchange = AuthenticatedRequest(
-            self._agent.stack, user, self.dialog.next_cseq, self.keyring, self._opened(now)
+            self._agent.stack, user, self.dialog.next_cseq, self.keyring, self._ways
         )
         exchange.send(request, now)
         return exchange
 
     def send_ack(self, ack: Request, now: float) -> None:
         """Send the ACK of a 2xx, again for each repetition of that (§13.2.2.4)."""
-        stack = self._agent.stack
-        stack.send_ack(ack, now, stack.ways(ack, self._opened(now)))
+        self._agent.stack.send_ack(ack, now, self._ways(ack, now))
 
-    def _opened(self, now: float) -> list[Flow]:
-        """The connections that the peer has opened, those it registered by first.
+    def _ways(self, request: Request, now: float) -> Sequence[Flow] | None:
+        """The flows for a request to the peer, None to look them up as usual (§12.2.1.1).
 
-        As RFC 5626 §5.3 has it of flows.
+        Connections that the peer has opened come first, as RFC 5626 §5.3 has it, and of these the
+        ones it registered by.
         """
-        bound = self._agent.bound(self.dialog.remote.uri, self.dialog.target, now)
-        return [*bound, *self.whereabouts.by]
+        agent, known = self._agent, self.whereabouts
+        bound = agent.bound(self.dialog.remote.uri, self.dialog.target, now)
+        return agent.stack.ways(request, [*bound, *known.by], known.seen, agent.follows)

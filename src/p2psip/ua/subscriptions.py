@@ -129,7 +129,7 @@ class Subscription:
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take the answer to a SUBSCRIBE or REFER (RFC 6665 §4.1.2.2)."""
-        self._whereabouts.answered(exchange.sent_to)
+        self._whereabouts.answered(exchange.answered_by)
         is_accepted, shared = 200 <= response.status < 300, self._shared
         if is_accepted and exchange is not self._exchange and shared is not None:
             shared.dialog.refresh(response)  # RFC 3261 §12.2.1.2 [2xx-moves-the-target]

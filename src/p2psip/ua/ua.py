@@ -70,7 +70,8 @@ class UserAgent:
     without a refresh (RFC 4028 §4), None for no session timer.  `max_redirects` is
     how many other addresses of a 3xx are called (§8.1.3.4).  `may_replace(call, server)` tells
     whether the sender of an INVITE may take the place of a call's peer (RFC 3891 §3); nobody may
-    unless it is set.
+    unless it is set.  `follows(request)` tells whether a request within a dialog may go where the
+    other side wants it, if that side was never seen there: see `Stack.ways`.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class UserAgent:
         self.nat = nat
         self.may_replace: Callable[[UserAgentCall, ServerHandle], bool] = lambda call, server: False
         self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
+        self.follows: Callable[[Request], bool] = lambda request: True
         self._agenda = Agenda[UserAgentCall]()
         self._others = Agenda[Timed]()
         self._served: dict[ServedSubscription, str] = {}  # and the host that has asked for it

@@ -82,7 +82,7 @@ class OutgoingCall(UserAgentCall):
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to the INVITE (§13.2.2) or to a later request (§12.2.1.2)."""
-        self.whereabouts.answered(exchange.sent_to)
+        self.whereabouts.answered(exchange.answered_by)
         if exchange is not self._exchange_of_invite:
             super().on_response(exchange, response, now)
             self.offer_if_possible(now)
@@ -233,7 +233,7 @@ class OutgoingCall(UserAgentCall):
         """
         key = DialogId.at_client(response)
         if key in self._fork_acks:
-            self._stack.send_ack(self._fork_acks[key], now)  # §13.2.2.4 [ack-again]
+            self._legs[key].shared.send_ack(self._fork_acks[key], now)  # §13.2.2.4 [ack-again]
             return
         leg = self._leg_of(response)
         if leg is None:
@@ -246,7 +246,7 @@ class OutgoingCall(UserAgentCall):
         # RFC 3261 §17.1.1.3 [2xx-ack-by-core], §13.2.2.4 [same-credentials] [answers-in-the-ack]
         ack = dialog.ack(request.cseq.number, answer, SDP)
         self._fork_acks[key] = ack = copy_credentials(request, ack, self.keyring)
-        self._stack.send_ack(ack, now)  # §13.2.2.4 [ack-for-each]
+        leg.shared.send_ack(ack, now)  # §13.2.2.4 [ack-for-each]
         self._leave_if_refused(now)
         if self.state is CallState.CALLING:
             self._establish(leg, response, sdp or b"", now)

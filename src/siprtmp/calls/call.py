@@ -90,7 +90,7 @@ class AudioCall(CallRequests):
         peers = media.phone_hosts(to.uri, now) or (way.host,)
         try:
             endpoint = self._endpoint = self._offering(self._open(peers, now), now)
-            self._offer = self._local = self._make_offer(endpoint, unnamed=unnamed)
+            self._offer = self._local = sdp_map.offer(names, endpoint, unnamed=unnamed)
             reached_at = partial(self._reached_at, peers=peers)
             self.call = way.invite(self, bytes(self._offer), now, reached_at, credentials)
         except RemoteError:
@@ -113,6 +113,7 @@ class AudioCall(CallRequests):
         )
         self.call = self._ringing = call
         self._ticket = self.facilities.tolls.take(server)
+        self._share = self.facilities.share(server, now)
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
@@ -151,7 +152,8 @@ class AudioCall(CallRequests):
             self._start(plan, now, early=True)
         else:
             endpoint = self._endpoint = self._offering(endpoint, now)
-            self._local = self._offer = self._make_offer(endpoint)
+            offered = codec_names.brief(names)
+            self._local = self._offer = sdp_map.offer(offered, endpoint)
         if early:
             call.ring(now, 183, bytes(self._local))
         else:
@@ -246,6 +248,8 @@ class AudioCall(CallRequests):
             self._unusable(error, now)
             return
         self._up_at = now
+        if self._share is not None:
+            self._share.confirm()
         self._start(plan, now)  # again even if nothing changed: the media time-out begins here
         kind = "x-flv" if plan.x_flv is not None else ""
         if plan.video is not None:

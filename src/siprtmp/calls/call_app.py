@@ -46,6 +46,9 @@ class CallHome(Protocol):
     def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
         """The key that a client's calls are counted under."""
 
+    def is_proven(self, server: ServerHandle, now: float) -> bool:
+        """Whether the sender of an INVITE cannot have forged its address."""
+
 
 class CallApplication:
     """All names in use; a name without publisher, players and call is forgotten."""

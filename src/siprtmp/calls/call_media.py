@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import SessionDescription
+from p2psip.server.port_shares import PortShare
 from p2psip.sip.uri import Uri
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.uas import IncomingCall
@@ -43,6 +44,7 @@ class CallMedia(ABC):
     _holders: set[object]
     _transcodings: frozenset[tuple[str, str]] = frozenset()  # that the log has
     _peers: Collection[str]
+    _share: PortShare | None = None  # of an incoming call
     _endpoint: Endpoint | None
     video: "CallVideo"
     x_flv: CallXFlv
@@ -155,7 +157,7 @@ class CallMedia(ABC):
     def _open(self, peers: Collection[str], now: float) -> Endpoint:
         media, self._peers = self.facilities.media, peers
         try:
-            self.leg, at = media.open_leg(self, peers, now)
+            self.leg, at = media.open_leg(self, peers, now, self._share)
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
         self.leg.on_tag, self.leg.ways.header = self.user.on_tag, self.user.sound_header
@@ -193,10 +195,6 @@ class CallMedia(ABC):
         """Our endpoint with ports for the lines that an offer has: RFC 3264 §6."""
         endpoint = self.x_flv.answering(endpoint, theirs, self._peers, now)
         return self.video.answering(endpoint, theirs, self._peers, now)
-
-    def _make_offer(self, endpoint: Endpoint, *, unnamed: bool = False) -> SessionDescription:
-        """Offer the codecs of `names`: RFC 3264 §5."""
-        return sdp_map.offer(self.names, endpoint, unnamed=unnamed)
 
 
 def sound_name(sound_format: int) -> str:

@@ -46,6 +46,18 @@ def answered(pictures: Iterable[str] = ()) -> tuple[str, ...]:
     return possible((*sdp_map.STOCK_ANSWERS, *pictures))
 
 
+def brief(names: Iterable[str]) -> tuple[str, ...]:
+    """The names for an offer in a 200: without L16 and AAC if any other sound is left.
+
+    Own design: an INVITE without an offer is short, and a datagram from a stranger is not answered
+    with three times as much (`address_validation`): a longer 200 would have to wait for copies of
+    the INVITE.  Those two are for other gateways, and have a long line for each rate.
+    """
+    names = tuple(names)
+    kept = tuple(name for name in names if not name.startswith(("l16", "aac")))
+    return kept if set(kept) - {"dtmf", *sdp_map.VIDEO_NAMES} else names
+
+
 def everything() -> tuple[str, ...]:
     """The names of all codecs for sound."""
     return known(sdp_map.EVERYTHING)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from p2psip.server.port_shares import PortShare
 from p2psip.sip.uri import Uri
+from p2psip.stack.stack import ServerHandle
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS
@@ -80,11 +82,16 @@ class MediaEdge(Protocol):
         """The address of ours that peers at these hosts can reach: RFC 8866 §5.7."""
 
     def open_leg(
-        self, listener: "CallMedia", peers: Collection[str], now: float
+        self,
+        listener: "CallMedia",
+        peers: Collection[str],
+        now: float,
+        share: PortShare | None = None,
     ) -> tuple[Leg, MediaAddress]:
         """A leg, and where peers at these hosts send to (RFC 3550 §11).
 
-        Raises LocalError when no port is left.
+        Raises LocalError when no port is left, or none for `share`, whose ports these are and those
+        of the call's other legs.
         """
 
     def open_video(
@@ -193,7 +200,10 @@ class Origin:
 
 @dataclass(slots=True)
 class CallContext:
-    """The services that all calls of the gateway share."""
+    """The services that all calls of the gateway share.
+
+    `share(server, now)` is the share of ports for an INVITE; None if the call may have any.
+    """
 
     agent: UserAgent
     media: MediaEdge
@@ -204,6 +214,7 @@ class CallContext:
     trunks: Trunks = field(default_factory=Trunks)
     on_up: "Callable[[AudioCall, float], object]" = lambda call, now: None
     on_end: "Callable[[AudioCall, str, float], None]" = lambda call, reason, now: None
+    share: Callable[[ServerHandle, float], PortShare | None] = lambda server, now: None
     messages: Messages = field(init=False)
 
     def __post_init__(self) -> None:

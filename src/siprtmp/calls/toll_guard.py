@@ -196,6 +196,14 @@ class Tolls:
             raise refusal
         return chosen
 
+    def may_follow(self, request: Request) -> bool:
+        """Whether the patterns allow a target and route that a peer has named: RFC 3261 §12.2."""
+        try:
+            self._check(request.uri, *(route.uri for route in request.routes))
+        except RemoteError:
+            return False
+        return True
+
     def answered(
         self, server: ServerHandle, request: Request, response: Response, now: float
     ) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection
 from p2psip.errors import LocalError
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic, wallclock
-from p2psip.net.descriptors import MEDIA, refuse_last
+from p2psip.net.descriptors import MEDIA, refuse_last, within
 from p2psip.net.local_network import LocalNetwork
 from p2psip.net.media.port_pool import PortPool
 from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
+from p2psip.server.port_shares import PortShare, PortShares
 from p2psip.sip.uri import Uri
 from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.context import MediaAddress, Timed
@@ -56,6 +57,9 @@ class MediaSide:
         self._ports = PortPool(*settings.rtp_ports)
         self.prepared = PreparedPorts(self._ports, bind_ip)
         self._alarms: dict[Leg | VideoLeg | XFlvLeg, Alarm] = {}
+        # each pair has two descriptors
+        self.shares = PortShares(within(2 * self._ports.pairs) // 2)
+        self._held: dict[Leg | VideoLeg | XFlvLeg, PortShare] = {}
         self._gatherer = WakeupCoalescer()
         self._transcode = AvTranscoding() if decoder.is_available() else None
         self.pictures = picture_transcoding(settings.transcode_video)
@@ -71,10 +75,15 @@ class MediaSide:
         return sum(isinstance(leg, Leg) for leg in self._alarms)
 
     def open_leg(
-        self, listener: CallMedia, peers: Collection[str], now: float
+        self,
+        listener: CallMedia,
+        peers: Collection[str],
+        now: float,
+        share: PortShare | None = None,
     ) -> tuple[Leg, MediaAddress]:
         """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
-        port = self._port_for(peers)
+        share = share or self.shares.unlimited()
+        port = self._port_for(peers, share)
         alarm: Alarm
         leg = Leg(
             port,
@@ -90,6 +99,7 @@ class MediaSide:
         )
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)
+        self._held[leg] = share
         self._gatherer.set_calls(len(self._alarms))
         port.when_lost(lambda error: listener.drop(monotonic(), RELAY_LOST))
         return leg, self._address(port, peers)
@@ -98,7 +108,8 @@ class MediaSide:
         self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
     ) -> tuple[VideoLeg, MediaAddress]:
         """Ports and a leg for the pictures of a call, as `open_leg` has them for its `sound`."""
-        port = self._port_for(peers)
+        share = self._held[sound]
+        port = self._port_for(peers, share)
         alarm: Alarm
         leg = VideoLeg(
             port,
@@ -114,6 +125,7 @@ class MediaSide:
         )
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)
+        self._held[leg] = share
         return leg, self._address(port, peers)
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
@@ -124,7 +136,8 @@ class MediaSide:
         self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
     ) -> tuple[XFlvLeg, MediaAddress]:
         """Ports and a leg for a tunnel, as `open_leg` has them for the `sound` of its call."""
-        port = self._port_for(peers)
+        share = self._held[sound]
+        port = self._port_for(peers, share)
         alarm: Alarm
         leg = XFlvLeg(
             port,
@@ -137,10 +150,14 @@ class MediaSide:
         )
         port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
         alarm = self._alarms[leg] = Alarm(leg)
+        self._held[leg] = share
         return leg, self._address(port, peers)
 
     def close_leg(self, leg: Leg | VideoLeg | XFlvLeg) -> None:
         """Stop the timer of a leg that is closed."""
+        share = self._held.pop(leg, None)
+        if share is not None:
+            share.give()
         alarm = self._alarms.pop(leg, None)
         if alarm is not None:
             alarm.cancel()
@@ -150,7 +167,19 @@ class MediaSide:
         """A timer for a machine."""
         return Alarm(machine)
 
-    def _port_for(self, peers: Collection[str]) -> MediaPort:
+    def _port_for(self, peers: Collection[str], share: PortShare) -> MediaPort:
+        try:
+            share.take()
+        except LocalError as error:
+            self._log.warning("no-media-port", reason=str(error))
+            raise
+        try:
+            return self._any_port_for(peers)
+        except LocalError:
+            share.give()
+            raise
+
+    def _any_port_for(self, peers: Collection[str]) -> MediaPort:
         beside = self._network.beside(peers)
         is_plain = beside is not None or self._network.is_inside(peers)
         return self._open_port(self._ports if is_plain else self.prepared, beside)

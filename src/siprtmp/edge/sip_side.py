@@ -19,13 +19,14 @@ from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import Acceptor, SipElement
+from p2psip.server.port_shares import PortShare
 from p2psip.server.proxy import Proxy, Target
 from p2psip.server.registrar import Registrar
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle, Stack
-from p2psip.transaction.flow import Flow
+from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
 from p2psip.ua.registering.registration import Registration
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
@@ -110,7 +111,7 @@ class SipSide:
         self.trunks = TrunkSide(
             stack, self._registrations, self._domains, self._is_here, settings, log
         )
-        self.facilities.trunks = self.trunks.trunks
+        self.facilities.trunks, self.facilities.share = self.trunks.trunks, self._share
         self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.machines += [self.agent, self.proxy]
@@ -336,6 +337,14 @@ class SipSide:
         if flow.transport != "UDP" or is_loopback(host) or self.trunks.is_at(host):
             return True
         return self.registrar.has_host(host, now)
+
+    def _share(self, server: ServerHandle, now: float) -> PortShare | None:
+        """The share of ports for a call that comes from elsewhere: see `port_shares`."""
+        host = server.flow.remote[0]
+        if server.flow.transport == LOCAL or self.trunks.is_at(host):
+            return None
+        is_known = self.is_proven(server, now)
+        return self.media.shares.of(rate_limit_key(host), is_known=is_known)
 
     def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """The hosts that the phones of a local user registered from."""

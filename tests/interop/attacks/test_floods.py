@@ -4,7 +4,7 @@ import re
 from functools import partial
 
 from support.attacks.doors import by
-from support.attacks.hostile_sip import SipAttacker
+from support.attacks.hostile_sip import SipAttacker, sdp
 from support.gateway.accounts import PASSWORD, users_file
 
 from p2psip.sip.auth import Challenge, answer
@@ -61,3 +61,20 @@ def test_who_guesses_waits_and_the_owner_does_not(gateway, tmp_path, listening, 
     lines = [line for line in server.output.splitlines() if "login-refused" in line]
     assert all(f"login-refused source={door}:127.0.0.66 user=" in line for line in lines)
     assert len(lines) == 10 and PASSWORD not in server.output
+
+
+def test_callers_who_send_no_ack_leave_ports_for_others(gateway):
+    """Own design: 130 INVITEs to a room, of less than 60 kB, hold a part of all ports."""
+    server = gateway("--room", "team", "--rtp-ports", "21000-21063")
+    room = f"sip:team@{server.sip}"
+    greedy = SipAttacker(server, "127.0.0.2")
+    flood = [greedy.request("INVITE", room, body=sdp()) for _ in range(130)]
+    assert sum(map(len, flood)) < 70_000
+    for invite in flood:
+        greedy.send(invite)
+    refused = [greedy.ask_raw(greedy.request("INVITE", room, body=sdp())) for _ in range(3)]
+    assert refused == [503] * 3 and "127.0.0.2 holds too many ports" in server.output
+    held = server.status()["media_legs"]
+    assert 4 < held < 16
+    assert SipAttacker(server).ask("INVITE", room, body=sdp()) == 200
+    assert server.status()["media_legs"] == held + 1

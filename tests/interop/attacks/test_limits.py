@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from support.attacks.hostile_sip import Callee, SipAttacker, sdp
+from gevent import socket
+from support.attacks.hostile_sip import SPEEX, Callee, SipAttacker, sdp
 from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.richclient import RichClient
 
@@ -106,4 +107,29 @@ def test_a_rich_client_and_a_stock_tool_have_the_same_limits(gateway, tmp_path):
     with pytest.raises(RemoteError, match="403 Target Not Allowed"):
         tool.create_stream().publish(f"+1900@127.0.0.1:{phone.port}")
     assert server.output.count("call-refused") == 3
+    alice.close()
+
+
+def test_a_callee_sends_no_caller_to_a_third_party(gateway):
+    """Covers RFC 3261 §12.2.1.1: its ACK and BYE go to where the callee was seen."""
+    server = gateway("--allow-targets", "+49*@127.0.0.1", "--sip-t1", "20")
+    phone, victim = Callee(server), SipAttacker(server, "127.0.0.5")
+    listening = socket.create_server((victim.host, victim.port))
+    alice = RichClient(server.rtmp, "alice@127.0.0.1")
+    for named in (";transport=tcp", ""):
+        alice.call("invite", f"sip:+491@127.0.0.1:{phone.port}")
+        invite, there = phone.invite(), f"Contact: <sip:v@{victim.host}:{victim.port}{named}>\r\n"
+        body = sdp(SPEEX.format(port=40000))
+        phone.respond(invite, "200 OK", contact=False, more=there, body=body)
+        assert phone.heard().startswith(b"ACK sip:v@127.0.0.5")
+        alice.expect("accepted")
+        alice.call("bye")
+        while not (request := phone.news()).startswith(b"BYE"):
+            continue
+        phone.settle(request)
+    assert victim.heard(0.2) is None
+    listening.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        listening.accept()
+    listening.close()
     alice.close()

@@ -163,3 +163,23 @@ def test_an_honest_stranger_gets_through_the_losses(gateway, lost):
     with_radio.close()
     heard = iter(caller.heard, None)
     assert any(message.startswith(b"BYE") for message in heard)  # the ACK told that it is heard
+
+
+@pytest.mark.parametrize(("octets", "copies"), [(420, 1), (330, 2)])
+def test_an_invite_without_an_offer_is_answered_by_the_datagram_that_pays(gateway, octets, copies):
+    """Covers RFC 3261 §13.3.1.4 [offer-in-the-2xx]: the 200 has less than three times 420."""
+    server = gateway("--room", "team", "--sip-t1", "4000")  # ms: nothing is repeated meanwhile
+    with_radio = RtmpClient.connect(server.url("call"))
+    with_radio.create_stream().publish("radio")
+    for name in ("team", "radio"):
+        caller, uri = SipAttacker(server), f"sip:{name}@{server.sip}"
+        short = caller.request("INVITE", uri, Subject="")
+        subject = "x" * (octets - len(short))
+        invite = short.replace(b"Subject: ", b"Subject: " + subject.encode())
+        for _ in range(copies):
+            caller.send(invite)
+        answer = caller.heard(3.0)
+        assert answer is not None and answer.startswith(b"SIP/2.0 200 ")
+        assert len(answer) < 3 * copies * octets
+        assert b"L16/" not in answer and b"mpeg4-generic/" not in answer
+    with_radio.close()

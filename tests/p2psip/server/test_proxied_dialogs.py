@@ -115,7 +115,8 @@ def test_a_strict_router_before_us():
 def test_a_strict_router_behind_us():
     """Covers RFC 3261 §16.6 step 6: it gets its own URI as the target, and the true one last."""
     before = ("Record-Route", f"<sip:{FAR};x=y>")  # of an RFC 2543 proxy at the caller's side
-    home, branches = forked(BOB, message=request("INVITE", "sip:bob@home", before))
+    message = request("INVITE", "sip:bob@home", before)
+    home, branches = forked(BOB, message=message, users=store("alice", "bob"))
     dialog(home, branches)
     [(out, to, _)] = home.hear(of_bob("BYE", "sip:x", "<sip:home;lr>"), source=BOB)
     assert (str(out.uri), to) == (f"sip:{FAR};x=y", FAR)
@@ -125,7 +126,8 @@ def test_a_strict_router_behind_us():
 def test_the_proxies_of_either_side_are_kept():
     """Covers RFC 3261 §12.1: beyond us lies what each side has recorded, nearest first."""
     before = [("Record-Route", f"<sip:{FAR};lr>"), ("Record-Route", "<sip:p.away;lr>")]
-    home, branches = forked(BOB, message=request("INVITE", "sip:bob@home", *before))
+    message = request("INVITE", "sip:bob@home", *before)
+    home, branches = forked(BOB, message=message, users=store("alice", "bob"))
     fine = response_to(branches[BOB], 200, to_tag="t", headers=[("Contact", "<sip:b@10.0.7.7>")])
     routes = [f"<sip:q.there;lr>, <sip:{CAROL};lr>", *fine.headers.all("Record-Route")]
     fine = fine.replace(headers=fine.headers.with_("Record-Route", *routes))
@@ -143,7 +145,7 @@ def test_the_proxies_of_either_side_are_kept():
 @pytest.mark.parametrize("method", ["INVITE", "UPDATE"])
 def test_targets_are_followed(method):
     """Covers RFC 3261 §12.2.1.2 and §12.2.2, RFC 3311 §5.1: once a 2xx has agreed to it."""
-    home, branches = forked(BOB)
+    home, branches = forked(BOB, users=store("alice", "bob"))
     route = dialog(home, branches)
     moved = [("Contact", f"<sip:alice@{CAROL}>")]
     [(asked, *_)] = home.hear(within(method, "sip:x", route, *moved))[-1:]
@@ -151,7 +153,7 @@ def test_targets_are_followed(method):
     refused, cseq = response_to(asked, 488), 3
     home.hear(refused, source=BOB)
     assert ("BYE", ALICE) in methods(home.hear(of_bob("BYE", "sip:x", route), source=BOB))
-    home, branches = forked(BOB)
+    home, branches = forked(BOB, users=store("alice", "bob"))
     route = dialog(home, branches)
     [(asked, *_)] = home.hear(within(method, "sip:x", route, *moved))[-1:]
     home.hear(response_to(asked, 200, **again), source=BOB)

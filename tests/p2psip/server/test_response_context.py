@@ -374,3 +374,16 @@ def test_a_request_that_is_no_invite_goes_to_all_at_once():
     """Covers RFC 3261 §17.1.2.2: its client does not wait for a second try."""
     _, branches = ranked((BOB, 1.0), (CAROL, 0.5), message=request("MESSAGE"))
     assert set(branches) == {BOB, CAROL}
+
+
+def test_what_cannot_be_read_in_a_response_goes_on_as_it_came():
+    """Covers RFC 3261 §16.7 [fields-stay]: the caller has its answer, whatever stands beside it."""
+    home, branches = forked(BOB)
+    fine = response_to(branches[BOB], 200, to_tag="t", headers=[("Contact", "<sip:bob@[b>")])
+    odd = [("Record-Route", '"x'), ("Via", "SIP/2.0/UDP [::"), ("Require", '"')]
+    for name, value in odd:
+        fine = fine.replace(headers=fine.headers.append(name, value))
+    [(told, to, _)] = home.hear(fine, source=BOB)
+    assert (told.status, to, len(told.headers.values("Via"))) == (200, ALICE, 1)
+    assert told.headers["Contact"] == "<sip:bob@[b>"
+    assert told.headers.values("Record-Route")[-1] == '"x'

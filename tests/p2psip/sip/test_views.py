@@ -4,7 +4,7 @@ import pytest
 
 from p2psip.errors import RemoteError
 from p2psip.sip.headers import Headers
-from p2psip.sip.message import Request, check_request
+from p2psip.sip.message import Request, Response, check_request, check_response
 from p2psip.sip.uri import Uri
 from p2psip.sip.views import CSeq, seconds
 
@@ -128,3 +128,32 @@ def test_a_malformed_interval_counts_as_an_hour():
     """Covers RFC 3261 §10.2, §8.2.2 [odd-values-pass] and RFC 4475 §3.1.2.4."""
     assert seconds("1" + "0" * 100) == seconds("soon") == seconds("") == 3600
     assert request(Expires="-1").expires == 3600 and seconds("0") == 0
+
+
+ODD = ["<sip:x", "sip:[::", '"a" <sip:a@b', "", ", ,", '"', "\x01", "<sip:a@b:port>"]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("line", ["{odd}, {good}", "{good}, {odd}", "{good},,{odd}"])
+def test_one_odd_value_of_a_response_leaves_the_others(odd, line):
+    """Own design: what cannot be read in a list is skipped, as it may be about somebody else."""
+    given = {"Contact": "<sip:a@good>", "Record-Route": "<sip:good;lr>", "Via": "SIP/2.0/UDP good"}
+    headers = GOOD.without(*given)
+    for name, good in given.items():
+        before = [line.format(odd=odd, good=good)] if name != "Via" else [good, odd]
+        headers = headers.with_(name, *before, good)
+    response = Response(200, "OK", headers)
+    check_response(response)
+    assert {each.uri.host for each in (*response.contacts, *response.record_routes)} == {"good"}
+    assert [via.host for via in response.vias] == ["good"] * 2 and response.via.host == "good"
+
+
+@pytest.mark.parametrize("odd", [each for each in ODD if each.strip(" ,")])
+def test_a_response_whose_first_via_is_odd_is_of_nobody(odd):
+    """Covers RFC 3261 §18.1.2: whose it is stands there alone."""
+    headers = GOOD.with_("Via", odd, "SIP/2.0/UDP two")
+    with pytest.raises(RemoteError):
+        check_response(Response(200, "OK", headers))
+    for name in ("Via", "Contact", "Record-Route"):
+        with pytest.raises(RemoteError):
+            check_request(request(**{name: odd}))

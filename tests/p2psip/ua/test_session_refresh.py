@@ -131,9 +131,28 @@ def test_an_interval_too_short_is_refused_and_asked_for_again():
     settle(link, alice, bob)
 
 
+@pytest.mark.parametrize("headers", [{"Min-SE": "much"}, {"Min-SE": "90"}])
+def test_a_refusal_is_told_whatever_else_it_has(headers):
+    """Own design: a header that cannot be read changes nothing of it."""
+    link, alice, script, call, invite = calling()
+    script.say(response_to(invite, 486, to_tag="t", headers=list(headers.items())), A)
+    assert alice.log == [("rejected", call, 486)]
+    settle(link, alice)
+
+
+def test_terms_that_cannot_be_read_are_none():
+    """Own design: of RFC 4028 §7.2, the call is up, without a timer."""
+    link, _, script, call, invite = calling()
+    contact = ("Contact", f"<sip:bob@{B}>")
+    fine = response_to(invite, 200, to_tag="t", headers=[contact, ("Session-Expires", "soon")])
+    script.say(fine.replace(body=b"answer"), A)
+    assert call.is_up and not call.refresher.is_on
+    call.bye(link.now)
+
+
 def test_a_422_is_not_followed_beyond_reason():
     link, alice, script, call, invite = calling()
-    for least in ("1801", "3000", "3000"):
+    for least in ("1801", "much", "3000"):
         invite = [m for m in script.heard if isinstance(m, Request) and m.method == "INVITE"][-1]
         script.say(response_to(invite, 422, to_tag="t", headers=[("Min-SE", least)]), A)
     assert alice.log == [("rejected", call, 422)]

@@ -3,8 +3,12 @@
 import pytest
 from support.gateway.gateway_world import BOB, PCMA, PCMU, sdp
 
+from p2psip.sdp.local_media import LocalTransport
 from p2psip.sdp.session import SessionDescription
+from p2psip.stack.address_validation import OFFER
 from siprtmp.calls import codec_names
+from siprtmp.media import sdp_map
+from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.transcode import decoder
 
 
@@ -52,3 +56,14 @@ def test_the_url_of_a_stock_tool_may_name_codecs(world, desk):
 @pytest.mark.parametrize("query", ["codecs=", "codecs=x,y", "other=aac"])
 def test_a_query_without_any_is_none(makes, query):
     assert codec_names.offered(query) == codec_names.offered()
+
+
+def test_an_offer_in_a_200_has_no_octets_to_spare():
+    """Own design: so it fits where `address_validation` leaves room; L16 and AAC alone are kept."""
+    every = (*codec_names.everything(), *sdp_map.VIDEO_NAMES)
+    brief, ports = codec_names.brief(every), [LocalTransport(65_000 + n) for n in range(2)]
+    ours = Endpoint("203.0.113.100", 65_002, 2**32 - 1, video=ports[0], x_flv=ports[1], vp8=True)
+    assert len(bytes(sdp_map.offer(brief, ours))) <= OFFER < len(bytes(sdp_map.offer(every, ours)))
+    assert set(every) - set(brief) == {name for name in every if "l16" in name or "aac" in name}
+    for alone in (("l16", "dtmf"), ("aac", "h264"), ("l16-44", "aac-mono")):
+        assert codec_names.brief(alone) == alone

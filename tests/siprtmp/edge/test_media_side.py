@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import gevent
 import pytest
 from gevent.event import AsyncResult
+from support.gateway.gateway_world import Log
 
+from p2psip.errors import LocalError
 from p2psip.net.local_network import LocalNetwork
 from siprtmp.edge import picture_threads
 from siprtmp.edge.media_side import MediaSide
@@ -13,13 +15,13 @@ from siprtmp.media.translate.made_pictures import Made
 from siprtmp.operation.arguments import ConfigError, VideoLimits
 
 
-def media_side(**options):
+def media_side(*, log=None, **options):
     """One on loopback, with these settings."""
     settings = {"nat": False, "media_timeout": 60.0, "rtp_ports": (0, 0), "video_packet_size": 1200}
     settings["transcode_video"] = None
     network = LocalNetwork("127.0.0.1")
     settings = SimpleNamespace(**settings | options)
-    return MediaSide(settings, "127.0.0.1", network, lambda user, now: (), None)
+    return MediaSide(settings, "127.0.0.1", network, lambda user, now: (), log)
 
 
 def test_pictures_have_packets_of_the_size_that_was_set():
@@ -42,6 +44,24 @@ def test_each_call_has_a_name_of_its_own():
     finally:
         for leg in legs:
             leg.close(0.0)
+
+
+def test_the_ports_of_a_call_are_its_hosts_until_they_are_closed():
+    """Own design: of sound and of pictures; half of all are for calls without an ACK."""
+    media = media_side(rtp_ports=(42000, 42031), log=(log := Log()))
+    waiting = [media.shares.of("192.0.2.7") for _ in range(4)]
+    held = [media.open_leg(None, (), 0.0, share)[0] for share in waiting[:3]]
+    held.append(media.open_video(None, (), 0.0, held[0])[0])
+    with pytest.raises(LocalError):
+        media.open_leg(None, (), 0.0, waiting[3])
+    assert log.lines == [("no-media-port", {"reason": "192.0.2.7 holds too many ports"})]
+    waiting[1].confirm()
+    other = media.open_leg(None, (), 0.0, waiting[3])[0]
+    ours = media.open_leg(None, (), 0.0)[0]
+    for leg in (*held, other, ours):
+        leg.close(0.0)
+        media.close_leg(leg)
+    assert not media.shares.all.used and not media.shares.waiting.used
 
 
 def test_pictures_are_made_in_threads_and_come_back_to_the_loop():

@@ -110,7 +110,7 @@ class Gateway(Home):
             raise LocalError("no ports")
         return Wire(self, max(self.ports, default=4000) + 2)
 
-    def open_leg(self, listener, peers, now):
+    def open_leg(self, listener, peers, now, share=None):
         wire = self.reserve()
         leg = Leg(
             wire,
@@ -190,6 +190,9 @@ class Gateway(Home):
 
     def may_use(self, connection, query):
         return self.allowed
+
+    def is_proven(self, server, now):
+        return False
 
     def payer(self, connection, identity, query):
         return str(identity) if identity is not None else connection.peer_address[0]

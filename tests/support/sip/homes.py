@@ -56,6 +56,7 @@ class Home(Element):
         trusting=True,
         names=(),
         listeners=(),
+        judge=None,
     ):
         self.address, self.random = HOME, random_source("home")
         self.hosts = {"far": [FAR], "mirror": [HOME]}
@@ -91,6 +92,7 @@ class Home(Element):
             verifier=self.verifier,
             vouches=vouches,
             nat=nat,
+            judge=judge,
         )
         self.machines = [self.stack, self.agent, self.proxy]
         if link is not None:
@@ -104,6 +106,12 @@ class Home(Element):
         self.now, source = now, source or _registrant(message) or ALICE
         self.stack.receive(bytes(message), Flow(transport, (source, PORT), (HOME, PORT)), now)
         return self.said()
+
+    def believe(self, message, source=None, transport="UDP"):
+        """As `hear`, and once more with the password of its user if that is asked for."""
+        sent = self.hear(message, source, transport)
+        asked = [m for m, _, _ in sent if isinstance(m, Response) and m.status in (401, 407)]
+        return self.hear(signed(message, asked[0]), source, transport) if asked else sent
 
     def said(self):
         """The messages sent since the last time, as (message, address, transport)."""
@@ -184,9 +192,9 @@ def forked(*phones, message=None, **options):
     """A home that has forwarded a request for bob: it, and the request each phone got."""
     home = Home(**options)
     for number, phone in enumerate(phones):
-        home.hear(register(contact=f"<sip:bob@{phone}>", cseq=number + 1), source=phone)
+        home.believe(register(contact=f"<sip:bob@{phone}>", cseq=2 * number + 1), source=phone)
     home.wait(0.0)
-    sent = home.hear(message or request())
+    sent = home.believe(message or request())
     branches = {to: out for out, to, _ in sent if isinstance(out, Request)}
     return home, branches
 

@@ -62,7 +62,8 @@ class PortPool:
     """Pairs of ports from `low` to `high`, or from `ANYWHERE` if both are 0.
 
     A pair is drawn from the half that has been free for longest, so that packets still on their way
-    to a call that has ended do not reach a new one.  `random(n)` gives n octets.
+    to a call that has ended do not reach a new one.  `random(n)` gives n octets; `pairs` counts
+    all of them, taken or free.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class PortPool:
         self._random = random
         self._anywhere = high == 0
         self._free = deque(range(low + low % 2, high, 2))  # RFC 3551 §8 [even-port]
+        self.pairs = (ANYWHERE[1] - ANYWHERE[0] + 1) // 2 if self._anywhere else len(self._free)
 
     @property
     def free(self) -> int | None:

@@ -283,7 +283,7 @@ class Registration:
 
     def _has_flow(self, response: Response, now: float) -> None:
         """Begin keep-alives if the registrar has outbound, and wants them: RFC 5626 §4.2.1."""
-        required = (each.lower() for each in response.headers.all("Require"))
+        required = (each.lower() for each in response.headers.all("Require", lenient=True))
         flow = self._exchange.sent_to if self._exchange is not None else None
         self._is_outbound = "outbound" in required
         # RFC 5626 §8 [stun-where-it-is-known]
@@ -315,7 +315,8 @@ class Registration:
         contacts = [each for each in response.contacts if not each.is_star]
         own = [each for each in contacts if equivalent(each.uri, self._contact)]
         # Field §"Contacts that a registrar rewrites"
-        for contact in own or (contacts if len(contacts) == 1 else ()):
+        is_alone = len(response.headers.all("Contact", lenient=True)) == 1
+        for contact in own or (contacts if is_alone else ()):
             text = contact.param("expires")
             if text is not None:
                 return seconds(text)

@@ -5,8 +5,8 @@ Implements RFC 3608 §6.1.
 
 from collections.abc import Sequence
 
-from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
+from p2psip.sip.grammar import readable
 from p2psip.sip.message import Response
 from p2psip.sip.uri import Uri, equivalent
 
@@ -18,15 +18,11 @@ class ServiceRoute:
         self._proxies: tuple[Uri, ...] = ()
 
     def learn(self, response: Response) -> None:
-        """Take that of a 200; one that cannot be read is none: §6.1."""
-        self._proxies = ()
-        try:
-            route = [Address.parse(each).uri for each in response.headers.all("Service-Route")]
-        except RemoteError:
-            return
-        if all(uri.scheme in ("sip", "sips") for uri in route):
-            # §6.1 [route-is-replaced] [order-is-kept]
-            self._proxies = tuple(route)
+        """Take that of a 200, without values that cannot be read: §6.1."""
+        lines = response.headers.values("Service-Route")
+        route = [each.uri for line in lines for each in readable(line, Address.parse)]
+        # §6.1 [route-is-replaced] [order-is-kept]
+        self._proxies = tuple(uri for uri in route if uri.scheme in ("sip", "sips"))
 
     def clear(self) -> None:
         """Forget it, since a registration was refused: §6.1."""

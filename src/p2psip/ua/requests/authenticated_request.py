@@ -15,6 +15,9 @@ from p2psip.transaction.flow import Flow
 from p2psip.ua.requests.digest_client import ANSWERS, DigestClient
 from p2psip.ua.requests.redirection import Redirection
 
+# The flows for a request at a time, None to look them up as usual: RFC 3261 §12.2.1.1.
+Ways = Callable[[Request, float], Sequence[Flow] | None]
+
 MAX_ROUNDS: Final = 4  # challenges to one request: by several proxies, or for stale nonces
 
 
@@ -33,10 +36,10 @@ class AuthenticatedRequest:
     """A request with its answer, after the challenges on the way (§8.1.3.5).
 
     `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` is True
-    once there is a final answer.  `by` are the connections that the other side has opened.  Of the
-    servers that a look-up finds `preferred` is tried first: the one that knows us.  Redirections
-    are followed to `max_redirects` addresses, for a request outside of a dialog; an INVITE has legs
-    to drop, and follows them itself.
+    once there is a final answer; `answered_by` is the flow of the last answer, None if there was
+    none.  `ways` finds the flows within a dialog.  Of the servers that a look-up finds `preferred`
+    is tried first: the one that knows us.  Redirections are followed to `max_redirects` addresses,
+    for a request outside of a dialog; an INVITE has legs to drop, and follows them itself.
 
     Not done: RFC 3261 §8.1.3.5 [smaller-body] [another-type]: the bodies are session descriptions
     and texts for people, and nothing shorter or of another type says the same.
@@ -48,14 +51,15 @@ class AuthenticatedRequest:
         user: AuthenticatedRequestUser,
         next_cseq: Callable[[], int],
         keyring: DigestClient | None = None,
-        by: Sequence[Flow] = (),
+        ways: Ways = lambda request, now: None,
         max_redirects: int = 0,
     ) -> None:
         self.done = False
         self.preferred: Flow | None = None
+        self.answered_by: Flow | None = None
         self.request: Request
         self._stack, self._user, self._next_cseq = stack, user, next_cseq
-        self._keyring, self._by = keyring, by
+        self._keyring, self._ways = keyring, ways
         self._handle: ClientHandle
         self._cancelled = False
         self._answered: set[str] = set()  # realms: each gets one proof for one request
@@ -69,7 +73,7 @@ class AuthenticatedRequest:
 
     def _send(self, request: Request, now: float) -> None:
         self.request = request
-        flows = self._stack.ways(request, self._by)
+        flows = self._ways(request, now)
         self._handle = self._stack.request(request, self, now, flows=flows)
         self._handle.preferred = self.preferred
 
@@ -85,6 +89,7 @@ class AuthenticatedRequest:
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Take a response of the stack (§8.1.3); pass it on unless it can be answered (§22.2)."""
+        self.answered_by = handle.flow
         # §8.1.3.5 [answers-challenges], §21.4 [not-the-same-again], §21.4.4 [403-is-final]
         if response.status in (401, 407) and self._try_again(response, now):
             return
@@ -98,7 +103,7 @@ class AuthenticatedRequest:
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
         """Take the end without an answer as the response that stands for it (§8.1.3.1)."""
-        self.done = True
+        self.done, self.answered_by = True, None
         # §8.1.3.1 [silence-is-408] [no-way-is-503]
         response = response_to(self.request, status, handle.cause)
         self._user.on_response(self, response, now)

@@ -120,5 +120,5 @@ class Extensions:
 def listed(message: Request | Response, name: str) -> frozenset[str] | None:
     """The tokens of a list header in lower case, None if it is absent (RFC 3261 §7.3.1)."""
     lines = message.headers.values(name)
-    values = (value for line in lines for value in split(line, ","))
+    values = (value for line in lines for value in split(line, ",", lenient=True))
     return frozenset(value.strip().lower() for value in values if value.strip()) if lines else None

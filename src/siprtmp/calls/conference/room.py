@@ -7,6 +7,7 @@ members that see need to understand them.
 
 from typing import Final, Protocol
 
+from p2psip.stack.fair_pool import Pool
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream, Registry
 from siprtmp.calls.context import MediaEdge, Waker
@@ -72,6 +73,20 @@ class Member:
         self.room.left(self, now)
 
 
+class Place:
+    """A place in a room, from the INVITE or the publish on, until `close`."""
+
+    def __init__(self, pool: Pool, holder: str) -> None:
+        self._pool, self._holder, self._is_open = pool, holder, True
+        pool.add(holder, 1)
+
+    def close(self) -> None:
+        """Give it back.  Idempotent."""
+        if self._is_open:
+            self._is_open = False
+            self._pool.add(self._holder, -1)
+
+
 class Audience:
     """The stream of a room, for players, recordings and relays, while anybody is in it."""
 
@@ -103,6 +118,7 @@ class Room:
     def __init__(self, name: str, media: MediaEdge, registry: Registry) -> None:
         self.name, self.mixer, self._registry = name, Mixer(), registry
         self.members: list[Member] = []
+        self._places = Pool(MAX_MEMBERS)
         self._media = media
         self._waker: Waker | None = None
         self._audience: Audience | None = None
@@ -111,10 +127,13 @@ class Room:
         self.wants_key_frame = False  # a member lacks a picture
         self._shown_since = 0.0
 
-    @property
-    def is_full(self) -> bool:
-        """Whether nobody else may enter."""
-        return len(self.members) >= MAX_MEMBERS
+    def reserve(self, holder: str, *, is_known: bool) -> "Place | None":
+        """A place for one more of this host or user, None if the room is full for it.
+
+        Own design: nobody has all places; see `fair_pool`, also for `is_known`.
+        """
+        has_room = self._places.has_room(holder, known=is_known)
+        return Place(self._places, holder) if has_room else None
 
     @property
     def deadline(self) -> float | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
+from p2psip.stack.request_origin import place_of
 from p2psip.stack.stack import ServerHandle
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import Registry
@@ -18,7 +19,7 @@ from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.call_app import CallHome
 from siprtmp.calls.clientless import Clientless
-from siprtmp.calls.conference.room import APP, Member, Room
+from siprtmp.calls.conference.room import APP, Member, Place, Room
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.named_call import BAD_NAME
 from siprtmp.media.leg import AUDIO
@@ -56,10 +57,10 @@ class RoomApplication:
         elif not self.home.may_use(connection, stream.query):
             stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
             connection.close(now, "not allowed to call")
-        elif room.is_full:
-            stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
+        elif place := room.reserve(self.home.payer(connection, None, stream.query), is_known=True):
+            stream.accept_publish(RoomPublisher(room, place, stream, self.home, now), now)
         else:
-            stream.accept_publish(RoomPublisher(room, stream, self.home, now), now)
+            stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -87,8 +88,10 @@ class RoomApplication:
 class RoomPublisher:
     """A publisher in a room: the sink of its stream."""
 
-    def __init__(self, room: Room, stream: ServerStream, home: CallHome, now: float) -> None:
-        self._stream, self._reason = stream, ""
+    def __init__(
+        self, room: Room, place: Place, stream: ServerStream, home: CallHome, now: float
+    ) -> None:
+        self._place, self._stream, self._reason = place, stream, ""
         self._pace = DiscardPacer(self._hold_back, self._wake)
         self._waker = home.facilities.media.waker(self._pace)
         self._member = room.enter(self, now)
@@ -106,6 +109,7 @@ class RoomPublisher:
         self._pace.stop()
         self._waker.cancel()
         self._member.leave(now)
+        self._place.close()
 
     # Screen
 
@@ -139,19 +143,23 @@ class RoomPhone(Clientless):
         self.log_id = f"{APP}/{room.name}"
         self._call = AudioCall(self, home.facilities)
         self._member: Member | None = None
+        self._place: Place | None = None
 
     def incoming(self, server: ServerHandle, now: float) -> None:
-        """Answer at once: RFC 3261 §13.3.1.4."""
+        """Answer at once: RFC 3261 §13.3.1.4.  The caller has its place from here on."""
         call, name = self._call, self._room.name
         if not call.take(server, self._home.contact(name, name), now):
             return
-        if self._room.is_full:
+        is_known = self._home.is_proven(server, now)
+        self._place = self._room.reserve(place_of(server.flow), is_known=is_known)
+        if self._place is None:
             call.refuse(*failures.BUSY, now)
             return
         try:
             call.answer(codec_names.answered(), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
+            self._place.close()
 
     # Screen
 
@@ -174,14 +182,18 @@ class RoomPhone(Clientless):
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Enter the room: RFC 3261 §13.3.1.4."""
-        if self._room.is_full:  # since the INVITE
-            self._call.drop(now, "room full")
-        elif self._member is None:
+        if self._member is None:
             self._member = self._room.enter(self, now)
             self._call.log_event("room-enter", room=self._room.name)
 
+    def on_call_cancelled(self, now: float) -> None:
+        """Do not enter it: RFC 3261 §9.2."""
+        self.on_call_over("cancelled", now)
+
     def on_call_over(self, reason: str, now: float) -> None:
         """Leave the room: RFC 3261 §15."""
+        if self._place is not None:
+            self._place.close()
         if self._member is not None:
             self._member.leave(now)
             self._member = None

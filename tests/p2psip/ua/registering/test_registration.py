@@ -181,6 +181,10 @@ def test_a_failed_refresh_is_tried_again_ever_more_slowly():
         ([("Contact", "*"), ("Expires", 70)], 70),
         ([("Contact", "<sip:bob@203.0.113.7:1024>;expires=40")], 40),
         ([("Contact", "<sip:x@y>;expires=7, <sip:z@y>;expires=8")], 100),
+        ([("Contact", f"<sip:x@[y>;expires=7, <sip:bob@{BOB}:{PORT}>;expires=50")], 50),
+        ([("Contact", f'<sip:bob@{BOB}:{PORT}>;expires=50, "x <sip:y@z>')], 50),
+        ([("Contact", "<sip:x@[y>"), ("Contact", "<sip:z@y>;expires=8")], 100),
+        ([("Contact", f"<sip:bob@{BOB}:{PORT}>;expires=50"), ("Require", '"')], 50),
         ([], 100),
     ],
 )

@@ -3,12 +3,14 @@
 import pytest
 from support.gateway.gateway_world import AUDIO, DESK, PCMA, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.video_rig import HEADER, idr, inter, tag
-from support.sip.homes import HOME
+from support.sip.elements import PORT
+from support.sip.homes import HOME, request
 
 from p2psip.rtp import fast
 from p2psip.rtp.payload import g711
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import Flow
 from p2psip.ua.messages import Messages
 from p2psip.ua.outside import outside_request
 from siprtmp.calls.conference import room as rooms
@@ -147,9 +149,16 @@ def test_what_is_not_there_is_said(world, app):
     assert stranger.codes()[-1] == "NetStream.Publish.Rejected" and stranger.server.closed
 
 
-def test_a_room_has_an_end(world, monkeypatch):
-    """Covers RFC 3261 §21.4.24."""
+@pytest.fixture
+def small(monkeypatch):
+    """A world whose rooms have one place."""
     monkeypatch.setattr(rooms, "MAX_MEMBERS", 1)
+    return GatewayWorld()
+
+
+def test_a_room_has_an_end(small):
+    """Covers RFC 3261 §21.4.24."""
+    world = small
     enter(world, desk(world, 1))
     desk(world, 2).ring("team", world.now, sdp(PCMU, at="10.0.1.2"))
     world.wait()
@@ -159,13 +168,42 @@ def test_a_room_has_an_end(world, monkeypatch):
     assert tool.codes() == ["NetStream.Publish.Rejected"]
 
 
-def test_who_rings_at_the_same_time_does_not_fit_either(world, monkeypatch):
-    """Own design: members are counted when they enter, since a call may wait for its ACK."""
-    monkeypatch.setattr(rooms, "MAX_MEMBERS", 1)
+def test_who_rings_at_the_same_time_does_not_fit_either(small):
+    """Own design: a place is taken by the INVITE, since a call may wait for its ACK."""
     for number in (1, 2):
-        desk(world, number).ring("team", world.now, sdp(PCMU, at=f"10.0.1.{number}"))
-    world.wait()
-    assert len(world.gateway.rooms) == 1 and world.gateway.log.ends() == ["room full"]
+        desk(small, number).ring("team", small.now, sdp(PCMU, at=f"10.0.1.{number}"))
+    small.wait()
+    assert len(small.gateway.rooms) == 1 and small.gateway.log.ends() == ["486 Busy Here"]
+
+
+def test_a_caller_without_an_ack_holds_its_place_until_it_is_given_up(small):
+    """Own design: and a codec that nobody knows, or a hang-up, gives it back at once."""
+    phone = desk(small, 1)
+    silent = Flow("UDP", ("10.0.1.9", PORT), (HOME, PORT))
+    small.gateway.stack.receive(bytes(request("INVITE", "sip:team@home")), silent, small.now)
+    phone.ring("team", small.now, sdp(PCMU, at="10.0.1.1"))
+    small.wait()
+    assert small.gateway.log.ends() == ["486 Busy Here"]
+    small.wait(40.0)
+    assert small.gateway.log.ends()[1:] == ["no ACK"]
+    phone.ring("team", small.now, sdp("96 nobody/8000", at="10.0.1.1"))
+    call, _ = enter(small, phone)
+    call.bye(small.now)
+    small.wait()
+    enter(small, phone)
+    assert len(small.gateway.rooms) == 1
+
+
+def test_one_host_never_has_all_places(world):
+    """Own design: some are left for others, whoever waits for an ACK or talks."""
+    greedy = desk(world, 1)
+    for _ in range(rooms.MAX_MEMBERS):
+        greedy.ring("team", world.now, sdp(PCMU, at="10.0.1.1"))
+    world.wait(0.2)
+    held = len(world.gateway.rooms)
+    assert rooms.MAX_MEMBERS // 3 < held <= rooms.MAX_MEMBERS // 2
+    enter(world, desk(world, 2))
+    assert len(world.gateway.rooms) == held + 1
 
 
 def test_a_room_takes_calls_alone(world):
