@@ -16,7 +16,7 @@ from gevent import Greenlet, getcurrent, sleep
 from p2psip.net.clock import monotonic
 from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.server.log_rate_limit import Bucket
-from siprtmp.calls.admission import Admitted
+from siprtmp.calls.access.admission import Admitted
 from siprtmp.edge.metrics import CONTENT_TYPE
 from siprtmp.edge.status_access import StatusDoor, said_proof
 from siprtmp.operation.logs import Log
