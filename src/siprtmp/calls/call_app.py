@@ -145,6 +145,8 @@ class CallApplication:
             wants = "publish" if is_publisher else "play"
             say_refused(self.facilities.log, connection, wants, name, reason)
             return reason
+        if named is not None and is_publisher:
+            named.release(stream, now)
         for app in (APP, MIXED):
             for viewer in connection.registry.open(app, name).viewers:
                 self._turn_out(viewer, holder, now)

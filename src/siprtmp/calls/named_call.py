@@ -91,6 +91,22 @@ class NamedCall:
         except RemoteError as error:
             self.on_call_failed(error.status, error.reason, now)
 
+    def release(self, stream: ServerStream, now: float) -> None:
+        """Let go of a publisher that is lost, for `stream`, which wants the name.
+
+        A call that it had dialled ends; one that has come in goes on.
+        """
+        publisher = self._publisher
+        if publisher is None or not publisher.yields_to(stream, now):
+            return
+        self._publisher = None
+        publisher.replaced(now)
+        self._void.stop()
+        self.group.clear()
+        self.sound_header.clear()
+        if self.dials:
+            self._hang_up(now)
+
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send a published message to the phone, or drop it at the pace of a call without one.
 

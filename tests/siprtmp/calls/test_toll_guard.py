@@ -348,7 +348,7 @@ def test_messages_of_a_user_are_limited_by_the_hour():
     assert home.refusals() == ["403 Too Many Messages an Hour"] * 2
     assert finals(home.call("sip:bob@home")[1]) == []  # calls are counted apart
     home.now = 4000.0
-    assert finals(home.call("sip:bob@home", method="MESSAGE")[1]) == []
+    assert finals(home.call("sip:bob@home", method="MESSAGE")[1]) == [480]  # bob's phone has gone
 
 
 def test_the_messages_of_a_rich_client_count_as_well():
