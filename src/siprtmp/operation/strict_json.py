@@ -1,8 +1,7 @@
 """JSON that every reader takes, of texts that peers have written.
 
 Own design: octets of SIP that are no UTF-8 are kept as lone surrogates, as `p2psip.sip.grammar`
-reads them.  Python writes those as escapes that other readers of JSON refuse, or read differently
-(RFC 8259 §8.2).
+reads them.  Python writes those as escapes that other readers of JSON refuse, or read differently.
 
     >>> print(dumps({"call": "a\\udc85b", "emoji": "\\U0001f600"}))
     {"call": "a\\ufffdb", "emoji": "\\ud83d\\ude00"}

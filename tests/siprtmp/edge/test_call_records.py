@@ -90,7 +90,7 @@ def test_the_line_of_a_call_that_was_up(world, desk, totals, file):
 
 
 def test_a_call_id_that_is_no_text(world, desk, alice, totals, file):
-    """Covers RFC 8259 §8.2: a strict reader of the records is not stopped by a stranger's octet."""
+    """Own design: a strict reader of the records is not stopped by a stranger's octet."""
     to, me = (Address(Uri("sip", "alice", host=host)) for host in (HOME, DESK))
     agent, now = desk.agent, world.now
     call = agent.invite(to, me, desk.contact, sdp("0"), desk, now, call_id="a\udc85b")

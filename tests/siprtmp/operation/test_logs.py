@@ -57,7 +57,7 @@ def test_text_is_time_level_logger_event_and_values(lines):
     ],
 )
 def test_octets_that_are_no_text_are_replaced(lines, form, name, shown):
-    """Covers RFC 3629 §3: a surrogate alone is no character, and strict readers refuse it."""
+    """Own design: a surrogate alone is no character, and strict readers refuse it."""
     read = lines(form)
     Log("siprtmp").event("call-start", call=name)
     [line] = read()
