@@ -2,7 +2,7 @@
 
 import pytest
 from support.gateway.gateway_world import AUDIO, Desk, GatewayWorld
-from support.sip.homes import CAROL, PASSWORD, Member, store
+from support.sip.homes import CAROL, PASSWORD, Member, request, store
 
 from p2psip.sip.auth import ha1
 from p2psip.sip.uri import Uri
@@ -73,6 +73,9 @@ def test_a_user_of_one_domain_gets_no_calls_of_another(secured):
     assert rights.of_stream("bob", holder) == ""
     at_a, at_b = (rights.is_for(Uri("sip", "bob", host=host), holder) for host in "ab")
     assert at_a and not at_b and not rights.is_for(Uri("sip", "bob", host="a"), None)
+    names = secured.gateway.call
+    names.open("bob", secured.registry).holder = holder
+    assert names.find(request(uri="sip:bob@a")) and names.find(request(uri="sip:bob@b")) is None
 
 
 @pytest.mark.parametrize("how", ["publish", "play"])
