@@ -24,7 +24,7 @@ HELD: Final = "another client holds this name"
 
 @dataclass(slots=True)
 class NameRights:
-    """Judges names; `is_bound(uri, now)` tells whether a phone has registered one.
+    """Judges names; `is_bound(uri)` tells whether a phone has registered one.
 
     `rooms` are the names that the configuration gives to conference rooms.
     """
