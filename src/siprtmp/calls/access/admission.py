@@ -5,7 +5,7 @@ either run on the same machine, or have `?user=...&password=...` in the URL.  A 
 without users serves loopback only, unless its operator said otherwise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Final
@@ -111,6 +111,11 @@ class Admission:
     def has_users(self) -> bool:
         """Whether there are users with passwords."""
         return self._credentials is not None
+
+    @property
+    def realms(self) -> Sequence[str]:
+        """The realms of all users."""
+        return self._users.realms if self._users is not None else ()
 
     def has_user(self, user: str, domain: str) -> bool:
         """Whether a user with a password has this name."""

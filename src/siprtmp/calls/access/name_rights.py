@@ -54,7 +54,7 @@ class NameRights:
 
         Users of one name in two domains are two.
         """
-        owners = self.users([uri])
+        owners = self._owners([uri])
         return not owners or (holder is not None and not owners.isdisjoint(holder))
 
     def proves(self, identity: Uri) -> bool:
@@ -62,17 +62,19 @@ class NameRights:
         return self.domains.of(identity) is None or self.admission.has_users
 
     def _refusal(self, uris: Sequence[Uri], holder: Holder) -> str:
-        for trunk in self.trunks:
-            if trunk.user and any(self._is_number(uri, trunk) for uri in uris):
-                is_theirs = any(each.rpartition("@")[0] == trunk.user for each in holder)
-                return "" if is_theirs else f"it is the number of a trunk, of user {trunk.user}"
-        owners = self.users(uris)
+        owners = self._owners(uris)
         if owners:
-            is_theirs = not owners.isdisjoint(holder)
-            return "" if is_theirs else NEEDS_PASSWORD
+            return NEEDS_PASSWORD if owners.isdisjoint(holder) else ""
         if any(self._is_number(uri, trunk) for uri in uris for trunk in self.trunks):
             return "it is the number of a trunk that names no user"
         return "a phone has registered under this name" if any(map(self.is_bound, uris)) else ""
+
+    def _owners(self, uris: Sequence[Uri]) -> Holder:
+        """The users any of whom may have these addresses, empty if nobody has a right to them."""
+        for trunk in self.trunks:
+            if trunk.user and any(self._is_number(uri, trunk) for uri in uris):
+                return frozenset(f"{trunk.user}@{realm}" for realm in self.admission.realms)
+        return self.users(uris)
 
     def users(self, uris: Iterable[Uri]) -> Holder:
         """The users with a password that these addresses are."""
