@@ -129,23 +129,25 @@ edge    [siprtmp.operation.config]
 edge    [siprtmp.operation.options]
 edge    [siprtmp.operation.refusals]
 edge    [siprtmp.operation.rtmp_options]
+machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
+                                     p2psip.server rtmplite.auth rtmplite.rtmp siprtmp.operation
 machine siprtmp.calls                p2psip.rtp p2psip.sdp p2psip.sip p2psip.transaction
                                      p2psip.stack p2psip.ua.requests p2psip.ua p2psip.ua.registering
                                      p2psip.server rtmplite.amf rtmplite.flv rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.vod
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.lines siprtmp.media siprtmp.operation
-edge    [siprtmp.calls.admission]
+                                     siprtmp.calls.access
 machine siprtmp.calls.conference     p2psip.sip p2psip.stack rtmplite.flv rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp siprtmp.media.translate
                                      siprtmp.media.transcode siprtmp.media siprtmp.calls
 machine siprtmp.calls.rich           p2psip.sip p2psip.stack p2psip.ua.requests p2psip.ua
                                      p2psip.ua.registering rtmplite.amf rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp siprtmp.media.translate
-                                     siprtmp.media siprtmp.calls
+                                     siprtmp.media siprtmp.calls.access siprtmp.calls
 machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
                                      siprtmp.media.translate siprtmp.media.transcode siprtmp.media
-                                     siprtmp.calls siprtmp.calls.rich
+                                     siprtmp.calls.access siprtmp.calls siprtmp.calls.rich
 edge    siprtmp.edge.process         p2psip.net
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.ua p2psip.ua.registering p2psip.server p2psip.net
@@ -153,8 +155,8 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.relay
                                      rtmplite.vod rtmplite.net rtmplite.net.http rtmplite.net.server
                                      siprtmp.media.transcode siprtmp.media siprtmp.operation
-                                     siprtmp.calls siprtmp.calls.conference siprtmp.calls.rich
-                                     siprtmp.calls.mixed siprtmp.edge.process
+                                     siprtmp.calls.access siprtmp.calls siprtmp.calls.conference
+                                     siprtmp.calls.rich siprtmp.calls.mixed siprtmp.edge.process
 machine siprtmp.unwrap               p2psip.nat
 machine siprtmp.explain.fields       p2psip.sdp
 machine siprtmp.explain              p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip

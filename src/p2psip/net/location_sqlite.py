@@ -14,7 +14,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,8 @@ from p2psip.sip.address import Address
 from p2psip.sip.grammar import bytes_of, text_of
 from p2psip.transaction.flow import LOCAL
 
+MODE: Final = 0o600
+BESIDE: Final = ("-wal", "-shm")  # what SQLite adds to the name of the file
 VERSION: Final = 3  # of the schema, as `PRAGMA user_version`
 MAX_PAGES: Final = 65_536  # of 4096 octets: 256 MiB, more than the registrar's limits can fill
 RETRY_SECONDS: Final = 30.0  # after a failure, and at the next change
@@ -118,7 +120,7 @@ class SqliteLocation:
                 self._db = self._open()
             with _transaction(self._db) as db:
                 self._write(db, aor, known, now)
-        except (sqlite3.Error, LocalError) as error:
+        except (sqlite3.Error, OSError, LocalError) as error:
             self._fail(error, now)
             return
         if self._retry_at is not None:
@@ -149,7 +151,12 @@ class SqliteLocation:
             self._db = None
 
     def _open(self) -> sqlite3.Connection:
-        """Open the file, make its table if it is new; LocalError if it is not ours."""
+        """Open the file, make its table if it is new; LocalError if it is not ours.
+
+        It tells where everybody's phones are, and has a secret: no other user may read it.  SQLite
+        gives the files beside it the same mode when it makes them.
+        """
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE))
         db = sqlite3.connect(self._path, timeout=0.0, isolation_level=None)
         try:
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -160,6 +167,9 @@ class SqliteLocation:
                 raise LocalError(
                     f"{self._path}: schema {version}, and this version knows {VERSION} at most"
                 )
+            for rest in ("", *BESIDE):
+                with suppress(FileNotFoundError):
+                    os.chmod(f"{self._path}{rest}", MODE)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = OFF")
             db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
@@ -191,7 +201,7 @@ class SqliteLocation:
     def _set_aside(self, reason: str) -> None:
         """Rename the damaged file, which stays beside the new one for the operator."""
         self._path.replace(self._path.with_suffix(".damaged"))
-        for rest in ("-wal", "-shm"):
+        for rest in BESIDE:
             self._path.with_name(self._path.name + rest).unlink(missing_ok=True)
         self._tell("state-set-aside", reason)
 

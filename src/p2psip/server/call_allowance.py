@@ -1,4 +1,4 @@
-"""Limits of each user's calls: calls at a time, calls an hour, and permitted targets.
+"""Limits of each user: calls at a time, calls and messages an hour, and permitted targets.
 
 Own design: no specification has such limits.  They bound what one stolen password can cost, since
 many calls and calls to far targets make the bill.  A refusal is 403, which tells the phone not to
@@ -67,11 +67,11 @@ class Window:
 class _Use:
     """The open calls and the last hour of one user."""
 
-    __slots__ = ("tickets", "window")
+    __slots__ = ("messages", "tickets", "window")
 
     def __init__(self) -> None:
         self.tickets: dict[Ticket, None] = {}
-        self.window = Window()
+        self.window, self.messages = Window(), Window()
 
     def open_calls(self, now: float) -> int:
         """The number of open calls; those that are older than `LONGEST` are dropped."""
@@ -83,14 +83,20 @@ class _Use:
 class Allowance:
     """Counts the calls of all users, and decides whether they may call a target elsewhere.
 
-    `at_once` and `an_hour` are for each user, 0 for no limit; `targets` are patterns of user@host,
-    as in file names, None if there is no limit.  A user is any string that the caller chooses.
+    `at_once`, `an_hour` and `messages`, an hour as well, are for each user, 0 for no limit;
+    `targets` are patterns of user@host, as in file names, None if there is no limit.  A user is any
+    string that the caller chooses.
     """
 
     def __init__(
-        self, *, at_once: int = 0, an_hour: int = 0, targets: Sequence[str] | None = None
+        self,
+        *,
+        at_once: int = 0,
+        an_hour: int = 0,
+        messages: int = 0,
+        targets: Sequence[str] | None = None,
     ) -> None:
-        self._at_once, self._an_hour = at_once, an_hour
+        self._at_once, self._an_hour, self._messages = at_once, an_hour, messages
         self._targets = None if targets is None else tuple(each.lower() for each in targets)
         self._uses: OrderedDict[str, _Use] = OrderedDict()
 
@@ -125,6 +131,18 @@ class Allowance:
         """Note that a call is over.  Idempotent."""
         if ticket is not None and ticket.user in self._uses:
             self._uses[ticket.user].tickets.pop(ticket, None)
+
+    def message(self, user: str, now: float) -> None:
+        """Count a message outside of calls; a refused one does not count.
+
+        Raises RemoteError, 403.
+        """
+        if not self._messages:
+            return
+        window = self._use(user, now).messages
+        if window.count(now) >= self._messages:
+            raise RemoteError("Too Many Messages an Hour", 403)
+        window.add(now)
 
     def may_reach(self, user: str, hosts: Iterable[str]) -> bool:
         """Whether a pattern allows `user` at every one of the `hosts` on the way."""

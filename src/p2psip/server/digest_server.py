@@ -64,8 +64,9 @@ class DigestServer:
         """The challenges to a request in the name of `aor`; empty once the password is proven.
 
         `proxy` chooses between the headers of a 401 (RFC 3261 §22.2) and a 407 (§22.3).  They never
-        tell whether the name or the password was wrong.  Raises RemoteError: 403 for the proof of
-        another user, 503 with Retry-After to a `source` that guesses too fast.
+        tell whether the name or the password was wrong.  Raises RemoteError: 400 for the proof of
+        another request, 403 for that of another user, 503 with Retry-After to a `source` that
+        guesses too fast.
         """
         realm = self.users.realm_for(aor[1])
         host = self._host(request, source)
@@ -77,15 +78,16 @@ class DigestServer:
                 raise RefusalError(503, "Too Many Wrong Passwords", retry)
             if not self._proves(credentials, request):
                 self.guesses.failed(host, user, now)
-            elif _suits(credentials, request, domains):  # RFC 8760 §2.6 [uri-is-checked]
-                if not self._is_fresh(credentials, host, now):
-                    stale = True  # RFC 7616 §3.3 [stale-for-the-nonce]
-                # RFC 3261 §10.3 [authorizes], §22 [authorizes]
-                elif credentials.username != aor[0]:
-                    raise RemoteError("Forbidden", 403)  # RFC 3261 §10.3 [403-for-anothers]
-                else:
-                    self.guesses.succeeded(host, user, now)
-                    return ()
+            elif not _suits(credentials, request, domains):  # RFC 8760 §2.6 [uri-is-checked]
+                raise RemoteError("Digest URI Differs", 400)  # RFC 7616 §3.4.6
+            elif not self._is_fresh(credentials, host, now):
+                stale = True  # RFC 7616 §3.3 [stale-for-the-nonce]
+            # RFC 3261 §10.3 [authorizes], §22 [authorizes]
+            elif credentials.username != aor[0]:
+                raise RemoteError("Forbidden", 403)  # RFC 3261 §10.3 [403-for-anothers]
+            else:
+                self.guesses.succeeded(host, user, now)
+                return ()
         algorithms = self.users.algorithms(aor[0], realm)
         if "MD5" in algorithms and _chokes_on_choice(request):
             algorithms = ("MD5",)
@@ -184,19 +186,23 @@ def _credentials(request: Request, realm: str, *, proxy: bool) -> list[Credentia
 
 
 def _suits(credentials: Credentials, request: Request, domains: Domains) -> bool:
-    """Whether the signed URI may differ from the Request-URI as it does: RFC 8760 §2.6.
+    """Whether what was signed is what is asked: RFC 7616 §3.4.6, RFC 8760 §2.6.
 
-    Within our domains a proxy on the way may have changed it, and phones write it in more than one
-    way; elsewhere both must have the same user and host.
+    Both have to name the same user of the same domain, which phones write in more than one way; a
+    REGISTER asks for a domain, whoever is named in it.  A proxy on the way, which a second Via
+    tells of, may have changed the Request-URI to another one of ours.
     """
     try:
         signed = Uri.parse(credentials.uri)
     except RemoteError:
         return False
     uri = request.uri
-    if (signed.user, signed.host) == (uri.user, uri.host):
+    ours, domain = domains.of(signed), domains.of(uri)
+    if ours is None or domain is None:
+        return (signed.user, signed.host.lower()) == (uri.user, uri.host.lower())
+    if len(request.vias) > 1:
         return True
-    return domains.of(signed) is not None and domains.of(uri) is not None
+    return ours == domain and (request.method == "REGISTER" or signed.user == uri.user)
 
 
 def _chokes_on_choice(request: Request) -> bool:

@@ -104,23 +104,34 @@ class Users:
 
     def knows(self, name: str, password: str) -> bool:
         """Whether that is the password; the check takes as long for an unknown name."""
-        is_right = False
-        for realm in self._realms:
-            for algorithm, digits in _DIGITS.items():
-                known = self._hashes.get((name, realm, algorithm), "0" * digits)
-                is_right |= _same(known, _ha1(algorithm, name, realm, password))
-        return is_right
+        return bool(self._matching(name, password))
 
     def proves(self, query: str) -> bool:
-        """Whether `query` has the right `user`, and `pass` or `password`.
+        """Whether `query` has the right `user`, and `pass` or `password`."""
+        return bool(self.proven(query))
 
-        Both are tried as they stand, and unescaped, since a browser escapes them.
+    def proven(self, query: str) -> frozenset[tuple[str, str]]:
+        """The user that `query` proves, with each realm of that password; empty for none.
+
+        Both `user` and `pass` or `password` are tried as they stand, and unescaped, since a browser
+        escapes them.
         """
         said = fields(query)
         user, password = said.get("user", ""), said.get("pass", said.get("password", ""))
         both = [(user, password), (unquote(user), unquote(password))]
-        is_right = [self.knows(*each) for each in both]
-        return bool(user and password) and any(is_right)
+        right = [(name, realm) for name, word in both for realm in self._matching(name, word)]
+        return frozenset(right if user and password else ())
+
+    def _matching(self, name: str, password: str) -> list[str]:
+        """The realms in which that is the password of `name`."""
+        found = []
+        for realm in self._realms:
+            is_right = False
+            for algorithm, digits in _DIGITS.items():
+                known = self._hashes.get((name, realm, algorithm), "0" * digits)
+                is_right |= _same(known, _ha1(algorithm, name, realm, password))
+            found += [realm] * is_right
+        return found
 
 
 class UsersGuard:

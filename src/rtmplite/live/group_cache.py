@@ -77,3 +77,38 @@ class GroupCache:
         self._account.take(missing)
         self.paid += missing
         return True
+
+
+class Beginning:
+    """The first messages of a publication, for a player that is still on its way; a sink.
+
+    Own design: `is_whole` is true as long as all of them are here; what is longer than a group may
+    be is dropped, as a group is.
+    """
+
+    def __init__(self, group: GroupCache) -> None:
+        self._group = group
+        group.begin()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are messages, and none is missing."""
+        return self._group.is_open and bool(self._group.messages)
+
+    @property
+    def octets(self) -> int:
+        """What the messages take."""
+        return self._group.octets
+
+    @property
+    def messages(self) -> list[tuple[int, int, bytes]]:
+        """Type, time in ms and payload of each."""
+        return self._group.messages
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Keep one message: RTMP 1.0 §7.1.4."""
+        self._group.put(type_id, timestamp, payload)
+
+    def end(self, now: float) -> None:
+        """Forget them, and give their memory back."""
+        self._group.drop()

@@ -25,7 +25,7 @@ from typing import Final
 
 from rtmplite.flv.tag import TagType
 from rtmplite.limits.memory_budget import Account, MemoryBudget
-from rtmplite.live.group_cache import KEEPING, GroupCache
+from rtmplite.live.group_cache import KEEPING, Beginning, GroupCache
 from rtmplite.live.player import Outlet, Player, Viewer
 from rtmplite.live.sink import Framing, Sink
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
@@ -110,6 +110,12 @@ class LiveStream:
     def tap(self, sink: Sink) -> None:
         """Give `sink` every message of this publication, and its end, as a recorder needs it."""
         self._taps.append(sink)
+
+    def keep_beginning(self) -> Beginning:
+        """Keep what is published from now on, to `join` with it later, and `end` it."""
+        kept = Beginning(GroupCache(self._patience.limit // 2, Account(self._registry.budget)))
+        self.tap(kept)
+        return kept
 
     def begin(self, now: float, kind: str = "live", publisher: Publisher | None = None) -> None:
         """Begin a publication: the tracks of a former one are forgotten.
@@ -210,15 +216,24 @@ class LiveStream:
         viewer: Viewer | None,
         now: float,
         queued: int = 0,
+        beginning: Beginning | None = None,
     ) -> Player:
         """Add a player: metadata and codec headers come first, the rest from a key frame on.
 
         FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
         `framing` writes the messages for this player; see `Framing`.  If all since the last key
         frame is kept, it comes now, each message at its own time; but not if it and the `queued`
-        bytes that wait for this client already are more than a player may be behind.
+        bytes that wait for this client already are more than a player may be behind.  A player with
+        the `beginning` gets all there was instead.
         """
         player = Player(self, outlet, framing, viewer)
+        if beginning is not None and beginning.is_whole:
+            for message in beginning.messages:
+                outlet.put(framing(*message))
+            player.waiting, player.grace = False, beginning.octets
+            self._players.append(player)
+            self._changed(now)
+            return player
         fits = queued + self._group.octets <= self._patience.limit
         group = self._group.messages if fits else []
         begin = group[0][1] if group else self._tracks.timestamp

@@ -13,6 +13,7 @@ from typing import Final
 
 from rtmplite.amf import amf0
 from rtmplite.flv.metadata import wrapped
+from rtmplite.live.group_cache import Beginning
 from rtmplite.live.player import Player
 from rtmplite.live.sink import Framing
 from rtmplite.live.streams import LiveStream
@@ -44,6 +45,7 @@ class Push(Link):
     ) -> None:
         super().__init__(target, dial, random, backoff)
         self.live = live
+        self._beginning: Beginning | None = live.keep_beginning()  # until the server is there
         self._players: dict[RelaySession, Player] = {}
 
     @property
@@ -78,7 +80,11 @@ class Push(Link):
             go_over(now)
 
     def _publish(self, session: RelaySession, now: float) -> Player:
-        player = self.live.join(session.outlet(), _framing(session), None, now)
+        beginning, self._beginning = self._beginning, None
+        outlet, framing = session.outlet(), _framing(session)
+        player = self.live.join(outlet, framing, None, now, beginning=beginning)
+        if beginning is not None:
+            beginning.end(now)
         self._players[session] = player
         return player
 

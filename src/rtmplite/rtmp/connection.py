@@ -269,13 +269,13 @@ class ChunkTransport(MessageTransport):
         else:
             self.abort("silent", now)
 
-    def is_silent(self, now: float) -> bool:
-        """Whether it neither sends nor answers a ping: RTMP 1.0 §7.1.7.
+    def is_silent(self, now: float, answer: float = ANSWER) -> bool:
+        """Whether it neither sends nor answers a ping for so long: RTMP 1.0 §7.1.7.
 
         Own design: for the publisher of a stream that somebody else wants to publish.
         """
         is_heard = self.reading and not self.deciding
-        return is_heard and self._probed is not None and now - self._probed >= ANSWER
+        return is_heard and self._probed is not None and now - self._probed >= answer
 
     def _shut(self, now: float) -> None:
         """Have the socket's owner send the queue, unless aborted: RTMP 1.0 §5.3."""

@@ -6,6 +6,7 @@ Only what holds for chunks and for flows alike is offered here; the rest is at `
 
 from typing import TYPE_CHECKING
 
+from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.command import Command
@@ -72,9 +73,9 @@ class ConnectionEnd:
         """How many bytes wait, with those of this turn."""
         return self.transport.queued
 
-    def is_silent(self, now: float) -> bool:
-        """Whether the peer neither sends nor answers a ping."""
-        return self.transport.is_silent(now)
+    def is_silent(self, now: float, answer: float = ANSWER) -> bool:
+        """Whether the peer neither sends nor answers a ping for so long."""
+        return self.transport.is_silent(now, answer)
 
     # -- what the transport does --------------------------------------------------------
 

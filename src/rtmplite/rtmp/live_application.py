@@ -30,7 +30,7 @@ class LiveApplication(OpenApplication):
         No file is overwritten, whatever the text says of "record".
         """
         live = connection.registry.open(APP, stream.path)
-        if not stream.path or (live.publishing and not _may_replace(live, now)):
+        if not stream.path or (live.publishing and not _may_replace(live, stream, now)):
             description = f"{name} is already published." if name else "A stream needs a name."
             stream.reject_publish("NetStream.Publish.BadName", description, now)
             return
@@ -49,9 +49,12 @@ class LiveApplication(OpenApplication):
         stream.accept_play(connection.registry.open(APP, stream.path), now)
 
 
-def _may_replace(live: LiveStream, now: float) -> bool:
+def _may_replace(live: LiveStream, stream: ServerStream, now: float) -> bool:
     """Whether its publisher neither sends nor answers."""
-    return live.publisher is not None and live.publisher.is_silent(now)
+    publisher = live.publisher
+    if isinstance(publisher, ServerStream):
+        return publisher.yields_to(stream, now)
+    return publisher is not None and publisher.is_silent(now)
 
 
 def _say_recorded(stream: ServerStream, recorded: bool) -> None:

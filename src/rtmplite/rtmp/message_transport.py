@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
+from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.aggregate import aggregated
 from rtmplite.rtmp.wire.command import Command
@@ -160,12 +161,9 @@ class MessageTransport:
     def on_accepted(self, answer: Command) -> None:
         """Hook: the server has accepted this client by `answer`: RTMP 1.0 §7.2.1.1."""
 
-    def is_silent(self, now: float) -> bool:
-        """Whether the peer neither sends nor answers a ping: see `timestamp_rebase`.
-
-        Never where nothing is known of that: the network below watches for silence itself.
-        """
-        return False
+    def is_silent(self, now: float, answer: float = ANSWER) -> bool:
+        """Whether the peer neither sends nor answers a ping for so long: see `timestamp_rebase`."""
+        raise NotImplementedError
 
     # -- reading ------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp import reconnect
-from rtmplite.rtmp.application import Application, HasLengths
+from rtmplite.rtmp.application import MAX_NAME, Application, HasLengths
 from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
 from rtmplite.rtmp.connection_end import ConnectionEnd
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text
@@ -66,7 +66,7 @@ class NetConnection(ConnectionEnd):
         self.id = random(4).hex()
         self.registry = registry
         self.state = State.NEW
-        self.app = self.instance = self.tc_url = ""
+        self.app = self.instance = self.tc_url = self.released = ""
         self.properties: dict[str, Value] = {}
         self.connect_args: tuple[Value, ...] = ()
         self.capabilities = Capabilities()
@@ -328,8 +328,14 @@ class NetConnection(ConnectionEnd):
         self.send_command(self._check.begin(now))
 
     def _on_courtesy(self, command: Command, now: float) -> None:
-        """Answer null to a call that needs no more, as releaseStream of ffmpeg, librtmp and OBS."""
+        """Answer null to a call that needs no more."""
         self.result(command.transaction_id)
+
+    def _on_release(self, command: Command, now: float) -> None:
+        """Note the name that is to be free of a former publisher, which `yields_to` this one."""
+        self.result(command.transaction_id)
+        name = text(command.args[0]) if command.args else ""
+        self.released = name.partition("?")[0][:MAX_NAME]
 
     def _on_fc_publish(self, command: Command, now: float) -> None:
         """Answer FCPublish by a call; Flash Media Live Encoder waits for it."""
@@ -386,7 +392,7 @@ class NetConnection(ConnectionEnd):
 _COMMANDS: Final[Mapping[str, Callable[[NetConnection, Command, float], None]]] = {
     "createStream": NetConnection._on_create_stream,
     "deleteStream": NetConnection._on_delete_stream,
-    "releaseStream": NetConnection._on_courtesy,
+    "releaseStream": NetConnection._on_release,
     "_checkbw": NetConnection._on_check,
     "checkBandwidth": NetConnection._on_check,
     "FCPublish": NetConnection._on_fc_publish,

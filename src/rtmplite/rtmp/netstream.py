@@ -14,6 +14,7 @@ from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.player import Player
 from rtmplite.live.sink import Sink
 from rtmplite.live.streams import LiveStream
+from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
 from rtmplite.rtmp.message_transport import text
 from rtmplite.rtmp.netstream_state import NETSTREAM, Do, Event, State
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 MAX_KIND: Final = 32  # characters
+RELEASED: Final = 0.5  # s that a ping is unanswered until who comes back has its name again
 
 
 class ServerStream:
@@ -102,6 +104,16 @@ class ServerStream:
     def is_silent(self, now: float) -> bool:
         """Whether the client neither sends nor answers: see `timestamp_rebase`."""
         return self.connection.is_silent(now)
+
+    def yields_to(self, other: "ServerStream", now: float) -> bool:
+        """Whether the client that publishes is lost, so that `other` may have the name.
+
+        One that comes back says so by releaseStream, and soon: a ping that its host has not
+        answered needs to wait less.
+        """
+        mine, its = self.connection, other.connection
+        is_back = its.released == other.name and its.peer_address[0] == mine.peer_address[0]
+        return mine.is_silent(now, RELEASED if is_back else ANSWER)
 
     def replaced(self, now: float) -> None:
         """Tell the client that another one publishes under this name, then close.

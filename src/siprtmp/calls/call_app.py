@@ -16,19 +16,23 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.errors import RemoteError as RtmpError
+from rtmplite.live.player import Viewer
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import failures
+from siprtmp.calls.access.admission import Holder
+from siprtmp.calls.access.name_rights import HELD, NameRights, say_refused
 from siprtmp.calls.context import CallContext
-from siprtmp.calls.named_call import APP, BAD_NAME, NamedCall
+from siprtmp.calls.named_call import APP, BAD_NAME, MIXED, NamedCall, is_dialled
 
 
 class CallHome(Protocol):
     """The gateway's SIP side, as the application sees it."""
 
     facilities: CallContext
+    rights: NameRights
 
     @property
     def caller(self) -> Address:
@@ -48,6 +52,9 @@ class CallHome(Protocol):
 
     def is_proven(self, server: ServerHandle, now: float) -> bool:
         """Whether the sender of an INVITE cannot have forged its address."""
+
+    def holder_of(self, name: str) -> Holder | None:
+        """The holder of the stream or the line with this name, None if nobody has it."""
 
 
 class CallApplication:
@@ -80,6 +87,9 @@ class CallApplication:
         elif not self.home.may_use(connection, stream.query):
             stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
             connection.close(now, "not allowed to call")
+        elif reason := self._claim(connection, stream, now, is_publisher=True):
+            stream.reject_publish(BAD_NAME, f"{path}: {reason}.", now)
+            connection.close(now, reason)
         else:
             self.open(path, connection.registry).publish(stream, now)
 
@@ -91,6 +101,8 @@ class CallApplication:
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
             stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+        elif reason := self._claim(connection, stream, now):
+            stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
         else:
             stream.accept_play(self.open(stream.path, connection.registry).remote, now)
 
@@ -105,7 +117,53 @@ class CallApplication:
         if request.method == "MESSAGE" or not self.home.is_local_domain(request.uri):
             return None
         named = self._names.get(request.uri.user or "")
-        return named.incoming if named is not None and not named.dials else None
+        if named is None or named.dials or not self.home.rights.is_for(request.uri, named.holder):
+            return None
+        return named.incoming
+
+    def holder_of(self, name: str) -> Holder | None:
+        """The holder of a name in use, None for a name that nobody holds."""
+        named = self._names.get(name)
+        return named.holder if named is not None else None
+
+    def _claim(
+        self,
+        connection: NetConnection,
+        stream: ServerStream,
+        now: float,
+        *,
+        is_publisher: bool = False,
+    ) -> str:
+        """Give a client the name of its stream, or the reason why not.
+
+        A publisher takes a name from others that only wait to play it, or anybody could keep an
+        address from being called.
+        """
+        rights, name = self.home.rights, stream.path
+        holder, named = rights.holder(connection, stream.query, now), self._names.get(name)
+        reason = "" if is_dialled(name) else rights.of_stream(name, holder)
+        if named is not None and named.holder is not None and named.holder.isdisjoint(holder):
+            reason = reason or (HELD if named.is_busy or not is_publisher else "")
+        if reason:
+            wants = "publish" if is_publisher else "play"
+            say_refused(self.facilities.log, connection, wants, name, reason)
+            return reason
+        if named is not None and is_publisher:
+            named.release(stream, now)
+        for app in (APP, MIXED):
+            for viewer in connection.registry.open(app, name).viewers:
+                self._turn_out(viewer, holder, now)
+        self.open(name, connection.registry).holder = holder
+        return ""
+
+    def _turn_out(self, viewer: Viewer, holder: Holder, now: float) -> None:
+        """End the play of a client that is not the holder: RTMP 1.0 §7.2.2.1."""
+        if isinstance(viewer, ServerStream):
+            its = self.home.rights.holder(viewer.connection, viewer.query, now)
+            if its.isdisjoint(holder):
+                say_refused(self.facilities.log, viewer.connection, "play", viewer.path, HELD)
+                viewer.status("NetStream.Play.Failed", f"{viewer.path}: {HELD}.", "error")
+                viewer.stop(now)
 
     def forget(self, named: NamedCall) -> None:
         """Forget a name that is not in use."""

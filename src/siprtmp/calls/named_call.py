@@ -15,12 +15,13 @@ from p2psip.ua.transfers import Referral
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls import codec_names, failures
+from siprtmp.calls.access.admission import Holder
+from siprtmp.calls.access.url_login import caller_of
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.call_states import CallStatus, tell
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, Waker
 from siprtmp.calls.metadata import announce
 from siprtmp.calls.picture_choice import beside_h264, is_taken
-from siprtmp.calls.url_login import caller_of
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.pictures_from_phone import VIDEO
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from siprtmp.calls.call_app import CallApplication
 
 APP: Final = "call"
+MIXED: Final = "mixed"  # the application that plays both sides of its call
 BAD_NAME: Final = "NetStream.Publish.BadName"
 TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966 §3
 DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
@@ -53,12 +55,18 @@ class NamedCall:
         self.group = PictureGroup()
         self.sound_header, self.takes_opus = SoundHeader(), False
         self._waker: Waker | None = None
+        self.holder: Holder | None = None  # none if only a route of the operator has named it
         remote.on_players_changed = self._players_changed
 
     @property
     def dials(self) -> bool:
         """Whether publishing places a call, to the address that the name is."""
-        return "@" in self.name or self.name.startswith(TEL)
+        return is_dialled(self.name)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has a publisher or a call, and not players alone."""
+        return self._publisher is not None or self._call is not None
 
     # -- the publisher ------------------------------------------------------------------
 
@@ -82,6 +90,22 @@ class NamedCall:
             self._dial(now)
         except RemoteError as error:
             self.on_call_failed(error.status, error.reason, now)
+
+    def release(self, stream: ServerStream, now: float) -> None:
+        """Let go of a publisher that is lost, for `stream`, which wants the name.
+
+        A call that it had dialled ends; one that has come in goes on.
+        """
+        publisher = self._publisher
+        if publisher is None or not publisher.yields_to(stream, now):
+            return
+        self._publisher = None
+        publisher.replaced(now)
+        self._void.stop()
+        self.group.clear()
+        self.sound_header.clear()
+        if self.dials:
+            self._hang_up(now)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send a published message to the phone, or drop it at the pace of a call without one.
@@ -300,3 +324,8 @@ class NamedCall:
             if self._waker is not None:
                 self._waker.cancel()
                 self._waker = None
+
+
+def is_dialled(name: str) -> bool:
+    """Whether a name is an address to call, and not one that waits to be called."""
+    return "@" in name or name.startswith(TEL)

@@ -148,13 +148,17 @@ class Tolls:
         if flow.transport == LOCAL:
             return
         self._check(request.uri, *(route.uri for route in request.routes))
-        if request.method != "INVITE":
+        if request.method not in ("INVITE", "MESSAGE"):
             return
         aor = self._domains.address_of_record(request.from_.uri)
-        ticket = None
+        user = None
         if aor is not None:
             user = f"{aor[0]}@{aor[1]}" if self._has_passwords else rate_limit_key(flow.remote[0])
-            ticket = self._allowance.begin(user, now)
+        if request.method == "MESSAGE":
+            if user is not None:
+                self._allowance.message(user, now)
+            return
+        ticket = self._allowance.begin(user, now) if user is not None else None
         if len(self._ringing) >= MAX_CALLS:
             del self._ringing[next(iter(self._ringing))]
         self._ringing[server] = ThroughCall(
@@ -242,9 +246,10 @@ class Tolls:
         self._check(target)
         return self._allowance.begin(payer, now)
 
-    def check(self, target: Uri) -> None:
-        """Judge a message of an RTMP client, which costs no call.  Raises RemoteError, 403."""
+    def message(self, payer: str, target: Uri, now: float) -> None:
+        """Count a message of an RTMP client outside of calls.  Raises RemoteError, 403."""
         self._check(target)
+        self._allowance.message(payer, now)
 
     def end(self, ticket: Ticket | None) -> None:
         """Stop counting a call that was handed over or begun by an RTMP client."""

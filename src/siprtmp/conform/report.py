@@ -4,7 +4,6 @@ Own design: the text stands by specification and section, and what is not met ha
 and what came; the other two are for machines.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from xml.etree import ElementTree
@@ -12,6 +11,7 @@ from xml.etree import ElementTree
 from siprtmp import __version__
 from siprtmp.conform.case import ConformCase
 from siprtmp.conform.runner import Outcome, Result
+from siprtmp.operation import strict_json
 
 _MARKS = {Outcome.PASSED: "ok", Outcome.UNMET: "UNMET", Outcome.SKIPPED: "--", Outcome.ERROR: "BUG"}
 
@@ -69,7 +69,7 @@ def as_json(results: Sequence[Result], protocol: str, target: str) -> str:
         for each in results
     ]
     about = {"siprtmp": __version__, "protocol": protocol, "target": target}
-    return json.dumps(about | {"cases": cases}, indent=1)
+    return strict_json.dumps(about | {"cases": cases}, indent=1)
 
 
 def as_junit(results: Sequence[Result], protocol: str, strict: bool) -> bytes:

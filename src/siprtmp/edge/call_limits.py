@@ -16,6 +16,7 @@ from siprtmp.operation.config import Settings, is_loopback
 
 AT_ONCE: Final = 10
 AN_HOUR: Final = 60
+MESSAGES: Final = 600  # an hour
 
 
 def tolls(settings: Settings, domains: Domains) -> Tolls:
@@ -33,5 +34,8 @@ def allowance(settings: Settings) -> Allowance:
         at_once = AT_ONCE if is_open else 0
     if an_hour is None:
         an_hour = AN_HOUR if is_open else 0
+    messages = settings.max_user_messages_per_hour
+    if messages is None:
+        messages = MESSAGES if is_open else 0
     targets = settings.allow_targets if settings.allow_targets or is_open else None
-    return Allowance(at_once=at_once, an_hour=an_hour, targets=targets)
+    return Allowance(at_once=at_once, an_hour=an_hour, messages=messages, targets=targets)

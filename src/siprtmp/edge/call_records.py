@@ -4,7 +4,6 @@ Own design: for billing and for graphs, by other programs.  A line is written in
 call's end; other tools may rotate the file, since it is opened again when it has moved.
 """
 
-import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from typing import Final
 from p2psip.net.clock import wallclock
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.quality import figures_of
+from siprtmp.operation import strict_json
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 
@@ -34,7 +34,7 @@ class CallRecords:
 
     def write(self, call: AudioCall, reason: str, now: float) -> None:
         """Append the record of a call that ends; a disk that is full is logged once."""
-        line = json.dumps(record(call, reason, now, self._offset())).encode() + b"\n"
+        line = strict_json.dumps(record(call, reason, now, self._offset())).encode() + b"\n"
         try:
             fd = self._open()
             try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from siprtmp.edge.state_folder import CONTROL_SOCKET
+from siprtmp.operation import strict_json
 from siprtmp.operation.arguments import ConfigError, Parser, program
 
 PATIENCE: Final = 15.0  # s
@@ -43,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     request = {"do": "list"} if wish is None else {"do": wish, "id": getattr(options, wish)}
     reply = ask(options.state, request)
     if options.json:
-        print(json.dumps(reply))
+        print(strict_json.dumps(reply))
     elif "error" not in reply:
         print("\n".join(_lines(reply) if wish is None else _done(reply)))
     if "error" in reply:

@@ -13,7 +13,7 @@ from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer
 from rtmplite.net.addresses import written
 from siprtmp import __version__
-from siprtmp.calls.admission import Admission
+from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.mixed import mixed_call
 from siprtmp.calls.mixed.mixed_app import MixedApplication

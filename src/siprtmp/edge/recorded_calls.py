@@ -14,7 +14,7 @@ from rtmplite.net.server.files import Files
 from rtmplite.net.workers import Workers
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp.calls import named_call
-from siprtmp.calls.admission import Admission, Admitted
+from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.calls.mixed import mixed_call, said_call
 from siprtmp.calls.rich import sip_app
 from siprtmp.operation.config import Settings, is_loopback

@@ -25,7 +25,7 @@ from rtmplite.relay.link import Link, State
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.vod.application import VodApplication
-from siprtmp.calls.admission import Admission
+from siprtmp.calls.access.admission import Admission
 from siprtmp.edge.recorded_calls import Films
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.config import Settings

@@ -36,9 +36,10 @@ from rtmplite.net.addresses import written
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
 from siprtmp.calls import quality
-from siprtmp.calls.admission import Admission, Admitted
+from siprtmp.calls.access.admission import Admission, Admitted, Holder
+from siprtmp.calls.access.client_origin import Whence
+from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.client_origin import Whence
 from siprtmp.calls.conference.room_app import RoomApplication
 from siprtmp.calls.context import EXTENSIONS, CallContext
 from siprtmp.calls.rich.line import Line
@@ -98,6 +99,7 @@ class SipSide:
         self.tolls = call_limits.tolls(settings, self._domains)
         self.media = MediaSide(settings, ports.address[0], network, self._phone_hosts, log)
         self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
+        self.rights = self._make_rights()
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.rooms = RoomApplication(self, settings.room, registry)
@@ -123,6 +125,10 @@ class SipSide:
         self.driver.keep(self._keeps, self._is_dead)
         self._public = self._ask_stun(network)
         self._relays = self._use_turn(network)
+
+    def _make_rights(self) -> NameRights:
+        own = self._settings.trunk, self._settings.room
+        return NameRights(self._admission, self._domains, self._is_bound, *own)
 
     def _make_registrar(self, verifier: DigestServer | None) -> Registrar:
         location = LocationLog(self._log)
@@ -191,34 +197,26 @@ class SipSide:
         return self._domains.of(uri) is not None
 
     def may_use(self, connection: NetConnection, query: str) -> bool:
-        """Whether a client may place calls."""
-        return self._admits(connection, query)
+        """Whether a client may place and take calls."""
+        host = connection.peer_address[0]
+        verdict = self._admission.judge(host, connection.tc_url, query, monotonic())
+        if verdict is Admitted.NO:
+            self._log.event("login-refused", source=host, rtmp=connection.id, app=connection.app)
+        return verdict is Admitted.YES
 
     def canonical(self, uri: Uri) -> Identity:
         """User and domain, the port only where the domain is not ours: RFC 3261 §10.3."""
         aor = self._domains.address_of_record(uri)
         return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
 
-    def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
-        """Whether a client without a password may be `identity`."""
-        aor = self._domains.address_of_record(identity)
-        if aor is not None and self._admission.has_user(*aor):
-            source, reason = connection.peer_address[0], "a password is needed"
-            self._log.event("login-refused", source=source, rtmp=connection.id, reason=reason)
-            return False
-        return self._admits(connection, query)
+    def holder_of(self, name: str) -> Holder | None:
+        """The holder of the stream or the line with this name, None if nobody has it."""
+        return self.names.holder_of(name) or self.lines.holder_of(name)
 
     def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
         """The key that a client's calls are counted under, see `admission`."""
         aor = self._domains.address_of_record(identity) if identity is not None else None
         return self._admission.payer(connection.peer_address[0], aor, connection.tc_url, query)
-
-    def _admits(self, connection: NetConnection, query: str) -> bool:
-        host = connection.peer_address[0]
-        verdict = self._admission.judge(host, connection.tc_url, query, monotonic())
-        if verdict is Admitted.NO:
-            self._log.event("login-refused", source=host, rtmp=connection.id, app=connection.app)
-        return verdict is Admitted.YES
 
     # -- the rest -----------------------------------------------------------------------
 
@@ -316,6 +314,11 @@ class SipSide:
     def _is_dead(self, flow: Flow, silence: float) -> bool:
         """Whether a phone has sent no keep-alive for too long: RFC 5626 §5.4."""
         return self.registrar.is_dead(flow, silence, monotonic())
+
+    def _is_bound(self, uri: Uri) -> bool:
+        """Whether a phone has registered under this address."""
+        bound = self.registrar.bindings(uri, monotonic())
+        return any(not self.stack.is_ours(binding.contact.uri) for binding in bound)
 
     def _is_here(self, uri: Uri, now: float) -> bool:
         """Whether a phone or a client is here under this address."""

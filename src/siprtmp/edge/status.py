@@ -4,7 +4,6 @@ Own design: figures for monitoring, and for tests that wait until everything has
 no names, addresses or secrets.
 """
 
-import json
 import os
 import stat
 from collections.abc import Callable, Iterable
@@ -16,9 +15,10 @@ from gevent import Greenlet, getcurrent, sleep
 from p2psip.net.clock import monotonic
 from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.server.log_rate_limit import Bucket
-from siprtmp.calls.admission import Admitted
+from siprtmp.calls.access.admission import Admitted
 from siprtmp.edge.metrics import CONTENT_TYPE
 from siprtmp.edge.status_access import StatusDoor, said_proof
+from siprtmp.operation import strict_json
 from siprtmp.operation.logs import Log
 
 # One request a connection: a client that sends on without reading answers would fill memory.
@@ -102,7 +102,7 @@ class StatusServer:
             return []
         if not is_status:
             return [self._metrics().encode()]
-        return [json.dumps(self._figures(), indent=1).encode() + b"\n"]
+        return [strict_json.dumps(self._figures(), indent=1).encode() + b"\n"]
 
     def _refuse(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if not self._door.admission.has_users:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from socket import gethostname
 from typing import Any, Final
 
-from siprtmp.calls.admission import Admission, Admitted
+from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.operation.config import is_loopback
 
 MAX_PROOF: Final = 1024  # letters of a header with user and password

@@ -4,7 +4,6 @@ Own design: octets come as a file, as hexadecimal digits, or on standard input.
 """
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from siprtmp.explain.fields.context import Context, RtmfpKey
 from siprtmp.explain.fields.field import Field, Span
 from siprtmp.explain.guess import PROTOCOLS, guessed
 from siprtmp.explain.render import as_json, text_lines
+from siprtmp.operation import strict_json
 from siprtmp.operation.arguments import ConfigError, Parser, program
 from siprtmp.operation.files import STANDARD, print_lines, read_octets
 
@@ -35,7 +35,9 @@ def run(arguments: Sequence[str]) -> int:
     context.rtpmaps |= {each.payload_type: each for each in options.rtpmap}
     data = octets_of(options.input)
     field = explain(data, context, options.protocol, options.packets)
-    print_lines([json.dumps(as_json(field, data))] if options.json else text_lines(field, data))
+    print_lines(
+        [strict_json.dumps(as_json(field, data))] if options.json else text_lines(field, data)
+    )
     return 1 if any(True for _ in field.faults()) else 0
 
 

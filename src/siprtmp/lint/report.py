@@ -3,7 +3,6 @@
 Own design: one line for each finding, so that `grep` and people read the same.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
@@ -12,6 +11,7 @@ from siprtmp.explain.fields.field import counted
 from siprtmp.lint.findings.finding import LintFinding
 from siprtmp.lint.findings.ladder import Diagram, text_rows
 from siprtmp.lint.rtp import RtpStream
+from siprtmp.operation import strict_json
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class LintReport:
             "streams": [_stream(each) for each in self.streams],
             "ladders": [asdict(each) for each in self.diagrams],
         }
-        return json.dumps(about, indent=1)
+        return strict_json.dumps(about, indent=1)
 
 
 def line_of(each: LintFinding) -> str:

@@ -6,6 +6,7 @@ every request on.  Lines have names and addresses, never a password or a digest 
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from p2psip.server.element import SipElement
 from p2psip.server.response_context import ResponseContext
@@ -14,6 +15,8 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL, Flow
 from siprtmp.operation.logs import Log
+
+REFUSED: Final = {"INVITE": "call-refused", "MESSAGE": "message-refused"}
 
 
 def _nobody(server: ServerHandle, request: Request, response: Response, now: float) -> None:
@@ -84,13 +87,16 @@ class AuditLog:
         if _is_login(request) and _is_about_logins(response):
             self._refused(request, response, source=self._source(server, request),
                           user=user_and_host(request.from_.uri))  # fmt: skip
-        is_call = request.method == "INVITE" and request.to.tag is None
+        is_call = request.method in REFUSED and request.to.tag is None
         if not is_call or response.status in (401, 407) or server.flow.transport == LOCAL:
             return
         result = f"{response.status} {server.cause or response.reason}"
         if server.user is None:  # refused before any phone was asked
-            call = _call(request)
-            self._log.event("call-refused", **call, source=_place(server.flow), reason=result)
+            what, call = REFUSED[request.method], _call(request)
+            if response.status >= 300:  # or a client here has taken a message
+                self._log.event(what, **call, source=_place(server.flow), reason=result)
+        elif request.method != "INVITE":
+            return
         elif isinstance(server.user, ResponseContext) and response.status < 300:
             self._log.event("proxy-answer", call=request.call_id)
         elif isinstance(server.user, ResponseContext):

@@ -41,6 +41,7 @@ _WHOLE: Final = {
     "video_packet_size": values.packet_size,
     "max_user_calls": values.count,
     "max_user_calls_per_hour": values.count,
+    "max_user_messages_per_hour": values.count,
 }
 _PATHS: Final = ("users", "record", "vod", "state", "call_records", "capture", *rtmp_options.PATHS)
 
@@ -84,6 +85,7 @@ class Settings(RtmpSettings):
     capture: Path | None = None
     max_user_calls: int | None = None
     max_user_calls_per_hour: int | None = None
+    max_user_messages_per_hour: int | None = None
     allow_targets: tuple[str, ...] = ()
     log_level: str = "info"
     log_format: str = "text"

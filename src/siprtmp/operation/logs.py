@@ -5,10 +5,11 @@ machines.  The SIP Call-ID and the RTMP connection's id stand in every line abou
 that either finds both sides.
 """
 
-import json
 import logging
 from datetime import UTC, datetime
 from typing import Final
+
+from siprtmp.operation import strict_json
 
 _PLAIN: Final = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:@/+<>,;"
@@ -65,7 +66,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             entry["trace"] = self.formatException(record.exc_info)
-        return json.dumps(entry, default=str)
+        return strict_json.dumps(entry)
 
 
 def configure(level: str, form: str, *filters: logging.Filter) -> None:
@@ -89,7 +90,7 @@ def _at(record: logging.LogRecord) -> str:
 
 
 def _quoted(text: str) -> str:
-    return text if text and _PLAIN.issuperset(text) else json.dumps(text)
+    return text if text and _PLAIN.issuperset(text) else strict_json.dumps(text)
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:

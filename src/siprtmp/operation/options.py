@@ -44,7 +44,8 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "calls": (
         *("domain", "call-from", "outbound-proxy", "answer-timeout", "media-timeout", "sip-t1"),
-        *("max-user-calls", "max-user-calls-per-hour", "allow-targets", "room", "mix-calls"),
+        *("max-user-calls", "max-user-calls-per-hour", "max-user-messages-per-hour"),
+        *("allow-targets", "room", "mix-calls"),
     ),
     "media": (
         *("rtp-ports", "nat", "transcode-video", "video-packet-size", "gop-cache", "merge-ms"),
@@ -220,9 +221,13 @@ def _add_calls(add: Add) -> None:
         metavar="MS",
         help="Set timer T1 of RFC 3261, the round trip that retransmissions assume (500).",
     )
-    for name, what in (("", "calls at once (10"), ("-per-hour", "calls an hour (60")):
+    for name, what in (
+        ("calls", "calls at once (10"),
+        ("calls-per-hour", "calls an hour (60"),
+        ("messages-per-hour", "messages an hour (600"),
+    ):
         add(
-            f"--max-user-calls{name}",
+            f"--max-user-{name}",
             type=count,
             metavar="N",
             help=f"Allow each user N {what} where other machines reach a listener); "

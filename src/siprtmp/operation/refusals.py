@@ -11,7 +11,7 @@ from typing import Final
 from rtmplite.net.clock import now
 from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, Sparing
 
-EVENTS: Final = frozenset(("call-refused", "registration-refused", "refused"))
+EVENTS: Final = frozenset(("call-refused", "message-refused", "registration-refused", "refused"))
 
 # Of each of these groups many more are written, but not thousands a second.  Refused logins have a
 # group of their own, so that other refusals never hide them from fail2ban.

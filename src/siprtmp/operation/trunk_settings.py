@@ -15,7 +15,7 @@ from p2psip.sip.uri import Uri
 from siprtmp.operation.arguments import did_you_mean
 
 PASSWORD: Final = "TRUNK_PASSWORD_"  # the environment variable, followed by the name in capitals
-KEYS: Final = ("name", "address", "numbers", "password", "login", "server", "register")
+KEYS: Final = ("name", "address", "numbers", "password", "login", "server", "register", "user")
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 
@@ -25,6 +25,7 @@ class TrunkSettings:
 
     `server` is where requests go if not to the host of `address`, `login` the user to authenticate
     as if it is not that of `address`.  Without `register` the provider calls us by its own ways.
+    `user` of `--users` is the one whose clients may take the calls of this number.
     """
 
     name: str
@@ -34,6 +35,7 @@ class TrunkSettings:
     login: str = ""
     server: Uri | None = None
     register: bool = True
+    user: str = ""
     in_file: bool = field(default=False, compare=False)  # whether the file has the password
 
 
@@ -80,6 +82,7 @@ def _read(table: Mapping[str, Any], environment: Mapping[str, str]) -> TrunkSett
         _text(table, "login"),
         _uri(table, "server") if server else None,
         register,
+        _text(table, "user"),
         in_file=bool(_text(table, "password")),
     )
 

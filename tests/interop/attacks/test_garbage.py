@@ -6,6 +6,7 @@ in order and bit by bit; afterwards nothing of the attack may be left: no state,
 traceback.
 """
 
+import json
 import os
 import random
 from contextlib import suppress
@@ -15,7 +16,8 @@ import gevent
 import pytest
 from support.attacks.doors import by
 from support.attacks.hostile import RtmpAttacker, chunk, dial, rest_of
-from support.attacks.hostile_sip import SipAttacker, sdp
+from support.attacks.hostile_sip import SPEEX, SipAttacker, sdp
+from support.gateway.richclient import RichClient, wait_for
 from torture.test_rfc4475 import archive
 
 from rtmplite.amf import amf0
@@ -292,3 +294,22 @@ def test_floods_from_many_hosts(guarded, door):
     alive = (peer.request("OPTIONS", "sip:127.0.0.1", Call_ID=f"alive{i}") for i in range(10))
     again = (peer.ask_raw(data, seconds=2.0) for data in alive)
     assert 200 in again
+
+
+def test_an_octet_that_is_no_text_leaves_logs_and_records_readable(gateway, tmp_path):
+    """Own design: strict readers of JSON stop at a surrogate that stands alone."""
+    path = tmp_path / "calls.jsonl"
+    server = gateway("--log-format", "json", "--call-records", str(path))
+    line, caller = RichClient(server.rtmp, "bob@127.0.0.1"), SipAttacker(server)
+    body = sdp(SPEEX.format(port=40000))
+    invite = caller.request("INVITE", "sip:bob@127.0.0.1", body=body, Call_ID="a-here-b")
+    caller.send(invite.replace(b"here", b"\x85"))
+    line.expect("invited")
+    line.call("reject", "486 Busy Here")
+    wait_for(lambda: path.read_text().endswith("\n"), "the record")
+    [record] = path.read_text("ascii").splitlines()
+    ids = [json.loads(record)["id"]]
+    lines = [each for each in server.output.splitlines() if each.startswith("{")]
+    ids += [entry["call"] for entry in map(json.loads, lines) if "call" in entry]
+    assert len(ids) > 1 and set(ids) == {"a-\ufffd-b"}
+    line.close()

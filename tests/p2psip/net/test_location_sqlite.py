@@ -1,6 +1,8 @@
 """Bindings in a file: what comes back, what is refused, and what a full disk does."""
 
+import os
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -164,6 +166,24 @@ def test_the_key_of_temporary_gruus_is_in_the_file(shop):
     db.close()
     assert shop().secret not in (b"", first.secret)  # of the version before: it gets one
     assert [each.gruu for _, each in shop().load(0.0)] == [""]
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_no_other_user_of_the_machine_reads_it(shop, existing):
+    """Own design: it tells where everybody's phones are, and has the key of their GRUUs."""
+    before = os.umask(0o022)
+    try:
+        if existing:  # by an earlier version, which was killed
+            with closing(sqlite3.connect(shop.path)) as db:
+                db.executescript(f"PRAGMA journal_mode = WAL; {_SCHEMA} PRAGMA user_version = 1")
+                shop().keep(AOR, {AOR: [binding()]}, 0.0)
+        else:
+            shop().keep(AOR, {AOR: [binding()]}, 0.0)
+        files = shop.path.parent.glob("location.sqlite*")
+        modes = {each.name: each.stat().st_mode & 0o777 for each in files}
+    finally:
+        os.umask(before)
+    assert len(modes) == 3 and set(modes.values()) == {0o600} and not shop.told
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, -1, 0])

@@ -4,6 +4,7 @@ import pytest
 from support.rtmp.relay_world import BACKOFF, FRAME, KEY, METADATA, SOUND, VIDEO_HEADER, RelayWorld
 
 from rtmplite.amf import amf0
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.relay.link import ReconnectBackoff, State
 from rtmplite.relay.push import publishing
 from rtmplite.rtmp.wire.command import Command
@@ -35,6 +36,44 @@ def test_a_push_carries_everything_in_order():
     world.run()
     assert world.states() == [] and not world.wires
     assert viewer.codes()[-1] == "NetStream.Play.UnpublishNotify"
+
+
+@pytest.mark.parametrize("groups", [True, False])
+@pytest.mark.parametrize("down", [0.0, 0.5])
+def test_a_push_has_what_came_before_its_server_was_there(groups, down):
+    """Own design: a call's first words, which no key frame leads, and more than one group."""
+    world = RelayWorld(push=PUSH, groups=groups)
+    world.registry.patience, world.up = SlowConsumerPolicy(), not down
+    viewer = world.far.client()
+    viewer.play("demo")
+    live = world.registry.open("live", "demo")
+    sent = [(AUDIO, 20 * at, SOUND + bytes([at])) for at in range(8)]
+    sent += [(VIDEO, 200, VIDEO_HEADER), (VIDEO, 200, KEY), (VIDEO, 240, FRAME), (VIDEO, 280, KEY)]
+    for message in sent:
+        live.write(*message, now=0.0)
+    if down:
+        world.wait(down)
+        world.up = True
+        world.wait(1.0)
+    world.run()
+    assert world.states() == ["running"]
+    live.write(VIDEO, 320, FRAME, now=world.now)
+    world.run()
+    assert viewer.media() == [*sent, (VIDEO, 320, FRAME)]
+    live.end(world.now)
+    assert world.registry.budget.used == 0
+
+
+def test_what_came_before_is_kept_for_a_while_only():
+    """Own design: a server that stays away costs no memory."""
+    world = RelayWorld(push=PUSH)
+    world.registry.patience, world.up = SlowConsumerPolicy(), False
+    live = world.registry.open("live", "demo")
+    for at in range(0, 11_000, 20):
+        live.write(AUDIO, at, SOUND, now=0.0)
+    world.up = True
+    world.wait(10.0)
+    assert world.states() == ["running"] and world.registry.budget.used == 0
 
 
 def test_a_push_comes_back_later_each_time():

@@ -1,12 +1,14 @@
 """A publisher whose connection is dead, and the one who wants its name."""
 
 import pytest
+from support.rtmfp.flash_world import FlashWorld
 from support.rtmp.rtmp_world import World
 
 from rtmplite.amf import amf0
 from rtmplite.auth.guard import Calling, Event, GuardedApplication
 from rtmplite.live.timestamp_rebase import ANSWER, QUIET, STEP
 from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.netstream import RELEASED
 from rtmplite.rtmp.server import ConnectionLimits
 
 AVC, KEY, INTER = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
@@ -219,3 +221,54 @@ def test_who_may_not_be_replaced():
     world.registry.open("live", "demo").begin(0.0)
     world.wait(100.0)
     assert published(world)[0].codes() == BAD_NAME
+
+
+def publishes_again(world, name="demo", host=""):
+    """A client that asks for the name to be released, as encoders do, and then publishes."""
+    peer = world.client()
+    peer.server.peer_address = (host, 1)
+    peer.call("releaseStream", f"{name}?key=1")
+    peer.publish(name)
+    return peer
+
+
+def test_who_comes_back_has_its_name_sooner():
+    """Own design: by releaseStream, from the same host, if its former connection is dead."""
+    world = World()
+    first, _ = published(world)
+    cut(first)
+    world.wait(QUIET + RELEASED - 0.1)
+    assert publishes_again(world).codes() == BAD_NAME
+    world.wait(0.1)
+    assert publishes_again(world, host="192.0.2.9").codes() == BAD_NAME
+    assert published(world)[0].codes() == BAD_NAME
+    assert publishes_again(world).codes() == ["NetStream.Publish.Start"]
+    assert first.server.closed
+
+
+def test_a_publisher_that_answers_keeps_its_name_from_who_comes_back():
+    world = World()
+    first, _ = published(world)
+    world.wait(QUIET + ANSWER)
+    assert publishes_again(world).codes() == BAD_NAME and not first.server.closed
+
+
+@pytest.mark.parametrize("dies", [True, False])
+@pytest.mark.parametrize("released", [True, False])
+def test_by_rtmfp_a_dead_publisher_is_noticed_as_well(dies, released):
+    """Covers RFC 7016 §3.5.4.1: a Ping is sent soon to who publishes and says nothing."""
+    world = FlashWorld()
+    first = world.client()
+    first.publish("demo")
+    world.run()
+    if dies:
+        world.link.nodes.pop(first.server_session.address)
+    world.run(QUIET + (RELEASED if released else ANSWER) - 0.5)
+    second = world.client()  # a second passes
+    second.server.peer_address = first.server.peer_address
+    if released:
+        second.call("releaseStream", "demo")
+    second.publish("demo")
+    world.run()
+    assert second.codes() == (["NetStream.Publish.Start"] if dies else BAD_NAME)
+    assert first.server.closed == dies

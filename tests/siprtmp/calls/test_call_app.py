@@ -8,6 +8,8 @@ from support.gateway.gateway_world import AUDIO, DESK, PCMU, Desk, GatewayWorld,
 from support.gateway.gateway_world import BOB as NAME
 
 from p2psip.server.call_allowance import Allowance
+from rtmplite.live.timestamp_rebase import QUIET
+from rtmplite.rtmp.netstream import RELEASED
 
 SOUND = b"\x82" + b"s" * 160
 START, REJECTED, BAD_NAME = (
@@ -382,3 +384,28 @@ class Calls(RuleBasedStateMachine):
 
 TestCalls = Calls.TestCase
 TestCalls.settings = settings(stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.parametrize(("name", "stays"), [("studio", True), (NAME, False)])
+def test_a_publisher_that_is_lost_leaves_its_name_to_the_next(world, desk, name, stays):
+    """Own design: a call that has come in goes on, one that was dialled is dialled again."""
+    lost = world.tool()
+    lost.publish(name)
+    if stays:
+        desk.ring(name, world.now)
+    world.wait()
+    lost.carry = lambda: bool(lost.server.transport.take_output())
+    world.wait(QUIET)
+    early, again = world.tool(), world.tool()
+    early.publish(name)
+    assert early.codes() == [BAD_NAME] and not lost.server.closed
+    world.wait(RELEASED)
+    again.call("releaseStream", name)
+    stream = again.publish(name)
+    world.wait()
+    assert again.codes()[0] == START and lost.server.closed
+    assert desk.events(desk.calls[0])[-1] == ("accepted" if stays else "ended")
+    assert len(desk.calls) == (1 if stays else 2)
+    again.write(AUDIO, 0, stream, SOUND)
+    assert world.gateway.media.sent[-1][1].endswith(SOUND[1:])
+    assert world.is_clean()

@@ -59,7 +59,8 @@ class Judged(Home):
 
     def refusals(self):
         """What the log says of those who may not."""
-        return [values["reason"] for what, values in self.log.lines if what == "call-refused"]
+        refused = ("call-refused", "message-refused")
+        return [values["reason"] for what, values in self.log.lines if what in refused]
 
 
 def within(method, invite, tag, *, backwards=False, cseq=9):
@@ -316,24 +317,51 @@ def test_stock_tools_of_one_host_have_so_many_calls_at_once(limited):
 def limits_of(**options):
     """(at once, an hour, targets) as settings say."""
     allowance = allowance_of(Settings(**options))
-    return allowance._at_once, allowance._an_hour, allowance._targets
+    limits = allowance._at_once, allowance._an_hour, allowance._messages
+    return (*limits, allowance._targets)
 
 
 @pytest.mark.parametrize(
     ("options", "limits"),
     [
-        ({}, (0, 0, None)),
-        ({"http": ("192.0.2.1", 80)}, (0, 0, None)),
-        ({"sip": (("192.0.2.1", 5060),)}, (10, 60, ())),
-        ({"rtmps": ("0.0.0.0", 443)}, (10, 60, ())),
-        ({"sip": (("192.0.2.1", 5060),), "max_user_calls": 0}, (0, 60, ())),
-        ({"sip": (("192.0.2.1", 5060),), "allow_targets": ("*",)}, (10, 60, ("*",))),
-        ({"max_user_calls": 2, "max_user_calls_per_hour": 5}, (2, 5, None)),
-        ({"allow_targets": ("*@A.example",)}, (0, 0, ("*@a.example",))),
+        ({}, (0, 0, 0, None)),
+        ({"http": ("192.0.2.1", 80)}, (0, 0, 0, None)),
+        ({"sip": (("192.0.2.1", 5060),)}, (10, 60, 600, ())),
+        ({"rtmps": ("0.0.0.0", 443)}, (10, 60, 600, ())),
+        ({"sip": (("192.0.2.1", 5060),), "max_user_calls": 0}, (0, 60, 600, ())),
+        ({"sip": (("192.0.2.1", 5060),), "allow_targets": ("*",)}, (10, 60, 600, ("*",))),
+        ({"max_user_calls": 2, "max_user_calls_per_hour": 5}, (2, 5, 0, None)),
+        ({"max_user_messages_per_hour": 7}, (0, 0, 7, None)),
+        ({"allow_targets": ("*@A.example",)}, (0, 0, 0, ("*@a.example",))),
     ],
 )
 def test_limits_are_off_on_loopback_and_sane_elsewhere(options, limits):
     assert limits_of(**options) == limits
+
+
+def test_messages_of_a_user_are_limited_by_the_hour():
+    """Own design: a provider bills them as well; those of strangers to users are not counted."""
+    home = Judged(messages=2)
+    home.enter("bob", BOB)
+    answers = [finals(home.call("sip:bob@home", method="MESSAGE")[1]) for _ in range(4)]
+    assert answers == [[], [], [403], [403]]
+    assert home.refusals() == ["403 Too Many Messages an Hour"] * 2
+    assert finals(home.call("sip:bob@home")[1]) == []  # calls are counted apart
+    home.now = 4000.0
+    assert finals(home.call("sip:bob@home", method="MESSAGE")[1]) == [480]  # bob's phone has gone
+
+
+def test_the_messages_of_a_rich_client_count_as_well():
+    world = GatewayWorld(allowance=Allowance(messages=2))
+    alice = world.rich("alice@home")
+    for _ in range(3):
+        alice.call("sendMessage", "hello", "bob@home")
+        world.wait()
+    assert [reason.partition(" ")[2] for reason in alice.failures()] == [
+        "480 Not Registered",
+        "480 Not Registered",
+        "403 Too Many Messages an Hour",
+    ]
 
 
 def test_the_operator_gives_up_a_call_between_phones_while_it_rings(world):

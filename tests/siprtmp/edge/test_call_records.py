@@ -8,9 +8,11 @@ from time import monotonic
 
 import pytest
 from support.gateway.gateway import Gateway
-from support.gateway.gateway_world import AUDIO, BOB, Log
+from support.gateway.gateway_world import AUDIO, BOB, DESK, HOME, Log, sdp
 
 from p2psip.rtp.rtcp import ReceiverReport, ReportBlock, compound
+from p2psip.sip.address import Address
+from p2psip.sip.uri import Uri
 from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp.calls.quality import summary
@@ -85,6 +87,18 @@ def test_the_line_of_a_call_that_was_up(world, desk, totals, file):
     assert totals.ended == {("out", "answered"): 1} and totals.mos.count == 1
     assert summary(()) == {"mos_lowest": None, "mos_mean": None}
     assert world.is_clean()
+
+
+def test_a_call_id_that_is_no_text(world, desk, alice, totals, file):
+    """Own design: a strict reader of the records is not stopped by a stranger's octet."""
+    to, me = (Address(Uri("sip", "alice", host=host)) for host in (HOME, DESK))
+    agent, now = desk.agent, world.now
+    call = agent.invite(to, me, desk.contact, sdp("0"), desk, now, call_id="a\udc85b")
+    world.wait()
+    call.bye(world.now)
+    world.wait()
+    text = file.read_bytes().decode("ascii")
+    assert json.loads(text)["id"] == "a\ufffdb"
 
 
 @pytest.mark.parametrize(

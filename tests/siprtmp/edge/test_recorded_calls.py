@@ -9,7 +9,7 @@ from p2psip.sip.auth import ha1
 from rtmplite.auth.credentials import Users
 from rtmplite.net.server.access import Access
 from rtmplite.net.workers import Workers
-from siprtmp.calls.admission import Admission
+from siprtmp.calls.access.admission import Admission
 from siprtmp.edge.recorded_calls import Films
 from siprtmp.operation.config import Settings
 

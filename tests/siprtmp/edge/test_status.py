@@ -13,7 +13,7 @@ from rtmplite.auth.credentials import Users, user_lines
 from rtmplite.live.streams import Registry
 from rtmplite.net.http import flv_http
 from rtmplite.net.http.flv_http import FlvHttp
-from siprtmp.calls.admission import Admission, Admitted
+from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.edge import status
 from siprtmp.edge.status import FRESH, Seldom, StatusServer
 from siprtmp.edge.status_access import StatusDoor

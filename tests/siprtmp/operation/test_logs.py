@@ -44,6 +44,28 @@ def test_text_is_time_level_logger_event_and_values(lines):
     assert second.endswith(r'warning siprtmp odd name="a \"b\" c\r\nd"')
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\udc85b", r"a\ufffdb"),
+        ("\ud83d\udc85\udc85", r"\ud83d\udc85\ufffd"),
+        ("\udc85\ud83d", r"\ufffd\ufffd"),
+        ("\U0001f485", r"\ud83d\udc85"),
+        (r"\udc85", r"\\udc85"),
+        ("\\\udc85", r"\\\ufffd"),
+    ],
+)
+def test_octets_that_are_no_text_are_replaced(lines, form, name, shown):
+    """Own design: a surrogate alone is no character, and strict readers refuse it."""
+    read = lines(form)
+    Log("siprtmp").event("call-start", call=name)
+    [line] = read()
+    assert f'"{shown}"' in line
+    if form == "json":
+        json.loads(line)["call"].encode("utf-8")
+
+
 def test_json_is_an_object_a_line(lines):
     read = lines("json")
     Log("siprtmp").event("call-end", seconds="1.0", sent=3)

@@ -19,9 +19,12 @@ from p2psip.ua.registering.registration import Registration
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS
+from rtmplite.auth.credentials import Users
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
+from siprtmp.calls.access.admission import Admission
+from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.conference.room_app import RoomApplication
 from siprtmp.calls.context import EXTENSIONS, CallContext, MediaAddress
@@ -36,6 +39,7 @@ from siprtmp.media.x_flv_leg import XFlvLeg
 DESK = "10.0.0.3"
 BOB, CALLER = f"user@{DESK}", f"<sip:user@{DESK}>"
 PCMU, PCMA = "0", "8"
+ROOMS = ("team", "attic")
 AUDIO = 8
 
 
@@ -79,9 +83,13 @@ class Gateway(Home):
         self.machines.append(self.registrations)
         self.tolls = Tolls(Allowance() if allowance is None else allowance, self.domains)
         self.facilities = CallContext(self.agent, self, self.random, self.log, self.tolls)
+        hashes = {} if users is None else users._hashes  # by user, realm and algorithm
+        credentials = Users((*key[:2], ha1) for key, ha1 in hashes.items()) if hashes else None
+        self.admission = Admission(True, users, credentials)
+        self.rights = NameRights(self.admission, self.domains, self._is_bound, rooms=ROOMS)
         self.sip = SipApplication(self, keep_first=keep_first)
         self.call = CallApplication(self)
-        self.rooms = RoomApplication(self, ["team", "attic"], registry)
+        self.rooms = RoomApplication(self, ROOMS, registry)
         self.mixes = MixedCalls(self, Registry() if registry is None else registry)
         if mix:
             self.facilities.on_up = self.mixes.follow
@@ -159,6 +167,10 @@ class Gateway(Home):
     def waker(self, machine):
         return Alarm(self, machine)
 
+    def _is_bound(self, uri):
+        bound = self.registrar.bindings(uri, self.now)
+        return any(not self.stack.is_ours(binding.contact.uri) for binding in bound)
+
     # SipHome and CallHome
     def contact(self, user, line):
         return self.stack.contact(user or None).with_params(**{LINE_PARAM: line})
@@ -197,8 +209,8 @@ class Gateway(Home):
     def payer(self, connection, identity, query):
         return str(identity) if identity is not None else connection.peer_address[0]
 
-    def may_claim(self, connection, identity, query):
-        return self.users is None or not self.users.has(identity.user, "home")
+    def holder_of(self, name):
+        return self.call.holder_of(name) or self.sip.holder_of(name)
 
     @property
     def leftovers(self):

@@ -7,9 +7,11 @@ whatever order flows bring them, and where RTMP's order matters barriers keep it
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import RemoteError
+from rtmplite.live.timestamp_rebase import ANSWER, QUIET
 from rtmplite.rtmfp.netconnection import messages
 from rtmplite.rtmfp.netconnection.incoming import Incoming
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes, MediaFlow, Medium, medium_of
@@ -192,6 +194,7 @@ class FlowTransport(MessageTransport):
         self._is_told = False
         if self.session is None:
             return
+        self.session.keepalive.haste = QUIET if self.user.is_watched else inf
         while self._output.run(now):
             self.incoming.let_go_on(now)
         self.incoming.let_go_on(now)
@@ -203,6 +206,12 @@ class FlowTransport(MessageTransport):
             self._recount()
             if self.queued > self.limits.unread:
                 self.abort(f"{self.queued} bytes that it does not read", now)
+
+    def is_silent(self, now: float, answer: float = ANSWER) -> bool:
+        """Whether no packet has come, though a Ping asks for one: RFC 7016 §3.5.4.1."""
+        if self.session is None or not self.reading or self.deciding:
+            return False
+        return self.session.keepalive.unanswered(now) >= answer
 
     def _send(self, message: Message) -> None:
         data = encode_message(message.type_id, message.timestamp, message.payload)

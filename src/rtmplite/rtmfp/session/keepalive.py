@@ -19,17 +19,17 @@ from rtmplite.rtmfp.session.rtt import RoundTrip
 class Keepalive:
     """When to send an empty Ping, and when to give up: §3.5.4.1.
 
-    After `interval` seconds without a packet a Ping goes, after `patience` seconds the far end is
-    lost; `heard` is when the last packet came.
+    After `interval` seconds without a packet a Ping goes, or sooner after `haste` seconds; after
+    `patience` seconds the far end is lost.  `heard` is when the last packet came.
     """
 
-    __slots__ = ("_pinged", "_round_trip", "heard", "interval", "patience")
+    __slots__ = ("_asked", "_pinged", "_round_trip", "haste", "heard", "interval", "patience")
 
     def __init__(self, round_trip: RoundTrip, interval: float, patience: float, now: float) -> None:
         self._round_trip = round_trip
         self.interval, self.patience = interval, patience
-        self.heard = now
-        self._pinged = -inf
+        self.heard, self.haste = now, inf
+        self._pinged = self._asked = -inf  # the last Ping, and the first since a packet came
 
     @property
     def deadline(self) -> float:
@@ -38,8 +38,9 @@ class Keepalive:
 
     @property
     def _due(self) -> float:
+        interval = min(self.interval, self.haste)
         # §3.5.4.1 [once-per-erto]
-        return max(self.heard + self.interval, self._pinged + self._round_trip.erto)
+        return max(self.heard + interval, self._pinged + self._round_trip.erto)
 
     def tick(self, now: float) -> bool:
         """Whether to send a Ping now: §3.5.4.1."""
@@ -47,8 +48,14 @@ class Keepalive:
             return False
         if self._pinged > self.heard:  # §3.5.4.1 [unanswered-backs-off]
             self._round_trip.back_off()
+        else:
+            self._asked = now
         self._pinged = now
         return True
+
+    def unanswered(self, now: float) -> float:
+        """For how many seconds a Ping has had no answer, 0 if none has to wait.  §3.5.4.1."""
+        return now - self._asked if self._asked > self.heard else 0.0
 
     def is_lost(self, now: float) -> bool:
         """Whether no packet has come for `patience` seconds: §3.5.4.1."""

@@ -7,6 +7,7 @@ from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls import failures
+from siprtmp.calls.access.name_rights import HELD, say_refused
 from siprtmp.calls.call_app import CallHome
 from siprtmp.calls.mixed.mixed_call import APP
 
@@ -25,5 +26,16 @@ class MixedApplication(OpenApplication):
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self._home.may_use(connection, stream.query):
             stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+        elif reason := self._refusal(connection, stream, now):
+            say_refused(self._home.facilities.log, connection, "play", stream.path, reason)
+            stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
         else:
             stream.accept_play(connection.registry.open(APP, stream.path), now)
+
+    def _refusal(self, connection: NetConnection, stream: ServerStream, now: float) -> str:
+        """Why a client may not hear a call, which belongs to the holder of its name."""
+        rights, name = self._home.rights, stream.path
+        holder, held = rights.holder(connection, stream.query, now), self._home.holder_of(name)
+        if held is not None and held.isdisjoint(holder):
+            return HELD
+        return rights.of_stream(name, holder)

@@ -15,7 +15,7 @@ from siprtmp.calls.codec_names import EXTRA
 from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.calls.mixed.mixed_pictures import Lead, MixedPictures
-from siprtmp.calls.named_call import NamedCall
+from siprtmp.calls.named_call import MIXED, NamedCall
 from siprtmp.calls.rich.line import Line
 from siprtmp.media.leg import AUDIO
 from siprtmp.media.mixer import Mixer, Sound
@@ -26,7 +26,7 @@ from siprtmp.media.transcode.decoder import UndecodableError
 from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples
 from siprtmp.media.translate.audio_formats import AudioCodec
 
-APP: Final = "mixed"
+APP: Final = MIXED
 NARROW: Final = 8_000  # samples a second, of G.711
 WIDE: Final = 16_000
 

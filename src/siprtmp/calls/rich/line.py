@@ -25,6 +25,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import codec_names, failures
+from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.rich.line_requests import LINE_REQUESTS, LineRequests, plain
@@ -76,9 +77,10 @@ class Line(LineRequests):
         account: Account,
         home: "SipApplication",
         remote: LiveStream,
+        holder: Holder,
     ) -> None:
         self.connection, self.account, self._home = connection, account, home
-        self.log_id = connection.id
+        self.log_id, self.holder = connection.id, holder
         self.facilities = home.facilities
         self.contact = home.contact_for(account.identity, connection.id)
         self.state = State.IDLE
@@ -100,12 +102,18 @@ class Line(LineRequests):
         RFC 3261 §10.2: `connect` is answered after the registrar has answered.  `query` is the
         text after a question mark in a stream's name.
         """
-        if self.account.password:
+        reason = "" if self.is_proving else self._home.refusal(self, query, now)
+        if reason:
+            self._turn_away(f"403 Forbidden: {reason}", now)
+        elif self.account.password:
             self.registration = self._home.register(self, now)
-        elif self._home.may_claim(self.connection, self.account.identity, query):
-            self._enter(now)
         else:
-            self._turn_away("403 Forbidden: this identity needs a password", now)
+            self._enter(now)
+
+    @property
+    def is_proving(self) -> bool:
+        """Whether the client has, or will have, proved its identity to a registrar."""
+        return bool(self.account.password) and self._home.proves(self.account.identity)
 
     def on_registered(self, registration: Registration, expires: int, now: float) -> None:
         """The registrar accepted the registration or its refresh: RFC 3261 §10.2.4."""

@@ -62,6 +62,11 @@ class LineRequests(ABC):
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """Tell `rejected`: RFC 3261 §13.2.2.3."""
 
+    @property
+    @abstractmethod
+    def payer(self) -> str:
+        """The key that the client's calls and messages are counted under."""
+
     @abstractmethod
     def _login(self) -> Login | None: ...
 
@@ -100,7 +105,7 @@ class LineRequests(ABC):
 
     def _message_to(self, to: Address, text: str, now: float) -> None:
         facilities = self.facilities
-        facilities.tolls.check(to.uri)
+        facilities.tolls.message(self.payer, to.uri, now)
         body, login = text.encode(errors="replace"), self._login()
         request = outside_request(
             facilities.random, "MESSAGE", to, self.account.address, body=body, content_type=TEXT

@@ -19,6 +19,8 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
+from siprtmp.calls.access.admission import Holder
+from siprtmp.calls.access.name_rights import HELD, NEEDS_PASSWORD, NameRights, say_refused
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import CallContext
 from siprtmp.calls.metadata import announce
@@ -35,6 +37,7 @@ class SipHome(Protocol):
     """The gateway's SIP side, as the application sees it."""
 
     facilities: CallContext
+    rights: NameRights
 
     def contact(self, user: str, line: str) -> Uri:
         """A Contact that leads back here: RFC 3261 §8.1.1.8."""
@@ -47,8 +50,11 @@ class SipHome(Protocol):
     def unregister(self, registration: Registration, now: float) -> None:
         """Take a registration back: RFC 3261 §10.2.2."""
 
-    def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
-        """Whether a client without a password may be `identity`."""
+    def may_use(self, connection: NetConnection, query: str) -> bool:
+        """Whether this client may place and take calls, so that strangers may not."""
+
+    def holder_of(self, name: str) -> Holder | None:
+        """The holder of the stream or the line with this name, None if nobody has it."""
 
     def canonical(self, uri: Uri) -> Identity:
         """The one form of an identity that all names of its domain share: RFC 3261 §10.3."""
@@ -153,9 +159,27 @@ class SipApplication:
         """Take a line's registration back: RFC 3261 §10.2.2."""
         self._home.unregister(registration, now)
 
-    def may_claim(self, connection: NetConnection, identity: Uri, query: str) -> bool:
-        """Whether a client without a password may be `identity`."""
-        return self._home.may_claim(connection, identity, query)
+    def refusal(self, line: Line, query: str, now: float) -> str:
+        """Why a line that proves no password may not have its identity; empty if it may."""
+        rights, identity, connection = self._home.rights, line.account.identity, line.connection
+        reason = rights.of_identity(identity, rights.holder(connection, query, now))
+        is_user = bool(rights.users([identity]))
+        if not (reason or is_user) and self._home.is_local_domain(identity):
+            held = self._home.holder_of(identity.user or "")
+            reason = HELD if held is not None else ""  # a line would come before its stream
+        if reason and is_user:
+            source = connection.peer_address[0]
+            values = {"source": source, "rtmp": connection.id, "reason": "a password is needed"}
+            self.facilities.log.event("login-refused", **values)
+        elif reason:
+            say_refused(self.facilities.log, connection, "connect", str(identity), reason)
+        elif not self._home.may_use(connection, query):
+            reason = NEEDS_PASSWORD
+        return reason
+
+    def proves(self, identity: Uri) -> bool:
+        """Whether the registrar of `identity` asks for its password: RFC 3261 §10.3 step 3."""
+        return self._home.rights.proves(identity)
 
     def is_local_domain(self, uri: Uri) -> bool:
         """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
@@ -172,16 +196,18 @@ class SipApplication:
     # -- incoming -----------------------------------------------------------------------
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
-        """The line an INVITE is for, by our Contact, the Request-URI, or To: RFC 3261 §16.5.
+        """The line an INVITE is for, by our Contact or its identity: RFC 3261 §16.5.
 
-        To comes last, and only with a foreign domain, whose registrar may have put our Contact
-        without its parameters into the Request-URI.
+        The Request-URI alone tells: anybody may write anything into To.
         """
         line = self._by_token.get(request.uri.param(LINE_PARAM) or "")
         line = line or self._lines.get(self._home.canonical(request.uri))
-        if line is None and not self._home.is_local_domain(request.to.uri):
-            line = self._lines.get(self._home.canonical(request.to.uri))
         return line.incoming if line is not None else None
+
+    def holder_of(self, connection_id: str) -> Holder | None:
+        """The holder of the line of a connection, None if there is no such line."""
+        line = self._by_token.get(connection_id)
+        return line.holder if line is not None else None
 
     def host(self, identity: Uri) -> str | None:
         """The host of a line's client, None if there is no such line."""
@@ -197,12 +223,15 @@ class SipApplication:
     def admit(self, line: Line, now: float) -> bool:
         """Admit a line that has proved its identity; False if an earlier line keeps it.
 
-        `keep_first` decides which of the two stays.
+        `keep_first` decides which of the two stays.  One that has proved nothing replaces only what
+        the same holder has, and has not proved either: a program that connects again.
         """
         key = self._home.canonical(line.account.identity)
         first = self._lines.get(key)
-        if first is not None and first is not line and self._keep_first:
-            return False
+        if first is not None and first is not line:
+            is_same = not (first.is_proving or first.holder.isdisjoint(line.holder))
+            if self._keep_first or not (line.is_proving or is_same):
+                return False
         self._lines[key] = self._by_token[line.connection.id] = line
         if first is not None and first is not line:
             first.connection.close(now, "Logged in elsewhere.", "NetConnection.Connect.Closed")
@@ -212,7 +241,10 @@ class SipApplication:
         self, connection: NetConnection, account: Account, now: float, query: str = ""
     ) -> Line:
         remote = connection.registry.open(APP, connection.id)
-        line = connection.data = Line(connection, account, self, remote)
+        rights = self._home.rights
+        users = rights.users([account.identity])
+        holder = users or rights.holder(connection, query, now)
+        line = connection.data = Line(connection, account, self, remote, holder)
         line.connect(now, query)
         return line
 

@@ -72,7 +72,7 @@ class Assembler:
         self.has_lost_picture = False
         self._number: int | None = None
         self._length = 0  # of the message that is under way, 0 if there is none
-        self._next = 0
+        self._next = self._size = 0
         self._pieces: list[bytes] = []
 
     def put(self, payload: bytes, missing: int = 0) -> Tunnelled | None:
@@ -102,13 +102,16 @@ class Assembler:
         if len(payload) < start + _MESSAGE.size:
             raise RemoteError(f"x-flv of {len(payload)} octets")
         [self._length] = _LENGTH.unpack_from(payload, _PIECE.size)
-        self._number, self._next = number, 0
+        self._number, self._next, self._size = number, 0, 0
         return self._add(payload[start:])
 
     def _add(self, piece: bytes) -> Tunnelled | None:
+        if not piece:  # which `pack` never makes: any number of them would be kept
+            self._give_up()
+            raise RemoteError("an empty piece of x-flv")
         self._pieces.append(piece)
         self._next += 1
-        size = sum(map(len, self._pieces))
+        self._size = size = self._size + len(piece)
         if size < self._length:
             return None
         whole, length = b"".join(self._pieces), self._length

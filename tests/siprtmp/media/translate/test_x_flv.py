@@ -99,6 +99,17 @@ def test_no_payload_breaks_it(payloads):
     assert everything(assembler, pack(after, 77)) == [after]
 
 
+def test_empty_pieces_end_their_message():
+    """Own design: nobody makes them, and a message of any number of them would cost memory."""
+    assembler, payloads = Assembler(), pack(Tunnelled(9, 1, bytes(3 * PIECE)), 7)
+    assert everything(assembler, payloads[:1]) == [] and assembler.lost == 0
+    with pytest.raises(RemoteError):
+        assembler.put(payloads[1][:10])
+    assert assembler.lost == 1 and assembler.has_lost_picture and assembler._pieces == []
+    assert everything(assembler, payloads[1:]) == []
+    assert everything(assembler, pack(Tunnelled(8, 2, b"sound"), 8)) == [(8, 2, b"sound")]
+
+
 @pytest.mark.parametrize(
     "payload",
     [

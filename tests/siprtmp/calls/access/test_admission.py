@@ -10,7 +10,7 @@ from support.sip.homes import PASSWORD, store
 from p2psip.server.guess_limit import BURST, BURST_OF_ALL
 from p2psip.sip.auth import ha1
 from rtmplite.auth.credentials import Users
-from siprtmp.calls.admission import Admission, Admitted
+from siprtmp.calls.access.admission import Admission, Admitted
 
 FAR, URL = "192.0.2.9", "rtmp://192.0.2.1/call"
 GOOD = f"user=bob&password={PASSWORD}"

@@ -6,7 +6,7 @@ from support.sip.homes import register, request
 from p2psip.server.digest_server import DigestServer
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL, Flow
-from siprtmp.calls.client_origin import MAX_CALL_IDS, Whence
+from siprtmp.calls.access.client_origin import MAX_CALL_IDS, Whence
 
 HERE = Flow(LOCAL, ("10.0.0.1", 5060))
 

@@ -5,17 +5,23 @@ either run on the same machine, or have `?user=...&password=...` in the URL.  A 
 without users serves loopback only, unless its operator said otherwise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
+from typing import Final
 from urllib.parse import unquote
 
 from p2psip.server.domains import Aor
 from p2psip.server.guess_limit import Guesses
 from p2psip.server.users import UserStore
+from p2psip.stack.routing import is_loopback
 from p2psip.transaction.flow import rate_limit_key
 from rtmplite.auth.credentials import Users, fields
-from siprtmp.operation.config import is_loopback
+
+Holder = frozenset[str]
+"""The users, as user@realm, that a client has proved to be, or else its host."""
+
+LOOPBACK: Final = "loopback"  # all programs of this machine are one holder
 
 
 class Admitted(Enum):
@@ -61,6 +67,17 @@ class Admission:
                     return verdict
         return Admitted.NO
 
+    def holder(self, host: str, tc_url: str, query: str, now: float) -> Holder:
+        """A client at `host` as a holder of names, by the passwords in its URLs.
+
+        Each wrong one counts as a guess, and none is looked at while `host` guesses too fast.
+        """
+        found: set[str] = set()
+        for each in (query, tc_url.partition("?")[2]):
+            if self.prove(host, now, each) is Admitted.YES and self._credentials is not None:
+                found |= {f"{user}@{realm}" for user, realm in self._credentials.proven(each)}
+        return frozenset(found or {LOOPBACK if is_loopback(host) else rate_limit_key(host)})
+
     def knows(self, host: str, user: str, password: str, now: float) -> Admitted:
         """Whether a name and a password are a user's, unless `host` guesses too fast."""
         users = self._credentials
@@ -95,6 +112,16 @@ class Admission:
         """Whether there are users with passwords."""
         return self._credentials is not None
 
+    @property
+    def realms(self) -> Sequence[str]:
+        """The realms of all users."""
+        return self._users.realms if self._users is not None else ()
+
     def has_user(self, user: str, domain: str) -> bool:
         """Whether a user with a password has this name."""
-        return self._users is not None and self._users.has(user, self._users.realm_for(domain))
+        return self.realm_of(user, domain) is not None
+
+    def realm_of(self, user: str, domain: str) -> str | None:
+        """The realm of a user with a password, None if nobody has this name."""
+        realm = self._users.realm_for(domain) if self._users is not None else ""
+        return realm if self._users is not None and self._users.has(user, realm) else None
