@@ -18,7 +18,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv.avc import split_units
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType, VideoTrack
-from rtmplite.flv.video import CodecId, FrameType, VideoTag
+from rtmplite.flv.video import CODEC_NAMES, AvcPacketType, FrameType, VideoTag
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 
@@ -142,8 +142,22 @@ class FlvToUnits(ABC, Generic[ConfigT]):
 def refused(body: bytes) -> UnsuitableError:
     """The error for a tag of a codec with a number: FLV 10.1 §E.4.3.1."""
     number = VideoTag.parse(body).codec_id
-    names = {each.value: each.name for each in CodecId}
-    return UnsuitableError(f"video codec {names.get(number, number)}")
+    return UnsuitableError(f"video codec {CODEC_NAMES.get(number, number)}")
+
+
+def numbered(body: bytes, codec_id: int) -> VideoTag | Coded | None:
+    """Read a tag with a codec's number: the header as it is, or a picture.  FLV 10.1 §E.4.3.1.
+
+    None for other packets; UnsuitableError for another codec.
+    """
+    tag = VideoTag.parse(body)
+    if tag.codec_id != codec_id:
+        raise refused(body)
+    if tag.avc_packet_type == AvcPacketType.SEQUENCE_HEADER:
+        return tag
+    if tag.avc_packet_type != AvcPacketType.NALU:
+        return None
+    return tag.frame_type == FrameType.KEY, tag.composition_time, tag.data
 
 
 def track_of(body: bytes, four_cc: int) -> tuple[ExVideoTag, VideoTrack] | None:
