@@ -41,6 +41,7 @@ class FlvToH264(FlvToUnits[AvcConfig]):
     """
 
     name, slices, sets, intra = H264, frozenset(SLICES), frozenset((SPS, PPS)), (IDR,)
+    first_at = 1
 
     def __init__(self, mode: int, max_octets: int = MAX_OCTETS) -> None:
         super().__init__(max_octets)

@@ -23,6 +23,7 @@ class FlvToH265(FlvToUnits[HevcConfig]):
     """Packs the pictures of one publisher for one phone: RFC 7798 §5."""
 
     name, slices, sets, intra = H265, SLICES, frozenset((VPS, SPS, PPS)), INTRA
+    first_at = 2
 
     def anew(self) -> Self:
         """Another one that packs in the same way, and has seen nothing yet: RFC 6184 §5."""

@@ -50,6 +50,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
     slices: ClassVar[Collection[int]]  # types of NAL units
     sets: ClassVar[Collection[int]]
     intra: ClassVar[Collection[int]]  # of slices where a decoder can begin
+    first_at: ClassVar[int]  # octet of a slice whose highest bit is set where a picture begins
 
     def __init__(self, max_octets: int = MAX_OCTETS) -> None:
         self.max_octets = max_octets
@@ -57,6 +58,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         self._waiting = True  # for a key frame
         self._announce = False  # the parameter sets, as they have changed
         self._time: int | None = None  # ms, unbounded
+        self._shown: int | None = None  # ms, of the last picture
 
     @property
     @abstractmethod
@@ -120,10 +122,15 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         is_key |= not kinds.isdisjoint(self.intra)
         if kinds.isdisjoint(self.slices) or (self._waiting and not is_key):
             return []
-        if (is_key or self._announce) and not kinds.issuperset(self.sets):
+        if shown == self._shown and not self._begins(kept):  # RFC 6184 §5.1
+            kept = [unit for unit in kept if self._kind(unit) in self.slices]
+            if self._waiting:
+                return []
+        elif (is_key or self._announce) and not kinds.issuperset(self.sets):
             sets = self._sets_of(self._config) if self._config is not None else ()
             if not sets:
-                return []
+                self._waiting = True
+                raise UnsuitableError("pictures without parameter sets")
             # RFC 6184 §8.2.2 [sets-among-the-pictures], §8.1 [sets-for-those-who-ask]
             # RFC 6184 §8.4 [sets-are-repeated] [sets-before-their-use]
             # RFC 6184 §6.1 [repeated-sets-are-the-same] [repeated-in-packets-of-their-own]
@@ -133,10 +140,15 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         except LocalError as error:
             self._waiting = True
             raise UnsuitableError(str(error)) from None
-        self._waiting = self._announce = False
+        self._waiting, self._announce, self._shown = False, False, shown
         # RFC 7798 §4.1 [clock-is-90000] [sets-have-the-time-of-their-picture]
         ticks = TICKS_PER_MS * shown  # RFC 6184 §5.7 [aggregate-time]
         return [Packet(ticks, payload, marker) for payload, marker in payloads]
+
+    def _begins(self, units: list[bytes]) -> bool:
+        """Whether the first slice is that of a picture; one cut short is."""
+        first = next(unit for unit in units if self._kind(unit) in self.slices)
+        return len(first) <= self.first_at or bool(first[self.first_at] & 0x80)
 
 
 def refused(body: bytes) -> UnsuitableError:

@@ -28,7 +28,8 @@ def test_parameter_sets_go_before_each_key_frame():
     """Covers RFC 6184 §5.1 [clock-of-90-khz]: and nothing goes before the first one."""
     machine = FlvToH264(1)
     assert machine.profile_level is None
-    assert machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), 0) == []
+    with pytest.raises(UnsuitableError, match="without parameter sets"):
+        machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), 0)
     assert machine.convert(HEADER, 0) == []
     assert machine.profile_level == ProfileLevel(0x42, 0xC0, 0x0C)
     assert machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 20) == []

@@ -74,8 +74,9 @@ def test_sets_that_change_are_announced():
 
 
 def test_nothing_leaves_without_sets():
-    assert packets(FlvToH265(), tag(idr(), key=True)) == []
-    assert packets(FlvToH265(), header([], [SPS], [PPS]), tag(idr(), key=True)) == []
+    for before in ([], [header([], [SPS], [PPS])]):
+        with pytest.raises(UnsuitableError, match="without parameter sets"):
+            packets(FlvToH265(), *before, tag(idr(), key=True))
     in_the_picture = packets(FlvToH265(), tag(*SETS, idr(), key=True))
     assert [units for units, _ in pictures_of(in_the_picture)] == [(*SETS, idr())]
 
