@@ -229,8 +229,7 @@ class PublishedPictures:
         self._release(now)
         # an inter frame, since no player can begin in the middle of a picture
         first = head[0] & (_EXTENDED | 0x0F) | FrameType.INTER << 4
-        body = bytes((first,)) + head[1:] + slices
-        self._sink.write(TagType.VIDEO, timestamp, body, now)
+        self._held = timestamp, bytes((first,)) + head[1:] + slices
 
     def _release(self, now: float) -> None:
         """Pass on the picture that waits: it is whole."""
