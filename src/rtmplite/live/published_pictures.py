@@ -215,6 +215,10 @@ class PublishedPictures:
         payload = payload[:at] + track.ahead + payload[at:] if track.ahead else payload
         track.ahead, track.last_at = b"", timestamp
         self._put_header(self._new, timestamp, now)
+        self._pass_or_hold(timestamp, payload, now)
+
+    def _pass_or_hold(self, timestamp: int, payload: bytes, now: float) -> None:
+        """Pass a picture on, or hold it if the next message may have more of it."""
         if self._splits and len(payload) <= MAX_PICTURE:
             self._held = timestamp, payload
         else:
@@ -229,7 +233,7 @@ class PublishedPictures:
         self._release(now)
         # an inter frame, since no player can begin in the middle of a picture
         first = head[0] & (_EXTENDED | 0x0F) | FrameType.INTER << 4
-        self._held = timestamp, bytes((first,)) + head[1:] + slices
+        self._pass_or_hold(timestamp, bytes((first,)) + head[1:] + slices, now)
 
     def _release(self, now: float) -> None:
         """Pass on the picture that waits: it is whole."""
