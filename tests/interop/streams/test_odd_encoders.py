@@ -153,8 +153,8 @@ def test_hevc_by_number_is_seen_by_the_late_too(start, server, tmp_path):
     joined(server, 1)
     late = until_the_late_have_seen(start, own, odd, url)
     assert own.finish() == late.finish() == 0
-    count = len(media(odd))
-    assert media(own.file)[:count] == media(odd)
+    got = media(own.file)[: len(media(odd))]
+    assert got == media(odd)[: len(got)]
     video = [data for kind, _, data in media(late.file) if kind == 9]
     assert video[0] == numbered[0].data and is_key_frame(video[1])
     for path in (own.file, late.file):
