@@ -33,6 +33,7 @@ from rtmplite.flv.walk import Step, Walk, load, load_script
 KEYFRAMES: Final = "keyframes"  # Field §"Keyframes in metadata"
 TIMES: Final = "times"
 POSITIONS: Final = "filepositions"
+FILLER: Final = "filler"
 HEADERS: Final = "headerpositions"  # Own design: where the headers are that replace others
 
 SOUND_STEP: Final = 1000  # ms between the places of a file without video
@@ -202,8 +203,13 @@ def _note_head(head: dict[int, Tag], source: Source, step: Step) -> None:
 
 
 def _told_headers(source: Source, tag: Tag | None) -> tuple[tuple[int, Tag], ...] | None:
-    """Read the headers at the positions that metadata has; None if one is no header."""
-    told = (_members(tag) or {}).get(HEADERS, []) if tag is not None else []
+    """Read the headers at the positions that metadata has; None if one is no header.
+
+    None for a file of ours that is older than they are, and whose headers may change.
+    """
+    members = (_members(tag) or {}) if tag is not None else {}
+    is_ours = any(name.startswith(FILLER) for name in members)
+    told = members.get(HEADERS, None if is_ours else [])
     if not isinstance(told, list) or len(told) > MAX_HEADERS:
         return None
     found = []

@@ -192,6 +192,13 @@ def test_a_file_that_tells_its_headers_need_not_be_searched():
         assert heads(load_index(source)) == EXPECTED
 
 
+def test_older_files_of_ours_are_searched():
+    """Own design: they have room for key frames, and do not tell where headers are."""
+    raw = told(changing(), None)
+    raw = raw.replace(b"headerpositions", b"filler_________")
+    assert heads(load_index(file.MemoryFile(raw))) == EXPECTED
+
+
 def test_too_many_headers_are_not_told():
     """Own design: then the key frames are not told either, so that a player searches."""
     many = [tag for at in range(0, 300 * 40, 40) for tag in (Tag(9, at, AVC + b"%d" % at),
