@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rtmplite.amf import amf0
-from rtmplite.live.published_pictures import PublishedPictures
+from rtmplite.flv.published_pictures import PublishedPictures
 from rtmplite.live.streams import LiveStream
 from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
 from rtmplite.relay.session import RelaySession

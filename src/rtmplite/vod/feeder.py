@@ -11,8 +11,8 @@ from typing import Final
 
 from rtmplite.flv.file import FlvReader
 from rtmplite.flv.index import IndexPlace
+from rtmplite.flv.published_pictures import PublishedPictures
 from rtmplite.flv.tag import Tag, TagType, as_script
-from rtmplite.live.published_pictures import PublishedPictures
 from rtmplite.vod.playlist import Recording
 
 BLOCK: Final = 128 * 1024  # bytes read at once

@@ -20,8 +20,8 @@ from support.mutations import mutations
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.hevc import HevcConfig
+from rtmplite.flv.published_pictures import MAX_PICTURE, MAX_SETS, PublishedPictures
 from rtmplite.flv.video import FrameType
-from rtmplite.live.published_pictures import MAX_PICTURE, MAX_SETS, PublishedPictures
 
 KEY, INTER = FrameType.KEY, FrameType.INTER
 OTHER_SPS = bytes.fromhex("6742c01fd90141fb011000000300100000030140f1832480")  # of the same number

@@ -22,7 +22,7 @@ from the second picture on, since only the next message tells that a picture has
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import hevc_sps
@@ -35,7 +35,6 @@ from rtmplite.flv.parameter_sets import AvcSets, HevcSets, Sets
 from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import AvcPacketType, CodecId, FieldCodecId, FrameType, is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
-from rtmplite.live.sink import Sink
 
 MAX_PICTURE: Final = (
     1 << 20
@@ -48,6 +47,16 @@ _AVC_SLICES: Final = range(1, 6)
 _AVC_SETS: Final = (7, 8)
 _HEVC_SLICES: Final = range(32)
 _HEVC_SETS: Final = (hevc_sps.VPS, hevc_sps.SPS, hevc_sps.PPS)
+
+
+class MessageSink(Protocol):
+    """Where the messages go: a `Sink` of live streams is one.  Own design."""
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one message of type 8, 9 or 18; `timestamp` in ms."""
+
+    def end(self, now: float) -> None:
+        """Note that no more will come."""
 
 
 class _Codec(NamedTuple):
@@ -129,7 +138,7 @@ class PublishedPictures:
     Several tracks in a message pass as they are.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: MessageSink) -> None:
         self._sink = sink
         self._header, self._new = b"", b""  # in force, and to be in force with the next picture
         self._track: _Track | None = None
@@ -277,11 +286,16 @@ def _picture_of(payload: bytes) -> tuple[bytes, _Codec, int] | None:
 
 
 def _is_empty(payload: bytes, codec: _Codec | None) -> bool:
-    """Whether a header has nothing that a decoder could use: no octets, or no sets."""
+    """Whether a header has nothing that a decoder could use: no octets, or no sets.
+
+    What lacks the bits that are ones in every record is something else, and passes.
+    """
     record = payload[5:]
     if codec is _AVC:
-        return not record or (len(record) > 5 and record[0] == 1 and not record[5] & 0x1F)
-    return not record or (codec is _HEVC and len(record) > 22 and not record[22])
+        return not record or record[5:6] == b"\xe0"
+    if codec is _HEVC and len(record) > 22:
+        return record[13] >> 4 == 0xF and not record[22]
+    return not record
 
 
 def _look(payload: bytes, at: int, track: _Track) -> _Units:
