@@ -252,7 +252,6 @@ class PublishedPictures:
 
     def _put_header(self, header: bytes, timestamp: int, now: float) -> None:
         """Pass a header on with the first picture that needs it, unless it is in force."""
-        self._new = b""
         if header and header != self._header:
             self._header = header
             self._sink.write(TagType.VIDEO, timestamp, header, now)
@@ -274,7 +273,7 @@ def _codec_of(payload: bytes) -> tuple[bytes, _Codec | None]:
 def _picture_of(payload: bytes) -> tuple[bytes, _Codec, int] | None:
     """Name and codec of a message of NAL units, and where these begin; None for others."""
     name, codec = _codec_of(payload)
-    if codec is None or payload[0] >> 4 & 7 == FrameType.INFO_OR_COMMAND:
+    if codec is None:
         return None
     if not payload[0] & _EXTENDED:
         is_picture = len(payload) > 5 and payload[1] == AvcPacketType.NALU

@@ -20,13 +20,18 @@ from support.mutations import mutations
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.hevc import HevcConfig
-from rtmplite.flv.published_pictures import MAX_PICTURE, MAX_SETS, PublishedPictures
+from rtmplite.flv.published_pictures import MAX_PICTURE, MAX_SET, MAX_SETS, PublishedPictures
 from rtmplite.flv.video import FrameType
+from rtmplite.strategies.avc import BitWriter
 
 KEY, INTER = FrameType.KEY, FrameType.INTER
 OTHER_SPS = bytes.fromhex("6742c01fd90141fb011000000300100000030140f1832480")  # of the same number
 SECOND_PPS = bytes.fromhex("685ce3c8")  # of another number
 VIDEO, AUDIO, DATA = 9, 8, 18
+SECOND = (  # the same, with the number 1 each
+    bytes.fromhex("6742c00c568141fb011000000300100000030180f142aa00"),
+    bytes.fromhex("6848e3c800"),
+)
 
 
 class Tape:
@@ -56,6 +61,13 @@ def passed(*messages, end=True):
         pictures.end(0.0)
         assert tape.is_over
     return tape.video if {kind for kind, *_ in tape.messages} == {VIDEO} else tape.messages
+
+
+def bits(number):
+    """How a picture parameter set of that number begins, which is of the sequence 0."""
+    writer = BitWriter()
+    writer.exp_golomb(number, 0)
+    return writer.unit(0)[1:]
 
 
 def key(*units):
@@ -132,6 +144,43 @@ def test_the_sets_that_came_last_are_in_force():
     assert passed(*both) == [(0, HEADER), (0, new), (0, changed), (40, changed)]
 
 
+def test_a_header_is_made_only_where_the_publisher_has_none():
+    """Own design: its own record stays as it is, and its sets need not be among the pictures."""
+    record = AvcConfig(0x42, 0xC0, 0x1F, (SPS,), (PPS,), extension=b"own")
+    own = b"\x17\0\0\0\0" + bytes(record)
+    assert passed((0, own), (0, key(SPS, PPS, IDR))) == [(0, own), (0, key(SPS, PPS, IDR))]
+    pending = [(0, HEADER), (0, key(IDR)), (40, own), (40, key(SECOND_PPS, slice_of(5, pps=9)))]
+    assert passed(*pending)[2:] == [(40, own), (40, key(SECOND_PPS, slice_of(5, pps=9)))]
+
+
+def test_sets_of_several_numbers_are_in_force_by_turns():
+    """Covers FLV 10.1 §E.4.3.2: a header made here has those of one sequence."""
+    one, two = key(SPS, PPS, IDR), key(*SECOND, slice_of(5, 1, pps=1))
+    first, second = header_of(), header_of(sps=SECOND[0], pps=[SECOND[1]])
+    assert passed((0, one), (1, two), (2, one)) == [
+        (0, first), (0, one), (1, second), (1, two), (2, first), (2, one),
+    ]  # fmt: skip
+    config = AvcConfig(0x42, 0xC0, 0x0C, (SPS, SECOND[0]), (PPS, SECOND[1]))
+    both = b"\x17\0\0\0\0" + bytes(config)
+    assert passed((0, one), (1, both), (1, one), (2, two))[2:] == [(1, both), (1, one), (2, two)]
+
+
+def test_another_codec_has_sets_of_its_own():
+    """Own design: a publisher may change it."""
+    world = h265_world
+    hevc = world.tag(*world.SETS, world.idr(), key=True)
+    first = key(SPS, PPS, IDR)
+    assert passed((0, first), (40, hevc)) == [
+        (0, HEADER), (0, first), (40, world.HEADER), (40, hevc),
+    ]  # fmt: skip
+
+
+def test_headers_of_several_tracks_pass_at_once():
+    """Covers E-RTMP v2 §"Enhanced Video": one of them does not replace another."""
+    tracks = [(0, b"\x96\x00avc1" + bytes((track,)) + b"head") for track in (0, 1)]
+    assert passed((0, HEADER), *tracks, end=False) == [(0, HEADER), *tracks]
+
+
 def test_a_header_that_is_another_one_comes_with_its_picture():
     """Own design: never alone, and never before a picture of the old one."""
     new = header_of(sps=OTHER_SPS)
@@ -196,6 +245,8 @@ def test_a_picture_that_may_go_on_leaves_with_the_next_message():
     ]  # fmt: skip
     assert passed(*split)[-1] == (40, inter(*halves))
     assert whole[1:] not in passed(*split, end=False)
+    alone = [(0, HEADER), (0, key(IDR)), (40, key(slice_of(5, 3, first=8)))]
+    assert passed(*alone) == alone  # the beginning of that picture was lost
 
 
 def test_sets_repeated_in_mid_picture_are_left_out():
@@ -250,6 +301,9 @@ def test_lengths_stay_as_long_as_the_publisher_has_them():
         b"",
         tag_of(KEY, [AUD, SEI]),
         tag_of(KEY, [SPS + bytes(MAX_SETS)]),
+        tag_of(KEY, [SPS + bytes(MAX_SET), PPS, slice_of(5)]),
+        tag_of(KEY, [b"\x65"]),
+        tag_of(KEY, [slice_of(5, first=8)]),
         b"\x17\0\0\0\0avcC",
     ],
     ids=lambda body: body.hex()[:20] or "empty",
@@ -263,7 +317,13 @@ def test_long_pictures_and_many_sets_are_not_put_together():
     """Own design: limits on all that a publisher can make us hold."""
     half = slice_of(5, 2, first=8, filling=b"\1" * MAX_PICTURE)
     split = [(0, HEADER), (0, key(IDR)), (0, key(half)), (40, key(IDR)), (40, key(half))]
-    assert passed(*split)[-2:] == [(40, key(IDR)), (40, inter(half))]
+    assert passed(*split, end=False)[-2:] == [(40, key(IDR)), (40, inter(half))]
+    assert passed(*split[:3], (40, key(slice_of(5, 1, filling=half))), end=False)[-1][0] == 40
+    many = [OTHER_PPS[:1] + bits(number) + bytes(MAX_SET - 9) for number in range(1, 20)]
+    sets = [(at, inter(unit, P)) for at, unit in enumerate(many)]
+    assert passed((0, HEADER), (0, key(IDR)), *sets, (99, key(IDR)))[-2:] == [
+        (18, inter(many[-1], P)), (99, key(IDR)),
+    ]  # fmt: skip
     big = passed((0, HEADER), *((at, key(OTHER_PPS + bytes(9000))) for at in range(3)))
     assert len(big) == 3  # one message of sets is kept ahead
 
