@@ -21,7 +21,7 @@ from rtmplite.flv import metadata
 from rtmplite.flv.audio import AudioTag, SoundFormat
 from rtmplite.flv.enhanced import MOD_EX
 from rtmplite.flv.enhanced_raw import AUDIO_MULTITRACK, VIDEO_MULTITRACK, codecs
-from rtmplite.flv.index import KEYFRAMES, POSITIONS, TIMES
+from rtmplite.flv.index import FILLER, HEADERS, KEYFRAMES, MAX_HEADERS, POSITIONS, TIMES
 from rtmplite.flv.tag import TagType
 from rtmplite.flv.walk import PEEK
 
@@ -33,7 +33,6 @@ _GROWING: Final[Mapping[str, Value]] = {"duration": 0.0, "filesize": 0.0}
 _PLACES: Final = (18, 37)  # of their names in the body, AMF0 §2.10; then the numbers
 _DOUBLE: Final = Struct(">d")  # AMF0 §2.2
 
-FILLER: Final = "filler"  # Field §"Keyframes in metadata"
 _NUMBER: Final = 9  # bytes: AMF0 §2.2
 
 _EXTENDED_AUDIO: Final = SoundFormat.EXTENDED
@@ -56,7 +55,8 @@ class Facts:
 
     Own design: gathered by whoever writes or reads one.  `first` holds the beginning of the first
     body of each kind, `codecs` the FourCC of each track of each kind that has one; `times` and
-    `positions` are the key frames'.
+    `positions` are the key frames', `headers` the positions of codec headers, None if nobody has
+    looked for them.
     """
 
     kinds: set[int] = field(default_factory=set)
@@ -65,6 +65,7 @@ class Facts:
     size: int = 0
     times: Sequence[int] = ()
     positions: Sequence[int] = ()
+    headers: Sequence[int] | None = None
     codecs: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def note(self, tag_type: int, body: bytes) -> None:
@@ -146,16 +147,22 @@ def growing(body: bytes, duration: int, size: int) -> list[tuple[int, bytes]]:
 def _build(
     members: Mapping[str, Value], facts: Facts | None, every: int, filler: int | None
 ) -> bytes:
-    said = {name: value for name, value in members.items() if not name.startswith(FILLER)}
+    said = {
+        name: value for name, value in members.items() if not name.startswith((FILLER, HEADERS))
+    }
     known: dict[str, Value] = {**_GROWING, **said, **_GROWING}
     if facts is not None:
         known |= facts.members() | facts.tracks(known)
         times, positions = facts.times[::every], facts.positions[::every]
-        if len(times) > 1:  # ffmpeg 5.1 calls an index of one invalid
+        if len(facts.headers or ()) > MAX_HEADERS:  # a player has to search, as without key frames
+            known.pop(KEYFRAMES, None)
+        elif len(times) > 1:  # ffmpeg 5.1 calls an index of one invalid
             known[KEYFRAMES] = {
                 TIMES: [time / 1000 for time in times],
                 POSITIONS: [float(position) for position in positions],
             }
+        if facts.headers is not None:
+            known[HEADERS] = [float(position) for position in facts.headers[: MAX_HEADERS + 1]]
     if filler is not None:
         known[FILLER + "_" * (filler % _NUMBER)] = [0.0] * (filler // _NUMBER)
     return metadata.build(extra=known)

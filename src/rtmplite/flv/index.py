@@ -2,7 +2,8 @@
 
 Own design over FLV 10.1 §E.3; the text says nothing of an index.  What tools write into onMetaData
 (Field §"Keyframes in metadata") is used if it proves true, otherwise every tag header is looked at
-once.
+once.  Our own files also tell where codec headers are; of others that have an index all headers
+are taken to be at the beginning.
 
     >>> from rtmplite.flv.file import MemoryFile, write_flv
     >>> raw = write_flv(Tag(TagType.VIDEO, at, b"\\x12 a picture") for at in (0, 400, 800))
@@ -23,6 +24,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.file import Source, first_tag
+from rtmplite.flv.headers import HeaderPlaces, in_force, is_header
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType
 from rtmplite.flv.video import is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
@@ -31,9 +33,12 @@ from rtmplite.flv.walk import Step, Walk, load, load_script
 KEYFRAMES: Final = "keyframes"  # Field §"Keyframes in metadata"
 TIMES: Final = "times"
 POSITIONS: Final = "filepositions"
+FILLER: Final = "filler"
+HEADERS: Final = "headerpositions"  # Own design: where the headers are that replace others
 
 SOUND_STEP: Final = 1000  # ms between the places of a file without video
 HEAD_TAGS: Final = 64  # how far into a file metadata and codec headers are looked for
+MAX_HEADERS: Final = 256  # positions of headers in metadata
 MAX_METADATA: Final = 1 << 20  # bytes of a script tag that we decode; a day has 43200 key frames
 TOLERANCE: Final = 50  # ms between what metadata says and the tag; some tools round to 1/25 s
 
@@ -53,8 +58,9 @@ class IndexPlace(NamedTuple):
 class Index:
     """Own design: the positions and times of a file that a player needs.
 
-    `head` is the metadata and the codec headers; `first` the position of the first tag, `end` that
-    after the last whole one; `duration` the time of the last tag, in ms; `kinds` the tag types.
+    `head` is the metadata and the first codec headers; `first` the position of the first tag, `end`
+    that after the last whole one; `duration` the time of the last tag, in ms; `kinds` the tag
+    types; `headers` all codec headers by position, empty where the file does not tell.
     """
 
     head: tuple[Tag, ...]
@@ -64,6 +70,14 @@ class Index:
     kinds: frozenset[int]
     times: "array[int]"
     positions: "array[int]"
+    headers: tuple[tuple[int, Tag], ...] = ()
+
+    def head_at(self, position: int) -> tuple[Tag, ...]:
+        """Own design: the metadata, and the codec headers that are in force at a position."""
+        if not self.headers:
+            return self.head
+        before = [tag for at, tag in self.headers if at < position]
+        return (*(tag for tag in self.head if tag.tag_type == TagType.SCRIPT), *in_force(before))
 
     @property
     def start(self) -> IndexPlace:
@@ -130,9 +144,11 @@ class _Places:
 
 def scan(source: Source) -> Index:
     """Make an index of every tag header: FLV 10.1 §E.4.1.  RemoteError if it is no FLV file."""
-    walk, indexer, head = Walk(source), Indexer(), dict[int, Tag]()
+    walk, indexer, head, headers = Walk(source), Indexer(), dict[int, Tag](), HeaderPlaces()
     for number, step in enumerate(walk):
         indexer.note(step.tag_type, step.timestamp, step.position, step.peek)
+        if is_header(step.tag_type, step.peek):
+            headers.note(step.position, load(source, step))
         if number < HEAD_TAGS:
             _note_head(head, source, step)
     return Index(
@@ -142,6 +158,7 @@ def scan(source: Source) -> Index:
         indexer.duration,
         frozenset(indexer.kinds),
         *indexer.places,
+        tuple(headers.found),
     )
 
 
@@ -159,11 +176,16 @@ def load_index(source: Source) -> Index:
             break
     last = _last(source)
     columns = _columns(head.get(TagType.SCRIPT))
-    if last is None or columns is None or not _proves_true(source, *columns):
+    headers = _told_headers(source, head.get(TagType.SCRIPT))
+    if None in (last, columns, headers):
+        return scan(source)
+    assert last is not None and columns is not None and headers is not None
+    if not _proves_true(source, *columns):
         return scan(source)
     first = first_tag(source.read(0, 9))
     duration = max(last.timestamp, columns[0][-1])
-    return Index(_in_order(head), first, source.size, duration, frozenset(kinds), *columns)
+    found = frozenset(kinds)
+    return Index(_in_order(head), first, source.size, duration, found, *columns, headers)
 
 
 def _note_head(head: dict[int, Tag], source: Source, step: Step) -> None:
@@ -178,6 +200,25 @@ def _note_head(head: dict[int, Tag], source: Source, step: Step) -> None:
         tag = load_script(source, step)
         if tag is not None and _members(tag) is not None:
             head[kind] = tag
+
+
+def _told_headers(source: Source, tag: Tag | None) -> tuple[tuple[int, Tag], ...] | None:
+    """Read the headers at the positions that metadata has; None if one is no header.
+
+    None for a file of ours that is older than they are, and whose headers may change.
+    """
+    members = (_members(tag) or {}) if tag is not None else {}
+    is_ours = any(name.startswith(FILLER) for name in members)
+    told = members.get(HEADERS, None if is_ours else [])
+    if not isinstance(told, list) or len(told) > MAX_HEADERS:
+        return None
+    found = []
+    for at in told:
+        step = next(iter(Walk(source, int(at))), None) if is_number(at) and at >= 0 else None
+        if step is None or step.position != at or not is_header(step.tag_type, step.peek):
+            return None
+        found.append((step.position, load(source, step)))
+    return tuple(found)
 
 
 def _in_order(head: Mapping[int, Tag]) -> tuple[Tag, ...]:

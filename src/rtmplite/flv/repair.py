@@ -20,6 +20,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
 from rtmplite.flv.describe import Facts, describe
 from rtmplite.flv.file import Source, framed, start
+from rtmplite.flv.headers import HeaderPlaces, is_header
 from rtmplite.flv.index import MAX_METADATA, Indexer
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType
 from rtmplite.flv.walk import Step, Walk, load, load_script
@@ -48,7 +49,7 @@ def repair(source: Source, write: Callable[[bytes], object]) -> Report:
     Own design: the file is walked twice, since metadata stands first and tells how it ends.
     Raises RemoteError if this is no FLV file, or one that changes meanwhile.
     """
-    facts, indexer, at = Facts(), Indexer(), 0
+    facts, indexer, headers, at = Facts(), Indexer(), HeaderPlaces(), 0
     members: dict[str, Value] = {}
     tags = wrong = 0
     walk = Walk(source)
@@ -60,12 +61,16 @@ def repair(source: Source, write: Callable[[bytes], object]) -> Report:
             continue
         indexer.note(step.tag_type, step.timestamp, at, step.peek)
         facts.note(step.tag_type, step.peek)
+        if is_header(step.tag_type, step.peek):
+            headers.note(at, load(source, step))
         tags, at = tags + 1, at + HEADER_SIZE + step.size + _LINK
     facts.kinds, facts.duration = indexer.kinds, indexer.duration
     head = start(TagType.AUDIO in facts.kinds, TagType.VIDEO in facts.kinds)
     facts.times, facts.positions = indexer.places
+    facts.headers = [position for position, _ in headers.found]
     shift = len(head) + len(_described(members, facts))  # numbers have one length
     facts.positions = [position + shift for position in facts.positions]
+    facts.headers = [position + shift for position in facts.headers]
     facts.size = shift + at
     write(head + _described(members, facts))
     for step in Walk(source):

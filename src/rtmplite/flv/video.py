@@ -1,7 +1,8 @@
 """Video tags: the first byte has frame type and codec, AVC needs four more.
 
 Implements FLV 10.1 §E.4.3.1.  `is_key_frame` and `is_sequence_header` work on the raw payload,
-for a media path that never looks deeper, and know the FourCC codecs as well.
+for a media path that never looks deeper, and know the FourCC codecs as well.  HEVC and AV1 by
+number have the four bytes of AVC too: Field §"HEVC and AV1 by number".
 
     >>> tag = VideoTag(FrameType.KEY, CodecId.AVC, AvcPacketType.NALU, -40, b"...")
     >>> bytes(tag).hex(" ")
@@ -39,6 +40,16 @@ class CodecId(IntEnum):
     AVC = 7
 
 
+class FieldCodecId(IntEnum):
+    """The codecs that encoders number beyond those of §E.4.3.1: Field §"HEVC and AV1 by number"."""
+
+    HEVC = 12
+    AV1 = 13
+
+
+CODEC_NAMES: Final[dict[int, str]] = {each.value: each.name for each in (*CodecId, *FieldCodecId)}
+
+
 class AvcPacketType(IntEnum):
     """The contents of an AVC tag: §E.4.3.1 [avc-packet-type]."""
 
@@ -50,7 +61,8 @@ class AvcPacketType(IntEnum):
 # Plain numbers: looking up a member of an enumeration takes longer than all the rest.
 _KEY: Final = int(FrameType.KEY)
 _INFO: Final = int(FrameType.INFO_OR_COMMAND)
-_AVC: Final = int(CodecId.AVC)
+# Codecs whose tags say whether they are a header: Field §"HEVC and AV1 by number" for the last two.
+_PACKETED: Final = frozenset((int(CodecId.AVC), *map(int, FieldCodecId)))
 _AVC_NALU: Final = int(AvcPacketType.NALU)
 _AVC_SEQUENCE_HEADER: Final = int(AvcPacketType.SEQUENCE_HEADER)
 _EXTENDED: Final = 0x80  # the flag IsExHeader: E-RTMP v1 §"Defining Additional Video Codecs"
@@ -62,8 +74,9 @@ _EXTENDED_STARTS: Final = (0, 5)  # SequenceStart, MPEG2TSSequenceStart
 class VideoTag:
     """The body of a video tag or message: §E.4.3.1.
 
-    `avc_packet_type` is None unless the codec is AVC; `composition_time` is in ms, signed, what
-    to add to the tag's time to get the picture's; `data` is the codec's own (§E.4.3.2 for AVC).
+    `avc_packet_type` is None unless the codec is AVC, or another one with its bytes (Field §"HEVC
+    and AV1 by number"); `composition_time` is in ms, signed, what to add to the tag's time to get
+    the picture's; `data` is the codec's own (§E.4.3.2 for AVC).
     """
 
     frame_type: int
@@ -84,20 +97,20 @@ class VideoTag:
         frame_type, codec_id = payload[0] >> 4, payload[0] & 0x0F  # §E.4.3.1 [header-bits]
         if payload[0] & _EXTENDED:
             raise RemoteError("enhanced video has no VideoTagHeader")
-        if codec_id != CodecId.AVC or frame_type == FrameType.INFO_OR_COMMAND:
+        if codec_id not in _PACKETED or frame_type == FrameType.INFO_OR_COMMAND:
             # §E.4.3.1 [info-frame]
             return cls(frame_type, codec_id, None, 0, bytes(payload[1:]))
         if len(payload) < 5:
-            raise RemoteError(f"an AVC tag of {len(payload)} bytes")
+            raise RemoteError(f"an {CODEC_NAMES[codec_id]} tag of {len(payload)} bytes")
         time = int.from_bytes(payload[2:5], "big", signed=True)  # §E.4.3.1 [composition-time]
         # §E.4.3.1 [avc-packet-type]
         return cls(frame_type, codec_id, payload[1], time, bytes(payload[5:]))
 
     def __bytes__(self) -> bytes:
         first = self.frame_type << 4 | self.codec_id  # §E.4.3.1 [header-bits]
-        avc = self.codec_id == CodecId.AVC and self.frame_type != FrameType.INFO_OR_COMMAND
+        avc = self.codec_id in _PACKETED and self.frame_type != FrameType.INFO_OR_COMMAND
         if avc != (self.avc_packet_type is not None):
-            raise LocalError("AVC frames, and nothing else, have an AVCPacketType")
+            raise LocalError("frames of AVC and its like, and no others, have an AVCPacketType")
         if self.avc_packet_type is None:
             return bytes((first,)) + self.data
         if not -(1 << 23) <= self.composition_time < 1 << 23:
@@ -111,7 +124,8 @@ def is_key_frame(payload: bytes | memoryview) -> bool:
     """Tell whether a player can begin with this payload: §E.4.3.1.
 
     A sequence header is marked like a key frame and is not one: it has no picture.  For codecs
-    named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video".
+    named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video"; for those of
+    `FieldCodecId` Field §"HEVC and AV1 by number".
     """
     if len(payload) < 2:
         return False
@@ -120,13 +134,14 @@ def is_key_frame(payload: bytes | memoryview) -> bool:
         return first >> 4 & 7 == _KEY and video_packet_type(payload) in _EXTENDED_FRAMES
     if first >> 4 != _KEY:
         return False
-    return first & 0x0F != _AVC or payload[1] == _AVC_NALU
+    return first & 0x0F not in _PACKETED or payload[1] == _AVC_NALU
 
 
 def is_sequence_header(payload: bytes | memoryview) -> bool:
     """Tell whether a decoder needs this before any picture: §E.4.3.1 for AVC.
 
-    For codecs named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video".
+    For codecs named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video"; for those of
+    `FieldCodecId` Field §"HEVC and AV1 by number".
     """
     if len(payload) < 2:
         return False
@@ -134,4 +149,4 @@ def is_sequence_header(payload: bytes | memoryview) -> bool:
         return video_packet_type(payload) in _EXTENDED_STARTS
     if payload[1] != _AVC_SEQUENCE_HEADER:
         return False
-    return payload[0] & 0x0F == _AVC and payload[0] >> 4 != _INFO
+    return payload[0] & 0x0F in _PACKETED and payload[0] >> 4 != _INFO

@@ -3,16 +3,18 @@
 Own design: the enumerations of FLV have names already, a FourCC is one.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from rtmplite.flv.audio import SoundFormat
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.flv.enhanced_raw import AUDIO_MULTITRACK, VIDEO_MULTITRACK, codecs
 from rtmplite.flv.tag import TagType
-from rtmplite.flv.video import CodecId
+from rtmplite.flv.video import CODEC_NAMES
 
 PEEK: Final = 16  # bytes of a message that name the codec of its first track
 
+SOUND_NAMES: Final = {each.value: each.name for each in SoundFormat}
 _EXTENDED: Final = 0x80  # of video: E-RTMP v2 §"Enhanced Video"
 
 
@@ -29,16 +31,13 @@ def codec_names(type_id: int, payload: bytes) -> list[str]:
         return []
     is_audio = type_id == TagType.AUDIO
     if is_audio and payload[0] >> 4 != SoundFormat.EXTENDED:
-        return [legacy_name(SoundFormat, payload[0] >> 4)]
+        return [legacy_name(SOUND_NAMES, payload[0] >> 4)]
     if not is_audio and not payload[0] & _EXTENDED:
-        return [legacy_name(CodecId, payload[0] & 0x0F)]
+        return [legacy_name(CODEC_NAMES, payload[0] & 0x0F)]
     found = codecs(payload, AUDIO_MULTITRACK if is_audio else VIDEO_MULTITRACK)
     return [four_cc_text(each) for each in found.values()]
 
 
-def legacy_name(names: type[SoundFormat] | type[CodecId], number: int) -> str:
+def legacy_name(names: Mapping[int, str], number: int) -> str:
     """The name of a codec that has a number in FLV 10.1 §E.4.2.1 or §E.4.3.1."""
-    try:
-        return names(number).name
-    except ValueError:
-        return f"codec {number}"
+    return names.get(number, f"codec {number}")

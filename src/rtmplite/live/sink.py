@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from rtmplite.flv.published_pictures import PublishedPictures
+
 # Writes a message as a player's protocol has it, from type, timestamp in ms and payload.
 # Players whose framings are equal get the same bytes.
 Framing: TypeAlias = Callable[[int, int, bytes], bytes]
@@ -19,3 +21,8 @@ class Sink(Protocol):
 
     def end(self, now: float) -> None:
         """Note that no more will come, because it was unpublished or cut off."""
+
+
+def mended(sink: Sink) -> Sink:
+    """Give a sink what odd encoders send as decoders need it: FLV 10.1 §E.4.3.2."""
+    return PublishedPictures(sink)

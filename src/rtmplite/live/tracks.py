@@ -7,24 +7,21 @@ onMetaData, and then a frame that stands alone.
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 
 from rtmplite.amf import amf0
 from rtmplite.flv.audio import SoundFormat
-from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.enhanced import MOD_EX
 from rtmplite.flv.enhanced_raw import (
     AUDIO_MULTITRACK,
     DEFAULT_TRACK,
     VIDEO_MULTITRACK,
-    audio_packet_type,
     track_ids,
-    video_packet_type,
 )
+from rtmplite.flv.headers import HeaderKey, header_key, is_header, replaced_by
 from rtmplite.flv.metadata import unwrapped
 from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import is_key_frame
-from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.limits.memory_budget import Account
 from rtmplite.live.codec_names import PEEK, codec_names
 
@@ -42,14 +39,6 @@ _CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
 _ON_META_DATA: Final = amf0.encode("onMetaData")
 
 _OPENING: Final = (int(TagType.SCRIPT), int(TagType.AUDIO), int(TagType.VIDEO))
-
-# Packet types.  Sequence start, and where loudspeakers stand: E-RTMP v2 §"Enhanced Audio".
-_AUDIO_HEADERS: Final = (0, 4)
-# Sequence start, colors, another sequence start: E-RTMP v2 §"Enhanced Video".
-_VIDEO_HEADERS: Final = (0, 4, 5)
-_MPEG2TS_START: Final = 5  # instead of the usual one, so it replaces that
-
-_Key: TypeAlias = tuple[int, int, frozenset[int]]  # message type, packet type, track ids
 
 
 class Weight(Enum):
@@ -77,7 +66,7 @@ class Tracks:
         self.timestamp, self.begun, self.has_switched = 0, False, False
         self.kinds: set[int] = set()
         self._first: dict[int, bytes] = {}  # the beginning of the first message of each kind
-        self._newest: dict[_Key, bytes] = {}  # of what is essential, in order of arrival
+        self._newest: dict[HeaderKey, bytes] = {}  # of what is essential, in order of arrival
         self._kept = 0  # bytes, as MAX_KEPT counts
         self._main = 0  # the track at whose key frames one can begin
         self._video_at: float | None = None
@@ -175,9 +164,9 @@ class Tracks:
 
     def _keep(self, type_id: int, payload: bytes) -> None:
         """Keep a header, and forget those it replaces: the same for some of its tracks."""
-        key = _key(type_id, payload)
+        key = header_key(type_id, payload)
         # For colors E-RTMP v2 §"Metadata Frame" [replaces], E-RTMP v1 §"Metadata Frame" [replaces].
-        replaced = [each for each in self._newest if each[:2] == key[:2] and each[2] <= key[2]]
+        replaced = replaced_by(key, self._newest)
         known = [self._newest[each] for each in replaced]
         self.has_switched = type_id != TagType.SCRIPT and any(each != payload for each in known)
         for each in replaced:
@@ -189,7 +178,7 @@ class Tracks:
         while self._kept > MAX_KEPT:
             self._forget(next(iter(self._newest)))
 
-    def _forget(self, key: _Key) -> None:
+    def _forget(self, key: HeaderKey) -> None:
         if key in self._newest:
             size = len(self._newest.pop(key)) + KEEPING
             self._kept -= size
@@ -198,17 +187,11 @@ class Tracks:
 
 
 def _weigh_audio(payload: bytes) -> Weight:
-    essential = is_audio_header(payload)
-    if payload and payload[0] >> 4 == 9:  # E-RTMP v2 §"Enhanced Audio"
-        essential = audio_packet_type(payload) in _AUDIO_HEADERS
-    return Weight.ESSENTIAL if essential else Weight.PLAIN
+    return Weight.ESSENTIAL if is_header(AUDIO, payload) else Weight.PLAIN
 
 
 def _weigh_video(payload: bytes) -> Weight:
-    essential = is_video_header(payload)
-    if payload and payload[0] & 0x80:  # E-RTMP v2 §"Enhanced Video"
-        essential = video_packet_type(payload) in _VIDEO_HEADERS
-    if essential:
+    if is_header(VIDEO, payload):
         return Weight.ESSENTIAL
     return Weight.START if is_key_frame(payload) else Weight.PLAIN
 
@@ -225,15 +208,3 @@ _PICTURES: Final[Mapping[int, Weight]] = {
     for first in range(0x80, 0x100)
     if first & 0x0F not in (VIDEO_MULTITRACK, MOD_EX)
 }
-
-
-def _key(type_id: int, payload: bytes) -> _Key:
-    """The key of a header: two with the same key are for the same place in a decoder."""
-    first = payload[0] if payload else 0
-    if type_id == TagType.AUDIO and first >> 4 == 9:
-        return type_id, audio_packet_type(payload) or 0, track_ids(payload, AUDIO_MULTITRACK)
-    if type_id == TagType.VIDEO and first & 0x80:
-        kind = video_packet_type(payload) or 0
-        # E-RTMP v2 §"Enhanced Video" [one-sequence-start]
-        return type_id, 0 if kind == _MPEG2TS_START else kind, track_ids(payload, VIDEO_MULTITRACK)
-    return type_id, 0, DEFAULT_TRACK

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rtmplite.amf import amf0
+from rtmplite.flv.published_pictures import PublishedPictures
 from rtmplite.live.streams import LiveStream
 from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
 from rtmplite.relay.session import RelaySession
@@ -41,7 +42,7 @@ class Pull(Link):
         super().__init__(target, dial, random, backoff)
         self.live, self.is_publishing = live, False
         self.on_over: Callable[[float], None] = lambda now: None
-        self._passed = PlayedPosition()
+        self._passed, self._pictures = PlayedPosition(), PublishedPictures(live)
         self._ahead: StandbyBuffer | None = None  # while the next server has not taken over
 
     def ask(self, session: RelaySession) -> None:
@@ -141,8 +142,9 @@ class Pull(Link):
                 return
             self.is_publishing = True
             self.live.begin(now, publisher=self)
+            self._pictures = PublishedPictures(self.live)
         self._passed.note(type_id, timestamp, payload, now)
-        self.live.write(type_id, timestamp, payload, now)
+        self._pictures.write(type_id, timestamp, payload, now)
 
     def _left(self, session: RelaySession, now: float) -> None:
         if session.stream_id and not session.closed:
@@ -152,4 +154,4 @@ class Pull(Link):
         self._passed, self._ahead = PlayedPosition(), None
         if self.is_publishing:
             self.is_publishing = False
-            self.live.end(now)
+            self._pictures.end(now)

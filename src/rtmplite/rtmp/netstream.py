@@ -12,7 +12,7 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.player import Player
-from rtmplite.live.sink import Sink
+from rtmplite.live.sink import Sink, mended
 from rtmplite.live.streams import LiveStream
 from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
@@ -83,7 +83,7 @@ class ServerStream:
         if Do.SAY_BEGIN not in self._on(Event.PUBLISH_ACCEPTED):
             sink.end(now)
             return
-        self._sink = sink
+        self._sink = mended(sink)
         self.connection.send_control(control.StreamBegin(self.id))
         # §7.2.2.6 [on-status]
         self.status("NetStream.Publish.Start", f"{self.name} is now published.")

@@ -1,17 +1,18 @@
 """The tags of an open file, read ahead by a block at a time.
 
 Own design: over FLV 10.1 §E.3, a disk may take its time, so blocks are asked for and come later.
+Pictures are mended like those of a publisher, since files have what publishers send.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
-from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.file import FlvReader
 from rtmplite.flv.index import IndexPlace
+from rtmplite.flv.published_pictures import PublishedPictures
 from rtmplite.flv.tag import Tag, TagType, as_script
-from rtmplite.flv.video import is_sequence_header as is_video_header
 from rtmplite.vod.playlist import Recording
 
 BLOCK: Final = 128 * 1024  # bytes read at once
@@ -21,15 +22,24 @@ _SENT: Final = frozenset((TagType.AUDIO, TagType.VIDEO, TagType.SCRIPT))
 
 
 class Feeder:
-    """Gives the tags of an open file from some place on, reading blocks as they are needed."""
+    """Gives the tags of an open file from some place on, reading blocks as they are needed.
+
+    Those of `head` come first, at the time of that place.
+    """
 
     def __init__(
-        self, recording: Recording, place: IndexPlace, on_tags: Callable[[float], None]
+        self,
+        recording: Recording,
+        place: IndexPlace,
+        on_tags: Callable[[float], None],
+        head: Iterable[Tag] = (),
     ) -> None:
         self.recording, self.tags = recording, deque[Tag]()
+        self._pictures = PublishedPictures(_Tags(self.tags))
         self.ended = False  # the file has no tags beyond `tags`
         self._on_tags, self._reader = on_tags, FlvReader(inside=True)
         self._at, self._reading, self._stopped = place.position, False, False
+        self._take([replace(tag, timestamp=place.timestamp) for tag in head])
 
     def fill(self) -> None:
         """Read the next block, unless one is being read, or the file has ended."""
@@ -62,15 +72,24 @@ class Feeder:
         """Give the last tag even if the size after it was cut off."""
         self.ended = True
         self._take(self._reader.feed(bytes(4)))
+        self._pictures.end(0.0)
 
     def _take(self, tags: list[Tag]) -> None:
         """Keep tags, with AMF3 data as type 18 (RTMP Errata §8.1.1)."""
         # RTMP Errata §8.1.1 [no-extended-without]
-        self.tags.extend(tag for tag in map(as_script, tags) if tag.tag_type in _SENT)
+        for tag in map(as_script, tags):
+            if tag.tag_type in _SENT:
+                self._pictures.write(tag.tag_type, tag.timestamp, tag.data, 0.0)
 
 
-def is_header(tag: Tag) -> bool:
-    """Whether a tag is a header that decoding needs: FLV 10.1 §E.4.2.1 and FLV 10.1 §E.4.3.1."""
-    if tag.tag_type == TagType.AUDIO:
-        return is_audio_header(tag.data)
-    return tag.tag_type == TagType.VIDEO and is_video_header(tag.data)
+class _Tags:
+    """A sink that keeps messages as tags."""
+
+    def __init__(self, tags: deque[Tag]) -> None:
+        self._tags = tags
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        self._tags.append(Tag(type_id, timestamp, payload))
+
+    def end(self, now: float) -> None:
+        pass

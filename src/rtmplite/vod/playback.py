@@ -11,12 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rtmplite.amf.values import Value
+from rtmplite.flv.headers import is_header
 from rtmplite.flv.index import IndexPlace
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import is_key_frame
 from rtmplite.rtmp.application import ANY, LIVE_ONLY, MAX_NAME, TO_THE_END, PlayRequest
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
-from rtmplite.vod.feeder import Feeder, is_header
+from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Item, Library, Playlist, Recording, request_of
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class FilePlayback:
             self._switch(now)
             return
         time = tag.timestamp + self._item.shift
-        needed = is_header(tag)
+        needed = is_header(tag.tag_type, tag.data)
         if not needed and (time <= self._skip or not self._wants(tag)):
             return
         self._send(tag, time)
@@ -292,11 +293,10 @@ class FilePlayback:
     ) -> None:
         if self._feeder is not None:
             self._feeder.stop()
-        self._item, self._feeder = item, Feeder(recording, place, self._pump)
-        if with_head and place.position != recording.index.first:
-            self._feeder.tags.extend(
-                Tag(tag.tag_type, place.timestamp, tag.data) for tag in recording.index.head
-            )
+        index = recording.index
+        is_inside = with_head and place.position != index.first
+        head = index.head_at(place.position) if is_inside else ()
+        self._item, self._feeder = item, Feeder(recording, place, self._pump, head)
 
     def _item_ended(self, now: float) -> None:
         if self._successor is not None:

@@ -24,6 +24,7 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import metadata
 from rtmplite.flv.describe import Facts, fit, growing
 from rtmplite.flv.file import framed, start
+from rtmplite.flv.headers import HeaderPlaces, is_header
 from rtmplite.flv.index import Index, Indexer
 from rtmplite.flv.tag import HEADER_SIZE, TIMESTAMP_MASK, Tag, TagType
 from rtmplite.flv.walk import PEEK
@@ -47,7 +48,7 @@ class Recorder:
     def __init__(self, before: Index | None = None) -> None:
         self._before = before
         self._members: dict[str, Value] = before.members if before else {}
-        self._facts, self._indexer = Facts(), Indexer()
+        self._facts, self._indexer, self._headers = Facts(), Indexer(), HeaderPlaces()
         self._size = before.end if before else 0
         self._description = before.head[0].data if before and before.head else b""
         self._shift: int | None = None
@@ -56,6 +57,8 @@ class Recorder:
             self._facts.kinds = set(before.kinds)
             for tag in before.head:
                 self._facts.note(tag.tag_type, tag.data)
+            for position, tag in before.headers:
+                self._headers.note(position, tag)
 
     @property
     def is_full(self) -> bool:
@@ -91,7 +94,10 @@ class Recorder:
         time = self._unwrap(timestamp) if type_id != TagType.SCRIPT else self._now()
         self._indexer.note(type_id, time, self._size, payload[:PEEK])
         self._facts.note(type_id, payload)
-        data = framed(Tag(type_id, time, payload))
+        tag = Tag(type_id, time, payload)
+        if is_header(type_id, payload):
+            self._headers.note(self._size, tag)
+        data = framed(tag)
         self._size += len(data)
         return out + data
 
@@ -112,6 +118,7 @@ class Recorder:
         facts.kinds |= self._indexer.kinds
         facts.duration, facts.size = self.duration, self.size
         facts.times, facts.positions = self._indexer.places
+        facts.headers = [position for position, _ in self._headers.found]
         if before is not None:
             facts.times = array("q", [*before.times, *facts.times])
             facts.positions = array("q", [*before.positions, *facts.positions])

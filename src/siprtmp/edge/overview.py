@@ -14,7 +14,7 @@ from p2psip.server.domains import Aor
 from p2psip.server.registrar import Binding, Registrar
 from p2psip.transaction.flow import Flow
 from rtmplite.flv.audio import SoundFormat
-from rtmplite.flv.video import CodecId
+from rtmplite.flv.video import CODEC_NAMES
 from rtmplite.live.probe import Probe
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
@@ -33,7 +33,7 @@ OPERATOR: Final = "operator"  # the reason in the log
 CLOSED: Final = "NetConnection.Connect.Closed"
 _BY_NUMBER: Final[Mapping[str, tuple[str, Mapping[float, str]]]] = {
     "audio": ("audiocodecid", {float(each): each.name for each in SoundFormat}),
-    "video": ("videocodecid", {float(each): each.name for each in CodecId}),
+    "video": ("videocodecid", {float(each): name for each, name in CODEC_NAMES.items()}),
 }
 KINDS: Final = ("calls", "registrations", "streams", "trunks")
 

@@ -32,7 +32,14 @@ from rtmplite.flv.enhanced_audio import AudioPacketType, ExAudioTag
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType, has_composition_time
 from rtmplite.flv.file import FlvHeader
 from rtmplite.flv.tag import HEADER_SIZE, Tag, TagType, as_script, data_size
-from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
+from rtmplite.flv.video import (
+    CODEC_NAMES,
+    AvcPacketType,
+    CodecId,
+    FieldCodecId,
+    FrameType,
+    VideoTag,
+)
 from siprtmp.explain import aac, amf, avc
 from siprtmp.explain.fields.context import Context, Describer
 from siprtmp.explain.fields.field import Field, Span
@@ -188,18 +195,22 @@ def video(span: Span, context: Context) -> Field:
         return _enhanced_video(span, context)
 
     def walk(layout: Layout) -> str:
-        frame, codec = layout.bits(
-            1, ("frame type", 4, named(FrameType)), ("codec", 4, named(CodecId))
-        )
-        if codec == CodecId.AVC and frame != FrameType.INFO_OR_COMMAND:
-            kind = layout.number("AVC packet type", 1, named(AvcPacketType))
+        frame, codec = layout.bits(1, ("frame type", 4, named(FrameType)), ("codec", 4, _codec))
+        is_packet = codec in (CodecId.AVC, *FieldCodecId) and frame != FrameType.INFO_OR_COMMAND
+        if is_packet:
+            kind = layout.number(f"{CODEC_NAMES[codec]} packet type", 1, named(AvcPacketType))
             layout.number("composition time", 3, "ms", signed=True)
-            _avc(layout, kind, context)
+            if codec == CodecId.AVC:
+                _avc(layout, kind, context)
         if layout.left:
             layout.octets("picture")
-        return str(_name(CodecId, codec))
+        return CODEC_NAMES.get(codec, str(codec))
 
     return explained("video", span, VideoTag.parse, walk, VideoTag)
+
+
+def _codec(number: int) -> str:
+    return CODEC_NAMES.get(number, "").lower().replace("_", " ")
 
 
 def _avc(layout: Layout, kind: int, context: Context) -> None:

@@ -29,8 +29,9 @@ class PictureGroup:
         self.codec = ""
 
     def __iter__(self) -> Iterator[Message]:
-        if self._header is not None:
-            yield self._header
+        if self._header is not None:  # at the time of its key frame, which may be minutes later
+            at, header = self._header
+            yield (self._pictures[0][0] if self._pictures else at), header
         yield from self._pictures
 
     @property

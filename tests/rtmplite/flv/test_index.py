@@ -133,6 +133,82 @@ def test_any_file_has_an_index_or_is_none(raw):
     assert all(0 < at < len(raw) for at in index.positions) and index.end <= len(raw)
 
 
+def changing(count=20):
+    """A film of other pictures from 3 s on, and of other sound from 5 s on."""
+    new = {3000: Tag(9, 3000, AVC + b"2"), 5000: Tag(8, 5000, AAC + b"2")}
+    return [each for tag in film(count) for each in _behind(tag, new)]
+
+
+def _behind(tag, new):
+    return [new.pop(tag.timestamp), tag] if tag.timestamp in new else [tag]
+
+
+def heads(index):
+    """The headers in force at each key frame, by the last octet of sound and pictures."""
+    return [tuple(tag.data[-1:] for tag in index.head_at(place) if tag.tag_type != TagType.SCRIPT)
+            for place in index.positions]  # fmt: skip
+
+
+EXPECTED = [(b"\x10", b"C")] * 6 + [(b"\x10", b"2")] * 4 + [(b"2", b"2")] * 10
+
+
+def test_the_headers_in_force_are_those_before_a_place():
+    """Covers FLV 10.1 §E.4.3.1 and §E.4.2.1: of several tracks each has its own."""
+    index = scan(file.MemoryFile(file.write_flv(changing())))
+    assert heads(index) == EXPECTED
+    assert [tag.data for tag in index.head] == [AAC, AVC]
+    both = [b"\x96\x00avc1" + bytes((track,)) + b"head" for track in (1, 2)]
+    tags = [Tag(9, 0, AVC), *(Tag(9, 0, each) for each in both), Tag(9, 40, KEY), Tag(9, 80, KEY)]
+    index = scan(file.MemoryFile(file.write_flv(tags)))
+    assert [tag.data for tag in index.head_at(index.positions[0])] == [AVC, *both]
+
+
+def test_a_header_that_comes_late_is_in_force_from_there_on():
+    """Own design: a call may have its first picture minutes after its first sound."""
+    sounds = [Tag(8, at, SOUND) for at in range(0, 2000, 20)]
+    tags = [*sounds, Tag(9, 2000, AVC), Tag(9, 2000, KEY), Tag(9, 2500, KEY)]
+    index = scan(file.MemoryFile(file.write_flv(tags)))
+    assert [index.head_at(place) for place in index.positions] == [(Tag(9, 2000, AVC),)] * 2
+
+
+def told(tags, positions):
+    """The same with key frames and positions of headers in front, these as given."""
+    raw = file.write_flv(tags)
+    found = scan(file.MemoryFile(raw))
+    facts = Facts(set(found.kinds), {}, found.duration, 0, found.times, found.positions)
+    facts.headers = positions or [at for at, _ in found.headers]
+    shift = len(file.framed(Tag(18, 0, describe({}, facts))))
+    facts.positions = [position + shift for position in found.positions]
+    facts.headers = [position + shift for position in facts.headers]
+    return file.write_flv([Tag(18, 0, describe({}, facts)), *tags])
+
+
+def test_a_file_that_tells_its_headers_need_not_be_searched():
+    """Own design: a few reads for each, and all if one proves false."""
+    source = Counted(told(changing(), None))
+    assert heads(load_index(source)) == EXPECTED and source.reads < 60
+    for wrong in ([14], [13, 99999], [0]):
+        source = Counted(told(changing(), wrong))
+        assert heads(load_index(source)) == EXPECTED
+
+
+def test_older_files_of_ours_are_searched():
+    """Own design: they have room for key frames, and do not tell where headers are."""
+    raw = told(changing(), None)
+    raw = raw.replace(b"headerpositions", b"filler_________")
+    assert heads(load_index(file.MemoryFile(raw))) == EXPECTED
+
+
+def test_too_many_headers_are_not_told():
+    """Own design: then the key frames are not told either, so that a player searches."""
+    many = [tag for at in range(0, 300 * 40, 40) for tag in (Tag(9, at, AVC + b"%d" % at),
+                                                             Tag(9, at, KEY))]  # fmt: skip
+    raw = told(many, None)
+    assert "keyframes" not in load_index(file.MemoryFile(raw)).members
+    index = load_index(file.MemoryFile(raw))
+    assert index.head_at(index.positions[250])[-1].data == AVC + b"10000"
+
+
 def test_a_description_in_amf3_is_one():
     """Covers E-RTMP v2 §"Enabling AMF3 in FLV" [tag-type-15]: with integers among its numbers."""
     every_second = [place for place in scan(file.MemoryFile(file.write_flv(film(200)))).positions][

@@ -100,3 +100,15 @@ def test_a_description_in_amf3_is_replaced_too():
     tags = [Tag(15, 0, said), Tag(15, 0, cue), Tag(15, 0, odd), Tag(8, 0, b"\xb2sound")]
     _, (first, *rest) = file.read_flv(mended(file.write_flv(tags))[1])
     assert first.tag_type == 18 and metadata.read(first.data)["width"] == 320 and rest == tags[1:]
+
+
+def test_a_repaired_file_tells_where_its_headers_are():
+    """Own design: so that a player who begins behind a new one gets it."""
+    old, new, key = b"\x17\0\0\0\0old!", b"\x17\0\0\0\0new!", b"\x17\x01\0\0\0key"
+    tags = [Tag(9, at, old if at < 500 else new) for at in (0, 500)]
+    tags[1:1] = [Tag(9, 0, key)]
+    tags += [Tag(9, 500, key), Tag(9, 1000, key)]
+    _, whole = mended(file.write_flv(tags))
+    index = load_index(file.MemoryFile(whole))
+    assert [index.head_at(place)[-1].data for place in index.positions] == [old, new, new]
+    assert len(index.members["headerpositions"]) == 2

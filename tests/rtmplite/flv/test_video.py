@@ -9,6 +9,7 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.video import (
     AvcPacketType,
     CodecId,
+    FieldCodecId,
     FrameType,
     VideoTag,
     is_key_frame,
@@ -46,6 +47,23 @@ def test_every_field_has_its_place(raw, tag):
     """
     assert VideoTag.parse(bytes.fromhex(raw)) == tag
     assert bytes(tag) == bytes.fromhex(raw)
+
+
+@pytest.mark.parametrize("codec", FieldCodecId)
+def test_codecs_that_encoders_number_have_the_bytes_of_avc(codec):
+    """Covers Field §"HEVC and AV1 by number"."""
+    assert [each.value for each in FieldCodecId] == [12, 13]
+    header, key, inter = (bytes((kind << 4 | codec, packet)) + b"\xff\xff\xd8data"
+                          for kind, packet in ((1, 0), (1, 1), (2, 1)))  # fmt: skip
+    assert (is_sequence_header(header), is_key_frame(header)) == (True, False)
+    assert (is_sequence_header(key), is_key_frame(key)) == (False, True)
+    assert (is_sequence_header(inter), is_key_frame(inter)) == (False, False)
+    tag = VideoTag(FrameType.KEY, codec, AvcPacketType.NALU, -40, b"data")
+    assert VideoTag.parse(key) == tag and bytes(tag) == key
+    with pytest.raises(LocalError):
+        bytes(VideoTag(FrameType.KEY, codec, None, 0, b""))
+    with pytest.raises(RemoteError, match=codec.name):
+        VideoTag.parse(key[:4])
 
 
 @pytest.mark.parametrize("raw", ["", "17 01 0000", "90 61763031"])

@@ -25,6 +25,11 @@ META = amf0.encode("onMetaData", {"width": 320.0})
         (9, b"\x17\x00\0\0\0avcC", Weight.ESSENTIAL),
         (9, b"\x17\x01\0\0\0idr", Weight.START),
         (9, b"\x27\x01\0\0\0p", Weight.PLAIN),
+        (9, b"\x1c\x00\0\0\0hvcC", Weight.ESSENTIAL),  # Field §"HEVC and AV1 by number"
+        (9, b"\x1c\x01\0\0\0idr", Weight.START),
+        (9, b"\x2c\x01\0\0\0p", Weight.PLAIN),
+        (9, b"\x1d\x00\0\0\0av1C", Weight.ESSENTIAL),
+        (9, b"\x1d\x01\0\0\0obu", Weight.START),
         (9, b"\x22h263", Weight.PLAIN),
         (9, b"\x12h263", Weight.START),
         (9, b"", Weight.PLAIN),

@@ -2,6 +2,7 @@
 
 import pytest
 from support.corpus_lines import readme_lines
+from support.gateway import h264_world
 from support.rtmp.vod_world import AAC, AVC, INTER, KEY, SOUND, VodWorld, as_played, film
 
 from rtmplite.flv import file
@@ -189,6 +190,42 @@ def test_seeking():
     stream_id = fresh.stream()
     fresh.send("seek", 5.0, stream_id=stream_id)
     assert fresh.codes() == ["NetStream.Seek.Failed"]
+
+
+def changing():
+    """A film of other pictures from 5 s on, whose header comes a little before its key frame."""
+    tags = film(10)
+    at = next(n for n, tag in enumerate(tags) if tag.tag_type == 9 and tag.timestamp == 4500)
+    return [*tags[: at + 1], Tag(9, 4950, AVC + b"2"), *tags[at + 1 :]]
+
+
+def test_behind_a_new_header_it_is_in_force():
+    """Covers RTMP 1.0 §7.2.2.1 and §7.2.2.7: for a start, a seek, and back again."""
+    world = VodWorld(demo=changing())
+    started = world.viewer("demo", 7000.0)
+    assert started.tags[:3] == [(8, 7000, AAC), (9, 7000, AVC + b"2"), (9, 7000, KEY)]
+    viewer = world.viewer("demo")
+    for at, header in ((7700.0, AVC + b"2"), (2000.0, AVC), (5000.0, AVC + b"2")):
+        viewer.send("seek", at)
+        place = at // 1000 * 1000
+        assert viewer.tags[-4:-1] == [(8, place, AAC), (9, place, header), (9, place, KEY)]
+    viewer.send("seek", 4000.0)
+    world.wait(1.5)
+    assert (9, 5000, AVC + b"2") in viewer.tags[-4:]  # with its key frame
+
+
+def test_files_are_mended_like_a_publisher():
+    """Covers FLV 10.1 §E.4.3.2: sets among the pictures, slices in tags of their own."""
+    picture = h264_world.tag_of(1, [*h264_world.SETS, h264_world.slice_of(5, 1)])
+    low = h264_world.tag_of(1, [h264_world.slice_of(5, 2, first=8)])
+    tags = [Tag(9, at, body) for at in (0, 1000) for body in (picture, low)]
+    world = VodWorld(demo=tags)
+    viewer = world.viewer("demo")
+    world.wait(2.0)
+    assert viewer.tags[0] == (9, 0, h264_world.HEADER)
+    slices = [h264_world.slice_of(5, 1), h264_world.slice_of(5, 2, first=8)]
+    assert viewer.tags[-1] == (9, 1000, h264_world.tag_of(1, [*h264_world.SETS, *slices]))
+    assert viewer.codes[-1] == "eof"
 
 
 def test_a_pause_costs_nothing_and_repeats_nothing():

@@ -187,3 +187,15 @@ def test_different_names_are_different_files(one, two):
     if max(len(one), len(two)) * 12 <= MAX_NAME:
         assert (file_name(one) == file_name(two)) == (one == two)
     assert file_name("cam-1_x.y") == "cam-1_x.y" and TagType.SCRIPT == 18
+
+
+def test_a_recording_tells_where_its_headers_are():
+    """Own design: also where it is continued, and those of pictures that come late."""
+    old, new = b"\x17\0\0\0\0old!", b"\x17\0\0\0\0new!"
+    sounds = [(8, at, SOUND) for at in range(0, 2000, 20)]
+    raw = recorded([*sounds, (9, 2000, old), (9, 2000, KEY), (9, 3000, KEY)])
+    raw = recorded([(9, 0, old), (9, 0, KEY), (9, 900, new), (9, 900, KEY), (9, 1800, KEY)], raw)
+    for index in (load_index(file.MemoryFile(raw)), scan(file.MemoryFile(raw))):
+        found = [index.head_at(place)[-1].data for place in index.positions]
+        assert found == [old, old, old, new, new]
+    assert len(metadata.read(next(file.tags(raw)).data)["headerpositions"]) == 2

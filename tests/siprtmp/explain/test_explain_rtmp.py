@@ -145,6 +145,17 @@ def test_headers_of_sound_and_pictures_in_a_file():
     assert named(field, "duration")[0].value == "1.0"
 
 
+def test_codecs_that_encoders_number_have_the_fields_of_avc():
+    """Covers Field §"HEVC and AV1 by number"."""
+    tags = [Tag(TagType.VIDEO, 40, bytes.fromhex(f"1{each}0100002865aa")) for each in "cd"]
+    field = described(flv.file, write_flv(tags))
+    assert wrong(field) == [] and [each.value for each in named(field, "composition time")] == [
+        *("40", "40"),
+    ]
+    assert [each.meaning for each in named(field, "codec")] == ["hevc", "av1"]
+    assert named(field, "HEVC packet type") and named(field, "AV1 packet type")
+
+
 def test_a_tag_that_is_cut_short():
     data = write_flv([Tag(TagType.AUDIO, 0, b"\xb2" + bytes(50))])[:40]
     [(name, start, _, reason, section)] = wrong(described(flv.file, data))

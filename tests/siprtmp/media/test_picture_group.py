@@ -12,7 +12,7 @@ def test_it_has_the_header_and_the_last_group():
     pictures = [tag(idr(1), key=True), tag(inter(2)), tag(idr(3), key=True), tag(inter(4))]
     for at, body in enumerate([HEADER, *pictures]):
         group.put(at, body)
-    assert list(group) == [(0, HEADER), (3, pictures[2]), (4, pictures[3])]
+    assert list(group) == [(3, HEADER), (3, pictures[2]), (4, pictures[3])]
     other = tag(idr(9), key=True)[:1] + HEADER[1:] + b"more"
     group.put(5, other)
     assert list(group) == [(5, other)]

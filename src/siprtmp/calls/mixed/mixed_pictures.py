@@ -76,6 +76,7 @@ class MixedPictures:
         self._tapped: VideoLeg | None = None
         self._work: PictureWork | None = None  # once both have pictures
         self._waits, self._passed = True, -1  # for a key frame; the time of the last picture, ms
+        self._header = b""  # of the phone's pictures, until the next of them
 
     @property
     def facts(self) -> tuple[str, tuple[int, int] | None]:
@@ -108,11 +109,16 @@ class MixedPictures:
         at = self._heard.time(timestamp, now)
         if self._is_shown_beside(PHONE, at, payload, now):
             return
-        if not is_sequence_header(payload):
-            self._waits = self._waits and not is_key_frame(payload)
-            if self._waits:
-                return
+        if is_sequence_header(payload):  # with the picture that needs it, and never without
+            self._header = payload
+            return
+        self._waits = self._waits and not is_key_frame(payload)
+        if self._waits:
+            return
         self._passed = at
+        header, self._header = self._header, b""
+        if header:
+            self._live.write(VIDEO, at, header, now)
         self._live.write(VIDEO, at, payload, now)
 
     def _say(self, timestamp: int, payload: bytes, now: float) -> None:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.errors import RemoteError
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType
-from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
+from rtmplite.flv.video import (
+    CODEC_NAMES,
+    AvcPacketType,
+    CodecId,
+    FieldCodecId,
+    FrameType,
+    VideoTag,
+)
 from siprtmp.media.transcode.decoder import UndecodableError
 
 if TYPE_CHECKING:
@@ -22,7 +29,12 @@ if TYPE_CHECKING:
 
 MAX_PIXELS: Final = 4096 * 2304  # of a picture; a few octets may claim any size
 MILLISECOND: Final = Fraction(1, 1000)
-_NATIVE: Final[dict[int, str]] = {CodecId.AVC: "h264", CodecId.SORENSON_H263: "flv"}
+_NATIVE: Final[dict[int, str]] = {
+    CodecId.AVC: "h264",
+    CodecId.SORENSON_H263: "flv",
+    FieldCodecId.HEVC: "hevc",  # Field §"HEVC and AV1 by number"
+    FieldCodecId.AV1: "libdav1d",
+}
 _BY_FOUR_CC: Final[dict[int, str]] = {
     VideoFourCc.AVC: "h264",
     VideoFourCc.HEVC: "hevc",
@@ -108,8 +120,7 @@ def _unwrap(body: bytes) -> _Content:
     tag = VideoTag.parse(body)
     name = _NATIVE.get(tag.codec_id)
     if name is None:
-        names = {each.value: each.name for each in CodecId}
-        raise UndecodableError(f"video codec {names.get(tag.codec_id, tag.codec_id)}")
+        raise UndecodableError(f"video codec {CODEC_NAMES.get(tag.codec_id, tag.codec_id)}")
     if tag.frame_type == FrameType.INFO_OR_COMMAND:
         return None
     if tag.avc_packet_type == AvcPacketType.END_OF_SEQUENCE:

@@ -13,13 +13,13 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.avc_sps import PPS, SPS, SequenceParameters
 from rtmplite.flv.enhanced_video import VideoFourCc, VideoPacketType
-from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
+from rtmplite.flv.video import CodecId, VideoTag
 from siprtmp.media.translate.flv_to_units import (
     MAX_OCTETS,
     Coded,
     FlvToUnits,
     coded,
-    refused,
+    numbered,
     track_of,
 )
 
@@ -41,6 +41,7 @@ class FlvToH264(FlvToUnits[AvcConfig]):
     """
 
     name, slices, sets, intra = H264, frozenset(SLICES), frozenset((SPS, PPS)), (IDR,)
+    first_at = 1
 
     def __init__(self, mode: int, max_octets: int = MAX_OCTETS) -> None:
         super().__init__(max_octets)
@@ -73,7 +74,8 @@ class FlvToH264(FlvToUnits[AvcConfig]):
 
     def _read(self, body: bytes) -> AvcConfig | Coded | None:
         if body[:1] < b"\x80":
-            return _legacy(body)
+            content = numbered(body, CodecId.AVC)
+            return AvcConfig.parse(content.data) if isinstance(content, VideoTag) else content
         found = track_of(body, VideoFourCc.AVC)
         if found is None:
             return None
@@ -90,15 +92,3 @@ class FlvToH264(FlvToUnits[AvcConfig]):
 
     def _payloads(self, units: list[bytes]) -> list[tuple[bytes, bool]]:
         return pack_h264(units, self.max_octets, self.mode)  # RFC 6184 §8.1 [mode-1]
-
-
-def _legacy(body: bytes) -> AvcConfig | Coded | None:
-    """Read a tag with a codec's number: FLV 10.1 §E.4.3.1."""
-    tag = VideoTag.parse(body)
-    if tag.codec_id != CodecId.AVC:
-        raise refused(body)
-    if tag.avc_packet_type == AvcPacketType.SEQUENCE_HEADER:
-        return AvcConfig.parse(tag.data)
-    if tag.avc_packet_type != AvcPacketType.NALU:
-        return None
-    return tag.frame_type == FrameType.KEY, tag.composition_time, tag.data

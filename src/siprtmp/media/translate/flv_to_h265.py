@@ -1,7 +1,8 @@
 """From FLV video tags to RTP payloads of H.265.
 
 Implements RFC 7798 §4 and §5, from tags as E-RTMP v2 §"Enhanced Video" lays them out with the
-FourCC `hvc1`.  See `flv_to_units` for what it has in common with H.264.
+FourCC `hvc1`, or with the number 12 of Field §"HEVC and AV1 by number".  See `flv_to_units` for
+what it has in common with H.264.
 """
 
 from typing import Final, Self
@@ -12,7 +13,8 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv.enhanced_video import VideoFourCc, VideoPacketType
 from rtmplite.flv.hevc import HevcConfig
 from rtmplite.flv.hevc_sps import PPS, SPS, VPS, HevcParameters
-from siprtmp.media.translate.flv_to_units import Coded, FlvToUnits, coded, refused, track_of
+from rtmplite.flv.video import FieldCodecId, VideoTag
+from siprtmp.media.translate.flv_to_units import Coded, FlvToUnits, coded, numbered, track_of
 
 H265: Final = "h265"
 
@@ -21,6 +23,7 @@ class FlvToH265(FlvToUnits[HevcConfig]):
     """Packs the pictures of one publisher for one phone: RFC 7798 §5."""
 
     name, slices, sets, intra = H265, SLICES, frozenset((VPS, SPS, PPS)), INTRA
+    first_at = 2
 
     def anew(self) -> Self:
         """Another one that packs in the same way, and has seen nothing yet: RFC 6184 §5."""
@@ -37,7 +40,8 @@ class FlvToH265(FlvToUnits[HevcConfig]):
 
     def _read(self, body: bytes) -> HevcConfig | Coded | None:
         if body[:1] < b"\x80":
-            raise refused(body)
+            content = numbered(body, FieldCodecId.HEVC)
+            return HevcConfig.parse(content.data) if isinstance(content, VideoTag) else content
         found = track_of(body, VideoFourCc.HEVC)
         if found is None:
             return None

@@ -18,7 +18,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv.avc import split_units
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType, VideoTrack
-from rtmplite.flv.video import CodecId, FrameType, VideoTag
+from rtmplite.flv.video import CODEC_NAMES, AvcPacketType, FrameType, VideoTag
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 
@@ -50,6 +50,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
     slices: ClassVar[Collection[int]]  # types of NAL units
     sets: ClassVar[Collection[int]]
     intra: ClassVar[Collection[int]]  # of slices where a decoder can begin
+    first_at: ClassVar[int]  # octet of a slice whose highest bit is set where a picture begins
 
     def __init__(self, max_octets: int = MAX_OCTETS) -> None:
         self.max_octets = max_octets
@@ -57,6 +58,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         self._waiting = True  # for a key frame
         self._announce = False  # the parameter sets, as they have changed
         self._time: int | None = None  # ms, unbounded
+        self._shown: int | None = None  # ms, of the last picture
 
     @property
     @abstractmethod
@@ -120,10 +122,15 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         is_key |= not kinds.isdisjoint(self.intra)
         if kinds.isdisjoint(self.slices) or (self._waiting and not is_key):
             return []
-        if (is_key or self._announce) and not kinds.issuperset(self.sets):
+        if shown == self._shown and not self._begins(kept):  # RFC 6184 §5.1
+            kept = [unit for unit in kept if self._kind(unit) in self.slices]
+            if self._waiting:
+                return []
+        elif (is_key or self._announce) and not kinds.issuperset(self.sets):
             sets = self._sets_of(self._config) if self._config is not None else ()
             if not sets:
-                return []
+                self._waiting = True
+                raise UnsuitableError("pictures without parameter sets")
             # RFC 6184 §8.2.2 [sets-among-the-pictures], §8.1 [sets-for-those-who-ask]
             # RFC 6184 §8.4 [sets-are-repeated] [sets-before-their-use]
             # RFC 6184 §6.1 [repeated-sets-are-the-same] [repeated-in-packets-of-their-own]
@@ -133,17 +140,36 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         except LocalError as error:
             self._waiting = True
             raise UnsuitableError(str(error)) from None
-        self._waiting = self._announce = False
+        self._waiting, self._announce, self._shown = False, False, shown
         # RFC 7798 §4.1 [clock-is-90000] [sets-have-the-time-of-their-picture]
         ticks = TICKS_PER_MS * shown  # RFC 6184 §5.7 [aggregate-time]
         return [Packet(ticks, payload, marker) for payload, marker in payloads]
+
+    def _begins(self, units: list[bytes]) -> bool:
+        """Whether the first slice is that of a picture; one cut short is."""
+        first = next(unit for unit in units if self._kind(unit) in self.slices)
+        return len(first) <= self.first_at or bool(first[self.first_at] & 0x80)
 
 
 def refused(body: bytes) -> UnsuitableError:
     """The error for a tag of a codec with a number: FLV 10.1 §E.4.3.1."""
     number = VideoTag.parse(body).codec_id
-    names = {each.value: each.name for each in CodecId}
-    return UnsuitableError(f"video codec {names.get(number, number)}")
+    return UnsuitableError(f"video codec {CODEC_NAMES.get(number, number)}")
+
+
+def numbered(body: bytes, codec_id: int) -> VideoTag | Coded | None:
+    """Read a tag with a codec's number: the header as it is, or a picture.  FLV 10.1 §E.4.3.1.
+
+    None for other packets; UnsuitableError for another codec.
+    """
+    tag = VideoTag.parse(body)
+    if tag.codec_id != codec_id:
+        raise refused(body)
+    if tag.avc_packet_type == AvcPacketType.SEQUENCE_HEADER:
+        return tag
+    if tag.avc_packet_type != AvcPacketType.NALU:
+        return None
+    return tag.frame_type == FrameType.KEY, tag.composition_time, tag.data
 
 
 def track_of(body: bytes, four_cc: int) -> tuple[ExVideoTag, VideoTrack] | None:

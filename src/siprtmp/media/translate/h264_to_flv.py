@@ -11,13 +11,12 @@ phone answers a request with an IDR picture: no player could tell when it is who
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol, SupportsBytes
+from collections.abc import Callable, Sequence
+from typing import Final, SupportsBytes
 
 from p2psip.rtp.payload.h264_pictures import SLICES, Picture
-from rtmplite.errors import RemoteError
-from rtmplite.flv.avc import MAX_PPS, AvcConfig, join_units
-from rtmplite.flv.avc_sps import MAX_OCTETS, PPS, SPS, SequenceParameters, pps_ids, slice_pps_id
+from rtmplite.flv.avc import join_units
+from rtmplite.flv.parameter_sets import AvcSets, Sets
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, MediaClock, wrapped_difference
 
@@ -25,23 +24,6 @@ CLOCK_RATE: Final = 90_000  # ticks a second: RFC 6184 §5.1 [clock-of-90-khz]
 MAX_REORDER: Final = 16  # pictures, as many as any decoder keeps
 MAX_LEARNT: Final = 4  # pictures of these that a stream alone shows, as a deep pyramid has
 _KEY, _INTER, _HEADER = b"\x17\x01", b"\x27\x01", b"\x17\x00\0\0\0"  # AVC: FLV 10.1 §E.4.3.1
-
-
-class Sets(Protocol):
-    """The parameter sets of one phone, the latest of each number: RFC 6184 §8.1."""
-
-    changed: bool  # since `config_for`
-    size: tuple[int, int] | None
-    reorder: int
-
-    def learn(self, units: Iterable[bytes]) -> None:
-        """Keep the sets among these NAL units; those that make no sense are none: RFC 6184 §8.1."""
-
-    def config_for(self, unit: bytes) -> SupportsBytes | None:
-        """The record with the sets that a slice needs, None if one is missing: FLV 10.1 §E.4.3.2.
-
-        Own design: others of the same sequence are in it, sets of another sequence are not.
-        """
 
 
 class H264ToFlv:
@@ -64,7 +46,7 @@ class H264ToFlv:
         self._config: SupportsBytes | None = None  # as last sent
         self._times = DecodeTimes()
 
-    _new_sets: Callable[[], Sets] = staticmethod(lambda: ParameterSets())
+    _new_sets: Callable[[], Sets] = AvcSets
 
     @staticmethod
     def _is_slice(unit: bytes) -> bool:
@@ -132,53 +114,6 @@ class H264ToFlv:
             self._frozen = self.wants_key_frame = False
         tags.append((decode, self._tag(is_key, composition, slices)))
         return tags
-
-
-class ParameterSets:
-    """The parameter sets of one phone, the latest of each number: RFC 6184 §8.1."""
-
-    def __init__(self) -> None:
-        self.changed = False
-        self.size: tuple[int, int] | None = None
-        self.reorder = 0
-        self._sps: dict[int, bytes] = {}
-        self._pps: dict[int, tuple[int, bytes]] = {}  # with the number of their sequence's set
-
-    def learn(self, units: Iterable[bytes]) -> None:
-        """Keep the sets among these NAL units; those that make no sense are none: RFC 6184 §8.1."""
-        for unit in units:
-            kind = unit[0] & 0x1F if len(unit) < MAX_OCTETS else 0
-            try:
-                if kind == SPS and unit not in self._sps.values():
-                    read = SequenceParameters.parse(unit)
-                    self._sps[read.set_id] = unit
-                    self._use(read)
-                    self.changed = True
-                elif kind == PPS:
-                    number, sequence = pps_ids(unit)
-                    self.changed |= self._pps.get(number) != (sequence, unit)
-                    self._pps[number] = sequence, unit
-            except RemoteError:
-                continue
-
-    def config_for(self, unit: bytes) -> AvcConfig | None:
-        """The record with the sets that a slice needs, None if one is missing: FLV 10.1 §E.4.3.2.
-
-        Own design: others of the same sequence are in it, sets of another sequence are not.
-        """
-        try:
-            sequence, _ = self._pps[slice_pps_id(unit)]
-            sps = self._sps[sequence]
-            self._use(SequenceParameters.parse(sps))
-            pps = [unit for _, (of, unit) in sorted(self._pps.items()) if of == sequence]
-            config = AvcConfig.of([sps], pps[:MAX_PPS])
-        except (KeyError, RemoteError):
-            return None
-        self.changed = False
-        return config
-
-    def _use(self, read: SequenceParameters) -> None:
-        self.size, self.reorder = (read.width, read.height), read.reorder or 0
 
 
 class DecodeTimes:

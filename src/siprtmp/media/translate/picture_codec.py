@@ -1,18 +1,20 @@
 """The codec of a video tag, by its name in the client's API.
 
-Implements FLV 10.1 §E.4.3.1, and E-RTMP v2 §"Enhanced Video" for FourCCs.
+Implements FLV 10.1 §E.4.3.1, and E-RTMP v2 §"Enhanced Video" for FourCCs; HEVC may have a number,
+Field §"HEVC and AV1 by number".
 """
 
 from typing import Final
 
 from rtmplite.flv.enhanced_raw import VIDEO_MULTITRACK, codecs
 from rtmplite.flv.enhanced_video import VideoFourCc
-from rtmplite.flv.video import CodecId
+from rtmplite.flv.video import CodecId, FieldCodecId
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.flv_to_h265 import H265
 from siprtmp.media.translate.flv_to_vp8 import VP8
 
 FOUR_CCS: Final = {H264: VideoFourCc.AVC, H265: VideoFourCc.HEVC, VP8: VideoFourCc.VP8}
+_NUMBERS: Final = {int(CodecId.AVC): H264, int(FieldCodecId.HEVC): H265}
 _NAMES: Final = {int(number): name for name, number in FOUR_CCS.items()}
 
 
@@ -23,4 +25,4 @@ def codec_of(body: bytes) -> str:
     """
     if body[:1] >= b"\x80":
         return _NAMES.get(codecs(body, VIDEO_MULTITRACK).get(0, 0), "")
-    return H264 if body and body[0] & 0x0F == CodecId.AVC else ""
+    return _NUMBERS.get(body[0] & 0x0F, "") if body else ""

@@ -146,6 +146,27 @@ def test_a_phone_alone_is_passed_on_as_it_is():
     assert call.world.is_clean()
 
 
+@pytest.mark.parametrize("mix", [True, False])
+def test_a_header_comes_with_its_key_frame_and_never_without(mix):
+    """Covers FLV 10.1 §E.4.3.2: also where the phone's size gives way to that of both sides."""
+    call = Call(mix=mix)
+    if not mix:  # the operator begins in the middle: the phone's header is from before
+        call.go(4, publisher=False)
+        [call_] = call.world.gateway.facilities.calls
+        call.world.gateway.mixes.start(call_, call.world.now)
+        call.go(2, publisher=False)
+        call.shown = 0  # the phone's next key frame
+    call.go(4, publisher=False)
+    call.go(8)
+    shown = call.of(VIDEO)
+    headers = [at for at, (_, body) in enumerate(shown) if is_sequence_header(body)]
+    assert len(headers) == 2
+    for at in headers:
+        (time, _), (next_time, picture) = shown[at : at + 2]
+        assert time == next_time and is_key_frame(picture)
+    assert call.world.is_clean()
+
+
 def test_a_publisher_alone_is_not_seen():
     """Own design: the stream is the phone's, with both sounds."""
     call = Call()

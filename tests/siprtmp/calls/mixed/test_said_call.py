@@ -77,7 +77,7 @@ def test_what_came_before_the_call_is_there_as_far_as_it_is_needed(world, film):
     assert film.films == [[]]
     tool.write(AUDIO, 9100, stream, AAC)
     world.wait()
-    headers = [(AUDIO, 9000, AAC_HEADER), (VIDEO, 9000, HEADER)]
+    headers = [(AUDIO, 9010, AAC_HEADER), (VIDEO, 9010, HEADER)]  # at the time of the key frame
     pictures = [(VIDEO, 9010, key), (VIDEO, 9050, next_)]
     assert film.films == [[*headers, *pictures, (AUDIO, 9100, AAC)]]
 

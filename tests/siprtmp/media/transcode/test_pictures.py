@@ -149,7 +149,7 @@ def test_b_frames_come_out_in_the_order_in_which_they_are_shown():
     ("body", "reason"),
     [
         (b"\x14" + bytes(50), "video codec ON2_VP6"),
-        (b"\x1d" + bytes(50), "video codec 13"),
+        (b"\x1e" + bytes(50), "video codec 14"),
         (b"\x17\x01", "2 bytes"),
         (b"\x17\x01\0\0\0" + bytes(20), "without its header"),
         (b"\x91vvc1" + bytes(50), "video codec vvc1"),

@@ -28,7 +28,8 @@ def test_parameter_sets_go_before_each_key_frame():
     """Covers RFC 6184 §5.1 [clock-of-90-khz]: and nothing goes before the first one."""
     machine = FlvToH264(1)
     assert machine.profile_level is None
-    assert machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), 0) == []
+    with pytest.raises(UnsuitableError, match="without parameter sets"):
+        machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), 0)
     assert machine.convert(HEADER, 0) == []
     assert machine.profile_level == ProfileLevel(0x42, 0xC0, 0x0C)
     assert machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 20) == []
@@ -70,6 +71,21 @@ def test_a_new_sequence_header_is_followed_at_once():
     for sets in ((SPS, OTHER_PPS), ()):
         packets = machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 80)
         assert pictures_of(packets) == [((*sets, slice_of(1)), 7200)]
+
+
+def test_parameter_sets_do_not_come_in_mid_picture():
+    """Covers RFC 6184 §5.1 and §8.4 [sets-are-repeated]: more slices of one time are no picture."""
+    machine = FlvToH264(1)
+    low = slice_of(5, 2, first=8)
+    for body in (HEADER, tag_of(FrameType.KEY, [slice_of(5, 1)])):
+        machine.convert(body, 0)
+    for kind in (FrameType.INTER, FrameType.KEY):
+        packets = machine.convert(tag_of(kind, [PPS, low]), 0)
+        assert [packet.payload for packet in packets] == [low]
+    again = machine.convert(tag_of(FrameType.KEY, [slice_of(5, 3), low]), 40)
+    assert pictures_of(again) == [((*SETS, slice_of(5, 3), low), 3600)]
+    machine.restart()  # the beginning of the picture does not come again
+    assert machine.convert(tag_of(FrameType.KEY, [low]), 40) == []
 
 
 def test_after_a_restart_a_key_frame_comes_first():

@@ -22,9 +22,10 @@ from support.mutations import mutations
 
 from p2psip.rtp.payload.h265_pictures import H265Assembler, H265Unpacker
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType
-from siprtmp.media.translate.flv_to_h265 import FlvToH265
+from siprtmp.media.translate.flv_to_h265 import H265, FlvToH265
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError
 from siprtmp.media.translate.h265_to_flv import H265ToFlv
+from siprtmp.media.translate.picture_codec import codec_of
 
 OTHER_PPS = b"\x44\x01\x70\x73\xc1\x89"  # of number 2
 
@@ -73,9 +74,26 @@ def test_sets_that_change_are_announced():
     ]
 
 
+def test_hevc_by_number_is_packed_as_by_name():
+    """Covers RFC 7798 §4.1 and Field §"HEVC and AV1 by number"."""
+
+    def by_number(body):
+        data = ExVideoTag.parse(body).tracks[0].data
+        return bytes((body[0] & 0x70 | 12, bool(body[0] & 0x0F))) + bytes(3) + data
+
+    machine, other = FlvToH265(), FlvToH265()
+    for at, body in enumerate([HEADER, tag(idr(), key=True), tag(inter())]):
+        assert codec_of(by_number(body)) == codec_of(body) == H265
+        assert machine.convert(by_number(body), 40 * at) == other.convert(body, 40 * at)
+    assert machine.size == other.size == (322, 244)
+    with pytest.raises(UnsuitableError, match="AVC"):
+        machine.convert(b"\x17\x01" + bytes(9), 0)
+
+
 def test_nothing_leaves_without_sets():
-    assert packets(FlvToH265(), tag(idr(), key=True)) == []
-    assert packets(FlvToH265(), header([], [SPS], [PPS]), tag(idr(), key=True)) == []
+    for before in ([], [header([], [SPS], [PPS])]):
+        with pytest.raises(UnsuitableError, match="without parameter sets"):
+            packets(FlvToH265(), *before, tag(idr(), key=True))
     in_the_picture = packets(FlvToH265(), tag(*SETS, idr(), key=True))
     assert [units for units, _ in pictures_of(in_the_picture)] == [(*SETS, idr())]
 

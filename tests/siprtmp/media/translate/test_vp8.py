@@ -58,7 +58,7 @@ def test_time_goes_on_when_that_of_rtmp_wraps():
     ("body", "reason"),
     [
         (b"\x17\x01\0\0\0" + bytes(9), "AVC"),
-        (b"\x1d" + bytes(9), "13"),
+        (b"\x1d" + bytes(9), "AV1"),
         (tag(KEY, key=True, codec=VideoFourCc.VP9), "vp09"),
         (b"\x91vp", "cut short|FourCC|of"),
     ],
