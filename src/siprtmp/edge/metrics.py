@@ -21,6 +21,7 @@ SECONDS_BOUNDS: Final = (1, 10, 60, 300, 1800, 7200)
 COUNTERS: Final = (  # the figures of `/status` that only grow
     *("sip_malformed", "sip_repeated"),
     *("rtmfp_ignored", "rtmfp_invalid", "rtmfp_evicted"),
+    "recordings_interrupted",
 )
 
 
