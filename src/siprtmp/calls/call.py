@@ -53,6 +53,7 @@ class AudioCall(CallRequests):
         self.leg: Leg | None = None
         self.video, self.keys, self.x_flv = CallVideo(self), CallKeys(self), CallXFlv(self)
         self._peers: Collection[str] = ()
+        self.made: list[str] = []
         self.way: Dialling | None = None
         self._holders: set[object] = set()
         self._endpoint: Endpoint | None = None
@@ -304,6 +305,7 @@ class AudioCall(CallRequests):
         self.facilities.calls.add(self)
         who = {"caller": origin.caller, "callee": origin.callee}
         self.log_event("call-start", direction=origin.direction, **who)
+        self.facilities.on_begin(self, origin.at)
 
     def _start(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
         """Send media where a description says; before the ACK the INVITE's source is not proven.

@@ -26,6 +26,7 @@ from siprtmp.media.transcode import decoder
 if TYPE_CHECKING:
     from siprtmp.calls.call_video import CallVideo
 
+MAX_MADE: Final = 32  # pairs of codecs that are kept of a call; a publisher may change its pictures
 NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
 DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
 
@@ -41,7 +42,7 @@ class CallMedia(ABC):
     _ringing: IncomingCall | None
     names: Sequence[str]
     _holders: set[object]
-    _transcodings: frozenset[tuple[str, str]] = frozenset()  # that the log has
+    made: list[str]  # what was decoded and encoded so far, as "aac > opus"
     _peers: Collection[str]
     _endpoint: Endpoint | None
     video: "CallVideo"
@@ -95,9 +96,15 @@ class CallMedia(ABC):
 
     def _tell_transcoding(self, codec: str, to: str) -> None:
         """Log a pair of codecs once: either side may alternate between them at each packet."""
-        if (codec, to) not in self._transcodings:
-            self._transcodings = self._transcodings | {(codec, to)}
+        if self.note_made(f"{codec} > {to}"):
             self.log_event("transcoding", codec=codec, to=to)
+
+    def note_made(self, making: str) -> bool:
+        """Note what is decoded and encoded, for the record of the call; whether it is new."""
+        is_new = making not in self.made and len(self.made) < MAX_MADE
+        if is_new:
+            self.made.append(making)
+        return is_new
 
     @property
     def transcodes(self) -> bool:

@@ -120,6 +120,7 @@ class CallVideo:
     def on_video_transcoding(self, making: str, reason: str) -> None:
         """Log that pictures are decoded and encoded: RFC 6184 §8.2.2."""
         codec, _, to = making.partition(" > ")
+        self._call.note_made(making)
         self._call.log_event("transcoding", codec=codec, to=to, reason=reason)
 
     def on_key_frame_needed(self, now: float) -> None:

@@ -74,6 +74,8 @@ class Gateway:
                 registry = self.rtmp.registry
                 self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
             self.sip.facilities.on_end = self._call_ended
+            if self._records is not None:
+                self.sip.facilities.on_begin = self._records.begin
             if settings.mix_calls or settings.state is not None:  # by which the operator asks
                 self._mixes = MixedCalls(self.sip.media, registry)
                 self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
@@ -162,6 +164,8 @@ class Gateway:
             self._verifier.users = users
 
     def _call_up(self, call: AudioCall, now: float) -> None:
+        if self._records is not None:
+            self._records.begin(call, now)
         if self._said is not None:
             self._said.follow(call, now)
         if self._mixes is not None and self.settings.mix_calls:
@@ -198,6 +202,8 @@ class Gateway:
             self.state.close()
         if self._capture is not None:
             self._capture.close()
+        if self._records is not None:
+            self._records.close()
 
 
 def _load_decoder() -> None:
