@@ -116,7 +116,7 @@ def _known(call: AudioCall, now: float, offset: float) -> dict[str, object]:
         "callee": origin.callee if origin is not None else "",
         "source": origin.source if origin is not None else "",
         "rtmp": call.user.log_id,
-        "trunk": call.way.trunk_name if call.way is not None else None,
+        "trunk": call.trunk_name,
         "codec": plan.codec.name if plan is not None else None,
     }
 

@@ -101,7 +101,7 @@ class Gateway:
                     self.log,
                     lambda: page(figures(), self.totals, self._lag),
                 )
-            self._lag.start()
+        self._lag.start()
         if self.state is not None:
             overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
             if self.sip is not None:
@@ -123,7 +123,11 @@ class Gateway:
     def status(self) -> dict[str, object]:
         """The figures of /status, which return to their first values when everything has ended."""
         figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
-        figures |= self.sip.status() if self.sip else {}
+        if self.sip is not None:
+            figures |= self.sip.status()
+            late = sum(call.left_out for call in self.sip.facilities.calls)
+            figures["media_left_out"] = self.totals.left_out + late
+        figures["loop_lag_ms"] = round(1000 * self._lag.worst, 1)
         figures |= self._process.figures()
         return figures
 

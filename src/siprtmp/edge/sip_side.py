@@ -41,8 +41,9 @@ from siprtmp.calls.client_origin import Whence
 from siprtmp.calls.conference.room_app import RoomApplication
 from siprtmp.calls.context import EXTENSIONS, CallContext
 from siprtmp.calls.rich.line import Line
-from siprtmp.calls.rich.sip_app import LINE_PARAM, Identity, SipApplication
+from siprtmp.calls.rich.sip_app import Identity, SipApplication
 from siprtmp.calls.routes import Routes
+from siprtmp.calls.trunks import LINE_PARAM
 from siprtmp.edge import call_limits
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
@@ -228,6 +229,7 @@ class SipSide:
             "calls": len(self.facilities.calls),
             "calls_transcoding": sum(call.transcodes for call in self.facilities.calls),
             **quality.summary(self.facilities.calls),
+            "media_unsuitable": self.facilities.unsuitable,
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
