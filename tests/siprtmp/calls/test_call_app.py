@@ -382,3 +382,12 @@ class Calls(RuleBasedStateMachine):
 
 TestCalls = Calls.TestCase
 TestCalls.settings = settings(stateful_step_count=30, deadline=None)
+
+
+def test_a_publisher_that_waits_for_a_call_is_in_the_log(world):
+    """With the name to be called; one that dials has its call-start."""
+    world.tool().publish("studio")
+    world.tool().publish(NAME)
+    world.wait()
+    [line] = [values for what, values in world.gateway.log.lines if what == "call-wait"]
+    assert line["name"] == "studio" and line["source"].startswith("RTMP:") and line["rtmp"]

@@ -97,6 +97,7 @@ def test_without_the_extra_a_call_that_needs_it_is_refused_and_the_log_names_it(
     world.wait()
     assert desk.log[-1][2] == 488
     [line] = events(world, "transcode-missing")
+    assert world.gateway.facilities.unsuitable == 1 and "transcode" in line["cure"]
     assert line["install"] == "transcode" and line["codecs"] in ("opus", "g722")
     assert not world.gateway.legs
 
@@ -113,6 +114,9 @@ def test_without_the_extra_the_publisher_is_told_what_to_install(without_extra):
     told = [each.command.args[0] for each in tool.events if hasattr(each, "command")][-1]
     assert told["code"] == "NetStream.Publish.Unsuitable"
     assert "install the extra transcode" in told["description"] and "aac" in told["description"]
+    [line] = events(world, "sound-unsuitable")
+    assert "install the extra transcode" in line["cure"]
+    assert world.gateway.facilities.unsuitable == 1
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,7 @@ def test_a_gateway_serves_its_metrics_and_writes_its_records(tmp_path):
             with urllib.request.urlopen(url, timeout=20) as answer:
                 text = answer.read().decode()
             ended = 'siprtmp_calls_ended_total{direction="out",outcome="4xx"} 1\n' in text
+            assert "\nsiprtmp_loop_lag_ms " in text and "\nsiprtmp_media_left_out_total 0\n" in text
             return ended and "siprtmp_loop_lag_seconds_count 0\n" not in text
 
         gateway.wait_until(measured, what="the metrics")
@@ -260,3 +261,18 @@ def test_a_folder_that_takes_no_other_file_costs_only_what_a_killed_gateway_woul
     assert log.lines == [
         ("no-call-record", {"file": tmp_path, "reason": "Permission denied"}),
     ]
+
+
+def test_the_worst_lag_is_that_of_the_last_half_of_a_minute():
+    """And it is forgotten after a whole one."""
+    lag, at = LoopLag(), 60.0
+    lag.deadline = at
+    lag.tick(at + 0.25)
+    assert lag.worst == 0.25
+    seen = {}
+    while at < 150.0:
+        at = lag.deadline
+        lag.tick(at)
+        seen[at] = lag.worst
+    assert min(worst for when, worst in seen.items() if when < 90) == 0.25
+    assert max(worst for when, worst in seen.items() if when > 121) < 0.01
