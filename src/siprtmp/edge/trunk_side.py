@@ -67,6 +67,7 @@ class TrunkSide:
                 login=Login(settings.login or settings.address.user or "", settings.password),
                 route=trunk.route,
                 persistent=True,
+                renew=settings.refresh,
             )
             self._registrations.add(registration)
             registration.start(now)
