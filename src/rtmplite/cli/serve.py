@@ -173,7 +173,12 @@ class _Server:
         """Listen.  Raises LocalError and OSError for an address that cannot be had."""
         self._ways.start()
         if self._options.http is not None:
-            self._http = self._flv.serve(self._options.http, _nothing_else)
+            at = self._options.http
+            try:
+                self._http = self._flv.serve(at, _nothing_else)
+            except OSError as error:
+                reason = addresses.not_had(error, at[1])
+                raise LocalError(f"--http {addresses.written(*at)}: {reason}") from None
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:

@@ -75,7 +75,8 @@ class CallApplication:
         if not path:
             stream.reject_publish(BAD_NAME, "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_publish(failures.REJECTED, why, now)
             connection.close(now, "not allowed to call")
         else:
             self.open(path, connection.registry).publish(stream, now)
@@ -87,7 +88,8 @@ class CallApplication:
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_play("NetStream.Play.Failed", why, now)
         else:
             stream.accept_play(self.open(stream.path, connection.registry).remote, now)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_MADE: Final = 32  # pairs of codecs that are kept of a call; a publisher may change its pictures
 NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
 LATE_CURE: Final = "fewer calls if loop_lag_ms of /status is high, else a steadier publisher"
-TRANSCODE: Final = f"install the extra {codec_names.EXTRA}"
+TRANSCODE: Final = f"install the extra {codec_names.EXTRA}: pip install 'siprtmp[transcode]'"
 DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
 
 

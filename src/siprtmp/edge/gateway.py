@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer
-from rtmplite.net.addresses import written
+from rtmplite.net.addresses import not_had, written
 from siprtmp import __version__
 from siprtmp.calls.admission import Admission
 from siprtmp.calls.call import AudioCall
@@ -31,7 +31,7 @@ from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
 from siprtmp.edge.status_access import StatusDoor
 from siprtmp.media.transcode import decoder
-from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.config import Settings, load_credentials, load_users
 from siprtmp.operation.logs import Log
 
@@ -214,8 +214,7 @@ def _load_decoder() -> None:
     try:
         decoder.load()
     except ImportError:
-        text = "--mix-calls needs PyAV: pip install 'siprtmp[transcode]'"
-        raise ConfigError(text) from None
+        raise ConfigError(needs_extra("--mix-calls", "transcode")) from None
 
 
 @contextmanager
@@ -224,6 +223,7 @@ def _naming(option: str, *listening: tuple[str, int]) -> Iterator[None]:
     try:
         yield
     except (OSError, RemoteError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        port = listening[0][1]
+        reason = not_had(error, port) if isinstance(error, OSError) else str(error)
         tried = " ".join(written(*address) for address in listening)
         raise ConfigError(f"{option} {tried}: {reason}") from None

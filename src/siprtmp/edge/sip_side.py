@@ -49,7 +49,7 @@ from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.edge.stun_side import StunSide
 from siprtmp.edge.trunk_side import TrunkSide
-from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback
 from siprtmp.operation.logs import Log
@@ -74,7 +74,7 @@ class SipSide:
     ) -> None:
         self._settings, self._admission, self._log = settings, admission, log
         if settings.ws and not websocket.AVAILABLE:
-            raise ConfigError("--ws needs wsproto: pip install 'siprtmp[web]'")
+            raise ConfigError(needs_extra("--ws", "web"))
         self._contexts = _contexts(settings)
         first, *also = settings.sip
         ports = SipPorts(*first, also=also, sips=settings.sips, ws=settings.ws)
@@ -385,7 +385,8 @@ def _certificate(settings: Settings) -> ssl.SSLContext:
     try:
         return server_context(settings.tls_cert, settings.tls_key)
     except LocalError as error:
-        raise ConfigError(f"--tls-cert {error}") from None
+        option = "key" if str(error).startswith(f"{settings.tls_key}:") else "cert"
+        raise ConfigError(f"--tls-{option} {error}") from None
 
 
 def _locations(settings: Settings, transports: Sequence[str]) -> Locations:

@@ -97,10 +97,20 @@ def test_no_ports_no_rights_no_name(world):
     assert tool.codes() == [REJECTED]
     world.gateway.allowed = False
     tool, player = world.tool(), world.tool()
-    tool.publish(NAME)
+    tool.publish(f"{NAME}?user=bob&pass=wrong")
     player.play(NAME)
     assert tool.codes() == [REJECTED] and tool.server.closed
     assert player.codes() == ["NetStream.Play.Failed"]
+    said = [
+        [each.command.args[0]["description"] for each in peer.events if hasattr(each, "command")][
+            -1
+        ]
+        for peer in (tool, player)
+    ]
+    assert said == [
+        "403 Forbidden: wrong user or password",
+        "403 Forbidden: user and password are needed",
+    ]
     tool = world.tool()
     tool.publish("")
     tool.play("")

@@ -59,7 +59,8 @@ class RoomApplication:
         if room is None:
             stream.reject_publish(BAD_NAME, "There is no such room.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_publish(failures.REJECTED, why, now)
             connection.close(now, "not allowed to call")
         elif room.is_full:
             stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
@@ -74,7 +75,8 @@ class RoomApplication:
         if room is None:
             stream.reject_play("NetStream.Play.StreamNotFound", "There is no such room.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_play("NetStream.Play.Failed", why, now)
         else:
             stream.accept_play(room.open(), now)
 

@@ -24,6 +24,7 @@ class MixedApplication(OpenApplication):
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self._home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_play("NetStream.Play.Failed", why, now)
         else:
             stream.accept_play(connection.registry.open(APP, stream.path), now)
