@@ -101,13 +101,12 @@ def test_no_ports_no_rights_no_name(world):
     player.play(NAME)
     assert tool.codes() == [REJECTED] and tool.server.closed
     assert player.codes() == ["NetStream.Play.Failed"]
-    said = [
-        [each.command.args[0]["description"] for each in peer.events if hasattr(each, "command")][
-            -1
-        ]
-        for peer in (tool, player)
-    ]
-    assert said == [
+
+    def said(peer):
+        informed = [e.command.args[0] for e in peer.events if hasattr(e, "command")]
+        return informed[-1]["description"]
+
+    assert [said(tool), said(player)] == [
         "403 Forbidden: wrong user or password",
         "403 Forbidden: user and password are needed",
     ]

@@ -56,7 +56,8 @@ def test_json_is_an_object_a_line(lines):
     assert first == {
         "level": "info", "logger": "siprtmp", "event": "call-end", "seconds": "1.0", "sent": 3,
     }  # fmt: skip
-    assert second["event"] == "failed badly" and "ValueError: no" in second["trace"]
+    assert (second["event"], second["text"]) == ("library", "failed badly")
+    assert "ValueError: no" in second["trace"]
 
 
 def test_refusals_do_not_fill_the_log(lines):

@@ -131,12 +131,17 @@ def _rules(option: str, given: Iterable[str]) -> list[Rule]:
 
 def tell(link: Link, moment: float) -> None:
     """Print a line about a change of a relay."""
+    print(in_words(link, moment), file=sys.stderr, flush=True)
+
+
+def in_words(link: Link, moment: float) -> str:
+    """Say what has become of a relay."""
     words = f"{place(link.where)}: {link.state}"
     if link.state is State.WAITING and link.deadline is not None:
         words += f" {link.deadline - moment:.1f} s: {public(link.reason)}"
     elif link.state is State.GIVEN_UP:
         words += f": {public(link.reason)}"
-    print(words, file=sys.stderr, flush=True)
+    return words
 
 
 def place(target: Target) -> str:
