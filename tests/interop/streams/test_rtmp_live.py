@@ -14,8 +14,6 @@ from rtmplite.flv.video import is_key_frame, is_sequence_header
 
 # a line of our server
 JOINED = re.compile(r"^\S+Z \S+-start [0-9a-f]+ (?:playing|publishing) ", re.MULTILINE)
-    r"^\S+Z \S+-start [0-9a-f]+ (?:playing|publishing) ", re.MULTILINE
-)  # a line of our server
 
 
 class Server(Process):

@@ -123,4 +123,7 @@ def test_no_value_breaks_a_line(values, message):
     record = logging.makeLogRecord({"msg": message, "name": "x", "values": values})
     assert len(TextFormatter().format(record).splitlines()) == 1
     assert "\n" not in JsonFormatter().format(record)
-    assert json.loads(JsonFormatter().format(record))["event"] == message
+    read = json.loads(JsonFormatter().format(record))
+    name, is_given = read["event"], message == read["event"]
+    assert is_given or (name == "library" and read["text"] == " ".join(message.splitlines()))
+    assert not is_given or re.fullmatch("[a-z-]+", name)
