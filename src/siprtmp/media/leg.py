@@ -154,7 +154,7 @@ class Leg(EventPath):
 
     @property
     def left_out(self) -> int:
-        """The packets that were not sent since they came too late: see `pacing`."""
+        """The packets that came too late to be sent.  Own design: see `pacing`."""
         return self._left_out + self._pacer.dropped
 
     @property

@@ -87,7 +87,7 @@ class PicturesToPhone:
 
     @property
     def left_out(self) -> int:
-        """The pictures that were not sent since they came too late, or were too many."""
+        """The pictures that came too late, or were too many.  Own design: see `pacing`."""
         made = self._work.dropped if self._work is not None else 0
         return self._left_out + made + self.pacer.dropped
 

@@ -174,7 +174,7 @@ class VideoLeg:
 
     @property
     def left_out(self) -> int:
-        """The published pictures that came too late to be sent, or were too many."""
+        """The published pictures that came too late.  Own design: see `pacing`."""
         return self._to_phone.left_out
 
     @property
