@@ -22,7 +22,9 @@ PAGES = sorted(
     for page in REPO.glob(pattern)
     if not {"node_modules", "_build", "specs"}.intersection(page.parts)
 )
-EVENT = re.compile(r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|\blog_event\(\s*"([a-z-]+)"')
+EVENT = re.compile(
+    r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|\blog_(?:event|warning)\(\s*"([a-z-]+)"'
+)
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
 TABLES = ("trunk", "route")  # of the configuration file, explained on pages of their own
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -272,7 +272,7 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
             stun=stun_of(options),
         )
     except OSError as error:
-        raise LocalError(f"{listen}: {error.strerror or error}") from None
+        raise LocalError(f"{listen}: {addresses.not_had(error)}") from None
 
 
 def _tls(ca: Path | None) -> TlsContexts:

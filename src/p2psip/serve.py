@@ -150,7 +150,7 @@ def _location(where: str) -> "SqliteLocation | RedisLocation":
     try:
         from p2psip.net.location_redis import RedisLocation
     except ImportError:
-        raise LocalError("--location needs redis-py: pip install 'siprtmp[redis]'") from None
+        raise LocalError("--location needs the extra redis: pip install 'siprtmp[redis]'") from None
     try:
         return RedisLocation(where, _tell)
     except LocalError as error:
@@ -175,7 +175,7 @@ def _open(options: argparse.Namespace) -> tuple[list[str], SipPorts]:
     if options.sips and options.tls_cert is None:
         raise LocalError("--sips needs --tls-cert")
     if options.ws and not websocket.AVAILABLE:
-        raise LocalError("--ws needs wsproto: pip install 'siprtmp[web]'")
+        raise LocalError("--ws needs the extra web: pip install 'siprtmp[web]'")
     (first, *also), sips, ws = (
         [places[text] for text in named] for named in (plain, options.sips, options.ws)
     )
@@ -183,7 +183,7 @@ def _open(options: argparse.Namespace) -> tuple[list[str], SipPorts]:
         hosts = dict.fromkeys(host for host, _ in places.values())
         return list(hosts), SipPorts(*first, also=also, sips=sips, ws=ws)
     except OSError as error:
-        reason = error.strerror or str(error)  # which names the address of TLS or WebSocket
+        reason = addresses.not_had(error)  # which names the address of TLS or WebSocket
         named = reason if " at " in reason else f"{' '.join(plain)}: {reason}"
         raise LocalError(named) from None
 

@@ -3,6 +3,8 @@
 Own design: the same rule as for the options of the RTMP family, so that one habit serves both.
 """
 
+import errno
+
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.grammar import host_port
 from p2psip.transaction.flow import HostPort
@@ -18,3 +20,11 @@ def parse(text: str) -> HostPort:
     if port is None or any(map(str.isspace, text)):
         raise LocalError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:5060 or [::1]:5060")
     return host, port
+
+
+def not_had(error: OSError) -> str:
+    """Say why an address could not be listened on, and who might have it."""
+    reason = error.strerror or str(error)
+    if error.errno == errno.EADDRINUSE:
+        reason += ", perhaps by another phone or server here: see ss -lntup"
+    return reason

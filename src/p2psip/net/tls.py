@@ -150,14 +150,11 @@ def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system still allows
     context.options |= ssl.OP_NO_RENEGOTIATION  # a client could make us compute for ever
     context.sni_callback = _note_name
-    for path in (certificate, key):
-        if path is not None and not path.is_file():
-            raise LocalError(f"{path}: no such file")
+    chain, private = _content(certificate), _content(key or certificate)
     try:
-        context.load_cert_chain(certificate, key)
+        context.load_cert_chain(certificate, key, password="")  # lest a passphrase is asked for
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        reason = getattr(error, "reason", None) or error
-        raise LocalError(f"{certificate}: no usable certificate and key: {reason}") from None
+        raise LocalError(_complaint(certificate, key, chain, private, error)) from None
     return context
 
 
@@ -195,6 +192,32 @@ def _sequence(der: bytes, explicit: int | None = None) -> list[Any]:
 
 def _note_name(tls: Any, name: str | None, context: ssl.SSLContext) -> None:
     tls.called = (name or "").lower().rstrip(".")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise LocalError(f"{path}: {reason}") from None
+
+
+def _complaint(
+    certificate: Path, key: Path | None, chain: bytes, private: bytes, error: Exception
+) -> str:
+    """Say in which file what is wrong; OpenSSL's "PEM lib" stands for nearly everything."""
+    if b"CERTIFICATE-----" not in chain:
+        return f"{certificate}: no usable certificate: nothing in it begins with BEGIN CERTIFICATE"
+    if b"PRIVATE KEY-----" not in private:
+        where = "in a file of its own, or nowhere" if key is None else "not here"
+        return f"{key or certificate}: no usable key: what begins with BEGIN PRIVATE KEY is {where}"
+    if b"ENCRYPTED" in private:
+        return f"{key or certificate}: no usable key: a passphrase protects it"
+    reason = str(getattr(error, "reason", None) or error)
+    if reason == "KEY_VALUES_MISMATCH":
+        return f"{key or certificate}: no usable key: it is not that of the certificate"
+    which = f"{certificate} and {key}" if key is not None else str(certificate)
+    return f"{which}: no usable certificate and key, cut short or damaged: {reason}"
 
 
 def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSLContext:

@@ -219,10 +219,18 @@ class UsersGuard:
 def is_challenge(verdict: Verdict) -> bool:
     """Whether a verdict asks a client that has named a user: Field §"authmod=adobe".
 
-    Own design: the request before it, without a user, is a refusal, as an encoder that has no user
-    to name goes away.
+    Own design: the request before it, without a user, is a refusal if no other one follows it, as
+    an encoder that has no user to name goes away: see `needs_user`.
     """
     return verdict.description.startswith(_ASK)
+
+
+def needs_user(verdict: Verdict) -> bool:
+    """Whether a verdict asks a client to name a user, which it may do at once: see `is_challenge`.
+
+    Field §"authmod=adobe".
+    """
+    return verdict.description == _NEED
 
 
 def in_words(verdict: Verdict) -> str:

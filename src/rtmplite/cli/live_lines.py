@@ -1,7 +1,9 @@
-"""Prints a line for each event of `net.server.live_log`, for people."""
+"""Prints a line for each event of `net.server.live_log`, for people, with its time and name."""
 
 import logging
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from rtmplite.net import addresses
@@ -36,7 +38,7 @@ class PrintedLive(LoggedLiveApplication):
         super().on_disconnect(connection, now)
         if (client := self._clients.pop(connection.id, None)) is not None:
             line = f"{connection.id} {public(connection.reason)}"
-            self._told.say(_printable(line), client, last=True)
+            self._told.say(stamped("disconnect", line), client, last=True)
 
     def _print(self, event: str, values: Mapping[str, object]) -> None:
         if event == "refused":
@@ -57,14 +59,24 @@ class PrintedLive(LoggedLiveApplication):
             line += f": {values['seconds']} s, {values['codecs'] or 'no media'}"
         if "bytes" in values:
             line += f", {values['bytes']} bytes"
-        self._told.say(_printable(line), client)
+        self._told.say(stamped(event, line), client)
 
 
 def warn(event: str, values: Mapping[str, object]) -> None:
     """Log a line about a client that is refused."""
     what = "connect" if values["wants"] == "connect" else f"have {values['name']}"
     line = f"{values['rtmp']} may not {what}, {values['source']}: {values['reason']}"
-    log.warning("%s", _printable(line))
+    log.warning("refused %s", _printable(line))
+
+
+def stamped(event: str, line: str) -> str:
+    """Write a line with its time in UTC and the name of the event."""
+    return f"{stamp(time.time())} {event} {_printable(line)}"
+
+
+def stamp(seconds: float) -> str:
+    """Write a time in UTC as RFC 3339 has it, to the millisecond."""
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds')[:-6]}Z"
 
 
 def _printable(line: str) -> str:

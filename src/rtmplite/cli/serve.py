@@ -3,6 +3,7 @@
 import argparse
 import logging
 import signal
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ import gevent
 from gevent.event import Event
 
 from rtmplite.auth.guard import Question
-from rtmplite.cli.live_lines import PrintedLive, warn
+from rtmplite.cli.live_lines import PrintedLive, stamp, stamped, warn
 from rtmplite.errors import LocalError
 from rtmplite.live.streams import Registry
 from rtmplite.net import addresses
@@ -27,6 +28,7 @@ from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.net.sighup import on_hangup
 from rtmplite.net.usage import add_in_groups, sentence
 from rtmplite.net.workers import Workers
+from rtmplite.relay.link import Link
 from rtmplite.rtmp import live_application
 from rtmplite.rtmp.application import Application
 from rtmplite.vod import application
@@ -127,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     stop = Event()
 
     def end(number: signal.Signals) -> None:
-        print(f"stopping: {number.name}", flush=True)
+        print(stamped("stopping", number.name), flush=True)
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -164,7 +166,7 @@ class _Server:
         self._unknown = UnknownApplication(lambda: list(self._applications), warn)
         crowd = access.crowd(options)
         self._ways = transports.Transports(
-            options, self._application_for, self._registry, access.limits(options), crowd
+            options, self._application_for, self._registry, access.limits(options), crowd, _tell
         )
         admits = self._doors.admits
         self._flv = FlvHttp(self._registry, admits=admits, crowd=crowd, on_viewer=live.watch)
@@ -173,7 +175,12 @@ class _Server:
         """Listen.  Raises LocalError and OSError for an address that cannot be had."""
         self._ways.start()
         if self._options.http is not None:
-            self._http = self._flv.serve(self._options.http, _nothing_else)
+            at = self._options.http
+            try:
+                self._http = self._flv.serve(at, _nothing_else)
+            except OSError as error:
+                reason = addresses.not_had(error, at[1])
+                raise LocalError(f"--http {addresses.written(*at)}: {reason}") from None
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
@@ -230,8 +237,19 @@ def _log_to_stderr() -> None:
     """Log warnings and recordings to standard error, with a limit on warnings."""
     handler = logging.StreamHandler()
     handler.addFilter(_Warnings())
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
+    handler.setFormatter(_Stamped())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger(record.__name__).setLevel(logging.INFO)
+
+
+class _Stamped(logging.Formatter):
+    """Formats `time level module message`, in UTC; a refusal's message begins with `refused`."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802
+        return stamp(record.created)
 
 
 class _Warnings(Sparing):
@@ -246,7 +264,12 @@ def _say_refused(question: Question, reason: str) -> None:
     """Log a client that is refused, without its proof."""
     what = f"{question.event} {question.path}".strip()
     who = question.client or "a viewer"
-    log.warning("%s may not %s, %s: %s", who, what, question.host, public(reason))
+    log.warning("refused %s may not %s, %s: %s", who, what, question.host, public(reason))
+
+
+def _tell(link: Link, moment: float) -> None:
+    """Print a line about a change of a relay."""
+    print(stamped("relay", transports.in_words(link, moment)), file=sys.stderr, flush=True)
 
 
 def _folder(path: Path) -> Path:

@@ -1,31 +1,39 @@
 """HOST:PORT, as the options of listeners have it; an IPv6 address stands in brackets."""
 
 import argparse
+import errno
 from typing import Final
 
 from rtmplite.errors import LocalError
 from rtmplite.rtmp.wire.url import check_host
 
 OFF: Final = "off"
+RTMP_PORT: Final = 1935
+HOLDERS: Final = {  # the programs that most often have a port
+    1935: "nginx, MediaMTX or SRS",
+    5060: "Asterisk, Kamailio or FreeSWITCH",
+    5061: "Asterisk, Kamailio or FreeSWITCH",
+    8080: "a web server or a proxy",
+}
 
 
-def parse(text: str) -> tuple[str, int]:
+def parse(text: str, usual: int = RTMP_PORT) -> tuple[str, int]:
     """Host and port.  Raises LocalError with an example of the right form."""
     try:
         return _parse(text)
     except ValueError as error:
-        raise LocalError(f"{error}; {_example(text)}") from None
+        raise LocalError(f"{error}; {_example(text, usual)}") from None
 
 
-def listener(text: str) -> tuple[str, int] | None:
+def listener(text: str, usual: int = RTMP_PORT) -> tuple[str, int] | None:
     """The value of a listener's option: HOST:PORT, or `off`, which gives None.
 
-    Raises ArgumentTypeError.
+    Raises ArgumentTypeError, with the `usual` port in the example.
     """
     if text == OFF:
         return None
     try:
-        return parse(text)
+        return parse(text, usual)
     except LocalError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -33,6 +41,17 @@ def listener(text: str) -> tuple[str, int] | None:
 def written(host: str, port: int) -> str:
     """Write an address in the form that `parse` reads."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def not_had(error: OSError, port: int) -> str:
+    """Say why an address could not be listened on, and who might have it."""
+    reason = (error.strerror or str(error)).partition(": (")[0]  # gevent adds the address
+    if error.errno == errno.EADDRINUSE:
+        others = f", or {HOLDERS[port]}" if port in HOLDERS else ""
+        return f"{reason}, perhaps by this program started twice{others}: see ss -lntup"
+    if error.errno == errno.EACCES and port < 1024:
+        return f"{reason}: a port below 1024 needs the capability CAP_NET_BIND_SERVICE"
+    return reason
 
 
 def _parse(text: str) -> tuple[str, int]:
@@ -52,7 +71,7 @@ def _parse(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _example(text: str) -> str:
+def _example(text: str, usual: int) -> str:
     """An example of the right form for a lone port, a URL, or IPv6 without brackets."""
     bare = text.partition("://")[2].partition("/")[0] if "://" in text else text
     host, _, port = bare.rpartition(":")
@@ -63,4 +82,4 @@ def _example(text: str) -> str:
         except ValueError:
             continue
         return f"write {guess}"
-    return "write for example 127.0.0.1:1935 or [::1]:1935"
+    return f"write for example 127.0.0.1:{usual} or [::1]:{usual}"

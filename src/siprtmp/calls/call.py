@@ -28,7 +28,7 @@ from siprtmp.calls.call_requests import CallRequests
 from siprtmp.calls.call_video import CallVideo
 from siprtmp.calls.call_x_flv import CallXFlv
 from siprtmp.calls.context import CallContext, CallUser, Origin
-from siprtmp.calls.trunks import Dialling
+from siprtmp.calls.trunks import Dialling, Trunk
 from siprtmp.media import sdp_map
 from siprtmp.media.leg import Leg
 from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
@@ -53,7 +53,9 @@ class AudioCall(CallRequests):
         self.leg: Leg | None = None
         self.video, self.keys, self.x_flv = CallVideo(self), CallKeys(self), CallXFlv(self)
         self._peers: Collection[str] = ()
+        self.made: list[str] = []
         self.way: Dialling | None = None
+        self._came_by: Trunk | None = None
         self._holders: set[object] = set()
         self._endpoint: Endpoint | None = None
         self._offer: SessionDescription | None = None
@@ -112,6 +114,7 @@ class AudioCall(CallRequests):
             server, self._reached_at(contact, peers), self, now, credentials=credentials
         )
         self.call = self._ringing = call
+        self._came_by = self.facilities.trunks.called(server.request.uri)
         self._ticket = self.facilities.tolls.take(server)
         self._share = self.facilities.share(server, now)
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
@@ -172,6 +175,13 @@ class AudioCall(CallRequests):
     def up_at(self) -> float | None:
         """When it was answered.  RFC 3261 §13.2.2.4."""
         return self._up_at
+
+    @property
+    def trunk_name(self) -> str | None:
+        """The trunk that the call leaves by, or has come by.  Own design: for the operator."""
+        if self._came_by is not None:
+            return self._came_by.settings.name
+        return self.way.trunk_name if self.way is not None else None
 
     @property
     def plan(self) -> AudioPlan | None:
@@ -256,6 +266,9 @@ class AudioCall(CallRequests):
             kind = ",".join(plan.video.names)
         pictures = {"video": kind} if kind else {}
         self.log_event("call-answer", codec=plan.audio.codec.name, **pictures)
+        if not kind:
+            ours = self._offer if self._offer is not None else self._local
+            self.video.note_lack(ours, sdp or call.remote_sdp, is_offer=self._offer is not None)
         self.user.on_call_up(plan, now)
         self.facilities.on_up(self, now)
 
@@ -307,7 +320,9 @@ class AudioCall(CallRequests):
         self.origin = origin
         self.facilities.calls.add(self)
         who = {"caller": origin.caller, "callee": origin.callee}
-        self.log_event("call-start", direction=origin.direction, **who)
+        by = {} if self.trunk_name is None else {"trunk": self.trunk_name}
+        self.log_event("call-start", direction=origin.direction, **who, **by)
+        self.facilities.on_begin(self, origin.at)
 
     def _start(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
         """Send media where a description says; before the ACK the INVITE's source is not proven.
@@ -356,6 +371,7 @@ class AudioCall(CallRequests):
             sent=leg.sent if leg else 0,
             received=leg.received if leg else 0,
             **({"video_sent": video.sent, "video_received": video.received} if video else {}),
+            **({"left_out": self.left_out} if self.left_out else {}),
         )
         self.facilities.calls.discard(self)
         self.facilities.on_end(self, reason, now)
@@ -375,3 +391,8 @@ class AudioCall(CallRequests):
         """Write a line about this call into the log.  Own design: see the page of log events."""
         call_id = self.call.id if self.call else "-"
         self.facilities.log.event(what, call=call_id, rtmp=self.user.log_id, **values)
+
+    def log_warning(self, what: str, **values: object) -> None:
+        """Write a warning about this call into the log.  Own design: as `log_event`."""
+        call_id = self.call.id if self.call else "-"
+        self.facilities.log.warning(what, call=call_id, rtmp=self.user.log_id, **values)

@@ -85,7 +85,8 @@ class CallApplication:
         if not path:
             stream.reject_publish(BAD_NAME, "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_publish(failures.REJECTED, why, now)
             connection.close(now, "not allowed to call")
         elif reason := self._claim(connection, stream, now, is_publisher=True):
             stream.reject_publish(BAD_NAME, f"{path}: {reason}.", now)
@@ -100,7 +101,8 @@ class CallApplication:
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_play("NetStream.Play.Failed", why, now)
         elif reason := self._claim(connection, stream, now):
             stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
         else:

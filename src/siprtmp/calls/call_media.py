@@ -5,6 +5,7 @@ Own design: the half of `AudioCall` that no SIP message drives.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import LocalError, RemoteError
@@ -27,7 +28,10 @@ from siprtmp.media.transcode import decoder
 if TYPE_CHECKING:
     from siprtmp.calls.call_video import CallVideo
 
+MAX_MADE: Final = 32  # pairs of codecs that are kept of a call; a publisher may change its pictures
 NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
+LATE_CURE: Final = "fewer calls if loop_lag_ms of /status is high, else a steadier publisher"
+TRANSCODE: Final = f"install the extra {codec_names.EXTRA}: pip install 'siprtmp[transcode]'"
 DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
 
 
@@ -42,7 +46,8 @@ class CallMedia(ABC):
     _ringing: IncomingCall | None
     names: Sequence[str]
     _holders: set[object]
-    _transcodings: frozenset[tuple[str, str]] = frozenset()  # that the log has
+    _late: frozenset[str] = frozenset()  # media that the log has
+    made: list[str]  # what was decoded and encoded so far, as "aac > opus"
     _peers: Collection[str]
     _share: PortShare | None = None  # of an incoming call
     _endpoint: Endpoint | None
@@ -52,6 +57,10 @@ class CallMedia(ABC):
     @abstractmethod
     def log_event(self, what: str, **values: object) -> None:
         """Write a line about this call into the log."""
+
+    @abstractmethod
+    def log_warning(self, what: str, **values: object) -> None:
+        """Write a warning about this call into the log."""
 
     @abstractmethod
     def drop(self, now: float, reason: str, cause: str | None = None) -> None:
@@ -75,16 +84,11 @@ class CallMedia(ABC):
         name = sound_name(sound_format)
         if leg is not None and leg.ways.g711_rate:
             name = f"{name} of another rate than 8 kHz"
-        call_id = self.call.id if self.call is not None else "-"
-        self.facilities.log.warning(
-            "sound-unsuitable",
-            call=call_id,
-            rtmp=self.user.log_id,
-            codec=name,
-            agreed=",".join(agreed),
-        )
-        missing = "" if decoder.is_available() else f", or install the extra {codec_names.EXTRA}"
-        self.user.on_unsuitable(f"The phone cannot hear {name}: publish {or_(agreed)}{missing}.")
+        missing = "" if decoder.is_available() else f", or {TRANSCODE}"
+        cure = f"publish {or_(agreed)}{missing}"
+        self.facilities.unsuitable += 1
+        self.log_warning("sound-unsuitable", codec=name, agreed=",".join(agreed), cure=cure)
+        self.user.on_unsuitable(f"The phone cannot hear {name}: {cure}.")
 
     def on_transcoding(self, sound_format: int, codec: str) -> None:
         """Log that the publisher's sound is decoded and encoded again."""
@@ -97,9 +101,15 @@ class CallMedia(ABC):
 
     def _tell_transcoding(self, codec: str, to: str) -> None:
         """Log a pair of codecs once: either side may alternate between them at each packet."""
-        if (codec, to) not in self._transcodings:
-            self._transcodings = self._transcodings | {(codec, to)}
+        if self.note_made(f"{codec} > {to}"):
             self.log_event("transcoding", codec=codec, to=to)
+
+    def note_made(self, making: str) -> bool:
+        """Note what is decoded and encoded, for the record of the call; whether it is new."""
+        is_new = making not in self.made and len(self.made) < MAX_MADE
+        if is_new:
+            self.made.append(making)
+        return is_new
 
     @property
     def transcodes(self) -> bool:
@@ -111,6 +121,18 @@ class CallMedia(ABC):
         """What is decoded and encoded now, to the phone and from it, as "aac > opus"."""
         sound = self.leg.ways.making if self.leg is not None else []
         return sound + (self.video.leg.making if self.video.leg is not None else [])
+
+    def on_late(self, kind: str, now: float) -> None:
+        """Log, once for each medium of a call, that the publisher's is left out: see `pacing`."""
+        if kind not in self._late:
+            self._late = self._late | {kind}
+            self.log_warning("media-late", kind=kind, cure=LATE_CURE)
+
+    @property
+    def left_out(self) -> int:
+        """The packets of sound and the pictures that were published and came too late."""
+        pictures = self.video.leg.left_out if self.video.leg is not None else 0
+        return pictures + (self.leg.left_out if self.leg is not None else 0)
 
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""
@@ -160,6 +182,7 @@ class CallMedia(ABC):
             self.leg, at = media.open_leg(self, peers, now, self._share)
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
+        self.leg.on_late = partial(self.on_late, "sound")
         self.leg.on_tag, self.leg.ways.header = self.user.on_tag, self.user.sound_header
         self.keys.follow(self.leg)
         # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
@@ -178,13 +201,9 @@ class CallMedia(ABC):
     def note_lack(self, theirs: SessionDescription) -> None:
         """Log the codecs of an offer that the extra would add, where that is not installed."""
         if codecs := codec_names.lacking(theirs):
-            call_id = self.call.id if self.call is not None else "-"
-            self.facilities.log.warning(
-                "transcode-missing",
-                call=call_id,
-                codecs=",".join(codecs),
-                install=codec_names.EXTRA,
-            )
+            lack = {"codecs": ",".join(codecs), "install": codec_names.EXTRA}
+            self.facilities.unsuitable += 1
+            self.log_warning("transcode-missing", **lack, cure=TRANSCODE)
 
     def _offering(self, endpoint: Endpoint, now: float) -> Endpoint:
         """Our endpoint with ports for all lines of an offer beside the sound: RFC 3264 §5.1."""

@@ -9,19 +9,22 @@ them, the call has sound alone.
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from p2psip.errors import LocalError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from rtmplite.live.streams import LiveStream
 from siprtmp.calls.call_media import or_
 from siprtmp.calls.metadata import describe
-from siprtmp.media.lines.h264 import NAMES, VideoPlan, are_offered
+from siprtmp.media.lines.h264 import NAMES, VideoPlan, are_offered, picture_names
 from siprtmp.media.sdp_map import Endpoint
-from siprtmp.media.translate.flv_to_h264 import H264
+from siprtmp.media.translate.flv_to_h264 import H264, TOO_LONG
 from siprtmp.media.translate.flv_to_vp8 import VP8
 from siprtmp.media.video_leg import VideoLeg
+
+TRANSCODE_VIDEO: Final = "--transcode-video"
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
@@ -55,9 +58,11 @@ class CallVideo:
             # RFC 3550 §6.5.1: one name for all streams that are heard and seen together
             leg, at = call.facilities.media.open_video(self, peers, now, call.leg)
         except LocalError:
-            call.log_event("video-without-port")
+            call.facilities.unsuitable += 1
+            call.log_warning("video-without-port", cure="a wider --rtp-ports")
             return endpoint
         self.leg, leg.on_tag = leg, call.user.on_tag
+        leg.on_late = partial(call.on_late, "pictures")
         video = LocalTransport(at.port, rtcp_port=at.rtcp_port)
         return replace(endpoint, video=video, vp8=call.facilities.media.pictures is not None)
 
@@ -111,15 +116,47 @@ class CallVideo:
         self._call.hold_back(self, hold)
 
     def on_video_unsuitable(self, reason: str) -> None:
-        """Log that the phone does not see the publisher: FLV 10.1 §E.4.3.1."""
-        self._call.log_event("video-unsuitable", reason=reason)
-        plan = self.leg.plan if self.leg is not None else None
+        """Log that the phone does not see the publisher, and the cure: FLV 10.1 §E.4.3.1."""
+        call, plan = self._call, self.leg.plan if self.leg is not None else None
         other = or_([SHOWN[name] for name in (plan.names if plan is not None else [H264])])
-        self._call.user.on_unsuitable(f"The phone cannot see this: {reason}; publish {other}.")
+        cure = f"publish {other}"
+        if reason == TOO_LONG and self.leg is not None:
+            cure = f"publish slices of {self.leg.max_octets} octets at most"
+        if call.facilities.media.pictures is None:
+            cure += f", or start the gateway with {TRANSCODE_VIDEO}"
+        call.facilities.unsuitable += 1
+        call.log_warning("video-unsuitable", reason=reason, cure=cure)
+        call.user.on_unsuitable(f"The phone cannot see this: {reason}; {cure}.")
+
+    def note_lack(
+        self, ours: SessionDescription | None, theirs: bytes | None, *, is_offer: bool
+    ) -> None:
+        """Log that a call has no pictures though one side has offered some: RFC 3264 §6.
+
+        `is_offer` tells that `ours` was the offer.
+        """
+        call = self._call
+        try:
+            said = SessionDescription.parse(theirs or b"")
+        except RemoteError:
+            return
+        offer = ours if is_offer else said
+        names = picture_names(offer) if offer is not None else []
+        if not names:
+            return
+        reason, cure = "no codec in common", "let the phone offer H264"
+        if is_offer and not picture_names(said):
+            reason, cure = "the phone refuses the line", "turn video on at the phone"
+        elif not is_offer and set(NAMES).isdisjoint(call.names):
+            reason, cure = "the client takes no pictures", "let the client name h264"
+        elif not is_offer and VP8 in names and call.facilities.media.pictures is None:
+            cure += f", or start the gateway with {TRANSCODE_VIDEO}"
+        call.log_event("video-refused", offered=",".join(names), reason=reason, cure=cure)
 
     def on_video_transcoding(self, making: str, reason: str) -> None:
         """Log that pictures are decoded and encoded: RFC 6184 §8.2.2."""
         codec, _, to = making.partition(" > ")
+        self._call.note_made(making)
         self._call.log_event("transcoding", codec=codec, to=to, reason=reason)
 
     def on_key_frame_needed(self, now: float) -> None:

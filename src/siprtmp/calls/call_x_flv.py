@@ -84,7 +84,8 @@ class CallXFlv:
 
     def on_video_unsuitable(self, reason: str) -> None:
         """Log that the other side does not get a message."""
-        self._call.log_event("video-unsuitable", reason=reason)
+        self._call.facilities.unsuitable += 1
+        self._call.log_warning("video-unsuitable", reason=reason)
         self._call.user.on_unsuitable(f"The other side cannot get this: {reason}.")
 
     def on_video_transcoding(self, making: str, reason: str) -> None:

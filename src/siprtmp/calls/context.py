@@ -212,6 +212,8 @@ class CallContext:
     tolls: Tolls
     calls: "set[AudioCall]" = field(default_factory=set)
     trunks: Trunks = field(default_factory=Trunks)
+    unsuitable: int = 0  # what could not be carried, of calls and rooms, since the start
+    on_begin: "Callable[[AudioCall, float], None]" = lambda call, now: None
     on_up: "Callable[[AudioCall, float], object]" = lambda call, now: None
     on_end: "Callable[[AudioCall, str, float], None]" = lambda call, reason, now: None
     share: Callable[[ServerHandle, float], PortShare | None] = lambda server, now: None

@@ -83,6 +83,10 @@ class NamedCall:
         self.log_id = stream.connection.id
         if not self.dials:
             stream.accept_publish(self, now)
+            if self._call is None:
+                source = f"RTMP:{self.host}"
+                log = self._application.facilities.log
+                log.event("call-wait", rtmp=self.log_id, name=self.name, source=source)
             return
         stream.connection.hold_on(now)
         stream.on_withdrawn = self.end

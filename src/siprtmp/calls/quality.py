@@ -26,6 +26,7 @@ def figures_of(call: AudioCall) -> Figures:
         "transcoding": call.making,
         "sent": leg.sent if leg is not None else 0,
         "received": leg.received if leg is not None else 0,
+        "left_out": call.left_out,
     }
     if video is not None and video.plan is not None:
         figures |= {

@@ -28,6 +28,7 @@ from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
 from siprtmp.operation.logs import Log
 from siprtmp.operation.trunk_settings import TrunkSettings
 
+LINE_PARAM: Final = "line"  # in our Contact, tells the lines of one user apart, and the trunks
 OFF: Final = "unregistered"  # the state of a trunk that does not register
 
 
@@ -134,6 +135,10 @@ class Trunks:
     def _is_context(self, context: str) -> bool:
         """Whether a local number's context is one of our domains: RFC 3966 §3."""
         return self.homes is not None and context.lower() in self.homes.names
+
+    def called(self, uri: Uri) -> Trunk | None:
+        """The trunk whose Contact a Request-URI is: RFC 3261 §16.5."""
+        return self.named(uri.param(LINE_PARAM) or "")
 
     def named(self, token: str) -> Trunk | None:
         """The trunk whose Contact has this token."""

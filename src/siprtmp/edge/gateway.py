@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer
-from rtmplite.net.addresses import written
+from rtmplite.net.addresses import not_had, written
 from siprtmp import __version__
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import AudioCall
@@ -31,7 +31,7 @@ from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
 from siprtmp.edge.status_access import StatusDoor
 from siprtmp.media.transcode import decoder
-from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.config import Settings, load_credentials, load_users
 from siprtmp.operation.logs import Log
 
@@ -74,6 +74,8 @@ class Gateway:
                 registry = self.rtmp.registry
                 self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
             self.sip.facilities.on_end = self._call_ended
+            if self._records is not None:
+                self.sip.facilities.on_begin = self._records.begin
             if settings.mix_calls or settings.state is not None:  # by which the operator asks
                 self._mixes = MixedCalls(self.sip.media, registry)
                 self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
@@ -99,7 +101,7 @@ class Gateway:
                     self.log,
                     lambda: page(figures(), self.totals, self._lag),
                 )
-            self._lag.start()
+        self._lag.start()
         if self.state is not None:
             overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
             if self.sip is not None:
@@ -121,7 +123,11 @@ class Gateway:
     def status(self) -> dict[str, object]:
         """The figures of /status, which return to their first values when everything has ended."""
         figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
-        figures |= self.sip.status() if self.sip else {}
+        if self.sip is not None:
+            figures |= self.sip.status()
+            late = sum(call.left_out for call in self.sip.facilities.calls)
+            figures["media_left_out"] = self.totals.left_out + late
+        figures["loop_lag_ms"] = round(1000 * self._lag.worst, 1)
         figures |= self._process.figures()
         return figures
 
@@ -162,6 +168,8 @@ class Gateway:
             self._verifier.users = users
 
     def _call_up(self, call: AudioCall, now: float) -> None:
+        if self._records is not None:
+            self._records.begin(call, now)
         if self._said is not None:
             self._said.follow(call, now)
         if self._mixes is not None and self.settings.mix_calls:
@@ -198,14 +206,15 @@ class Gateway:
             self.state.close()
         if self._capture is not None:
             self._capture.close()
+        if self._records is not None:
+            self._records.close()
 
 
 def _load_decoder() -> None:
     try:
         decoder.load()
     except ImportError:
-        text = "--mix-calls needs PyAV: pip install 'siprtmp[transcode]'"
-        raise ConfigError(text) from None
+        raise ConfigError(needs_extra("--mix-calls", "transcode")) from None
 
 
 @contextmanager
@@ -214,6 +223,7 @@ def _naming(option: str, *listening: tuple[str, int]) -> Iterator[None]:
     try:
         yield
     except (OSError, RemoteError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        port = listening[0][1]
+        reason = not_had(error, port) if isinstance(error, OSError) else str(error)
         tried = " ".join(written(*address) for address in listening)
         raise ConfigError(f"{option} {tried}: {reason}") from None

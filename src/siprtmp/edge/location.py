@@ -12,7 +12,7 @@ from p2psip.net.location_sqlite import SqliteLocation
 from p2psip.server.domains import Aor
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.audit_log import address_of, user_and_host
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
@@ -65,7 +65,7 @@ def _open_redis(url: str, log: LocationLog) -> "RedisLocation":
     try:
         from p2psip.net.location_redis import RedisLocation
     except ImportError:
-        raise ConfigError("--location needs redis-py: pip install 'siprtmp[redis]'") from None
+        raise ConfigError(needs_extra("--location", "redis")) from None
     try:
         return RedisLocation(url, log.of("redis"))
     except LocalError as error:

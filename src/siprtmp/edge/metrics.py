@@ -21,6 +21,7 @@ SECONDS_BOUNDS: Final = (1, 10, 60, 300, 1800, 7200)
 COUNTERS: Final = (  # the figures of `/status` that only grow
     *("sip_malformed", "sip_repeated"),
     *("rtmfp_ignored", "rtmfp_invalid", "rtmfp_evicted"),
+    *("recordings_interrupted", "media_unsuitable", "media_left_out"),
 )
 
 
@@ -29,11 +30,13 @@ class CallTotals:
 
     def __init__(self) -> None:
         self.ended: Counter[tuple[str, str]] = Counter()  # by direction and outcome
+        self.left_out = 0  # packets of sound, and pictures, that came too late
         self.seconds = Histogram(SECONDS_BOUNDS)
         self.mos = Histogram(MOS_BOUNDS)
 
     def end(self, call: AudioCall, reason: str, now: float) -> None:
         """Count a call that ends, before its media is forgotten."""
+        self.left_out += call.left_out
         direction = call.origin.direction if call.origin is not None else "in"
         if call.up_at is None:
             self.ended[direction, _outcome(reason)] += 1

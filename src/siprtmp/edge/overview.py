@@ -171,7 +171,7 @@ def _call(call: AudioCall, now: float) -> Row:
         "callee": origin.callee if origin else "",
         "source": origin.source if origin else "",
         "rtmp": call.user.log_id,
-        "trunk": call.way.trunk_name if call.way is not None else None,
+        "trunk": call.trunk_name,
         **quality.figures_of(call),
     }
 

@@ -106,6 +106,7 @@ class RtmpSide:
             "relays": len(links),
             "relays_running": sum(link.state is State.RUNNING for link in links),
             "recordings": self._recordings.active if self._recordings else 0,
+            "recordings_interrupted": self._recordings.interrupted if self._recordings else 0,
             **{f"rtmfp_{name}": value for name, value in self._ways.rtmfp_figures.items()},
         }
 

@@ -43,14 +43,15 @@ from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.conference.room_app import RoomApplication
 from siprtmp.calls.context import EXTENSIONS, CallContext
 from siprtmp.calls.rich.line import Line
-from siprtmp.calls.rich.sip_app import LINE_PARAM, Identity, SipApplication
+from siprtmp.calls.rich.sip_app import Identity, SipApplication
 from siprtmp.calls.routes import Routes
+from siprtmp.calls.trunks import LINE_PARAM
 from siprtmp.edge import call_limits
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.edge.stun_side import StunSide
 from siprtmp.edge.trunk_side import TrunkSide
-from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback
 from siprtmp.operation.logs import Log
@@ -75,7 +76,7 @@ class SipSide:
     ) -> None:
         self._settings, self._admission, self._log = settings, admission, log
         if settings.ws and not websocket.AVAILABLE:
-            raise ConfigError("--ws needs wsproto: pip install 'siprtmp[web]'")
+            raise ConfigError(needs_extra("--ws", "web"))
         self._contexts = _contexts(settings)
         first, *also = settings.sip
         ports = SipPorts(*first, also=also, sips=settings.sips, ws=settings.ws)
@@ -227,6 +228,7 @@ class SipSide:
             "calls": len(self.facilities.calls),
             "calls_transcoding": sum(call.transcodes for call in self.facilities.calls),
             **quality.summary(self.facilities.calls),
+            "media_unsuitable": self.facilities.unsuitable,
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
@@ -396,7 +398,8 @@ def _certificate(settings: Settings) -> tuple[ssl.SSLContext, frozenset[str]]:
         context = server_context(settings.tls_cert, settings.tls_key)
         return context, names_in(settings.tls_cert)
     except LocalError as error:
-        raise ConfigError(f"--tls-cert {error}") from None
+        option = "key" if str(error).startswith(f"{settings.tls_key}:") else "cert"
+        raise ConfigError(f"--tls-{option} {error}") from None
 
 
 def _locations(settings: Settings, transports: Sequence[str]) -> Locations:

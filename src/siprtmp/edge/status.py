@@ -112,6 +112,8 @@ class StatusServer:
             source = environ.get("REMOTE_ADDR", "")
             self._log.event("login-refused", source=source, app="status")
             sleep(WRONG_SECONDS)
+            start("401 Unauthorized", [*TEXT, ASK])
+            return [b"Wrong user or password.\n"]
         start("401 Unauthorized", [*TEXT, ASK])
         return [b"User and password, please.\n"]
 

@@ -15,8 +15,7 @@ from p2psip.stack.stack import Stack
 from p2psip.ua.registering.registration import Registration, State
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
-from siprtmp.calls.rich.sip_app import LINE_PARAM
-from siprtmp.calls.trunks import Trunk, Trunks
+from siprtmp.calls.trunks import LINE_PARAM, Trunk, Trunks
 from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
 from siprtmp.operation.trunk_settings import TrunkSettings
@@ -68,6 +67,7 @@ class TrunkSide:
                 login=Login(settings.login or settings.address.user or "", settings.password),
                 route=trunk.route,
                 persistent=True,
+                renew=settings.refresh,
             )
             self._registrations.add(registration)
             registration.start(now)

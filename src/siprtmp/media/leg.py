@@ -28,6 +28,7 @@ HEADER: Final = 12  # octets before the payload of a packet of ours: RFC 3550 §
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
 OnTag = Callable[[int, int, bytes, float], None]
 OnEvent = Callable[[int, bytes, float], None]
+OnLate = Callable[[float], None]
 OnSent = Callable[[AudioCodec, bytes], None]
 
 
@@ -38,7 +39,7 @@ class Leg(EventPath):
     `wake` is called when `deadline` becomes earlier between events; `transcode` is for `SoundWays`.
     `on_tag` is called with each piece of sound from the phone (type, RTMP time in ms, tag body,
     now); its user sets it directly, to save a call for each packet.  `on_event` takes telephone
-    events: see `keys`.
+    events: see `keys`.  `on_late` is called when packets are left out that have come too late.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Leg(EventPath):
         wire.on_ready, self._send_rtp = self._heed_consent, wire.send_rtp
         self.ways = SoundWays(transcode)
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        self.on_late: OnLate = lambda now: None
         self.on_event: OnEvent = lambda timestamp, payload, now: None
         self._random, self.cname, self._wallclock = random, cname, wallclock
         self._started, self._watch = now, SilenceWatch(media_timeout, now)
@@ -76,6 +78,7 @@ class Leg(EventPath):
         self._pacer: Pacer[Packet] = Pacer()
         self._holding = self._draining = self._closed = self._sends = self._swallowed = False
         self.sent = self.received = self.unsuitable = 0
+        self._left_out = 0  # by the pacers before this one
 
     # -- set-up -------------------------------------------------------------------------
 
@@ -148,6 +151,11 @@ class Leg(EventPath):
     def sound(self) -> tuple[int, int] | None:
         """SoundFormat and samples a second of the tags, once there are any: FLV 10.1 §E.5."""
         return self._to_rtmp.sound if self._to_rtmp is not None else None
+
+    @property
+    def left_out(self) -> int:
+        """The packets that came too late to be sent.  Own design: see `pacing`."""
+        return self._left_out + self._pacer.dropped
 
     @property
     def statistics(self) -> Statistics | None:
@@ -228,6 +236,7 @@ class Leg(EventPath):
             self._session.send_at(codec.clock_rate)
         if to_phone is not self._to_phone:
             self._to_phone = to_phone
+            self._left_out += self._pacer.dropped
             self._pacer = Pacer(to_phone.packet_seconds / 2)
             self._hold_back(False)  # the packets that held the publisher back are dropped
             # RTP time continues where a first publisher, or codec, would be now
@@ -249,9 +258,11 @@ class Leg(EventPath):
     def _queue(self, at: float, packet: Packet, now: float) -> None:
         """Queue a packet that is early or behind others, and send packets that are due."""
         pacer = self._pacer
-        idle = pacer.deadline is None
+        idle, dropped = pacer.deadline is None, pacer.dropped
         for due in pacer.put(at, packet, now):
             self._send(due, now)
+        if pacer.dropped != dropped:
+            self.on_late(now)
         if idle and pacer.deadline is not None:
             self._wake()
         if pacer.is_ahead and not self._holding:
@@ -376,8 +387,11 @@ class Leg(EventPath):
         """Do the work that is due: a queued packet, a report (RFC 3550 §6.3), the silence check."""
         if self._closed or self._session is None:
             return
+        dropped = self._pacer.dropped
         for packet in self._pacer.tick(now):
             self._send(packet, now)
+        if self._pacer.dropped != dropped:
+            self.on_late(now)
         if self._holding and self._pacer.has_room:
             self._hold_back(False)
         self._finish(now)

@@ -73,6 +73,7 @@ class PicturesToPhone:
         self._header, self._excess = b"", ""  # the publisher's; why its pictures cannot pass
         self.on_shown: OnShown = lambda timestamp, payload, now: None
         self.sent = self.unsuitable = self.wanted = 0
+        self._left_out = 0  # by work that is closed
 
     @property
     def is_open(self) -> bool:
@@ -83,6 +84,12 @@ class PicturesToPhone:
     def making(self) -> str:
         """What is decoded and encoded, as "h264 9x9 > h264 9x9"; "" for pictures that pass."""
         return self._work.making if self._work is not None else ""
+
+    @property
+    def left_out(self) -> int:
+        """The pictures that came too late, or were too many.  Own design: see `pacing`."""
+        made = self._work.dropped if self._work is not None else 0
+        return self._left_out + made + self.pacer.dropped
 
     def stop(self) -> None:
         """Send nothing more by the old plan, also nothing that waits: RFC 3264 §8.3.2."""
@@ -212,6 +219,7 @@ class PicturesToPhone:
 
     def _close_work(self) -> None:
         if self._work is not None:
+            self._left_out += self._work.dropped
             self._work.close()
             self._work = None
 

@@ -35,6 +35,7 @@ class VideoLeg:
     sound, which the pictures follow.  No payload to the phone is longer than `max_octets`.
     `on_tag` is called with each piece of video from the phone (type, RTMP time in ms, tag body,
     now).  With `transcoding` pictures are made that the phone cannot have as they are.
+    `on_late` is called as that of `Leg`.
     """
 
     def __init__(
@@ -54,6 +55,8 @@ class VideoLeg:
         self._wire, self._listener, self._wake = wire, listener, wake
         self.max_octets = max_octets
         self._on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        self.on_late: Callable[[float], None] = lambda now: None
+        self._told_late = 0
         self._timeline = timeline or Timeline(now)
         self._consent = Consent()
         self._plan: VideoPlan | None = None
@@ -168,6 +171,11 @@ class VideoLeg:
     def unsuitable(self) -> int:
         """The published messages that could not be sent: FLV 10.1 §E.4.3.1."""
         return self._to_phone.unsuitable
+
+    @property
+    def left_out(self) -> int:
+        """The published pictures that came too late.  Own design: see `pacing`."""
+        return self._to_phone.left_out
 
     @property
     def wanted(self) -> int:
@@ -295,6 +303,9 @@ class VideoLeg:
         if self._closed or reporter is None or from_phone is None:
             return
         self._to_phone.tick(now)
+        if self.left_out != self._told_late:
+            self._told_late = self.left_out
+            self.on_late(now)
         from_phone.tick(now)
         self._sender.tick(now)
         if reporter.deadline <= now:

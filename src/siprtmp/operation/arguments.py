@@ -59,6 +59,11 @@ def program() -> str:
     return NAME if Path(sys.argv[0]).stem == NAME else f"python -m {NAME}"
 
 
+def needs_extra(what: str, extra: str) -> str:
+    """Say that something needs an extra that is not installed, and how to install it."""
+    return f"{what} needs the extra {extra}: pip install '{NAME}[{extra}]'"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the known word most like it, if there is one."""
     found = difflib.get_close_matches(word, known, 1)

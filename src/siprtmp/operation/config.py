@@ -23,8 +23,8 @@ from rtmplite.errors import LocalError as RtmpError
 from rtmplite.net.addresses import listener
 from siprtmp.operation import arguments as values
 from siprtmp.operation import rtmp_options
-from siprtmp.operation.arguments import ConfigError, did_you_mean
-from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser, stun_server
+from siprtmp.operation.arguments import ConfigError, did_you_mean, needs_extra
+from siprtmp.operation.options import LOG_FORMATS, LOG_LEVELS, build_parser, stun_server, usual_port
 from siprtmp.operation.route_settings import RouteSettings, pushes, read_routes
 from siprtmp.operation.rtmp_options import RtmpSettings
 from siprtmp.operation.trunk_settings import TrunkSettings, read_trunks
@@ -192,13 +192,13 @@ def _convert(name: str, value: Any) -> Any:
     default = getattr(Settings(), name)
     if name in SIP_LISTENERS:
         texts = value if isinstance(value, list) else [value]
-        return _after_off([listener(_text(text)) for text in texts])
+        return _after_off([listener(_text(text), usual_port(name)) for text in texts])
     if name == "route":
         return read_routes(value)
     if name == "trunk":
         return read_trunks(value)
     if name in _LISTENERS:
-        return listener(_text(value))
+        return listener(_text(value), usual_port(name))
     if name == "rtp_ports":
         return values.port_range(_text(value))
     if name == "transcode_video":
@@ -249,7 +249,7 @@ def check(settings: Settings) -> Settings:
     _check_tls(settings)
     _check_films(settings)
     if settings.transcode_video is not None and importlib.util.find_spec("av") is None:
-        raise ConfigError("--transcode-video needs the extra transcode: pip install av")
+        raise ConfigError(needs_extra("--transcode-video", "transcode"))
     load_users(settings)
     for name, tables in (("trunk", settings.trunk), ("route", settings.route)):
         if tables and not settings.sip:

@@ -6,11 +6,14 @@ that either finds both sides.
 """
 
 import logging
+import re
 from datetime import UTC, datetime
 from typing import Final
 
 from siprtmp.operation import strict_json
 
+LIBRARY: Final = "library"  # the event of what the libraries log, which are sentences
+_NAME: Final = re.compile("[a-z]+(?:-[a-z]+)*")
 _PLAIN: Final = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:@/+<>,;"
 )
@@ -46,10 +49,10 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line, also if a peer put line breaks into a name."""
-        pairs = "".join(f" {k}={_quoted(str(v))}" for k, v in _values(record).items())
-        message = " ".join(record.getMessage().splitlines())
+        event, values = _event(record)
+        pairs = "".join(f" {k}={_quoted(str(v))}" for k, v in values.items())
         at = f"{_at(record)} {record.levelname.lower():7} {record.name}"
-        return f"{at} {message}{pairs}{_trace(self, record)}"
+        return f"{at} {event}{pairs}{_trace(self, record)}"
 
 
 class JsonFormatter(logging.Formatter):
@@ -57,12 +60,13 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line of JSON."""
+        event, values = _event(record)
         entry: dict[str, object] = {
             "time": _at(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": record.getMessage(),
-            **_values(record),
+            "event": event,
+            **values,
         }
         if record.exc_info:
             entry["trace"] = self.formatException(record.exc_info)
@@ -81,8 +85,13 @@ def configure(level: str, form: str, *filters: logging.Filter) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
-def _values(record: logging.LogRecord) -> dict[str, object]:
-    return getattr(record, "values", {})
+def _event(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
+    """The name of an event and its values; the sentence of a library is the `text` of one."""
+    values: dict[str, object] = getattr(record, "values", {})
+    message = record.getMessage()
+    if _NAME.fullmatch(message):
+        return message, values
+    return LIBRARY, {"text": " ".join(message.splitlines()), **values}
 
 
 def _at(record: logging.LogRecord) -> str:

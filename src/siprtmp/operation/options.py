@@ -7,11 +7,12 @@ have a new one.  The Settings page of the documentation is made from this parser
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from rtmplite.errors import LocalError
-from rtmplite.net.addresses import listener, parse
+from rtmplite.net.addresses import RTMP_PORT, listener, parse
 from siprtmp.operation import rtmp_options
 from siprtmp.operation.arguments import (
     Parser,
@@ -29,6 +30,7 @@ from siprtmp.operation.arguments import (
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
+_USUAL: Final = {"sip": 5060, "sips": 5061, "ws": 8081, "http": 8080, "stun": 3478}
 MANY: Final = ("sip", "sips", "ws")  # listeners that may have an address of each family
 
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
@@ -108,12 +110,17 @@ def build_parser() -> argparse.ArgumentParser:
 def stun_server(text: str) -> tuple[str, int]:
     """Read the address of a server to ask.  Raises ArgumentTypeError."""
     try:
-        host, port = parse(text)
+        host, port = parse(text, usual_port("stun"))
     except LocalError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if port == 0:
         raise argparse.ArgumentTypeError(f"{text!r}: a server has a port of 1 to 65535")
     return host, port
+
+
+def usual_port(listener: str) -> int:
+    """The port that messages show for a listener, or another option with an address."""
+    return _USUAL.get(listener, RTMP_PORT)
 
 
 def _add_listeners(add: Add) -> None:
@@ -140,7 +147,8 @@ def _add_listeners(add: Add) -> None:
         ("http", "requests for /status and /live/NAME.flv here (127.0.0.1:8080)"),
     ):
         details = {"action": "extend", "nargs": "+"} if name in MANY else {}
-        add(f"--{name}", metavar="HOST:PORT", type=listener, help=f"Accept {what}.", **details)
+        read = partial(listener, usual=usual_port(name))
+        add(f"--{name}", metavar="HOST:PORT", type=read, help=f"Accept {what}.", **details)
     add(
         "--external-ip",
         metavar="IP",

@@ -17,7 +17,12 @@ EVENTS: Final = frozenset(("call-refused", "message-refused", "registration-refu
 # group of their own, so that other refusals never hide them from fail2ban.
 LOGINS: Final = frozenset(("login-refused",))
 CALLS: Final = frozenset(("call-start", "call-end", "proxy-start", "proxy-end"))
-STREAMS: Final = frozenset(("publish-start", "publish-end", "play-start", "play-end"))
+STREAMS: Final = frozenset(
+    (
+        *("publish-start", "publish-end", "play-start", "play-end"),
+        *("call-wait", "room-enter", "room-leave"),
+    )
+)
 PHONES: Final = frozenset(("registered", "unregistered", "contact-lost", "contact-silent"))
 
 

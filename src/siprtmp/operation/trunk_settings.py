@@ -15,7 +15,10 @@ from p2psip.sip.uri import Uri
 from siprtmp.operation.arguments import did_you_mean
 
 PASSWORD: Final = "TRUNK_PASSWORD_"  # the environment variable, followed by the name in capitals
-KEYS: Final = ("name", "address", "numbers", "password", "login", "server", "register", "user")
+KEYS: Final = (
+    *("name", "address", "numbers", "password", "login", "server", "register", "refresh", "user"),
+)
+REFRESH: Final = 120  # s, Own design: a provider that was started anew has forgotten us
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 
@@ -24,7 +27,8 @@ class TrunkSettings:
     """One account: `address` is ours at the provider, `numbers` the patterns that it may call.
 
     `server` is where requests go if not to the host of `address`, `login` the user to authenticate
-    as if it is not that of `address`.  Without `register` the provider calls us by its own ways.
+    as if it is not that of `address`.  Without `register` the provider calls us by its own ways;
+    with it we register again after `refresh` seconds at the latest.
     `user` of `--users` is the one whose clients may take the calls of this number.
     """
 
@@ -35,6 +39,7 @@ class TrunkSettings:
     login: str = ""
     server: Uri | None = None
     register: bool = True
+    refresh: int = REFRESH
     user: str = ""
     in_file: bool = field(default=False, compare=False)  # whether the file has the password
 
@@ -71,6 +76,9 @@ def _read(table: Mapping[str, Any], environment: Mapping[str, str]) -> TrunkSett
     register = table.get("register", True)
     if not isinstance(register, bool):
         raise ValueError(f"{name}: register must be true or false")
+    refresh = table.get("refresh", REFRESH)
+    if type(refresh) is not int or not 5 <= refresh <= 86_400:
+        raise ValueError(f"{name}: refresh must be seconds, 5 to 86400")
     password = _text(table, "password") or environment.get(variable_of(name), "")
     if register and not password:
         raise ValueError(f"{name}: needs a password, here or in {variable_of(name)}")
@@ -82,6 +90,7 @@ def _read(table: Mapping[str, Any], environment: Mapping[str, str]) -> TrunkSett
         _text(table, "login"),
         _uri(table, "server") if server else None,
         register,
+        refresh,
         _text(table, "user"),
         in_file=bool(_text(table, "password")),
     )

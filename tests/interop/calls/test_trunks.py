@@ -71,3 +71,17 @@ def test_the_second_trunk_stands_in_for_one_with_a_wrong_password(start, trunked
     assert "trunk-next" not in server.output
     tool.stop()
     server.wait_status({"calls": 0, "trunks": 2, "trunks_registered": 0})
+
+
+@pytest.mark.needs("kamailio")
+def test_a_provider_that_has_died_is_not_shown_as_registered(start, trunked):
+    """It had granted an hour; one that comes back has forgotten us, and is told."""
+    provider = start(Kamailio, users={"us": PASSWORD})
+    one = table("one", "us@127.0.0.1", "*", provider.address, PASSWORD) + "refresh = 5\n"
+    server = trunked(one)
+    server.wait_status({"trunks_registered": 1})
+    provider.stop()
+    server.wait_status({"trunks_registered": 0}, timeout=90)
+    assert "trunk-failed trunk=one" in server.output
+    provider.start()
+    server.wait_status({"trunks_registered": 1}, timeout=90)

@@ -49,6 +49,10 @@ def test_publishing_needs_a_user(gateway, start, tmp_path, corpus):
     assert PASSWORD not in server.output and "alice:" not in server.output
     refused = [line for line in server.output.splitlines() if " login-refused " in line]
     assert len(refused) == 1 and "Wrong user or password." in refused[0]
+    assert server.stop() == 0
+    refused = [line for line in server.output.splitlines() if " refused " in line]
+    assert len(refused) == 2  # of those that named nobody, and not of the first step of a login
+    assert all("The client named no user." in line for line in refused)
 
 
 def test_only_users_come_in(gateway, start, tmp_path, corpus):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -117,3 +118,28 @@ def test_a_server_that_ends_completes_its_files(start, server, corpus):
     said = described(path)
     assert said["filesize"] == path.stat().st_size and said["keyframes"]["times"]
     probe(path)
+
+
+def test_a_recording_that_met_a_full_disk_goes_on(start, server, corpus):
+    """The system refuses to let a file grow, then permits it: one file, true and playable."""
+    source = corpus / "flv" / SEED
+    pid, free = server.child.pid, resource.RLIM_INFINITY
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (60_000, free))
+    words = ("-re", "-stream_loop", "3", "-i", source, "-c", "copy", "-f", "flv")
+    start(Ffmpeg, *words, server.url("demo"))
+    path = server.films / "live" / "demo.flv"
+    server.wait_until(lambda: "is interrupted: File too large" in server.output, what="the word")
+    said = wait_until(lambda: described(path), what="the description")
+    assert said["filesize"] == path.stat().st_size <= 60_000
+    assert said["duration"] == max(time for _, time, _ in media(path)) / 1000
+    probe(path)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (free, free))
+    server.wait_until(lambda: "demo.flv goes on" in server.output, what="that it goes on")
+    wait_until(lambda: path.stat().st_size > 120_000, what="more of it")
+    server.child.send_signal(signal.SIGTERM)
+    assert server.finish() == 0
+    said = described(path)
+    assert said["filesize"] == path.stat().st_size > 120_000
+    assert said["duration"] == max(time for _, time, _ in media(path)) / 1000
+    assert probe(path)["format"]["nb_streams"] == 2
+    assert len(frame_hashes(path)) == int(probe(path)["streams"][0]["nb_read_packets"])

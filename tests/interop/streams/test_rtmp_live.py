@@ -12,7 +12,8 @@ from support.peers.process import Process, free_port, require, tcp_answers
 from rtmplite.flv import file
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 
-JOINED = re.compile("^[0-9a-f]+ (?:playing|publishing) ", re.MULTILINE)  # a line of our server
+# a line of our server
+JOINED = re.compile(r"^\S+Z \S+-start [0-9a-f]+ (?:playing|publishing) ", re.MULTILINE)
 
 
 class Server(Process):

@@ -3,7 +3,9 @@
 import os
 import socket as plain
 import ssl
+import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 import gevent
 import pytest
@@ -134,6 +136,39 @@ def test_files_that_are_none(tmp_path, made):
     ):
         with pytest.raises(LocalError, match="pem"):
             call()
+
+
+def test_what_is_wrong_with_a_certificate_or_its_key_is_named(tmp_path, made, monkeypatch):
+    """The file, and what it lacks; nobody is asked for a passphrase."""
+    other = certificate(tmp_path / "other")
+    empty, locked, torn = (tmp_path / name for name in ("empty.pem", "locked.pem", "torn.pem"))
+    empty.write_text("nothing")
+    words = ["openssl", "pkcs8", "-topk8", "-in", str(made.key), "-out", str(locked)]
+    subprocess.run([*words, "-passout", "pass:secret"], check=True, capture_output=True)
+    torn.write_bytes(made.key.read_bytes()[:-60])
+    for file, key, said in (
+        (made.file, tmp_path / "absent.pem", "absent.pem: no such file"),
+        (made.file, tmp_path, f"{tmp_path}: Is a directory"),
+        (empty, made.key, "empty.pem: no usable certificate: nothing in it begins with BEGIN CERT"),
+        (made.file, empty, "empty.pem: no usable key: what begins with BEGIN PRIVATE KEY is not"),
+        (made.file, None, f"{made.file}: no usable key: what begins with BEGIN PRIVATE KEY is in"),
+        (made.file, locked, "locked.pem: no usable key: a passphrase protects it"),
+        (made.file, other.key, f"{other.key}: no usable key: it is not that of the certificate"),
+        (made.file, torn, "torn.pem: no usable certificate and key, cut short or damaged"),
+    ):
+        with pytest.raises(LocalError) as refused:
+            server_context(file, key)
+        assert said in str(refused.value) and "PEM lib" not in str(refused.value).partition(":")[0]
+
+    def refuse(path):
+        if path == made.key:  # as the system does that runs tests for another user than root
+            raise PermissionError(13, "Permission denied")
+        return content(path)
+
+    content = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(LocalError, match=f"{made.key}: Permission denied"):
+        server_context(made.file, made.key)
 
 
 @pytest.mark.parametrize("merge_ms", [0, 20])

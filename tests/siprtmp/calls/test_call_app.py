@@ -99,10 +99,19 @@ def test_no_ports_no_rights_no_name(world):
     assert tool.codes() == [REJECTED]
     world.gateway.allowed = False
     tool, player = world.tool(), world.tool()
-    tool.publish(NAME)
+    tool.publish(f"{NAME}?user=bob&pass=wrong")
     player.play(NAME)
     assert tool.codes() == [REJECTED] and tool.server.closed
     assert player.codes() == ["NetStream.Play.Failed"]
+
+    def said(peer):
+        informed = [e.command.args[0] for e in peer.events if hasattr(e, "command")]
+        return informed[-1]["description"]
+
+    assert [said(tool), said(player)] == [
+        "403 Forbidden: wrong user or password",
+        "403 Forbidden: user and password are needed",
+    ]
     tool = world.tool()
     tool.publish("")
     tool.play("")
@@ -409,3 +418,12 @@ def test_a_publisher_that_is_lost_leaves_its_name_to_the_next(world, desk, name,
     again.write(AUDIO, 0, stream, SOUND)
     assert world.gateway.media.sent[-1][1].endswith(SOUND[1:])
     assert world.is_clean()
+
+
+def test_a_publisher_that_waits_for_a_call_is_in_the_log(world):
+    """With the name to be called; one that dials has its call-start."""
+    world.tool().publish("studio")
+    world.tool().publish(NAME)
+    world.wait()
+    [line] = [values for what, values in world.gateway.log.lines if what == "call-wait"]
+    assert line["name"] == "studio" and line["source"].startswith("RTMP:") and line["rtmp"]

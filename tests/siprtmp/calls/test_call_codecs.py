@@ -9,6 +9,8 @@ from p2psip.rtp.payload import g711, speex
 from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
 from siprtmp.calls import codec_names
+from siprtmp.calls.call_media import MAX_MADE
+from siprtmp.edge.call_records import record
 from siprtmp.edge.overview import Overview
 from siprtmp.media.transcode import decoder, libspeex
 
@@ -95,6 +97,7 @@ def test_without_the_extra_a_call_that_needs_it_is_refused_and_the_log_names_it(
     world.wait()
     assert desk.log[-1][2] == 488
     [line] = events(world, "transcode-missing")
+    assert world.gateway.facilities.unsuitable == 1 and "transcode" in line["cure"]
     assert line["install"] == "transcode" and line["codecs"] in ("opus", "g722")
     assert not world.gateway.legs
 
@@ -111,6 +114,9 @@ def test_without_the_extra_the_publisher_is_told_what_to_install(without_extra):
     told = [each.command.args[0] for each in tool.events if hasattr(each, "command")][-1]
     assert told["code"] == "NetStream.Publish.Unsuitable"
     assert "install the extra transcode" in told["description"] and "aac" in told["description"]
+    [line] = events(world, "sound-unsuitable")
+    assert "install the extra transcode" in line["cure"]
+    assert world.gateway.facilities.unsuitable == 1
 
 
 @pytest.mark.parametrize(
@@ -204,6 +210,44 @@ def test_players_are_told_of_aac(with_extra):
     assert call.transcodes
     [row] = [row for kind, row in overview(world).rows(world.now) if kind == "calls"]
     assert row["transcoding"] == ["g722 > aac"]
+
+
+def test_the_record_of_a_call_has_what_was_made_of_its_publisher(with_extra):
+    """Also after the publisher has ended, and for pictures; each once."""
+    world, sound = with_extra
+    Desk(world.link, answers=OPUS)
+    tool, records = world.tool(), []
+    world.gateway.facilities.on_end = lambda call, reason, now: records.append(
+        record(call, reason, now, 0.0)
+    )
+    stream = tool.publish(NAME)
+    world.wait()
+    for at, frame in sound.tags("aac")[:20]:
+        tool.write(AUDIO, at, stream, frame)
+        world.wait(0.02)
+    [call] = world.gateway.facilities.calls
+    call.video.on_video_transcoding("h264 9x9 > h264 5x5", "too large")
+    assert overview_row(world)["transcoding"] == ["aac > opus"]
+    tool.send("deleteStream", float(stream))
+    world.wait(2.0)
+    [line] = records
+    assert line["transcoding"] == ["aac > opus", "h264 9x9 > h264 5x5"]
+
+
+def test_pictures_that_change_all_the_time_fill_no_record(with_extra):
+    """Own design: the first sizes are kept."""
+    world, _ = with_extra
+    Desk(world.link, answers=OPUS)
+    world.tool().publish(NAME)
+    world.wait()
+    [call] = world.gateway.facilities.calls
+    for size in range(2 * MAX_MADE):
+        call.video.on_video_transcoding(f"h264 {size}x9 > h264 5x5", "too large")
+    assert len(call.made) == MAX_MADE
+
+
+def overview_row(world):
+    return next(row for kind, row in overview(world).rows(world.now) if kind == "calls")
 
 
 @pytest.mark.parametrize("incoming", [False, True])

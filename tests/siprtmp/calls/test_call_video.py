@@ -2,7 +2,7 @@
 
 import pytest
 from support.gateway.gateway_world import BOB as NAME
-from support.gateway.gateway_world import PCMU, Desk, GatewayWorld, sdp
+from support.gateway.gateway_world import PCMA, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.video_rig import HEADER, PPS, SPS, VideoRig, idr, inter, tag
 
 from p2psip.rtp import fast
@@ -10,6 +10,8 @@ from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
 from rtmplite.flv.video import is_sequence_header
 from siprtmp.calls.call_video import FAST_UPDATE, MEDIA_CONTROL
+from siprtmp.calls.quality import figures_of
+from siprtmp.edge.metrics import CallTotals
 
 AUDIO, VIDEO, DATA = 8, 9, 18
 SOUND = b"\x82" + b"s" * 160
@@ -87,6 +89,104 @@ def test_a_phone_without_pictures_gets_sound_and_the_port_is_free_again(world, a
     tool.write(VIDEO, 0, stream, HEADER)
     tool.write(AUDIO, 0, stream, SOUND)
     assert world.gateway.media.sent
+    [line] = events(world, "video-refused")
+    assert "h264" in line["offered"] and line["reason"] == "the phone refuses the line"
+    assert world.gateway.facilities.unsuitable == 0  # as of all phones without pictures
+
+
+def events(world, what):
+    return [values for name, values in world.gateway.log.lines if name == what]
+
+
+@pytest.mark.parametrize(
+    ("answer", "lines"),
+    [
+        (seen(), 0),
+        (seen(H264.replace("H264", "H263-1998")), 1),
+        (seen("m=video 6000 RTP/AVP 98\r\na=rtpmap:98 rtx/90000\r\n"), 0),
+        (seen(H264.replace("H264", "VP8")), 1),
+    ],
+)
+def test_pictures_that_the_gateway_refuses_are_in_the_log_with_a_cure(world, answer, lines):
+    """Covers RFC 3264 §6: nothing is said of a line without codecs of pictures."""
+    desk, tool = Desk(world.link), world.tool()
+    tool.write(VIDEO, 0, tool.publish("studio"), HEADER)
+    world.wait()
+    desk.ring("studio", world.now, offer=answer)
+    world.wait()
+    said = events(world, "video-refused")
+    assert len(said) == lines and len(events(world, "call-answer")) == 1
+    for line in said:
+        assert line["reason"] == "no codec in common" and "H264" in line["cure"]
+        assert ("--transcode-video" in line["cure"]) == (line["offered"] == "vp8")
+
+
+def test_slices_too_long_for_the_phone_are_said_once_with_a_cure(world):
+    """Covers RFC 6184 §5.6: whatever their size; baresip answers with packetization mode 0."""
+    Desk(world.link, answers=seen(H264.replace("99", "100").replace("mode=1", "mode=0")))
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    world.gateway.leg.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
+    tool.write(VIDEO, 0, stream, HEADER)
+    for size in (1500, 2500, 3500):
+        tool.write(VIDEO, size, stream, tag(idr() + bytes(size), key=True))
+        world.wait()
+    [line] = events(world, "video-unsuitable")
+    assert "mode 0" in line["reason"] and not set("123456789") & set(line["reason"])
+    assert "slices of 1200 octets" in line["cure"] and "--transcode-video" in line["cure"]
+    told = [each.command.args[0] for each in tool.events if hasattr(each, "command")][-1]
+    assert line["cure"] in told["description"]
+    assert world.gateway.facilities.unsuitable == 1
+    [row] = [figures_of(call) for call in world.gateway.facilities.calls]
+    assert row["video"] == "h264" and row["video_sent"] == 0
+
+
+def test_pictures_that_come_too_late_are_counted_and_said_once(world, desk):
+    """Own design: an encoder that stalls, or a gateway without time for it."""
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    [call] = world.gateway.facilities.calls
+    leg, _ = video(world)
+    tool.write(VIDEO, 0, stream, HEADER)
+    tool.write(VIDEO, 0, stream, tag(idr(), key=True))
+    for stall in range(1, 3):
+        world.wait(3.0)  # and then all at once
+        for at in range(0, 3000, 40):
+            tool.write(VIDEO, 3000 * stall - 3000 + at, stream, tag(inter()))
+        world.wait(2.0)
+    assert leg.left_out > 20 and call.left_out == leg.left_out
+    [line] = events(world, "media-late")
+    assert line["kind"] == "pictures" and "loop_lag_ms" in line["cure"]
+    totals = CallTotals()
+    world.gateway.facilities.on_end = totals.end
+    left_out = call.left_out
+    desk.calls[0].bye(world.now)
+    world.wait()
+    assert totals.left_out == left_out == events(world, "call-end")[0]["left_out"]
+
+
+def test_sound_that_comes_too_late_is_counted_and_said_once(world, desk):
+    """Own design: as pictures."""
+    tool = world.tool()
+    stream = tool.publish(NAME)
+    world.wait()
+    [call] = world.gateway.facilities.calls
+    tool.write(AUDIO, 0, stream, SOUND)
+    for stall in range(1, 3):
+        world.wait(3.0)
+        for at in range(20, 3020, 20):
+            tool.write(AUDIO, 3000 * stall - 3000 + at, stream, SOUND)
+    world.wait(6.0)
+    leg, sent = call.leg, len(world.gateway.media.sent)
+    assert leg.left_out > 50 and sent + leg.left_out == 301 and call.left_out == leg.left_out
+    [line] = events(world, "media-late")
+    assert line["kind"] == "sound"
+    desk.calls[0].reinvite(sdp(PCMA), world.now)
+    world.wait()
+    tool.write(AUDIO, 9000, stream, b"\x72" + SOUND[1:])  # by another pacer
+    assert call.left_out == 301 - sent
 
 
 def test_without_a_port_for_pictures_the_call_has_sound():
@@ -96,7 +196,8 @@ def test_without_a_port_for_pictures_the_call_has_sound():
     world.wait()
     offer = SessionDescription.parse(desk.calls[0].remote_sdp)
     assert [line.kind for line in offer.media] == ["audio"] and world.gateway.legs
-    assert "video-without-port" in [what for what, _ in world.gateway.log.lines]
+    [line] = events(world, "video-without-port")
+    assert "--rtp-ports" in line["cure"] and world.gateway.facilities.unsuitable == 1
 
 
 def test_a_phone_that_calls_a_waiting_name_sees_at_once(world, desk):

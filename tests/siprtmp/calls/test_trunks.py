@@ -3,10 +3,12 @@
 from functools import partial
 
 import pytest
-from support.gateway.gateway_world import DESK, SPEEX, Desk
+from support.gateway.gateway_world import DESK, PCMU, SPEEX, Desk, sdp
+from support.sip.homes import HOME
 
+from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from siprtmp.calls.trunks import Trunk, Trunks, is_worth_another
+from siprtmp.calls.trunks import LINE_PARAM, Trunk, Trunks, is_worth_another
 from siprtmp.operation.trunk_settings import TrunkSettings
 
 SECOND = "10.0.0.4"
@@ -55,6 +57,8 @@ def test_a_number_leaves_by_the_first_trunk_that_matches(world, desk, second, tr
     assert str(invite.from_.uri) == f"sip:me@{DESK}"
     assert invites(second) == []
     [call] = world.gateway.facilities.calls
+    [line] = [values for what, values in world.gateway.log.lines if what == "call-start"]
+    assert line["trunk"] == call.trunk_name == "one"
     assert call.way.trunk_name == "one" and call.origin.callee.startswith("sip:+4930")
     assert world.is_clean()
 
@@ -223,3 +227,19 @@ def test_sound_crosses_a_call_by_a_trunk(world, desk, trunks):
     tool.write(8, 0, stream, b"\x82" + b"s" * 160)
     assert world.gateway.media.sent[0][1].endswith(b"s" * 160)
     assert world.is_clean()
+
+
+def test_a_call_that_comes_by_a_trunk_has_its_name_in_the_log(world, second, trunks):
+    """Own design: as one that leaves by it; any other call names none."""
+    world.tool().publish("studio")
+    world.wait()
+    for token in ("two", "unknown"):
+        to = Address(Uri("sip", "studio", host=HOME).with_params(**{LINE_PARAM: token}))
+        me = Address(Uri("sip", "+4940", host=SECOND))
+        call = second.agent.invite(to, me, second.contact, sdp(PCMU), second, world.now)
+        world.wait()
+        rows = [each.trunk_name for each in world.gateway.facilities.calls]
+        call.bye(world.now)
+        world.wait()
+        [*_, line] = [values for what, values in world.gateway.log.lines if what == "call-start"]
+        assert [line.get("trunk")] == rows == ["two" if token == "two" else None]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import urllib.request
 from datetime import datetime
 from time import monotonic
@@ -16,6 +17,7 @@ from p2psip.sip.uri import Uri
 from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp.calls.quality import summary
+from siprtmp.edge.begun_calls import MAX_LINES, BegunCalls, left_behind
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.metrics import COUNTERS, CallTotals, page
 from siprtmp.edge.process.loop_lag import EVERY, LoopLag
@@ -40,7 +42,10 @@ def totals(world, file):
         records.write(call, reason, now)
 
     world.gateway.facilities.on_end = on_end
-    return totals
+    world.gateway.facilities.on_begin = records.begin
+    yield totals
+    records.close()
+    assert [path.name for path in file.parent.iterdir() if path.suffix == ".begun"] == []
 
 
 def lines(file):
@@ -81,6 +86,9 @@ def test_the_line_of_a_call_that_was_up(world, desk, totals, file):
     assert line["mos_from_phone"] == pytest.approx(2.63, abs=0.05)
     assert line["mos_to_phone"] == pytest.approx(3.42, abs=0.05)
     begin, end = (datetime.fromisoformat(line[name]).timestamp() for name in ("begin", "end"))
+    answered = datetime.fromisoformat(line["answered"]).timestamp()
+    assert begin <= answered and end - answered == pytest.approx(line["seconds"], abs=0.1)
+    assert line["transcoding"] == []
     assert begin >= WALL and end - begin == pytest.approx(line["seconds"], abs=0.1)
     assert line["seconds"] == pytest.approx(10, abs=0.2)
     assert file.stat().st_mode & 0o007 == 0
@@ -197,6 +205,7 @@ def test_a_gateway_serves_its_metrics_and_writes_its_records(tmp_path):
             with urllib.request.urlopen(url, timeout=20) as answer:
                 text = answer.read().decode()
             ended = 'siprtmp_calls_ended_total{direction="out",outcome="4xx"} 1\n' in text
+            assert "\nsiprtmp_loop_lag_ms " in text and "\nsiprtmp_media_left_out_total 0\n" in text
             return ended and "siprtmp_loop_lag_seconds_count 0\n" not in text
 
         gateway.wait_until(measured, what="the metrics")
@@ -204,3 +213,80 @@ def test_a_gateway_serves_its_metrics_and_writes_its_records(tmp_path):
             [count] = re.findall(rb"loop_lag_seconds_count (\d+)", answer.read())
         assert 1 <= int(count) <= (monotonic() - begun) / EVERY  # it measures, and costs nothing
     assert lines(records)[0]["reason"] == "480 Not Registered"
+
+
+def test_a_gateway_that_is_killed_leaves_the_records_of_its_calls(tmp_path):
+    """They are written at the next start, and once; a gateway that lives keeps its own."""
+    records, words = tmp_path / "calls.jsonl", ("--call-records", str(tmp_path / "calls.jsonl"))
+    with Gateway(tmp_path / "callee", "--room", "hall", *words) as callee:
+        killed = Gateway(tmp_path / "killed", *words).start()
+        peer = RtmpClient.connect(killed.url("call"))
+        peer.create_stream().publish(f"hall@{callee.sip}")
+        killed.wait_status({"calls": 1})
+        killed.child.kill()
+        assert killed.finish() == -signal.SIGKILL
+        assert records.read_text() == ""
+        for number in range(2):
+            with Gateway(tmp_path / f"next{number}", *words):
+                pass
+            [line] = lines(records)
+        assert (line["reason"], line["direction"]) == ("gateway gone", "out")
+        assert line["codec"] in ("opus", "pcmu")  # with the extra, or without
+        assert line["callee"] == f"sip:hall@{callee.sip}" and line["answered"] > line["begin"]
+        assert line["end"] is line["seconds"] is None
+    assert [each["direction"] for each in lines(records)] == ["out", "in"]
+    assert list(tmp_path.glob("*.begun")) == []
+
+
+def test_the_calls_that_have_begun_need_little_room(tmp_path):
+    """However many have ended, and a last line may be cut short."""
+    begun, longest = BegunCalls(tmp_path / "calls.jsonl"), 0
+    begun.note("stays", {"id": "stays"})
+    for number in range(2 * MAX_LINES):
+        begun.note(number, {"id": str(number)})
+        begun.forget(number)
+        longest = max(longest, begun.path.stat().st_size)
+    begun.note("stays", {"id": "stays", "codec": "pcmu"})
+    begun.note("last", {"id": "last"})
+    begun.forget("never noted")
+    assert longest < 100 * MAX_LINES
+    copy = tmp_path / "calls.jsonl.dead.begun"
+    copy.write_bytes(begun.path.read_bytes()[:-3])
+    (tmp_path / "other.jsonl.dead.begun").write_bytes(begun.path.read_bytes())
+    assert list(left_behind(tmp_path / "calls.jsonl")) == [{"id": "stays", "codec": "pcmu"}]
+    assert not copy.exists() and begun.path.exists()
+    begun.forget("stays")
+    begun.forget("last")
+    assert begun.path.read_bytes() == b""
+    begun.close()
+
+
+def test_a_folder_that_takes_no_other_file_costs_only_what_a_killed_gateway_would_leave(
+    tmp_path, monkeypatch
+):
+    """The log says so, and records are written as ever."""
+
+    def refuse(*words):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("siprtmp.edge.begun_calls.tempfile.mkstemp", refuse)
+    log = Log()
+    CallRecords(tmp_path / "calls.jsonl", log).close()
+    assert log.lines == [
+        ("no-call-record", {"file": tmp_path, "reason": "Permission denied"}),
+    ]
+
+
+def test_the_worst_lag_is_that_of_the_last_half_of_a_minute():
+    """And it is forgotten after a whole one."""
+    lag, at = LoopLag(), 60.0
+    lag.deadline = at
+    lag.tick(at + 0.25)
+    assert lag.worst == 0.25
+    seen = {}
+    while at < 150.0:
+        at = lag.deadline
+        lag.tick(at)
+        seen[at] = lag.worst
+    assert min(worst for when, worst in seen.items() if when < 90) == 0.25
+    assert max(worst for when, worst in seen.items() if when > 121) < 0.01

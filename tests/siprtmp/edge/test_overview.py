@@ -173,7 +173,7 @@ def test_a_thousand_calls_are_aligned_and_no_name_plays_with_the_terminal():
     assert len({len(line) for line in lines[2:1002]}) == 1
     assert lines[2].split() == [
         *("1m01s", "up", "sip:\\x1b[2Jm\\xe4x@evil.invalid", "sip:bob@home", "UDP:192.0.2.1"),
-        *("pcmu", "1.2%/-", "3.9/-", "0" * 24),
+        *("pcmu", "-", "1.2%/-", "3.9/-", "0" * 24),
     ]
     assert all(line.isascii() and line.isprintable() for line in lines)
 

@@ -160,6 +160,8 @@ def test_off_loopback_it_is_for_users(server, door, query, header, status_line, 
     )
     assert ("WWW-Authenticate: Basic" in answer) == status_line.startswith("401")
     tried = status_line.startswith("401") and bool(query or header)
+    assert ("Wrong user or password." in answer) == tried
+    assert ("User and password, please." in answer) == (status_line[:3] == "401" and not tried)
     assert ("login-refused" in caplog.messages) == tried
     assert "se:cret" not in caplog.text
 

@@ -83,3 +83,18 @@ def test_a_file_with_a_password_that_others_can_read_is_said(
     path.chmod(mode)
     trunk_side(provider[2], log, path, in_file=in_file)
     assert [what for what, _ in log.lines] == ["password-readable"] * is_said
+
+
+def test_a_provider_that_has_forgotten_us_hears_of_us_again(provider):
+    """Covers RFC 3261 §10.2.4: long before the hour that it had granted, and as often as set."""
+    link, home, gateway = provider
+    side = trunk_side(gateway, Log(), refresh=60)
+    side.start(link.now)
+    link.run(until=link.now + 1.0)
+    [(aor, binding)] = home.registrar.everything(link.now)
+    home.registrar.remove(aor, binding, link.now)
+    link.run(until=link.now + 50.0)
+    assert home.registrar.count(link.now) == 0
+    link.run(until=link.now + 20.0)
+    assert home.registrar.count(link.now) == 1
+    side.stop(link.now)

@@ -22,6 +22,7 @@ def test_a_table_is_read():
     address = Uri.parse("sip:me@a.example")
     assert trunk == TrunkSettings("a-1", address, ("+49*",), "secret", "auth", server)
     assert trunk.register and trunk.in_file and "secret" not in repr(trunk)
+    assert trunk.refresh == 120
     [trunk] = read(
         GOOD.replace('["+49*"]', '"0*"').replace('password = "secret"', "register=false")
     )
@@ -48,6 +49,8 @@ def test_a_password_comes_from_the_environment():
         ),
         (GOOD.replace('"secret"', "1"), "password must be a string"),
         (GOOD + "register = 1\n", "register must be true or false"),
+        (GOOD + "refresh = 4\n", "refresh must be seconds, 5 to 86400"),
+        (GOOD + "refresh = true\n", "refresh must be seconds, 5 to 86400"),
         (GOOD.replace('["+49*"]', "[1]"), "numbers are patterns"),
         (GOOD + f"[[trunk]]\n{GOOD}", "two are named a-1"),
     ],

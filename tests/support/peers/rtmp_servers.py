@@ -8,7 +8,7 @@ from support.peers.process import PATIENCE, Process
 
 from rtmplite.flv import file
 
-JOINED = re.compile("^[0-9a-f]+ (?:playing|publishing) ", re.MULTILINE)
+JOINED = re.compile(r"^\S+Z \S+-start [0-9a-f]+ (?:playing|publishing) ", re.MULTILINE)
 
 Tags = list[tuple[int, int, bytes]]
 

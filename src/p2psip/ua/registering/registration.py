@@ -71,6 +71,8 @@ class Registration:
     `on_deadline(self, at)` is told whenever `deadline` changes.  `ping(flow, data)` sends a
     keep-alive, `lose(flow)` closes a connection that does not answer it; without a `ping` none is
     sent.
+    It is refreshed `renew` seconds after the last time at the latest, whatever was granted: a
+    registrar that was started anew may have forgotten us.
     A registrar that sends us elsewhere is followed to `max_redirects` others, each time anew; the
     password is for the first alone (§8.1.3.4).
 
@@ -100,9 +102,10 @@ class Registration:
         max_redirects: int = 0,
         reg_id: int = 1,
         others_stand: Callable[[], bool] | None = None,
+        renew: float = float("inf"),
     ) -> None:
         self.state, self._persistent = State.TRYING, persistent
-        self._max_redirects = max_redirects
+        self._max_redirects, self._renew = max_redirects, renew
         self._service_route = ServiceRoute()
         self.ping: Callable[[Flow, bytes], None] | None = None
         self.lose: Callable[[Flow], None] = lambda flow: None
@@ -274,7 +277,7 @@ class Registration:
         # the registrar counts from the request, which may have come long before its answer
         self._gruus.learn(response, self._asked_at + granted)
         refresh = self._gruus.refresh_after(granted, granted * REFRESH_AT)
-        self._wake_at(max(now + RETRY_MIN, self._asked_at + refresh))
+        self._wake_at(max(now + RETRY_MIN, self._asked_at + min(refresh, self._renew)))
         if self.state is not State.REGISTERED:
             self.state = State.REGISTERED
             self._owner.on_registered(self, granted, now)

@@ -25,6 +25,7 @@ from rtmplite.flv.tag import TagType
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.descriptors import STRANGERS, is_scarce
+from rtmplite.net.http import websocket
 from rtmplite.net.http.flv_viewer import FlvViewer, PendingViewer
 from rtmplite.net.http.websocket import WebSocket, is_upgrade
 from rtmplite.net.http.wsgi import Handler, Server
@@ -221,7 +222,9 @@ class FlvHttp:
             return []
         # RFC 6455 §4.2.2 [other-versions] [refused-by-http]
         begin("400 Bad Request", [*TEXT, ("Sec-WebSocket-Version", "13")])
-        return [b"No proper WebSocket handshake, or the extra `web` is not installed.\n"]
+        if not websocket.AVAILABLE:
+            return [b"WebSocket needs the extra web here: pip install 'siprtmp[web]'\n"]
+        return [b"That is no proper WebSocket handshake: RFC 6455, version 13.\n"]
 
     def _flush(self) -> None:
         dirty, self._dirty = self._dirty, []

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
+import gevent
 from gevent.event import AsyncResult
 
 from rtmplite.auth.credentials import (
+    NEEDS_USER,
     KeysGuard,
     SignedGuard,
     Users,
@@ -22,6 +24,7 @@ from rtmplite.auth.credentials import (
     fields,
     in_words,
     is_challenge,
+    needs_user,
     sign,
     user_lines,
 )
@@ -46,6 +49,9 @@ from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
+
+PATIENCE: Final = 3.0  # s until an encoder that was asked for a user has gone without
+MOST_WAITING: Final = 1000  # of them
 
 _HOOKS: Final = {
     Event.CONNECT: "Ask this web service by HTTP whether a client may connect.",
@@ -154,8 +160,14 @@ class Access:
         options: argparse.Namespace,
         on_refused: Callable[[Question, str], None] = lambda question, reason: None,
     ) -> None:
+        self._unnamed = _Unnamed(lambda question: on_refused(question, NEEDS_USER))
+
         def refused(question: Question, verdict: Verdict) -> None:
-            if not is_challenge(verdict):
+            if is_challenge(verdict):
+                self._unnamed.goes_on(question)
+            elif needs_user(verdict):
+                self._unnamed.hold(question)
+            else:
                 on_refused(question, in_words(verdict))
 
         guards: list[Guard] = []
@@ -255,6 +267,51 @@ class Access:
     def stop(self) -> None:
         """End all requests to the web service."""
         self._http.stop()
+        self._unnamed.stop()
+
+
+class _Unnamed:
+    """Tells of the encoders that were asked for a user, unless they name one on a connection anew.
+
+    Own design: a login by Field §"authmod=adobe" begins with a refusal, which is no news then.
+    """
+
+    def __init__(self, tell: Callable[[Question], None]) -> None:
+        self._tell = tell
+        self._waiting: dict[Question, Any] = {}  # with their timers, the oldest first
+
+    def hold(self, question: Question) -> None:
+        """Tell of this client in `PATIENCE` seconds; at once where many have come."""
+        if question in self._waiting or len(self._waiting) >= MOST_WAITING:
+            self._tell(question)
+            return
+        timer = self._waiting[question] = gevent.get_hub().loop.timer(PATIENCE)
+        timer.start(self._give_up, question)
+
+    def goes_on(self, question: Question) -> None:
+        """A client of that host and application has named a user."""
+        place = _place(question)
+        before = next((each for each in self._waiting if _place(each) == place), None)
+        if before is not None:
+            self._forget(before)
+
+    def stop(self) -> None:
+        """Tell of all that wait."""
+        for question in list(self._waiting):
+            self._give_up(question)
+
+    def _give_up(self, question: Question) -> None:
+        self._forget(question)
+        self._tell(question)
+
+    def _forget(self, question: Question) -> None:
+        timer = self._waiting.pop(question)
+        timer.stop()
+        timer.close()
+
+
+def _place(question: Question) -> tuple[str, str]:
+    return question.host, question.app.partition("?")[0]
 
 
 def add_commands(commands: Any) -> None:

@@ -2,7 +2,8 @@
 
 Own design: bytes are collected for `FLUSH` seconds, then a thread appends them.  A server that is
 killed loses these, and leaves a file that plays and has its length, but for the last seconds.  A
-disk that fails or falls behind ends the recording, never the stream.
+disk that fails or falls behind interrupts the recording, never the stream: the file is cut behind
+its last whole tag, and goes on with a key frame once it can be written again.
 """
 
 import errno
@@ -10,6 +11,7 @@ import fcntl
 import logging
 import os
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,8 +21,9 @@ from typing import Any, Final
 import gevent
 
 from rtmplite.errors import RemoteError
-from rtmplite.flv.index import Index, load_index
-from rtmplite.live.streams import LiveStream, Registry
+from rtmplite.flv.index import Index, load_index, scan
+from rtmplite.flv.video import is_key_frame
+from rtmplite.live.streams import DATA, VIDEO, LiveStream, Registry
 from rtmplite.net.clock import now
 from rtmplite.net.descriptors import FILES, is_scarce
 from rtmplite.net.server.files import FileSource
@@ -33,9 +36,11 @@ FLUSH: Final = 0.2  # s, the most that a killed server loses
 RENEW: Final = 5.0  # s, after which a file's length and size are written anew
 MAX_BEHIND: Final = 16 * 1024 * 1024  # bytes that may wait for a disk
 FAREWELL: Final = 5.0  # s for the last bytes when the server stops
+RETRY: Final = 5.0  # s, after which a recording that was interrupted is tried again
+AGAIN: Final = 1024 * 1024  # bytes that a disk must have room for before it is tried again
 TRIES: Final = 1000  # names of one stream in one second
 
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -44,6 +49,7 @@ class Recordings:
 
     def __init__(self, folder: Path, registry: Registry, workers: Workers | None = None) -> None:
         self.folder, self.workers = folder, workers or Workers()
+        self.interrupted = 0  # how often the disk has failed a recording
         self._files: dict[_File, None] = {}
         registry.on_begin.append(self._begin)
         self._timer: Any = gevent.get_hub().loop.timer(FLUSH, FLUSH)
@@ -66,9 +72,9 @@ class Recordings:
         """Remove a file that is closed."""
         self._files.pop(file, None)
 
-    def begin(self, live: LiveStream) -> "_File":
-        """Start another file for a stream."""
-        file = _File(self, live)
+    def begin(self, live: LiveStream, failed: "_File | None" = None) -> "_File":
+        """Start another file for a stream, or go on with one that the disk has failed."""
+        file = _File(self, live, failed)
         self._files[file] = None
         return file
 
@@ -82,22 +88,32 @@ class Recordings:
 
 
 class _Tap:
-    """The `Sink` of one stream: it writes a file, and another one when that is full."""
+    """The `Sink` of one stream: it writes a file, and another one when that is full.
+
+    It goes on with a file that could not be written for a time.
+    """
 
     def __init__(self, recordings: Recordings, live: LiveStream) -> None:
         self._recordings, self._live = recordings, live
         self._file: _File | None = None
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        if self._file is None or self._file.is_full:
+        before = self._file
+        goes_on = before is not None and before.may_go_on and self._begins(type_id, payload)
+        if before is None or before.is_full or goes_on:
             opening = []
-            if self._file is not None:
-                self._file.end(now)
+            if before is not None:
+                before.end(now)
                 opening = self._live.opening()
-            self._file = self._recordings.begin(self._live)
+            self._file = self._recordings.begin(self._live, before if goes_on else None)
             for each, header in opening:
                 self._file.write(each, timestamp, header, now)
+        assert self._file is not None
         self._file.write(type_id, timestamp, payload, now)
+
+    def _begins(self, type_id: int, payload: bytes) -> bool:
+        """Whether a decoder can begin with a message: FLV 10.1 §E.4.3.1."""
+        return VIDEO not in self._live.kinds or (type_id == VIDEO and is_key_frame(payload))
 
     def end(self, now: float) -> None:
         if self._file is not None:
@@ -105,11 +121,21 @@ class _Tap:
 
 
 class _File:
-    """One recording: messages wait until the file is open, then bytes until they are written."""
+    """One recording: messages wait until the file is open, then bytes until they are written.
 
-    def __init__(self, recordings: Recordings, live: LiveStream) -> None:
+    `failed` is the file to go on with, which the disk has failed before.
+    """
+
+    def __init__(
+        self, recordings: Recordings, live: LiveStream, failed: "_File | None" = None
+    ) -> None:
         self._recordings, self._workers = recordings, recordings.workers
-        self.path = recordings.folder / file_name(live.app) / f"{file_name(live.name)}.flv"
+        folder = recordings.folder / file_name(live.app)
+        self.path: Path = (
+            failed.path if failed is not None else folder / f"{file_name(live.name)}.flv"
+        )
+        self._is_retry = failed is not None  # until something was written
+        self._retry_at = 0.0
         self._messages: list[tuple[int, int, bytes]] = []
         self._output: list[bytes] = []
         self._behind = 0
@@ -118,8 +144,14 @@ class _File:
         self._busy, self._ended, self._failed = True, False, False
         self._renew_at, self._told = now() + RENEW, 0  # the size that was last written
         self._closed = False  # its descriptor, which from then on may be another file's
-        continued = live.kind == "append"
-        self._workers.run(partial(_open, self.path, continued), self._opened)
+        continued = live.kind == "append" or self._is_retry
+        job = partial(_open, self.path, continued, AGAIN if self._is_retry else 0)
+        self._workers.run(job, self._opened)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether it was interrupted, and it is time to try again."""
+        return self._failed and self._closed and now() >= self._retry_at
 
     @property
     def is_full(self) -> bool:
@@ -151,7 +183,8 @@ class _File:
             return
         output, self._output = self._output, []
         self._busy = True
-        job = partial(_write, self._fd, output, patches, last)
+        failed_path = self.path if self._failed else None
+        job = partial(_write, self._fd, output, patches, last, failed_path)
         self._workers.run(job, partial(self._written, last))
 
     def _growth(self, recorder: Recorder) -> list[tuple[int, bytes]]:
@@ -177,8 +210,11 @@ class _File:
         self._fd, self.path, before = found
         self._recorder = Recorder(before)
         messages, self._messages = self._messages, []
+        if self._is_retry and before is not None and messages and messages[0][0] == DATA:
+            del messages[0]  # the file has its metadata, and ffmpeg takes others for text
         self._output = [self._recorder.write(*message) for message in messages]
-        log.info("recording %s", self.path)
+        if not self._is_retry:
+            log.info("recording %s", self.path)
         self.flush()
 
     def _written(self, last: bool, done: "tuple[int, OSError | None]") -> None:
@@ -186,6 +222,10 @@ class _File:
         self._busy, self._behind = False, max(0, self._behind - size)
         if error is not None and not self._failed:
             self._fail(error.strerror or str(error))
+            last = False  # the file is still to be mended
+        elif size and self._is_retry:
+            self._is_retry = False
+            log.info("recording %s goes on", self.path)
         if last:
             self._closed = True
             self._recordings.forget(self)
@@ -196,18 +236,25 @@ class _File:
             self.flush()
 
     def _fail(self, reason: str) -> None:
-        log.error("recording %s ends: %s", self.path, reason)
-        self._failed = True
+        if not self._is_retry:
+            self._recordings.interrupted += 1
+            log.error(
+                "recording %s is interrupted: %s; tried again every %d s", self.path, reason, RETRY
+            )
+        self._failed, self._retry_at = True, now() + RETRY
         self._messages, self._output, self._behind = [], [], 0
 
 
-def _open(path: Path, continued: bool) -> tuple[int, Path, Index | None] | OSError:
+def _open(path: Path, continued: bool, room: int) -> tuple[int, Path, Index | None] | OSError:
     """In a thread: continue the file at `path` if wanted and possible, else make a new one.
 
-    A file that is still being written is locked; no file is ever overwritten.
+    A file that is still being written is locked; no file is ever overwritten.  `room` are the bytes
+    that must fit on the disk.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if room:
+            _seek_room(path.parent, room)
         if continued and (found := _continue(path)) is not None:
             return found[0], path, found[1]
         for name in _names(path):
@@ -224,6 +271,12 @@ def _open(path: Path, continued: bool) -> tuple[int, Path, Index | None] | OSErr
         return FileExistsError(f"{TRIES} recordings of that name and second")
     except OSError as error:
         return error
+
+
+def _seek_room(folder: Path, room: int) -> None:
+    """Raise OSError if so many bytes cannot be written; a file without a name is tried."""
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as trial:
+        _all(trial.write, bytes(room))
 
 
 def _names(path: Path) -> Iterator[Path]:
@@ -255,21 +308,53 @@ def _continue(path: Path) -> tuple[int, Index] | None:
 
 
 def _write(
-    fd: int, output: list[bytes], patches: list[tuple[int, bytes]], last: bool
+    fd: int,
+    output: list[bytes],
+    patches: list[tuple[int, bytes]],
+    last: bool,
+    failed_path: Path | None,
 ) -> tuple[int, OSError | None]:
-    """In a thread: append, write patches, close; gives the size appended, and the error if any."""
-    data, failure = b"".join(output), None
+    """In a thread: append, write patches, close; gives the size appended, and the error if any.
+
+    After an error the file stays open; the next call has its path, mends it and closes it.
+    """
+    data = b"".join(output)
     try:
-        _all(partial(os.write, fd), data)
-        for at, patch in patches:
-            if os.pwrite(fd, patch, at) != len(patch):
-                raise OSError(errno.ENOSPC, "a description is cut short")
+        if failed_path is not None:
+            _mend(fd, failed_path)
+        else:
+            _all(partial(os.write, fd), data)
+            _patch(fd, patches)
     except OSError as error:
-        failure = error
-    finally:
-        if last:
-            os.close(fd)
-    return len(data), failure
+        if failed_path is None:
+            return 0, error
+        log.warning("%s is not mended: %s", failed_path, error)
+    if last:
+        os.close(fd)
+    return len(data), None
+
+
+def _mend(fd: int, path: Path) -> None:
+    """In a thread: keep the whole tags, and describe them truly; a file without any is removed.
+
+    To write over what is there, and to cut the end off, needs no room on a disk.
+    """
+    try:
+        index = scan(FileSource(fd))  # the metadata may list the key frames of an earlier part
+    except RemoteError:
+        os.unlink(path)
+        return
+    if not index.kinds:
+        os.unlink(path)
+        return
+    os.ftruncate(fd, index.end)
+    _patch(fd, Recorder(index).patches())
+
+
+def _patch(fd: int, patches: list[tuple[int, bytes]]) -> None:
+    for at, patch in patches:
+        if os.pwrite(fd, patch, at) != len(patch):
+            raise OSError(errno.ENOSPC, "a description is cut short")
 
 
 def _all(write: Callable[[memoryview], int], data: bytes) -> None:

@@ -4,7 +4,7 @@ import argparse
 import os
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -12,6 +12,7 @@ import gevent
 
 from rtmplite.errors import LocalError
 from rtmplite.live.streams import Registry
+from rtmplite.net.addresses import not_had, written
 from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
@@ -114,18 +115,33 @@ def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
 def rules(options: argparse.Namespace) -> tuple[list[Rule], list[Rule]]:
     """The rules of --push and --pull.  Raises LocalError for a wrong rule or URL."""
     if options.reconnect_to is not None:
-        split(options.reconnect_to)
-    return [Rule.parse(each) for each in options.push], [Rule.parse(each) for each in options.pull]
+        try:
+            split(options.reconnect_to)
+        except LocalError as error:
+            raise LocalError(f"--reconnect-to {error}") from None
+    return _rules("push", options.push), _rules("pull", options.pull)
+
+
+def _rules(option: str, given: Iterable[str]) -> list[Rule]:
+    try:
+        return [Rule.parse(each) for each in given]
+    except LocalError as error:
+        raise LocalError(f"--{option} {error}") from None
 
 
 def tell(link: Link, moment: float) -> None:
     """Print a line about a change of a relay."""
+    print(in_words(link, moment), file=sys.stderr, flush=True)
+
+
+def in_words(link: Link, moment: float) -> str:
+    """Say what has become of a relay."""
     words = f"{place(link.where)}: {link.state}"
     if link.state is State.WAITING and link.deadline is not None:
         words += f" {link.deadline - moment:.1f} s: {public(link.reason)}"
     elif link.state is State.GIVEN_UP:
         words += f": {public(link.reason)}"
-    print(words, file=sys.stderr, flush=True)
+    return words
 
 
 def place(target: Target) -> str:
@@ -195,9 +211,8 @@ class Transports:
             try:
                 server.start()
             except OSError as error:
-                host, port = getattr(self._options, name)
-                reason = error.strerror or str(error)
-                raise LocalError(f"--{name} {host}:{port}: {reason}") from None
+                at = getattr(self._options, name)
+                raise LocalError(f"--{name} {written(*at)}: {not_had(error, at[1])}") from None
         self._dialer.start()
 
     def reload(self) -> None:
@@ -249,4 +264,5 @@ def _context(options: argparse.Namespace) -> ssl.SSLContext:
     try:
         return server_context(options.tls_cert, options.tls_key)
     except LocalError as error:
-        raise LocalError(f"--tls-cert {error}") from None
+        option = "key" if str(error).startswith(f"{options.tls_key}:") else "cert"
+        raise LocalError(f"--tls-{option} {error}") from None

@@ -5,6 +5,7 @@ plays it listens to everybody, and a phone that calls sip:NAME@DOMAIN does both.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
@@ -18,6 +19,7 @@ from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.call_app import CallHome
+from siprtmp.calls.call_media import TRANSCODE
 from siprtmp.calls.clientless import Clientless
 from siprtmp.calls.conference.room import APP, Member, Place, Room
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
@@ -25,6 +27,9 @@ from siprtmp.calls.named_call import BAD_NAME
 from siprtmp.media.leg import AUDIO
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.transcode import decoder
+
+MAX_REASONS: Final = 8  # for which a publisher is not heard, and that the log has
 
 
 class RoomApplication:
@@ -55,7 +60,8 @@ class RoomApplication:
         if room is None:
             stream.reject_publish(BAD_NAME, "There is no such room.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_publish(failures.REJECTED, failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_publish(failures.REJECTED, why, now)
             connection.close(now, "not allowed to call")
         elif place := room.reserve(self.home.payer(connection, None, stream.query), is_known=True):
             stream.accept_publish(RoomPublisher(room, place, stream, self.home, now), now)
@@ -70,7 +76,8 @@ class RoomApplication:
         if room is None:
             stream.reject_play("NetStream.Play.StreamNotFound", "There is no such room.", now)
         elif not self.home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_play("NetStream.Play.Failed", why, now)
         else:
             stream.accept_play(room.open(), now)
 
@@ -91,18 +98,32 @@ class RoomPublisher:
     def __init__(
         self, room: Room, place: Place, stream: ServerStream, home: CallHome, now: float
     ) -> None:
-        self._place, self._stream, self._reason = place, stream, ""
+        self._place, self._stream, self._reasons = place, stream, set[str]()
+        self._facilities, self._since = home.facilities, now
         self._pace = DiscardPacer(self._hold_back, self._wake)
         self._waker = home.facilities.media.waker(self._pace)
         self._member = room.enter(self, now)
+        self._about: dict[str, object] = {"rtmp": stream.connection.id, "room": room.name}
+        source = f"RTMP:{stream.connection.peer_address[0]}"
+        self._facilities.log.event("room-enter", **self._about, source=source)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Say or show something: RTMP 1.0 §7.1.4."""
         self._pace.put(timestamp / 1000, now)  # a file is read at the pace at which it is heard
         self._member.write(type_id, payload, now)
-        if self._member.unsuitable != self._reason:
-            self._reason = self._member.unsuitable
-            self._stream.status(UNSUITABLE, f"The room cannot hear this: {self._reason}", "warning")
+        if (reason := self._member.unsuitable) and reason not in self._reasons:
+            self._say_unsuitable(reason)
+
+    def _say_unsuitable(self, reason: str) -> None:
+        """Tell the publisher and the operator, of the first few reasons: FLV 10.1 §E.4.2.1."""
+        if len(self._reasons) == MAX_REASONS:
+            return
+        self._reasons.add(reason)
+        cure = "publish pcmu or pcma" + ("" if decoder.is_available() else f", or {TRANSCODE}")
+        self._facilities.unsuitable += 1
+        self._facilities.log.warning("sound-unsuitable", **self._about, reason=reason, cure=cure)
+        text = f"The room cannot hear this: {reason}; {cure}"
+        self._stream.status(UNSUITABLE, text, "warning")
 
     def end(self, now: float) -> None:
         """Leave with the stream: RTMP 1.0 §7.2.2.3."""
@@ -110,6 +131,8 @@ class RoomPublisher:
         self._waker.cancel()
         self._member.leave(now)
         self._place.close()
+        seconds = round(now - self._since, 1)
+        self._facilities.log.event("room-leave", **self._about, seconds=seconds)
 
     # Screen
 

@@ -25,7 +25,8 @@ class MixedApplication(OpenApplication):
         if not stream.path:
             stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
         elif not self._home.may_use(connection, stream.query):
-            stream.reject_play("NetStream.Play.Failed", failures.told(*failures.FORBIDDEN), now)
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_play("NetStream.Play.Failed", why, now)
         elif reason := self._refusal(connection, stream, now):
             say_refused(self._home.facilities.log, connection, "play", stream.path, reason)
             stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)

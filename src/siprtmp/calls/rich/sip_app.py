@@ -25,9 +25,9 @@ from siprtmp.calls.call import AudioCall
 from siprtmp.calls.context import CallContext
 from siprtmp.calls.metadata import announce
 from siprtmp.calls.rich.line import Account, Line
+from siprtmp.calls.trunks import LINE_PARAM
 
 APP: Final = "sip"
-LINE_PARAM: Final = "line"  # in our Contact, tells the lines of one user apart
 
 Identity = tuple[str, str, int | None]
 """User, domain, and for a foreign domain its port."""

@@ -32,6 +32,7 @@ H264: Final = "H264"
 OTHERS: Final = (H265, VP8)  # codecs beside H.264, the better one first
 NAMES: Final = (NAME, *(codec.name for codec in OTHERS))  # in the client's API
 FEEDBACK: Final = ("nack", "nack pli")  # RFC 4585 §4.2
+_NO_PICTURES: Final = frozenset(("rtx", "red", "ulpfec", "flexfec-03", "x-flv"))  # of video lines
 MAX_ANSWERED: Final = 8  # formats of one line
 _OFFERED: Final = (  # Field §"Packing that is not named"
     (99, "profile-level-id=42e01f;packetization-mode=1"),
@@ -191,6 +192,13 @@ def are_offered(theirs: SessionDescription, names: Sequence[str]) -> bool:
     """Whether an offer has any of the codecs named: RFC 3264 §6."""
     others = (codec.is_offered(theirs) for codec in OTHERS if codec.name in names)
     return any(others) or (NAME in names and bool(offered_parameters(theirs)))
+
+
+def picture_names(of: SessionDescription) -> list[str]:
+    """The codecs of the lines for pictures that have a port, each once: RFC 8866 §5.14."""
+    lines = [each for each in of.media if each.kind == "video" and each.port]
+    names = [codec.name.lower() for line in lines for codec in codecs_of(line)]
+    return [name for name in dict.fromkeys(names) if name not in _NO_PICTURES]
 
 
 def offered_parameters(theirs: SessionDescription) -> list[H264Parameters]:

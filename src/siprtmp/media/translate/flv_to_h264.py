@@ -6,7 +6,7 @@ Implements RFC 6184 §5 and §6, from tags as FLV 10.1 §E.4.3.1 lays them out, 
 
 from typing import Final, Self
 
-from p2psip.rtp.payload.h264 import pack_h264
+from p2psip.rtp.payload.h264 import SINGLE_NAL_MODE, pack_h264
 from p2psip.rtp.payload.h264_pictures import IDR, SLICES
 from p2psip.sdp.h264_parameters import ProfileLevel
 from rtmplite.errors import RemoteError
@@ -14,6 +14,7 @@ from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.avc_sps import PPS, SPS, SequenceParameters
 from rtmplite.flv.enhanced_video import VideoFourCc, VideoPacketType
 from rtmplite.flv.video import CodecId, VideoTag
+from siprtmp.media.translate.flv_to_rtp import UnsuitableError
 from siprtmp.media.translate.flv_to_units import (
     MAX_OCTETS,
     Coded,
@@ -24,6 +25,7 @@ from siprtmp.media.translate.flv_to_units import (
 )
 
 H264: Final = "h264"
+TOO_LONG: Final = "NAL units longer than a packet, which packetization mode 0 cannot carry"
 
 
 class FlvToH264(FlvToUnits[AvcConfig]):
@@ -91,4 +93,6 @@ class FlvToH264(FlvToUnits[AvcConfig]):
         return (*config.sps, *config.pps) if config.sps and config.pps else ()
 
     def _payloads(self, units: list[bytes]) -> list[tuple[bytes, bool]]:
+        if self.mode == SINGLE_NAL_MODE and any(len(each) > self.max_octets for each in units):
+            raise UnsuitableError(TOO_LONG)  # RFC 6184 §5.6
         return pack_h264(units, self.max_octets, self.mode)  # RFC 6184 §8.1 [mode-1]

@@ -84,7 +84,10 @@ class FlvToUnits(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def _payloads(self, units: list[bytes]) -> list[tuple[bytes, bool]]:
-        """The payloads of a picture, each with its marker.  LocalError if one cannot be sent."""
+        """The payloads of a picture, each with its marker.
+
+        UnsuitableError or LocalError if one cannot be sent.
+        """
 
     def restart(self) -> None:
         """Send nothing until a key frame: the phone has missed pictures.  RFC 6184 §5."""
@@ -137,7 +140,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
             kept = [*sets, *(unit for unit in kept if self._kind(unit) not in self.sets)]
         try:
             payloads = self._payloads(kept)
-        except LocalError as error:
+        except (LocalError, UnsuitableError) as error:
             self._waiting = True
             raise UnsuitableError(str(error)) from None
         self._waiting, self._announce, self._shown = False, False, shown

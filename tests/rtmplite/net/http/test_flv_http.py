@@ -25,7 +25,7 @@ from rtmplite.live.streams import SlowConsumerPolicy
 from rtmplite.net import read_budget
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
-from rtmplite.net.http import flv_viewer
+from rtmplite.net.http import flv_viewer, websocket
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_web_socket_may_leave(studio, last):
     assert until(lambda: room.http.viewers == room.live.players == 0)
 
 
-def test_who_is_no_viewer_is_answered(studio):
+def test_who_is_no_viewer_is_answered(studio, monkeypatch):
     """404, 405, 503, 400, and what a page asks before it asks.
 
     Covers RFC 6455 §4.2.2 [no-such-service] [other-versions] [refused-by-http].
@@ -133,7 +133,11 @@ def test_who_is_no_viewer_is_answered(studio):
     answer = all_of(room.get("/live/demo.flv", "GET", *upgrade))
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"\r\nSec-WebSocket-Version: 13\r\n" in answer
+    assert answer.endswith(b"no proper WebSocket handshake: RFC 6455, version 13.\n")
     assert status(room.get("/live/demo.flv", "GET", "Upgrade: websocket")) == 400
+    monkeypatch.setattr(websocket, "AVAILABLE", False)
+    answer = all_of(room.get("/live/demo.flv", "GET", *upgrade))
+    assert answer.endswith(b"WebSocket needs the extra web here: pip install 'siprtmp[web]'\n")
     assert room.http.viewers == 0
     room.watch()
     assert status(room.get()) == 503

@@ -8,6 +8,7 @@ from pathlib import Path
 import gevent
 import pytest
 from gevent.pywsgi import WSGIServer
+from support.sockets import until
 
 from rtmplite.auth.credentials import user_lines
 from rtmplite.auth.guard import Event, GuardedApplication, Question
@@ -198,12 +199,39 @@ def test_each_refusal_is_told(files):
     doors = access.Access(options(*words), lambda *what: told.append(what))
     assert not admits(doors, query="authmod=adobe&user=ann") and told == []
     assert not admits(doors, query="key=k")
+    assert until(lambda: told)  # it names none meanwhile
     assert not admits(doors, query="user=ann&pass=guess&key=k")
     assert not admits(doors, query="user=ann&pass=secret&key=guess")
+    assert not admits(doors, query="key=other")
+    assert len(told) == 3
+    doors.stop()
     assert [(question.event, reason) for question, reason in told] == [
         ("connect", "The client named no user."),
         ("connect", "Wrong user or password."),
         ("play", "No such stream, or not by this key."),
+        ("connect", "The client named no user."),
+    ]
+
+
+def test_a_login_in_two_steps_is_no_refusal(files, monkeypatch):
+    """Covers Field §"authmod=adobe": nor are several from one host, as far as they go on."""
+    told = []
+    words = ("--users", str(files / "users"), "--users-only")
+    doors = access.Access(options(*words), lambda *what: told.append(what))
+    for query in ("one", "two"):
+        assert not admits(doors, query=query)
+    for _ in range(2):
+        assert not admits(doors, query="authmod=adobe&user=ann")
+    doors.stop()
+    assert told == []
+    monkeypatch.setattr(access, "MOST_WAITING", 1)
+    for query in ("one", "two"):
+        assert not admits(doors, query=query)
+    assert len(told) == 1
+    assert not admits(doors, query="authmod=adobe&user=ann&response=x&opaque=y&challenge=z")
+    doors.stop()
+    assert [reason for _, reason in told] == [
+        *("The client named no user.", "Wrong user or password.", "The client named no user."),
     ]
 
 

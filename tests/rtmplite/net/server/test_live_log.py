@@ -1,6 +1,8 @@
 """What is written of publishers and players, and of clients that are refused."""
 
 import argparse
+import time
+from datetime import datetime
 from pathlib import Path
 
 import gevent
@@ -190,7 +192,7 @@ def test_a_viewer_by_http(written):
 
 def test_a_line_for_people(capsys):
     """Own design: one line each, whatever a client calls its stream."""
-    world = World(PrintedLive(lambda connection, stream: "ann"))
+    begun, world = time.time(), World(PrintedLive(lambda connection, stream: "ann"))
     source = world.client()
     source.server.peer_address = ("2001:db8::1", 4711)
     stream = source.publish("a\nb")
@@ -198,8 +200,11 @@ def test_a_line_for_people(capsys):
     world.now += 2
     source.server.connection_lost(world.now, "closed by the peer")
     who = source.server.id
-    assert capsys.readouterr().out.splitlines() == [
-        f"{who} publishing a\\nb, [2001:db8::1]:4711, user ann",
-        f"{who} published a\\nb, [2001:db8::1]:4711, user ann: 2.0 s, SPEEX",
-        f"{who} closed by the peer",
+    lines = [line.partition(" ") for line in capsys.readouterr().out.splitlines()]
+    assert [line for _, _, line in lines] == [
+        f"publish-start {who} publishing a\\nb, [2001:db8::1]:4711, user ann",
+        f"publish-end {who} published a\\nb, [2001:db8::1]:4711, user ann: 2.0 s, SPEEX",
+        f"disconnect {who} closed by the peer",
     ]
+    times = [datetime.fromisoformat(at).timestamp() for at, _, _ in lines]
+    assert begun - 1 <= min(times) <= max(times) <= time.time()

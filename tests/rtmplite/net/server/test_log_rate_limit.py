@@ -85,4 +85,4 @@ def test_a_server_tells_of_some_of_what_one_client_plays(capsys):
     greedy.server.connection_lost(world.now)
     *lines, other, last = capsys.readouterr().out.splitlines()
     assert BURST <= len(lines) < BURST + 10 and " playing demo, " in other
-    assert last.startswith(f"{greedy.server.id} ") and last.endswith(" more left out)")
+    assert f"Z disconnect {greedy.server.id} " in last and last.endswith(" more left out)")

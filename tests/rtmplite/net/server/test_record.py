@@ -173,7 +173,7 @@ def test_a_disk_that_fails_ends_the_recording_alone(studio, tmp_path, monkeypatc
     (tmp_path / "live").write_text("no folder")
     with caplog.at_level(logging.ERROR):
         take(studio)
-    assert caplog.text.count("ends:") == 1
+    assert caplog.text.count("is interrupted:") == 1
     (tmp_path / "live").unlink()
     live = registry.open("live", "full")
     live.begin(0.0)
@@ -189,11 +189,77 @@ def test_a_disk_that_fails_ends_the_recording_alone(studio, tmp_path, monkeypatc
         gevent.sleep(record.FLUSH)
     assert until(lambda: recordings.active == 0)
     assert live.publishing and "No space" in caplog.text
+    assert recordings.interrupted == 2
     closed = []
     monkeypatch.setattr(record.os, "close", closed.append)  # the number is somebody else's by now
     live.end(0.0)
     assert recordings.workers.wait(20.0)
     assert not closed and "Errno" not in caplog.text
+
+
+def test_a_recording_goes_on_when_the_disk_has_room_again(studio, tmp_path, monkeypatch, caplog):
+    """In the same file, with its headers and a key frame; until then the file is whole and true."""
+    registry, recordings = studio
+    monkeypatch.setattr(record, "RETRY", 0.0)
+    path, header, inter = tmp_path / "live" / "demo.flv", b"\x17\x00\0\0\0avcC", b"\x27\x01\0\0\0"
+    live = registry.open("live", "demo")
+    live.begin(0.0)
+    live.write(9, 0, header, 0.0)
+    live.write(9, 0, KEY, 0.0)
+    assert until(lambda: path.exists() and so_far(path) == [0, 0])
+    whole, is_full = record._all, threading.Event()
+
+    def write(write, data):
+        if is_full.is_set():
+            write(data[:12])  # as a disk does that becomes full
+            raise OSError(28, "No space left on device")
+        whole(write, data)
+
+    monkeypatch.setattr(record, "_all", write)
+    is_full.set()
+    with caplog.at_level(logging.INFO):
+        live.write(9, 40, inter, 0.0)
+        assert until(lambda: recordings.active == 0 and recordings.workers.idle)
+        assert told(path) == (0, 0, True)
+        for at in (80, 120):  # it is tried again in vain, and leaves nothing else behind
+            live.write(9, at, KEY, 0.0)
+            assert until(lambda: recordings.active == 0 and recordings.workers.idle)
+        is_full.clear()
+        live.write(9, 160, inter, 0.0)
+        live.write(9, 200, KEY, 0.0)
+        live.write(9, 240, inter, 0.0)
+        live.end(0.0)
+        assert recordings.workers.wait(20.0)
+    assert [tag.data for tag in file.tags(path.read_bytes())][1:] == [
+        *(header, KEY), *(header, KEY, inter),
+    ]  # fmt: skip
+    assert told(path) == (41, 41, True) and recordings.interrupted == 1
+    assert [name.name for name in path.parent.iterdir()] == [path.name]
+    said = [each.getMessage() for each in caplog.records]
+    assert sum("is interrupted: No space" in each for each in said) == 1
+    assert said.count(f"recording {path} goes on") == 1
+
+
+def test_a_disk_that_is_full_from_the_start_gets_a_file_later(studio, tmp_path, monkeypatch):
+    """Not an empty one before."""
+    registry, recordings = studio
+    monkeypatch.setattr(record, "RETRY", 0.0)
+    path, whole = tmp_path / "live" / "demo.flv", record._all
+
+    def full(write, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(record, "_all", full)
+    live = registry.open("live", "demo")
+    live.begin(0.0)
+    live.write(9, 0, KEY, 0.0)
+    assert until(lambda: recordings.active == 0 and recordings.workers.idle)
+    assert not path.exists()
+    monkeypatch.setattr(record, "_all", whole)
+    live.write(9, 40, KEY, 0.0)
+    live.end(0.0)
+    assert recordings.workers.wait(20.0)
+    assert times(path) == [0] and told(path) == (0, 0, True)
 
 
 def test_a_disk_that_is_too_slow_costs_bounded_memory(studio, monkeypatch, caplog):

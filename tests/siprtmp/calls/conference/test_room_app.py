@@ -14,6 +14,8 @@ from p2psip.transaction.flow import Flow
 from p2psip.ua.messages import Messages
 from p2psip.ua.outside import outside_request
 from siprtmp.calls.conference import room as rooms
+from siprtmp.calls.conference import room_app as rooms_app
+from siprtmp.media.transcode import decoder
 
 VIDEO = 9
 START = "NetStream.Publish.Start"
@@ -82,6 +84,41 @@ def heard(world, leg, law=g711.decode_ulaw):
 
 def near(levels, wanted):
     return all(abs(level - wanted) <= max(40, abs(wanted) / 20) for level in levels)
+
+
+def events(world, what):
+    return [values for name, values in world.gateway.log.lines if name == what]
+
+
+def test_a_publisher_in_a_room_is_in_the_log(world):
+    """From when, for how long, and from where; a phone's lines are those of its call."""
+    tool = world.tool("room")
+    stream = tool.publish("team")
+    world.wait(3.0)
+    tool.send("deleteStream", float(stream))
+    world.wait()
+    [enters], [leaves] = events(world, "room-enter"), events(world, "room-leave")
+    assert enters["rtmp"] == leaves["rtmp"] and enters["source"].startswith("RTMP:")
+    assert enters["room"] == leaves["room"] == "team"
+    assert leaves["seconds"] == pytest.approx(3.0, abs=0.2)
+
+
+def test_a_publisher_that_a_room_cannot_hear_is_in_the_log_with_a_cure(world, monkeypatch):
+    """Covers FLV 10.1 §E.4.2.1: AAC without the extra; once for each reason, and of few."""
+    monkeypatch.setattr(decoder, "is_available", lambda: False)
+    tool = world.tool("room")
+    stream = tool.publish("team")
+    for at in range(0, 100, 20):
+        tool.write(AUDIO, at, stream, b"\xaf\x01aac")
+    world.wait()
+    [line] = events(world, "sound-unsuitable")
+    assert line["room"] == "team" and "install the extra transcode" in line["cure"]
+    assert world.gateway.facilities.unsuitable == 1
+    [member] = world.gateway.rooms.rooms["team"].members
+    for number in range(100):
+        member.unsuitable = f"broken {number}"
+        tool.write(VIDEO, 100, stream, HEADER)
+    assert len(events(world, "sound-unsuitable")) == rooms_app.MAX_REASONS
 
 
 def test_phones_hear_each_other_and_not_themselves(world):

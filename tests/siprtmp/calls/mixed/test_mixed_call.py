@@ -291,7 +291,8 @@ def test_the_option_needs_a_telephone_and_the_extra(monkeypatch):
     with pytest.raises(ConfigError, match="--mix-calls needs --sip"):
         load(["--mix-calls", "--sip", "off"])
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(ConfigError, match=r"--mix-calls needs PyAV: pip install 'siprtmp\[tran"):
+    said = r"--mix-calls needs the extra transcode: pip install 'siprtmp\[transcode\]'"
+    with pytest.raises(ConfigError, match=said):
         Gateway(Settings(mix_calls=True))
 
 
