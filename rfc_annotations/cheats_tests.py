@@ -141,7 +141,7 @@ class Tests:
 
         One with assertions of its own, none of them good, must call it by its bare name.
         """
-        used = _called(node) if is_strict else _used(node)
+        used = _called(node) - _inside(node) if is_strict else _used(node)
         return not self.asserting.isdisjoint(used - self._tested)
 
 
@@ -219,6 +219,11 @@ def _called(node: ast.AST) -> set[str]:
         for inner in walk(node)
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name)
     }
+
+
+def _inside(node: ast.AST) -> set[str]:
+    """The functions that a test defines, of whose assertions it is known whether they count."""
+    return {inner.name for inner in walk(node) if isinstance(inner, FUNCTIONS)}
 
 
 def _swallowing(trees: Iterable[ast.Module]) -> frozenset[str]:

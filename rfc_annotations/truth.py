@@ -103,19 +103,22 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool | None:
         case _, ast.In() | ast.NotIn(), ast.Tuple(elts) | ast.List(elts) | ast.Set(elts):
             if any(is_same(left, one) for one in elts):
                 return isinstance(op, ast.In)
-        case ast.Call(ast.Name(name)), _, ast.Constant(int(bound)) if name in NEVER_NEGATIVE:
+        case ast.Call(ast.Name(name)), _, bound if name in NEVER_NEGATIVE:
             return _of_a_size(op, bound)
-        case ast.Constant(int(bound)), _, ast.Call(ast.Name(name)) if name in NEVER_NEGATIVE:
+        case bound, _, ast.Call(ast.Name(name)) if name in NEVER_NEGATIVE:
             return _of_a_size(MIRRORED.get(type(op), type(op))(), bound)
     if is_same(left, right):
         return True if isinstance(op, REFLEXIVE) else False if isinstance(op, IRREFLEXIVE) else None
     return None
 
 
-def _of_a_size(op: ast.cmpop, bound: int) -> bool | None:
+def _of_a_size(op: ast.cmpop, bound: ast.expr) -> bool | None:
     """Compare something that is never below zero."""
-    if bound < 0 or (bound == 0 and isinstance(op, ast.GtE | ast.Lt)):
-        return isinstance(op, ast.GtE | ast.Gt | ast.NotEq)
+    match bound:
+        case ast.UnaryOp(ast.USub(), ast.Constant()):
+            return isinstance(op, ast.GtE | ast.Gt | ast.NotEq)
+        case ast.Constant(0) if isinstance(op, ast.GtE | ast.Lt):
+            return isinstance(op, ast.GtE)
     return None
 
 
