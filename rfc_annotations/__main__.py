@@ -149,11 +149,17 @@ def _update(project: Project) -> None:
     """Write the present numbers: first ratchet.toml, then coverage.txt and the pages."""
     committed = ratchet.load(project)
     now = ratchet.lowered(committed, ratchet.measure(project, committed))
-    ratchet.save(project.folder / ratchet.NAME, now)
+    ratchet.save(project.folder / ratchet.NAME, now, _claims_to_commit(project))
     claims = collect(project)
     project.snapshot.write_text(report.snapshot(project, claims))
     for path in report.pages(project):
         path.write_text(report.FIGURES.sub(report.figures(project, claims), path.read_text()))
+
+
+def _claims_to_commit(project: Project) -> int | None:
+    """How many claims may be without a killed mutant from now on: no more than before."""
+    now, allowed = ratchet.measure_claims(project), ratchet.load_claims(project)
+    return now if now is None or allowed is None else min(now, allowed)
 
 
 def _evidence(name: str) -> evidence.Evidence:

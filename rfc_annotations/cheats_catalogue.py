@@ -3,13 +3,15 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from rfc_annotations import sentences
 from rfc_annotations.catalogue import NotOurs, Requirement
-from rfc_annotations.fingerprint import fingerprint
+from rfc_annotations.fingerprint import fingerprint, locate, squeeze
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
+from rfc_annotations.specs import Library
 
 REASON_WORDS: Final = 3  # fewer say nothing
 WORD: Final = re.compile(r"[a-z0-9]{3,}")
@@ -18,6 +20,20 @@ COMMON: Final = frozenset(["and", "are", "for", "from", "has", "its", "not", "th
 WEAK: Final = {"SHOULD", "SHOULD NOT", "RECOMMENDED", "NOT RECOMMENDED"}
 STRONG: Final = {"MUST", "MUST NOT", "REQUIRED", "SHALL", "SHALL NOT"}
 OF_PROSE: Final = ("numbered", "sequence")  # styles whose sentences can be told from tables
+FACT: Final = "FACT"
+# Who may be bound, by any spec; others must be known to the spec.
+ROLES: Final = (
+    *("both", "any", "client", "server", "sender", "receiver", "publisher", "player", "listener"),
+    *("writer", "reader", "parser", "offerer", "answerer"),
+)
+LONG: Final = re.compile(r"[a-z0-9]{4,}")
+STEM, ALIKE = 5, 2  # letters that are compared of a word; words in common of sentences that agree
+# Beginnings of words that any sentence of a spec may have.
+ANYWHERE: Final = re.compile(
+    "must|shall|shoul|requi|recom|optio|this|that|with|which|when|from|have|been|will|then|such|also"
+    "|only|other|their|there|these|those|into|than|does|each|some|very|over|used|uses|using|case"
+    "|being|messa|reque|respo|field|heade|value"
+)
 SHOWN: Final = 40  # characters that a message shows
 Finding = tuple[str, int, str]  # file, line, message
 
@@ -32,8 +48,9 @@ def findings(project: Project) -> Iterator[Finding]:
     for item in project.catalogue.requirements.values():
         if text := _unrelated(project, item):
             yield item.file, item.line, text
-        if text := _weakened(project, item):
-            yield item.file, item.line, text
+        for judge in (_weakened, _of_nobody, _two_at_once, _without_items):
+            if text := judge(project, item):
+                yield item.file, item.line, text
     yield from _plain(project)
     yield from _declined(project)
     yield from _cut_short(project)
@@ -51,16 +68,87 @@ def _words(item: Requirement) -> set[str]:
 
 
 def _weakened(project: Project, item: Requirement) -> str:
-    """Find the SHOULD entries whose sentence says MUST and that no other entry lists as a MUST."""
-    if item.level not in WEAK:
+    """Find the SHOULD entries whose sentence says MUST and that no other entry lists as a MUST.
+
+    A FACT is for what no word of RFC 2119 binds; where small letters do, "required" may describe.
+    """
+    if item.level not in WEAK and item.level != FACT:
         return ""  # of permissions rule 6 speaks
+    stronger = STRONG if item.level in WEAK else STRONG | WEAK
     spec = project.library.specs.get(item.spec)
-    text = _text(project, item)
+    plain = spec.plain if spec else False
     others = project.catalogue.of(item.spec, item.section)
-    kept = {mark for other in others if other.level in STRONG for mark in other.marks}
+    kept = {mark for other in others if other.level in stronger for mark in other.marks}
     marks = [mark for mark in item.marks if mark not in kept]
-    said = sentences.keywords(text, marks, spec.plain if spec else False) & STRONG
+    said = sentences.keywords(_text(project, item), marks, plain) & stronger
+    if plain and item.level == FACT:
+        said -= {"REQUIRED", "RECOMMENDED"}
     return f"{item}: recorded as {item.level}, and the spec says {min(said)}" if said else ""
+
+
+def _of_nobody(project: Project, item: Requirement) -> str:
+    """Refuse a role that neither the spec nor this trade knows."""
+    if item.who in ROLES or item.spec not in project.library.present:
+        return ""
+    known = _vocabulary(project.library, item.spec)
+    strange = [word for word in item.who.split() if word.lower() not in known]
+    return f"{item}: {item.spec} has no {strange[0]!r}, as who says" if strange else ""
+
+
+@cache
+def _vocabulary(library: Library, spec: str) -> set[str]:
+    """The words of a spec, and those of its plurals."""
+    text = "\n".join(map(" ".join, (library.sections(spec) or {}).values()))
+    words = set(re.findall(r"\w+", text.lower()))
+    return words | {word.removesuffix("s") for word in words}
+
+
+def _two_at_once(project: Project, item: Requirement) -> str:
+    """Refuse sentences below one entry that command different things, by their words."""
+    if item.as_one or len(item.marks) < 2 or not item.binding:
+        return ""
+    spec = project.library.specs.get(item.spec)
+    plain, text = (spec.plain if spec else False), _text(project, item)
+    binding = [
+        _stems(locate(text, mark) or "")
+        for mark in item.marks
+        if sentences.keywords(text, [mark], plain) & (STRONG | WEAK)
+    ]
+    for at, stems in enumerate(binding):
+        others = [*binding[:at], *binding[at + 1 :]]
+        if others and max(len(stems & other) for other in others) < ALIKE:
+            told = "its marks are of sentences that share no words"
+            return f"{item}: {told}; split it, or say why with as-one"
+    return ""
+
+
+def _stems(sentence: str) -> set[str]:
+    """The beginnings of the longer words, without those that any sentence of a spec may have."""
+    stems = {word[:STEM] for word in LONG.findall(sentence.lower())}
+    return {stem for stem in stems if not ANYWHERE.fullmatch(stem)}
+
+
+def _without_items(project: Project, item: Requirement) -> str:
+    """Refuse the mark of a list's lead-in where no entry marks anything of the list."""
+    if item.replaced_by:
+        return ""
+    text = _text(project, item)
+    for mark in item.marks:
+        said = locate(text, mark) or ""
+        items = sentences.items_after(text, said) if said.endswith(":") else []
+        if items and not _marked(project, item, text, items):
+            return f"{item}: its mark leads in a list that no mark is of: {items[0][:SHOWN]}..."
+    return ""
+
+
+def _marked(project: Project, item: Requirement, text: str, items: list[str]) -> bool:
+    marks = project.catalogue.marks(item.spec, item.section)
+    named = [squeeze(locate(text, mark) or "") for mark in marks]
+    return any(
+        squeezed in one or (one and one in squeezed)
+        for squeezed in map(squeeze, items)
+        for one in named
+    )
 
 
 def _text(project: Project, entry: Requirement | NotOurs) -> str:

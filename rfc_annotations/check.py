@@ -11,6 +11,7 @@ from rfc_annotations import (
     quotes,
     ratchet,
     report,
+    results,
     sentences,
     specs,
 )
@@ -24,6 +25,7 @@ from rfc_annotations.scan import Prose, uncollected
 
 INDEX: Final = "run `python -m rfc_annotations index`"
 WRITE: Final = "run `python -m rfc_annotations coverage --write`"
+TRY: Final = "`mutants --only FILE --results`"
 QUOTED: Final = 60  # characters of a sentence that a problem shows
 STRICT: Final = {"MUST", "MUST NOT", "REQUIRED", "SHALL", "SHALL NOT", "SHOULD", "SHOULD NOT"}
 
@@ -301,6 +303,19 @@ def only_falls(check: Check) -> Iterator[Problem]:
         yield Problem(file, 1, 14, f"stale; {WRITE}")
 
 
+def guarded(check: Check) -> Iterator[Problem]:
+    """Rule 15: the claims without a killed mutant only fall, and a lower number is committed."""
+    file = check.project.data(ratchet.NAME)
+    now, allowed = ratchet.measure_claims(check.project), ratchet.load_claims(check.project)
+    if now is None or now == allowed:
+        return
+    if allowed is None or now < allowed:
+        yield Problem(file, 1, 15, f"stale; {WRITE}")
+    else:
+        text = f"{now} claims have no killed mutant in {results.NAME}, and {allowed} may"
+        yield Problem(file, 1, 15, f"{text}; try those that you added or changed: {TRY}")
+
+
 Rule = Callable[[Check], Iterator[Problem]]
 RULES: Final[tuple[Rule, ...]] = (
     parses,
@@ -317,4 +332,5 @@ RULES: Final[tuple[Rule, ...]] = (
     worth,
     entries,
     only_falls,
+    guarded,
 )

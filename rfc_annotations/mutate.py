@@ -23,6 +23,7 @@ from rfc_annotations.anchors import (
     function_lines,
 )
 from rfc_annotations.lexical import Comment, comments, tokens
+from rfc_annotations.scan import parsed
 
 COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Eq: (ast.NotEq,),
@@ -86,7 +87,7 @@ class Mutator:
     _inside: set[int] = field(init=False)  # lines of functions
 
     def __post_init__(self) -> None:
-        self._tree = ast.parse(self.source)
+        self._tree = parsed(self.source)
         self._anchors = Anchors(self._tree)
         lines = self.source.splitlines(keepends=True)
         self._offsets = [0]
@@ -223,7 +224,7 @@ class Mutator:
             return
         changed = (data[:start] + after.encode() + data[end:]).decode()
         try:
-            ast.parse(changed)
+            parsed(changed)
         except SyntaxError:  # a pattern or the like, where this cannot stand
             return
         was, now = (text.splitlines()[line - 1] for text in (self.source, changed))

@@ -1,27 +1,33 @@
-"""The ratchet: how many sentences of the specs nobody has catalogued, as committed numbers.
+"""The ratchet: numbers that may only fall, and are committed.
 
 `ratchet.toml` holds, for each spec and each section that counts, the number of its normative
 sentences and the number of those that neither a requirement nor a `not-ours` entry marks.  The
 second number may only fall.  A section counts once the code cites it, and goes on counting while
 something in it is uncatalogued, so that nobody lowers the figure by dropping a citation.  Without
 a local copy of a spec the committed numbers stand, unverified.
+
+It holds besides, where mutants were tried, how many claims of the code have no mutant that was
+killed.
 """
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from rfc_annotations import sentences
+from rfc_annotations import results, sentences
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
 from rfc_annotations.specs import section_order
 
 NAME = "ratchet.toml"
+CLAIMS = "claims-without-a-killed-mutant"
 HEADER = """\
 # Per spec: the normative sentences of its whole `text`; per section that the code cites:
 # [normative sentences, those of them that are not catalogued].  The last number may only fall.
-# `python -m rfc_annotations coverage --write` lowers it, and raises it never.
+# So may the number of claims of the code of whose lines mutants.txt knows no killed mutant.
+# `python -m rfc_annotations coverage --write` lowers them, and raises them never.
 """
 
 
@@ -48,12 +54,34 @@ Ratchet = Mapping[str, Numbers]
 
 def load(project: Project) -> dict[str, Numbers]:
     """Read the committed numbers; none without the file."""
-    path = project.folder / NAME
-    document = tomllib.loads(path.read_text()) if path.is_file() else {}
     return {
         name: Numbers(entry["text"], {key: (n[0], n[1]) for key, n in entry["sections"].items()})
-        for name, entry in document.items()
+        for name, entry in _document(project).items()
+        if isinstance(entry, dict)
     }
+
+
+def load_claims(project: Project) -> int | None:
+    """Read how many claims may be without a killed mutant; None if that is not held."""
+    number = _document(project).get(CLAIMS)
+    return number if isinstance(number, int) else None
+
+
+def _document(project: Project) -> dict[str, Any]:
+    path = project.folder / NAME
+    return tomllib.loads(path.read_text()) if path.is_file() else {}
+
+
+def measure_claims(project: Project) -> int | None:
+    """Count the claims without a killed mutant; None where no mutants were ever tried.
+
+    Without the file of scores no claim has one, once their number has been committed.
+    """
+    path = project.folder / results.NAME
+    if path.is_file():
+        return results.without_a_kill(path, project)
+    held = load_claims(project) is not None
+    return sum(results.claims(project, cited) for cited in project.cited) if held else None
 
 
 def measure(project: Project, committed: Ratchet) -> dict[str, Numbers]:
@@ -163,9 +191,11 @@ def lowered(committed: Ratchet, now: Ratchet) -> dict[str, Numbers]:
     return kept
 
 
-def save(path: Path, ratchet: Ratchet) -> None:
+def save(path: Path, ratchet: Ratchet, claims: int | None = None) -> None:
     """Write the numbers, one section a line, so that a review shows which one moved."""
     lines = [HEADER]
+    if claims is not None:
+        lines.append(f"{CLAIMS} = {claims}\n\n")
     for name, numbers in sorted(ratchet.items()):
         if not numbers.text:
             continue

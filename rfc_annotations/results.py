@@ -22,6 +22,7 @@ from rfc_annotations.scan import Cited
 if TYPE_CHECKING:
     from rfc_annotations.mutants import Trial  # which takes pytest, and time to start
 
+NAME: Final = "mutants.txt"
 HEADER: Final = (
     "# How many changes of the lines that make a claim the claim's tests noticed, by file: the\n"
     "# fingerprint of the lines, mutants killed of those tried and of those possible, day, claim.\n"
@@ -79,8 +80,20 @@ def save(path: Path, trial: "Trial", project: Project) -> None:
 def load(path: Path, project: Project) -> dict[Cited, Score]:
     """Give the score of each claim whose lines are still those that were tried."""
     known = _read(path)
-    claims = _claims(project, {file for file, _, _ in known})
-    return {cited: known[name] for cited, name, _ in claims if name in known}
+    found = _claims(project, {file for file, _, _ in known})
+    return {cited: known[name] for cited, name, _ in found if name in known}
+
+
+def without_a_kill(path: Path, project: Project) -> int:
+    """Count the claims of the code of whose lines no mutant is known to have been killed."""
+    guarded = {cited for cited, score in load(path, project).items() if score.killed}
+    return sum(1 for cited in project.cited if claims(project, cited) and cited not in guarded)
+
+
+def claims(project: Project, cited: Cited) -> bool:
+    """Does a citation say that the code meets a requirement?"""
+    declined = cited.verb in (DEPARTS, NOT_DONE)
+    return bool(cited.slugs) and not declined and project.kind(cited.file) == "code"
 
 
 def by_requirement(scores: Scores) -> dict[Key, bool]:

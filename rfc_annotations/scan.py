@@ -57,6 +57,7 @@ class Scanned:
     prose: list[Prose] = field(default_factory=list)
     uncited: list[tuple[int, str]] = field(default_factory=list)  # public names without a source
     default: str | None = None
+    tree: ast.Module | None = None  # of a file in Python that can be read
 
 
 def scan(path: Path, file: str, kind: Kind, grammar: Grammar) -> Scanned:
@@ -142,7 +143,7 @@ def parsed(source: str) -> ast.Module:
 class _Python(_Reader):
     def __init__(self, result: Scanned, grammar: Grammar, source: str) -> None:
         super().__init__(result, grammar)
-        self._tree = parsed(source)
+        self._tree = result.tree = parsed(source)
         self._tokens = list(tokens(source))
         self._anchors = Anchors(self._tree)
         self._sources: set[int] = set()  # lines of comments that cite

@@ -21,6 +21,7 @@ KEYWORD: Final = re.compile(
 # For specs older than that habit.  Their "may" says what can be, more often than what is allowed.
 PLAIN: Final = re.compile(r"\b(?:must|shall|should|required|recommended)\b", re.IGNORECASE)
 ITEM: Final = re.compile(r"\s*(?:[o*•+-]|\(?(?:\d{1,2}|[a-z])[.)])\s+\S")  # begins a list's item
+NUMBER: Final = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]")  # of an item, cut off like a sentence
 RULED: Final = re.compile(r"\s*[|+].*[|+]\s*|\s*[-=+|_]{4,}\s*")  # a line of a table or figure
 STOPPED: Final = re.compile(r"[.:;!?][\"')\]]*\Z")
 PERMITTING: Final = ("MAY", "OPTIONAL")
@@ -135,6 +136,29 @@ def covers(text: str, marks: Iterable[str], plain: bool = False) -> Iterator[Cov
         if any(held):
             yield Cover(sentence, held, _left_out(sentence, begin, spans.values()))
         begin += len(squeeze(sentence))
+
+
+def items_after(text: str, lead_in: str) -> list[str]:
+    """Give the items of the list that a sentence of a section leads in; none if there is none.
+
+    >>> text = "A host MUST:\\n 1. Wait.  Long.\\n 2. Pour.\\n\\nMilk is no item."
+    >>> items_after(text, "A host MUST:")
+    ['1. Wait.', '2. Pour.']
+    """
+    found: list[str] = []
+    every = sentences(text)
+    end = squeeze(lead_in)
+    ends = (at for at, sentence in enumerate(every, 1) if squeeze(sentence).endswith(end))
+    begun = ""
+    for sentence in every[next(ends, len(every)) :]:
+        if NUMBER.fullmatch(sentence):
+            begun = sentence
+        elif begun or ITEM.match(sentence):
+            found.append(f"{begun} {sentence}".strip())
+            begun = ""
+        elif not found:
+            break
+    return found
 
 
 def _commands(words: re.Pattern[str], sentence: str, begin: int) -> Iterator[int]:

@@ -1,5 +1,7 @@
 """Ways around the rules, each of them shut."""
 
+from textwrap import indent
+
 import pytest
 
 from rfc_annotations.fingerprint import fingerprint
@@ -246,6 +248,193 @@ def test_rule_12_refuses_a_claim_in_dead_code(repo, old, new, why):
     assert problem.endswith(f"rule 12: a claim in dead code: {why}")
 
 
+def of_a_test(repo, body, above=""):
+    """What rule 12 says of a test with another body, and something before it."""
+    repo.replace(TEST, '    assert brew(4) == "tea"\n', indent(body, "    ") + "\n")
+    repo.replace(TEST, "def test_brew", f"{above}def test_brew")
+    return "".join(problem.partition(": rule 12: ")[2] for problem in repo.problems(12))
+
+
+GOOD = 'assert brew(4) == "tea"'
+DOUBTFUL = "test_brew asserts nothing but "
+LOOP, CALLBACK = f"{DOUBTFUL}in a loop that may", f"{DOUBTFUL}in a function that somebody"
+CALM = f"with calm():\n    {GOOD}"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("tea = brew(4)\nassert tea[0] == tea[0]", "always true: assert tea[0]"),
+        ("assert len(brew(4)) >= 0", "always true"),
+        ("assert -1 < len(brew(4))", "always true"),
+        ("tea = brew(4)\nassert tea or not tea", "always true"),
+        ("assert (tea for tea in brew(4))", "always true"),
+        ("assert test_brew", "always true"),
+        ("assert re.match('.*', brew(4))", "always true"),
+        ("self.assertTrue(brew or True)", "always true"),
+        ("with pytest.raises(TypeError, match='.*'):\n    brew()", "a pattern that matches any"),
+        ("with pytest.raises(Exception):\n    brew()", f"{DOUBTFUL}that anything at all"),
+        ("assert isinstance(brew(4), str)", f"{DOUBTFUL}a type"),
+        ("assert brew(4) is not None", f"{DOUBTFUL}that there is something"),
+        ("assert brew(4) == brew(4)", f"{DOUBTFUL}that the tested code gives what it gives"),
+        ("tea = brew(4)\nassert brew(4) == tea", f"{DOUBTFUL}that the tested code gives"),
+        ("assert all(cup == 'tea' for cup in brew(4).split())", f"{DOUBTFUL}what may be of noth"),
+        (f"if brew(4) == 'milk':\n    {GOOD}", f"{DOUBTFUL}under a condition"),
+        (f"match brew(4):\n    case 'milk':\n        {GOOD}", f"{DOUBTFUL}under a condition"),
+        (f"for cup in []:\n    {GOOD}", LOOP),
+        (f"cups = brew(4).split()\nfor cup in cups:\n    {GOOD}", LOOP),
+        (f"while brew(4) == 'milk':\n    {GOOD}", LOOP),
+        (f"return\n{GOOD}", "an assertion that nothing reaches"),
+        (f"if brew(4) != 'tea':\n    return\n{GOOD}", f"{DOUBTFUL}behind a way out"),
+        (f"try:\n    brew(4)\nexcept ValueError:\n    return\n{GOOD}", f"{DOUBTFUL}behind a way"),
+        (f"try:\n    {GOOD}\nexcept ValueError:\n    pass", f"{DOUBTFUL}in a try whose except"),
+        (f"try:\n    {GOOD}\nexcept* AssertionError:\n    pass", "swallowed by except"),
+        (f"try:\n    {GOOD}\nfinally:\n    return", "swallowed by finally"),
+        (f"def check():\n    {GOOD}", CALLBACK),
+        (f"def check():\n    {GOOD}\nThread(target=check).start()", CALLBACK),
+        (f"async def check():\n    {GOOD}\ncheck()", CALLBACK),
+        (f"class Server:\n    def on_tea(self):\n        {GOOD}", CALLBACK),
+        (f"stack.enter_context(suppress(AssertionError))\n{GOOD}", "a context that takes"),
+    ],
+)
+def test_rule_12_refuses_a_test_that_may_notice_nothing(repo, body, said):
+    assert said in of_a_test(repo, body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "tea = brew(4)\nassert isinstance(tea, str)\nassert tea == 'tea'",
+        "tea = brew(4)\nassert brew(5) == tea",
+        "assert len(brew(4)) >= 3 and brew(4) in ('tea', 'milk')",
+        "assert re.match('tea$', brew(4))",
+        "with pytest.raises(TypeError, match='minutes'):\n    brew()",
+        "assert all(brew(minutes) == 'tea' for minutes in range(4, 9))",
+        f"for minutes in (4, 5):\n    {GOOD}",
+        f"cups = ['red', 'blue']\nfor at, cup in enumerate(cups):\n    {GOOD}",
+        f"if brew(4) == 'milk':\n    assert brew(3) == 'milk'\nelse:\n    {GOOD}",
+        "if brew(4) != 'tea':\n    pytest.fail('no tea')",
+        f"if brew(4) != 'tea':\n    assert brew(3) == 'milk'\n    return\n{GOOD}",
+        f"for cup in (1, 2):\n    if cup > 1:\n        break\n{GOOD}",
+        "try:\n    brew()\nexcept TypeError as error:\n    assert 'minutes' in str(error)\n"
+        "else:\n    pytest.fail('it took that')",
+        f"try:\n    {GOOD}\nfinally:\n    brew(3)",
+        f"def check():\n    {GOOD}\ncheck()",
+        f"def check():\n    {GOOD}\npool.submit(check).result()",
+        f"async def check():\n    {GOOD}\nasyncio.run(check())",
+        f"match brew(4):\n    case 'milk':\n        pytest.fail('')\n    case _:\n        {GOOD}",
+    ],
+)
+def test_rule_12_takes_a_test_that_would_notice(repo, body):
+    assert of_a_test(repo, body) == ""
+
+
+A_CONTEXT = "@contextmanager\ndef calm():\n    "
+A_DECORATOR = "def calm(test):\n    def run():\n        {}\n    return run\n\n\n@calm"
+
+
+@pytest.mark.parametrize(
+    ("above", "body"),
+    [
+        ("class calm:\n    def __exit__(self, *error):\n        return True", CALM),
+        (f"{A_CONTEXT}try:\n        yield\n    except Exception:\n        pass", CALM),
+        (f"{A_CONTEXT}with suppress(Exception):\n        yield", CALM),
+        (
+            A_DECORATOR.format("try:\n            test()\n        finally:\n            return"),
+            GOOD,
+        ),
+        ("shaky = pytest.mark.xfail\n\n\n@shaky", GOOD),
+        ("@pytest.mark.parametrize('x', [])", GOOD),
+        ("def test_brew():\n    brew(3)\n\n", GOOD),
+    ],
+)
+def test_rule_12_refuses_what_takes_a_failure_away(repo, above, body):
+    assert of_a_test(repo, body, f"{above}\n")
+
+
+@pytest.mark.parametrize(
+    ("above", "body"),
+    [
+        ("class calm:\n    def __exit__(self, *error):\n        self.close()", CALM),
+        (f"{A_CONTEXT}try:\n        yield\n    finally:\n        brew(3)", CALM),
+        (A_DECORATOR.format("return test()"), GOOD),
+        ("@pytest.mark.parametrize('x', [1])", GOOD),
+    ],
+)
+def test_rule_12_takes_what_leaves_a_failure_alone(repo, above, body):
+    assert of_a_test(repo, body, f"{above}\n") == ""
+
+
+def test_rule_12_does_not_take_the_tested_code_for_a_helper_of_its_name(repo):
+    repo.write("tests/other.py", "def brew():\n    assert 1 == 2\n")
+    repo.replace(TEST, 'assert brew(4) == "tea"', "brew(4)")
+    assert f"{TEST}:7: rule 12: test_brew asserts nothing" in repo.problems(12)
+    repo.replace(TEST, "from tea.pot", "from other")
+    assert repo.problems(12) == []
+
+
+def of_a_line(repo, lines, below=""):
+    """What rule 12 says of other lines at the end of `brew`, and something below it."""
+    repo.replace(CODE, '    return "tea"  # §2 [waits]\n', indent(lines, "    ") + "\n" + below)
+    return "".join(problem.partition(": rule 12: ")[2] for problem in repo.problems(12))
+
+
+CLAIM, TEA = "# §2 [waits]", 'return "tea"'
+UNREAD, UNCALLED = "on a value that no code reads", "of a function that no code calls"
+EMPTY = "a claim of a function that does nothing: wait"
+WAIT = '\n\ndef wait():\n    """Wait: §2 [waits]."""\n    '
+
+
+@pytest.mark.parametrize(
+    ("lines", "below", "said"),
+    [
+        (f"if TYPE_CHECKING:\n    {TEA}  {CLAIM}\n{TEA}", "", "its condition is never true"),
+        (f"if DEBUG:\n    minutes += 4  {CLAIM}\n{TEA}", "\n\nDEBUG = False", "never true"),
+        (f"if True:\n    {TEA}\nelse:\n    {TEA}  {CLAIM}", "", "its condition is never false"),
+        (f"for cup in ():\n    minutes += 1  {CLAIM}\n{TEA}", "", "the loop has no turn"),
+        (f'return "tea" if True else "milk"  {CLAIM}', "", "a choice that is always the same"),
+        (f"return minutes > 4 and False and 1  {CLAIM}", "", "a choice that is always the same"),
+        (f"gap = 4 * minutes  {CLAIM}\n{TEA}", "", f"{UNREAD}: gap"),
+        (f"gap = lambda: minutes  {CLAIM}\n{TEA}", "", f"{UNREAD}: gap"),
+        (TEA, f"\n\nGAP = 4  {CLAIM}", f"{UNREAD}: GAP"),
+        (f"def wait():\n    return 4  {CLAIM}\n{TEA}", "", f"{UNCALLED}: wait"),
+        (TEA, f"\n\ndef _wait():\n    return 4  {CLAIM}", f"{UNCALLED}: _wait"),
+        (f"try:\n    minutes += 1  {CLAIM}\nexcept Exception:\n    pass\n{TEA}", "", "any failure"),
+        (f"with suppress(Exception):\n    minutes += 1  {CLAIM}\n{TEA}", "", "any failure"),
+        (f"minutes >= 4  {CLAIM}\n{TEA}", "", "a statement that does nothing"),
+        (f"minutes = minutes  {CLAIM}\n{TEA}", "", "that does nothing"),
+        (f"{CLAIM}\npass\n{TEA}", "", "a statement that does nothing"),
+        (TEA, f"{WAIT}return", EMPTY),
+        (TEA, f"{WAIT}raise NotImplementedError", EMPTY),
+    ],
+)
+def test_rule_12_refuses_a_claim_on_a_line_without_effect(repo, lines, below, said):
+    assert said in of_a_line(repo, lines, below)
+
+
+@pytest.mark.parametrize(
+    ("lines", "below"),
+    [
+        (f"if DEBUG:\n    minutes += 4  {CLAIM}\n{TEA}", "\n\nDEBUG = bool(os.environ)"),
+        (f"global DEBUG\nif DEBUG:\n    minutes += 4  {CLAIM}\n{TEA}", "\n\nDEBUG = False"),
+        (f'return "tea" if minutes else "milk"  {CLAIM}', ""),
+        (f'return minutes or "tea"  {CLAIM}', ""),
+        (f"gap = 4 * minutes  {CLAIM}\nreturn gap", ""),
+        (f"gap = lambda: minutes  {CLAIM}\nreturn gap()", ""),
+        (f"_gap = minutes.pop()  {CLAIM}\n{TEA}", ""),
+        ("return GAP", f"\n\nGAP = 4  {CLAIM}"),
+        (f"def wait():\n    return 4  {CLAIM}\nreturn wait()", ""),
+        ("return _wait()", f"\n\ndef _wait():\n    return 4  {CLAIM}"),
+        (f"try:\n    minutes += 1  {CLAIM}\nexcept TypeError:\n    pass\n{TEA}", ""),
+        (f"try:\n    minutes += 1  {CLAIM}\nexcept Exception:\n    return 0\n{TEA}", ""),
+        (f"await minutes  {CLAIM}\n{TEA}", ""),
+        (TEA, f"{WAIT}return None"),
+    ],
+)
+def test_rule_12_takes_a_claim_on_a_line_with_an_effect(repo, lines, below):
+    assert of_a_line(repo, lines, below) == ""
+
+
 def test_rule_13_refuses_a_reason_that_is_none(repo):
     repo.replace(CATALOGUE, 'who = "host"', 'excused = ["test"]\nwhy = "x"')
     assert repo.problems(13) == [f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: 'x' is no reason"]
@@ -360,4 +549,52 @@ def test_rule_13_refuses_a_mark_of_half_a_sentence(repo, sentence, half, left_ou
         f" of the sentence {fingerprint(sentence)}"
     ]
     repo.replace(CATALOGUE, fingerprint(half), fingerprint(sentence))
+    assert repo.problems(13) == []
+
+
+def test_rule_13_refuses_a_must_that_is_recorded_as_a_fact(repo):
+    repo.replace(CATALOGUE, '"MUST"', '"FACT"')
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: recorded as FACT, and the spec says MUST"
+    ]
+    repo.replace(SPEC, "The host MUST wait four minutes.", "To wait takes four minutes.")
+    said = fingerprint("To wait takes four minutes.")
+    repo.replace(CATALOGUE, fingerprint("The host MUST wait four minutes."), said)
+    assert repo.problems(13) == []
+
+
+def test_rule_13_refuses_a_role_that_nobody_knows(repo):
+    repo.replace(CATALOGUE, '"host"', '"butler"')
+    assert repo.problems(13) == [
+        f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: RFC 7001 has no 'butler', as who says"
+    ]
+    for known in ("guests", "guest", "both", ""):
+        repo.replace(CATALOGUE, 'who = "', f'who = "{known}"  # ')
+        assert repo.problems(13) == []
+        repo.replace(CATALOGUE, f'"{known}"  # ', '"')
+
+
+@pytest.mark.parametrize(
+    ("second", "is_refused"),
+    [("Guests MUST NOT whistle.", True), ("Four whole minutes MUST be spent.", False)],
+)
+def test_rule_13_refuses_two_sentences_that_command_different_things(repo, second, is_refused):
+    repo.replace(SPEC, "four minutes.", f"four minutes.  {second}")
+    text = (repo.root / CATALOGUE).read_text()
+    repo.write(CATALOGUE, f'{text}also = ["{fingerprint(second)}"]\n')
+    told = "its marks are of sentences that share no words; split it, or say why with as-one"
+    refused = [f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: {told}"]
+    assert repo.problems(13) == (refused if is_refused else [])
+    repo.write(CATALOGUE, f'{(repo.root / CATALOGUE).read_text()}as-one = "Waiting is silent."\n')
+    assert repo.problems(13) == []
+
+
+def test_rule_13_refuses_the_mark_of_a_lead_in_alone(repo):
+    said, item = "The host MUST do two things:", "1. Wait four minutes."
+    repo.replace(SPEC, "The host MUST wait four minutes.", f"{said}\n\n   {item}\n\n   2. Pour.")
+    repo.replace(CATALOGUE, fingerprint("The host MUST wait four minutes."), fingerprint(said))
+    told = f"its mark leads in a list that no mark is of: {item}..."
+    assert repo.problems(13) == [f"{CATALOGUE}:3: rule 13: RFC 7001 §2 [waits]: {told}"]
+    text = (repo.root / CATALOGUE).read_text()
+    repo.write(CATALOGUE, f'{text}also = ["{fingerprint(item)}"]\n')
     assert repo.problems(13) == []

@@ -2,10 +2,12 @@
 
 import pytest
 
-from rfc_annotations import counts, ratchet
+from rfc_annotations import counts, ratchet, results
 from rfc_annotations.__main__ import main
 from rfc_annotations.check import Check
 from rfc_annotations.fingerprint import fingerprint
+from rfc_annotations.mutants import Trial
+from rfc_annotations.mutate import Mutator
 from rfc_annotations.sentences import unmarked
 
 FILE = "rfc_annotations/ratchet.toml"
@@ -93,3 +95,62 @@ def test_small_letters_bind_in_a_spec_that_writes_so(word, count):
 def test_mutants_are_counted_where_they_were_tried(repo, noticed):
     row = figures(repo, killed={("RFC 7001", "2", "waits"): noticed})["2"]
     assert (row.killed, row.mutated) == (noticed, 1)
+
+
+CLAIMED = "claims-without-a-killed-mutant"
+TOLD = f"{FILE}:1: rule 15: "
+
+
+def tried(repo, killed, survived=0):
+    """Write the scores of one run over the mutants of the claim in the code."""
+    code = "src/tea/pot.py"
+    mutants = list(Mutator(code, (repo.root / code).read_text()).of_claim(10))
+    trial = Trial((), mutants[:killed], [], mutants[killed : killed + survived])
+    results.save(repo.root / "rfc_annotations" / results.NAME, trial, repo.project())
+
+
+def update(repo):
+    return main(
+        ["coverage", "--write", "--root", str(repo.root), "--specs", str(repo.root / "specs")]
+    )
+
+
+def test_claims_without_a_killed_mutant_are_counted_once_mutants_were_tried(repo):
+    assert repo.problems(15) == [] and ratchet.load_claims(repo.project()) is None
+    tried(repo, 0, 1)
+    assert repo.problems(15) == [f"{TOLD}stale; run `python -m rfc_annotations coverage --write`"]
+    assert update(repo) == 0 and repo.problems() == []
+    assert ratchet.load_claims(repo.project()) == 1, "a survivor guards nothing"
+    assert numbers(repo).sections["2"] == (1, 0)
+
+
+def test_a_claim_more_without_a_killed_mutant_is_refused(repo):
+    tried(repo, 1)
+    assert update(repo) == 0 and repo.problems() == []
+    assert ratchet.load_claims(repo.project()) == 0
+    repo.replace("src/tea/pot.py", "    if minutes", "    # §2 [waits]\n    if minutes")
+    told = "1 claims have no killed mutant in mutants.txt, and 0 may; try those that you added"
+    (problem,) = repo.problems(15)
+    assert problem.startswith(f"{TOLD}{told}")
+    assert update(repo) == 0
+    assert repo.problems(15) == [problem], "updating raises nothing"
+
+
+def test_a_score_ends_with_the_line_that_it_is_of_and_with_the_file(repo):
+    tried(repo, 1)
+    assert update(repo) == 0
+    repo.replace("src/tea/pot.py", 'return "tea"', 'return "te" + "a"')
+    (changed,) = repo.problems(15)
+    (repo.root / "rfc_annotations" / results.NAME).unlink()
+    (gone,) = repo.problems(15)
+    assert "1 claims have no killed mutant" in changed and changed == gone
+
+
+def test_one_claim_less_is_to_be_committed(repo):
+    tried(repo, 0, 1)
+    assert update(repo) == 0
+    tried(repo, 1)
+    (problem,) = repo.problems(15)
+    assert "stale" in problem
+    assert update(repo) == 0 and repo.problems(15) == []
+    assert f"{CLAIMED} = 0\n" in (repo.root / FILE).read_text()

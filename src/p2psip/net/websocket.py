@@ -109,7 +109,7 @@ class WebSocketFramer:
                 self._open(event)
             case Message():  # RFC 7118 §4.2 [text-and-binary]
                 return self._take_piece(event)
-            case Ping():
+            case Ping():  # RFC 6455 §5.4 [control-among-fragments]
                 self._output += self._connection.send(event.response())
                 return [KeepAlive.PONG]  # RFC 7118 §6
             case CloseConnection():
@@ -129,6 +129,7 @@ class WebSocketFramer:
         self._is_open = True
 
     def _take_piece(self, event: "Message[Any]") -> list[Item]:
+        # RFC 6455 §5.4 [fragments-are-joined]
         self._message += event.data.encode() if isinstance(event.data, str) else event.data
         self._fragments += 1
         if len(self._message) > self._limit or self._fragments > MAX_FRAGMENTS:

@@ -34,8 +34,7 @@ ENCODER: Final = "FMLE/3.0 (compatible; rtmplite)"
 REDIRECT: Final = 302.0  # HTTP's word for it: Field §"Redirects"
 ENCRYPTED: Final = ("rtmpe", "rtmpte")  # RTMPE: Field §"RTMPE version byte"
 
-# What Flash Player 10 said it could play: every codec.  Adobe Media Server filters by these:
-# RTMP Errata §8.1.4 [codecs-said].
+# What Flash Player 10 said it could play: every codec.  Adobe Media Server filters by these.
 _AUDIO_CODECS: Final = 0x0FFF
 _VIDEO_CODECS: Final = 0x00FF
 # All that leaves the pictures as they are: E-RTMP v2 §"Metadata Frame" [video-function].
@@ -198,8 +197,8 @@ class NetClient(ConnectionEnd):
             "tcUrl": target.tc_url + proof,  # RTMP Errata §8.1.2 [tc-url-required]
             "fpad": False,
             "capabilities": 15.0,
-            "audioCodecs": float(_AUDIO_CODECS),
-            "videoCodecs": float(_VIDEO_CODECS),
+            "audioCodecs": float(_AUDIO_CODECS),  # RTMP Errata §8.1.4 [codecs-said]
+            "videoCodecs": float(_VIDEO_CODECS),  # RTMP Errata §8.1.4 [codecs-said]
             "videoFunction": float(_VIDEO_FUNCTIONS),
             "objectEncoding": 0.0,
         }

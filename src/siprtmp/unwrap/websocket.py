@@ -131,7 +131,7 @@ class FrameReader:
 
     def _take(self, frame: _Frame) -> Iterator[WebSocketMessage | Breach]:
         """Put fragments together: RFC 6455 §5.4."""
-        if frame.opcode >= CLOSE:  # RFC 6455 §5.4 [control-among-fragments]
+        if frame.opcode >= CLOSE:
             self._is_closed |= frame.opcode == CLOSE
             yield WebSocketMessage(frame.opcode, frame.data)
             return
@@ -142,7 +142,7 @@ class FrameReader:
             self._message.clear()
         if is_first:
             self._opcode = frame.opcode
-        self._message += frame.data  # RFC 6455 §5.4 [fragments-are-joined]
+        self._message += frame.data
         if not frame.is_final:
             return
         whole, opcode = bytes(self._message), self._opcode or BINARY

@@ -135,6 +135,9 @@ def test_who_has_been_quiet_for_long_is_closed_and_a_ping_is_a_word(make, monkey
     quiet, pinging = (TcpClient(echo.address) for _ in range(2))
     for client in (quiet, pinging):
         assert client.ask(request()).startswith(b"SIP/2.0 200")
+    now[0] += tcp.IDLE_SECONDS - 1
+    gevent.sleep(2 * tcp.SWEEP_SECONDS)
+    assert quiet.ask(request()).startswith(b"SIP/2.0 200")
     for _ in range(6):
         assert pinging.ask(b"\r\n\r\n") == b"\r\n"
         now[0] += tcp.IDLE_SECONDS / 4

@@ -105,12 +105,25 @@ def test_text_and_binary_are_messages(kind, size):
 
 
 def test_a_message_in_fragments_is_one():
-    """Covers RFC 7118 §5 [one-each]."""
+    """Covers RFC 7118 §5 [one-each]; RFC 6455 §5.4 [fragments-are-joined]."""
     browser, framer = opened()
-    text = sip().decode()
+    text = sip(body=b"hi").decode()
     pieces = [TextMessage(data=each, message_finished=False) for each in (text[:9], "", text[9:50])]
     browser.say(*pieces, TextMessage(data=text[50:]))
-    assert [item.method for item in passed(browser, framer)] == ["OPTIONS"]
+    [whole] = passed(browser, framer)
+    assert bytes(whole) == text.encode()
+
+
+def test_a_ping_between_fragments_is_answered_and_the_message_goes_on():
+    """Covers RFC 6455 §5.4 [control-among-fragments] [fragments-are-joined]."""
+    browser, framer = opened()
+    text = sip().decode()
+    browser.say(TextMessage(data=text[:9], message_finished=False), Ping(b"x"))
+    assert passed(browser, framer) == [KeepAlive.PONG]
+    assert isinstance(browser.last, Pong) and bytes(browser.last.payload) == b"x"
+    browser.say(TextMessage(data=text[9:]))
+    [whole] = passed(browser, framer)
+    assert bytes(whole) == text.encode()
 
 
 def test_no_length_is_needed():

@@ -213,6 +213,7 @@ def test_without_contacts_the_public_one_is_480_and_a_temporary_one_404(expires)
         bind(home, cseq=2, expires=0)
     assert rung(home, PUBLIC, "1", now=now) == [480]
     assert rung(home, temp, "2", now=now) == [404]
+    assert home.registrar.gruus.owner(Uri.parse(temp)) is None
     bind(home, cseq=3, now=now)
     assert rung(home, PUBLIC, "3", now=now) == [f"sip:bob@{BOB}"]
 

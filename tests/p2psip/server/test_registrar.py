@@ -35,7 +35,7 @@ def bound(home, now=0.0):
 
 
 def test_a_binding_lives_as_long_as_it_was_granted():
-    """Covers RFC 3261 §10.3 [in-order] [all-bindings-told] [expires-told]."""
+    """Covers RFC 3261 §10.3 [in-order] [expires-told]."""
     home = Home()
     response = answer(home, register(expires=100))
     assert response.status == 200 and contacts(response) == {f"sip:bob@{BOB}": 100}
@@ -64,6 +64,18 @@ def test_the_lifetime_is_the_contacts_own_or_the_headers_or_an_hour(contact, exp
     """
     response = answer(Home(), register(contact=contact, expires=expires))
     assert list(contacts(response).values()) == [granted]
+
+
+def test_all_bindings_in_force_are_told_the_latest_first():
+    """Covers RFC 3261 §10.3 [all-bindings-told] [expires-told]: whichever were asked about."""
+    home = Home()
+    answer(home, register(contact="<sip:b@x>", expires=100))
+    answer(home, register(contact="<sip:b@y>, <sip:b@z>", cseq=2, expires=200))
+    found = answer(home, register(contact=None, cseq=3), now=40.0)
+    told = [("sip:b@z", 160), ("sip:b@y", 160), ("sip:b@x", 60)]
+    assert list(contacts(found).items()) == told
+    found = answer(home, register(contact="<sip:b@w>", cseq=4, expires=70), now=100.0)
+    assert list(contacts(found).items()) == [("sip:b@w", 70), ("sip:b@z", 100), ("sip:b@y", 100)]
 
 
 def test_a_contact_is_removed_by_zero_and_all_by_a_star():

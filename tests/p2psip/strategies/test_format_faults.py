@@ -74,4 +74,9 @@ def test_a_lifetime_may_be_a_power_of_two(text):
 @given(formats.h264_pairs())
 def test_two_ends_of_one_profile_agree(two):
     """Covers RFC 6184 §8.2.2 [common-level-is-lower]."""
-    assert negotiate(*two) is not None
+    ours, theirs = (H264Parameters.parse(each) for each in two)
+    answer, sends = (H264Parameters.parse(each) for each in negotiate(*two))
+    assert answer.profile_level.sub_profile == theirs.profile_level.sub_profile
+    if not (ours.level_asymmetry and theirs.level_asymmetry):
+        level = min(ours.profile_level.level, theirs.profile_level.level)
+        assert answer.profile_level.level == sends.profile_level.level == level

@@ -60,6 +60,19 @@ def test_a_subscription_is_refreshed_for_a_day():
     assert {len(each.headers.values("Event")) for each in bodies(link, "SUBSCRIBE")} == {1}
 
 
+@pytest.mark.parametrize("event", ["presence", "presence;id=7a", "presence;id=8"])
+def test_every_notify_has_the_id_of_its_subscription(event):
+    """Covers RFC 6665 §4.5.2 [id-in-notify]: and none without one."""
+    link, alice, bob = watchers()
+    watch = alice.subscribe(B, 0.0, event=event)
+    link.run(until=5.0)
+    bob.tell(link.now)
+    link.run(until=10.0)
+    watch.end(link.now)
+    link.run(until=20.0)
+    assert [each.headers["Event"] for each in bodies(link, "NOTIFY")] == [event] * 3
+
+
 def test_a_watcher_that_is_gone_is_forgotten():
     """Covers RFC 6665 §4.2.2 [removed-without-an-answer] and §4.2.1.4 [says-that-it-ends]."""
     link, alice, bob = watchers()

@@ -81,6 +81,7 @@ def test_connect_carries_arguments_and_properties(digest):
     assert peer.server.connect_args == ("a", None)
     assert peer.server.properties["pageUrl"] == "x"
     assert peer.server.properties["audioCodecs"] == 0x0FFF
+    assert peer.server.properties["videoCodecs"] == 0x00FF
     assert peer.reply(1.0)[1]["code"] == "NetConnection.Connect.Success"
 
 

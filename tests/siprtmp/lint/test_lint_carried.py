@@ -37,7 +37,7 @@ def diagrams(scene):
 
 @pytest.mark.parametrize("carry", [None, in_parts])
 def test_a_call_by_websocket_is_drawn_as_any_other(carry):
-    """Covers RFC 6455 §5.4 [fragments-are-joined] [control-among-fragments]."""
+    """In frames whole or in parts: RFC 6455 §5.4."""
     [diagram] = web_call(carry).judged().ladder.diagrams
     assert [row.label for row in diagram.arrows] == diagrams(call())["call"]
     assert diagram.ends == [BROWSER, GATEWAY]

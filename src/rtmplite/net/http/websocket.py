@@ -66,7 +66,7 @@ class WebSocket:
             # RFC 6455 §5.6 [text-is-utf-8]
             self._connection.receive_data(data)
             for event in self._connection.events():
-                if isinstance(event, Ping):
+                if isinstance(event, Ping):  # RFC 6455 §5.4 [control-among-fragments]
                     reply += self._connection.send(event.response())
                 elif isinstance(event, CloseConnection):
                     # RFC 6455 §5.5.1 [close-is-answered] [answered-at-once]

@@ -11,6 +11,8 @@ gateway's peers know, and for Opus the one of browsers.
 from dataclasses import dataclass
 from typing import Final
 
+from rtmplite.flv.audio import SPEEX_HEADER
+
 SPEEX: Final = 11  # SoundFormat: FLV 10.1 §E.4.2.1
 ALAW: Final = 7
 ULAW: Final = 8
@@ -62,8 +64,8 @@ class AudioCodec:
 
 # Flash and ffmpeg mark both rates of Speex as 0xB2 and G.711 as 16-bit mono at "5.5 kHz".
 # RFC 5574 §4.1.1 [clock-rates], RFC 3551 §4.1 [usual-rates]
-WIDEBAND: Final = AudioCodec("wideband", "speex", "speex", 16000, 96, SPEEX, 0xB2)
-NARROWBAND: Final = AudioCodec("narrowband", "speex", "speex", 8000, 98, SPEEX, 0xB2)
+WIDEBAND: Final = AudioCodec("wideband", "speex", "speex", 16000, 96, SPEEX, SPEEX_HEADER[0])
+NARROWBAND: Final = AudioCodec("narrowband", "speex", "speex", 8000, 98, SPEEX, SPEEX_HEADER[0])
 PCMU: Final = AudioCodec("pcmu", "pcmu", "PCMU", 8000, 0, ULAW, 0x82)  # RFC 3551 §4.1 [usual-rates]
 PCMA: Final = AudioCodec("pcma", "pcma", "PCMA", 8000, 8, ALAW, 0x72)
 

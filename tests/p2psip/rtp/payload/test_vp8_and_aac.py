@@ -51,6 +51,7 @@ def test_any_octets_are_a_descriptor_or_refused(data):
         descriptor, at = Vp8Descriptor.parse(data)
     except RemoteError:
         event("refused")
+        assert Vp8Descriptor.parse(data + bytes(6))[1] >= len(data)  # it was cut short
         return
     assert 0 < at <= min(len(data), 6) and descriptor.partition == data[0] & 7
     extended = data[1] if data[0] & 0x80 else 0

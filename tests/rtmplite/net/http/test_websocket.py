@@ -42,6 +42,16 @@ def test_each_frame_is_understood():
     ]
 
 
+def test_a_ping_between_fragments_is_answered():
+    """Covers RFC 6455 §5.4 [control-among-fragments]: the message goes on, and the connection."""
+    web = websocket.WebSocket.accept(HEADERS, "/")
+    ping, text, _, close = FRAMES
+    first, last = text[:9], text[9:]
+    answers = [web.receive(frame) for frame in (first, ping, last, ping, close)]
+    pong = (b"\x8a\x02hi", False)
+    assert answers == [(b"", False), pong, (b"", False), pong, (b"\x88\x02\x03\xe8", True)]
+
+
 @pytest.mark.parametrize(("frame", "code"), WRONG)
 def test_a_frame_that_is_wrong_ends_it(frame, code):
     """Covers RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]

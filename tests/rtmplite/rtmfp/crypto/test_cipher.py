@@ -8,8 +8,9 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from support.mutations import mutations, peak
 
-from rtmplite.errors import RemoteError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.cipher import (
+    KEY_LENGTH,
     CbcDecryptor,
     CbcEncryptor,
     FlashCipher,
@@ -20,7 +21,7 @@ from rtmplite.rtmfp.crypto.cipher import (
     default_cipher,
 )
 from rtmplite.rtmfp.wire.checksum import checksum
-from rtmplite.rtmfp.wire.vlu import encode_vlu
+from rtmplite.rtmfp.wire.vlu import decode_vlu, encode_vlu
 
 KEY, HMAC_KEY = bytes(range(32)), bytes(range(32, 64))
 PACKETS = st.binary(min_size=1, max_size=100)
@@ -237,8 +238,24 @@ def test_numbers_of_64_bits():
     sealer, opener = Sealer(protection), Opener(protection)
     sealer._next = (1 << 64) - 2
     late, last = sealer.seal(b"late"), sealer.seal(b"last")
+    plain = CbcDecryptor(KEY[:KEY_LENGTH]).decrypt(late[:-8])
+    assert decode_vlu(plain) == ((1 << 64) - 2, 10)
     assert opener.open(last)[:4] == b"last"
     assert opener.open(late)[:4] == b"late"
+    with pytest.raises(LocalError):
+        sealer.seal(b"one more")
+
+
+def test_every_bit_of_a_number_counts():
+    """Covers RFC 7425 §4.6.6 [64-bits]: two that differ in a high one are two."""
+    protection = Protection(KEY, HMAC_KEY, 8, numbered=True)
+    sealer, opener = Sealer(protection), Opener(protection)
+    for number in (5, *((1 << bit) + 5 for bit in range(3, 64))):
+        sealer._next = number
+        sealed = sealer.seal(b"new")
+        assert opener.open(sealed)[:3] == b"new"
+    with pytest.raises(RemoteError):
+        opener.open(sealed)
 
 
 @given(PROTECTIONS, st.data())

@@ -88,10 +88,10 @@ def test_a_late_time_cannot_be_written_into_a_cookie():
     """Covers RFC 7016 §3.5.1.1.2 [cookie-recognized]: who signs the time decides on it."""
     cookies = jar()
     old, new = cookies.issue(HERE, 0.0), cookies.issue(HERE, 100.0)
-    for cut in range(1, len(old)):
-        if old[:cut] + new[cut:] not in (old, new):
-            known = cookies.check(old[:cut] + new[cut:], HERE, 130.0)
-            assert known is None or not known.is_here
+    mixed = {old[:cut] + new[cut:] for cut in range(1, len(old))} - {old, new}
+    known = [cookies.check(each, HERE, 130.0) for each in mixed]
+    assert len(known) > 10
+    assert not any(each is not None and each.is_here for each in known)
 
 
 def issued():

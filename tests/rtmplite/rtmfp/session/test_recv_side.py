@@ -257,3 +257,14 @@ def test_a_small_window_is_acknowledged_at_once(capacity, at_once):
     wire.put(BufferProbe(1))
     wire.flow.capacity = 10_000
     assert (wire.put(data(2)) != []) == at_once
+
+
+@pytest.mark.parametrize(("size", "at_once"), [(100, False), (1500, True)])
+def test_a_fragment_that_fills_the_window_is_acknowledged_at_once(size, at_once):
+    """Covers RFC 7016 §3.6.3.4.1 [acknowledge-soon]: less than a block is free after it."""
+    wire = Receiving()
+    wire.put(data(1))
+    wire.flow.suspend()
+    wire.flow.capacity = 2 * 1024
+    wire.put(BufferProbe(1))
+    assert (wire.put(data(2, bytes(size))) != []) == at_once
