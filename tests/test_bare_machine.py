@@ -50,7 +50,7 @@ EXTRAS = {  # the option or command that needs each extra
     "redis": "python -c 'import p2psip.net.location_redis'",
     "transcode": "python -c 'import av, siprtmp.media.transcode.decoder'",
     "web": "python -m siprtmp --rtmp 127.0.0.1:0 --rtmfp off --http off --sip 127.0.0.1:0"
-    " --ws 127.0.0.1:0 > ready & until grep ws= ready; do sleep 0.1; jobs %% || exit; done; kill %%",
+    " --ws 127.0.0.1:0 > ready & until grep ws= ready; do sleep 0.1; jobs %1; done; kill %1",
 }
 pytestmark = [pytest.mark.bare, pytest.mark.timeout(1200)]
 
