@@ -12,7 +12,7 @@ from support.mutations import mutations
 from support.sockets import LOOPBACK, Echo, UdpClient, options_request, until
 
 from p2psip.nat.stun import BINDING, StunClass, StunMessage
-from p2psip.net import udp
+from p2psip.net import turns, udp
 from p2psip.net.udp import BURST, UdpListener
 from p2psip.stack.stack import Flow
 
@@ -160,17 +160,17 @@ def test_a_datagram_is_read_however_large_it_is():
 
 def test_laborious_datagrams_leave_time_for_others(monkeypatch):
     """Own design: RTP is heard once a turn, so one sender's work must not fill it."""
-    monkeypatch.setattr(udp, "SLICE", -1.0)  # everything takes longer
-    turns, loop = [], gevent.get_hub().loop
+    monkeypatch.setattr(turns, "SLICE", -1.0)  # everything takes longer
+    heard_in, loop = [], gevent.get_hub().loop
     bound = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
     bound.bind((LOOPBACK, 0))
     bound.setblocking(False)
-    listener = UdpListener(bound, lambda data, flow: turns.append(loop.now()))
+    listener = UdpListener(bound, lambda data, flow: heard_in.append(loop.now()))
     sender = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
     for _ in range(10):
         sender.sendto(b"x", listener.address)
-    assert until(lambda: len(turns) == 10)
-    assert len(set(turns)) == 10
+    assert until(lambda: len(heard_in) == 10)
+    assert len(set(heard_in)) == 10
     listener.close()
     sender.close()
 

@@ -1,0 +1,83 @@
+"""Shares the time of the event loop among the hosts that send to us.
+
+Own design: sound is read once in a turn of the loop, so a turn must be short however much others
+send.  What they have sent waits here, and has a `SLICE` of each turn.  In it the hosts follow each
+other with one piece of work each, so that a host with one request is served beside a host with
+thousands.
+
+A slice is time of the processor that this thread has used, not time on the clock: where others have
+the core most of the time, theirs is not counted as ours.
+"""
+
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from gevent import get_hub
+
+SLICE: Final = 0.002  # s of such work in one turn of the loop, in which sound waits
+EARLY: Final = 1  # a watcher's priority: before gevent's own, which run what was set going
+
+Work: TypeAlias = Callable[[], bool]  # does one piece; whether there is more of it
+
+busy_seconds = time.thread_time
+log: Final = logging.getLogger(__name__)
+
+
+class Turns:
+    """Work that waits for the next slice, by the host that makes it."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, deque[Work]] = OrderedDict()  # the next host first
+        self._closed = False
+        loop = get_hub().loop
+        self._server: Any = loop.prepare(ref=False, priority=EARLY)
+        self._waker: Any = loop.idle(ref=False)  # the loop sleeps only when nothing waits
+
+    def add(self, host: str, work: Work) -> None:
+        """Have `work` done before the loop sleeps, or soon, and again while it returns true."""
+        if not self._waiting:
+            self._server.start(self._serve)
+            self._waker.start(_stay_awake)
+        self._waiting.setdefault(host, deque()).append(work)
+
+    def close(self) -> None:
+        """Do nothing more."""
+        self._closed = True
+        self._waiting.clear()
+        for watcher in (self._server, self._waker):
+            watcher.stop()
+            watcher.close()
+
+    def _serve(self) -> None:
+        end = busy_seconds() + SLICE
+        while self._waiting:
+            host, works = self._waiting.popitem(last=False)
+            work = works.popleft()
+            is_unfinished = _done_in_part(work)
+            if self._closed:
+                return
+            if is_unfinished:
+                works.append(work)
+            if works:  # behind what the work itself may have added
+                works.extend(self._waiting.pop(host, ()))
+                self._waiting[host] = works
+            if busy_seconds() >= end:
+                return
+        self._server.stop()
+        self._waker.stop()
+
+
+def _done_in_part(work: Work) -> bool:
+    """Do a piece of work; a fault in it is logged and ends that work alone."""
+    try:
+        return work()
+    except Exception:
+        log.exception("a fault of ours")
+        return False
+
+
+def _stay_awake() -> None:
+    """Do nothing: the loop does not sleep while there is such a watcher."""
