@@ -74,6 +74,7 @@ class Due:
     def __init__(self, order):
         self.deadline, self.order, self.openings, self.sessions = now(), order, [], []
         self.take = self.take_jobs = lambda *moment: []
+        self.is_of_session = lambda datagram: True
 
     def receive(self, datagram, source, moment):
         self.order.append("input")

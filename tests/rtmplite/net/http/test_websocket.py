@@ -33,7 +33,7 @@ def test_each_frame_is_understood():
     [close-is-answered] [answered-at-once].
     """
     web = websocket.WebSocket.accept(HEADERS, "/")
-    answers = [web.receive(frame) for frame in FRAMES]
+    answers = [web.receive(frame, 0.0) for frame in FRAMES]
     assert answers == [
         (b"\x8a\x02hi", False),
         (b"", False),
@@ -48,7 +48,7 @@ def test_a_frame_that_is_wrong_ends_it(frame, code):
     [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length], §5.6 [text-is-utf-8] and
     §7.4.1 [reserved-codes-stay].
     """
-    reply, closed = websocket.WebSocket.accept(HEADERS, "/").receive(frame)
+    reply, closed = websocket.WebSocket.accept(HEADERS, "/").receive(frame, 0.0)
     assert closed and reply[0] == 0x88
     assert reply[2:4] == (b"" if code is None else code.to_bytes(2, "big"))
 
@@ -81,7 +81,7 @@ def test_nothing_else_ever_happens(pieces):
 
     def feed():
         for piece in pieces:
-            reply, closed = web.receive(piece)
+            reply, closed = web.receive(piece, 0.0)
             assert isinstance(reply, bytes)
             if closed:
                 break
