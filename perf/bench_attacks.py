@@ -25,9 +25,9 @@ from p2psip.sip.auth import ha1
 CALLS = 10
 RATE = 2000.0  # a second
 RATES = {"none": 0.0, "slow": RATE / 10}  # those are 50 kB each
-RATES |= {"crlf": 1e6, "pings": 2e5}  # more than one connection takes: at full speed
+RATES |= {"crlf": 1e6, "pings": 2e5, "rtmp": 1e5}  # more than one connection takes
 KINDS = ("none", "options", "invite", "register", "bye", "garbage", "passwords", "slow")
-KINDS += ("tcp", "http", "crlf", "stream", "pings")
+KINDS += ("tcp", "http", "crlf", "stream", "pings", "rtmp", "get")
 HASHES = ("SHA-256", "MD5")
 FLOOD = Path(__file__).resolve().parent / "flood.py"
 PUBLISH = (
@@ -123,9 +123,10 @@ def measure(kind: str, options: Options, calls: int = CALLS, pair: bool = True) 
         memory, times = [gateway.resident_mb()], [0.0, 0.0]
         meter, flood = gateway.meter(), None
         if rate:
-            home = {"http": gateway.http, "pings": gateway.ws}.get(kind, gateway.sip)
+            homes = dict.fromkeys(("http", "get"), gateway.http)
+            homes |= {"pings": gateway.ws, "rtmp": gateway.rtmp}
             last = str(WARM_UP + options.seconds + 0.5)
-            argv = [sys.executable, str(FLOOD), kind, home, str(rate), last]
+            argv = [sys.executable, str(FLOOD), kind, homes.get(kind, gateway.sip), str(rate), last]
             flood = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
             assert flood.stdout is not None
             if flood.stdout.readline() != "ready\n":

@@ -19,12 +19,13 @@ from contextlib import suppress
 HOSTS = 20
 BATCH = 0.005  # seconds
 HELD = 1500  # connections that a storm keeps open at a time
-STREAMS = ("crlf", "stream", "pings")
+STREAMS = ("crlf", "stream", "pings", "rtmp", "get")
 HANDSHAKE = (  # of a WebSocket: RFC 6455 §1.3
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
     b"Sec-WebSocket-Protocol: sip\r\n\r\n"
 )
+PING = bytes.fromhex("02 000000 000006 04 00000000 0006 00000001")  # of RTMP, in a whole chunk
 DIGEST = 'Authorization: Digest username="alice", realm="{realm}", nonce="{nonce}", uri="{uri}", '
 SDP = (
     "v=0\r\no=- 1 1 IN IP4 {host}\r\ns=-\r\nc=IN IP4 {host}\r\nt=0 0\r\n"
@@ -259,12 +260,18 @@ class Stream:
 
 def stream(kind: str, home: str, rate: float, seconds: float) -> tuple[int, int]:
     """Fill one connection."""
-    if kind == "crlf":
-        one = Stream(home, b"\r\n", b"\r\n")
-    elif kind == "pings":
-        one = Stream(home, b"\x89\x80\0\0\0\0", hello=HANDSHAKE)
-    else:
-        one = Stream(home, options("127.1.0.1", 9, 1, home).replace(b"/UDP", b"/TCP"), b"SIP/2.0 ")
+    match kind:
+        case "crlf":
+            one = Stream(home, b"\r\n", b"\r\n")
+        case "pings":
+            one = Stream(home, b"\x89\x80\0\0\0\0", hello=HANDSHAKE)
+        case "rtmp":  # RTMP 1.0 §7.1.7: pings, and each is answered
+            one = Stream(home, PING, b"\0\7", hello=b"\3" + bytes(2 * 1536))
+        case "get":
+            one = Stream(home, b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 ")
+        case _:
+            asked = options("127.1.0.1", 9, 1, home).replace(b"/UDP", b"/TCP")
+            one = Stream(home, asked, b"SIP/2.0 ")
     print("ready", flush=True)
     for count in ticks(rate, seconds):
         one.turn(count)

@@ -42,6 +42,26 @@ def test_each_frame_is_understood():
     ]
 
 
+def test_one_pong_answers_all_pings_of_a_read():
+    """RFC 6455 §5.5.3 lets earlier ones be."""
+    web = websocket.WebSocket.accept(HEADERS, "/")
+    pings = b"".join(b"\x89\x82\0\0\0\0%02d" % number for number in range(50))
+    assert web.receive(pings, 0.0) == (b"\x8a\x0249", False)
+    assert web.receive(b"\x89\x81\0\0\0\0a" + FRAMES[-1], 0.0) == (
+        b"\x8a\x01a\x88\x02\x03\xe8",
+        True,
+    )
+
+
+def test_a_viewer_that_says_too_much_is_closed():
+    """Players say next to nothing; what they said a minute ago does not count."""
+    web, ping = websocket.WebSocket.accept(HEADERS, "/"), b"\x89\x80\0\0\0\0"
+    for number in range(3):
+        moment = number * (websocket.FRAMES_SECONDS + 1) + 1
+        assert web.receive(ping * websocket.MAX_FRAMES, moment) == (b"\x8a\0", False)
+    assert web.receive(ping, moment) == (b"\x88\x02\x03\xf0", True)
+
+
 @pytest.mark.parametrize(("frame", "code"), WRONG)
 def test_a_frame_that_is_wrong_ends_it(frame, code):
     """Covers RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
