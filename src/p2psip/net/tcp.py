@@ -147,7 +147,9 @@ class TcpListener:
         if not self._has_place(source[0], opened.fileno()):
             opened.close()
             return
-        TcpConnection(self, opened, Flow(self.transport, source[:2], self.address), connected=True)
+        flow = Flow(self.transport, source[:2], self.address)
+        # Its request is mostly here already: RFC 3261 §18.2.1.
+        TcpConnection(self, opened, flow, connected=True).hear()
 
     def _open(self, flow: Flow) -> "TcpConnection | None":
         remote = flow.remote
@@ -234,7 +236,7 @@ class TcpConnection:
         self._reader = loop.io(opened.fileno(), READ)
         self._writer = loop.io(opened.fileno(), WRITE)
         if connected:
-            self._reader.start(self._on_readable)
+            self._reader.start(self.hear)
         else:
             self._writer.start(self._flush)
         if before is not None:
@@ -311,7 +313,7 @@ class TcpConnection:
                 return
             self._connected, self.heard = True, monotonic()
             # RFC 3261 §18.1.1 [hears-on-its-connection]
-            self._reader.start(self._on_readable)
+            self._reader.start(self.hear)
         if self._tls is not None:
             self._queued += self._tls.take_output()
         try:
@@ -336,7 +338,8 @@ class TcpConnection:
         if output := self._framer.take_output():
             self._write(output)
 
-    def _on_readable(self) -> None:
+    def hear(self) -> None:
+        """Have `receive` called when it is the turn of this host.  Own design."""
         if not self._is_waiting:
             self._is_waiting = True
             self._owner.turns.add(self.host, self.receive)

@@ -3,7 +3,8 @@
 Own design: sound is read once in a turn of the loop, so a turn must be short however much others
 send.  What they have sent waits here, and has a `SLICE` of each turn.  In it the hosts follow each
 other with one piece of work each, so that a host with one request is served beside a host with
-thousands.
+thousands.  Every other piece is one of a host that had nothing waiting before: among many hosts
+with much, the one with little waits for none but its like.
 
 A slice is time of the processor that this thread has used, not time on the clock: where others have
 the core most of the time, theirs is not counted as ours.
@@ -30,31 +31,37 @@ class Turns:
     """Work that waits for the next slice, by the host that makes it."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[str, deque[Work]] = OrderedDict()  # the next host first
-        self._closed = False
+        # The next host first; in `_fresh` are those that have not been served since they wait.
+        self._fresh: OrderedDict[str, deque[Work]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[Work]] = OrderedDict()
+        self._closed = self._was_fresh = False
         loop = get_hub().loop
         self._server: Any = loop.prepare(ref=False, priority=EARLY)
         self._waker: Any = loop.idle(ref=False)  # the loop sleeps only when nothing waits
 
     def add(self, host: str, work: Work) -> None:
         """Have `work` done before the loop sleeps, or soon, and again while it returns true."""
-        if not self._waiting:
+        if not self._waiting and not self._fresh:
             self._server.start(self._serve)
             self._waker.start(_stay_awake)
-        self._waiting.setdefault(host, deque()).append(work)
+        works = self._waiting.get(host)
+        (self._fresh.setdefault(host, deque()) if works is None else works).append(work)
 
     def close(self) -> None:
         """Do nothing more."""
         self._closed = True
         self._waiting.clear()
+        self._fresh.clear()
         for watcher in (self._server, self._waker):
             watcher.stop()
             watcher.close()
 
     def _serve(self) -> None:
         end = busy_seconds() + SLICE
-        while self._waiting:
-            host, works = self._waiting.popitem(last=False)
+        while self._waiting or self._fresh:
+            self._was_fresh = bool(self._fresh) and not (self._was_fresh and self._waiting)
+            hosts = self._fresh if self._was_fresh else self._waiting
+            host, works = hosts.popitem(last=False)
             work = works.popleft()
             is_unfinished = _done_in_part(work)
             if self._closed:
@@ -62,7 +69,7 @@ class Turns:
             if is_unfinished:
                 works.append(work)
             if works:  # behind what the work itself may have added
-                works.extend(self._waiting.pop(host, ()))
+                works.extend(self._fresh.pop(host, ()))
                 self._waiting[host] = works
             if busy_seconds() >= end:
                 return

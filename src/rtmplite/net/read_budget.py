@@ -2,7 +2,7 @@
 
 Own design: the RTP sockets of the same loop read once a turn, so turns must be short however much
 connections send.  When connections have been read for `SLICE` seconds, the others wait; each later
-turn gives as much time again to those that wait, one read for each host after the other.  The
+turn gives as much time again to those that wait, a `SHARE` of it to each host after the other.  The
 seconds are those that this thread has had a core for: the time of others is not counted as ours.
 """
 
@@ -15,6 +15,7 @@ from gevent import get_hub
 from rtmplite.net.clock import busy_seconds
 
 SLICE: Final = 0.002  # s
+SHARE: Final = 0.0003  # s of it that one host has before the next
 EARLY: Final = 1  # a watcher's priority: before those of gevent itself, which are 0
 
 _LOCAL: Final = threading.local()
@@ -64,16 +65,23 @@ class ReadBudget:
         end = busy_seconds() + SLICE
         while self._waiting:
             host, readers = self._waiting.popitem(last=False)
-            reader = next(iter(readers))
-            del readers[reader]
-            if readers:
-                self._waiting[host] = readers
-            if reader.is_reading:
-                reader.read()
+            self._waiting[host] = readers  # the last one now, and where it waits again
+            self._serve_host(readers, min(end, busy_seconds() + SHARE))
+            if not readers:
+                del self._waiting[host]
             if busy_seconds() >= end:
                 return
         self._watcher.stop()
         self._waker.stop()
+
+    def _serve_host(self, readers: dict[BudgetedReader, None], end: float) -> None:
+        while readers:
+            reader = next(iter(readers))
+            del readers[reader]
+            if reader.is_reading:
+                reader.read()
+            if busy_seconds() >= end:
+                return
 
 
 def read_budget() -> ReadBudget:
