@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 from gevent import get_hub
 
 SLICE: Final = 0.002  # s of such work in one turn of the loop, in which sound waits
-EARLY: Final = 1  # a watcher's priority: before gevent's own, which run what was set going
+AFTER_READING: Final = -1  # a watcher's priority: sockets' have 0, the timers of machines -2
 
 Work: TypeAlias = Callable[[], bool]  # does one piece; whether there is more of it
 
@@ -36,13 +36,13 @@ class Turns:
         self._waiting: OrderedDict[str, deque[Work]] = OrderedDict()
         self._closed = self._was_fresh = False
         loop = get_hub().loop
-        self._server: Any = loop.prepare(ref=False, priority=EARLY)
+        self._server: Any = loop.check(ref=False, priority=AFTER_READING)
+        self._server.start(self._serve)
         self._waker: Any = loop.idle(ref=False)  # the loop sleeps only when nothing waits
 
     def add(self, host: str, work: Work) -> None:
-        """Have `work` done before the loop sleeps, or soon, and again while it returns true."""
+        """Have `work` done in this turn of the loop, or soon, and again while it returns true."""
         if not self._waiting and not self._fresh:
-            self._server.start(self._serve)
             self._waker.start(_stay_awake)
         works = self._waiting.get(host)
         (self._fresh.setdefault(host, deque()) if works is None else works).append(work)
@@ -57,6 +57,8 @@ class Turns:
             watcher.close()
 
     def _serve(self) -> None:
+        if not self._waiting and not self._fresh:
+            return
         end = busy_seconds() + SLICE
         while self._waiting or self._fresh:
             self._was_fresh = bool(self._fresh) and not (self._was_fresh and self._waiting)
@@ -73,7 +75,6 @@ class Turns:
                 self._waiting[host] = works
             if busy_seconds() >= end:
                 return
-        self._server.stop()
         self._waker.stop()
 
 

@@ -10,7 +10,7 @@ import pytest
 from support.sip.tcp_world import OTHER, clock, closed, greeted, hurry, request, server, works
 from support.sockets import LOOPBACK, Echo, TcpClient, until
 
-from p2psip.net import connect, descriptors, tcp
+from p2psip.net import connect, descriptors, tcp, turns
 from p2psip.net.clock import monotonic
 from p2psip.server.response_context import TIMER_C
 from p2psip.stack.stack import Flow
