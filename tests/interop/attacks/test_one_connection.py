@@ -5,6 +5,7 @@ from gevent import socket
 from support.attacks.doors import by
 from support.attacks.hostile_sip import SipAttacker
 from support.peers.process import PATIENCE
+from support.sockets import options_request
 
 STRANGER = "127.0.0.2"
 WEB = (  # the handshake of a WebSocket: RFC 6455 §1.3
@@ -12,18 +13,22 @@ WEB = (  # the handshake of a WebSocket: RFC 6455 §1.3
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
     b"Sec-WebSocket-Protocol: sip\r\n\r\n"
 )
-# Of each transport: what opens a connection, and what keeps it alive, as nobody needs it.
+ASK = options_request("1", "WS")
+SAID = b"\x82\xfe" + len(ASK).to_bytes(2) + bytes(4) + ASK  # a message, masked by zeros
+# Of each transport: what a phone begins with, and what keeps a connection, as nobody needs it.
 KEEPS = {
-    "TCP": (b"", b"\r\n\r\n"),
-    "WS pings": (WEB, b"\x89\x80\0\0\0\0"),
-    "WS pongs": (WEB, b"\x8a\x80\0\0\0\0"),
+    "TCP": ([options_request("1", "TCP")], b"\r\n\r\n"),
+    "WS pings": ([WEB, SAID], b"\x89\x80\0\0\0\0"),
+    "WS pongs": ([WEB, SAID], b"\x8a\x80\0\0\0\0"),
 }
 
 
-def sent_until_closed(place, hello, piece, most):
-    """How many pieces the gateway takes before it hangs up; nothing that it says is read."""
+def sent_until_closed(place, begin, piece, most):
+    """How many pieces the gateway takes before it hangs up; no answer to them is read."""
     with socket.create_connection(place, PATIENCE, source_address=(STRANGER, 0)) as stranger:
-        stranger.sendall(hello)
+        for each in begin:
+            stranger.sendall(each)
+            assert (b" 101 " if each == WEB else b"SIP/2.0 ") in stranger.recv(4096)
         for count in range(most):
             try:
                 stranger.sendall(piece * 100)
@@ -36,9 +41,9 @@ def sent_until_closed(place, hello, piece, most):
 def test_keep_alives_without_end_end_the_connection(gateway, kind):
     """RFC 5626 §4.4.1: one in two minutes is enough; and whoever is honest is served."""
     server = gateway("--ws", "127.0.0.1:0")
-    hello, piece = KEEPS[kind]
+    begin, piece = KEEPS[kind]
     transport = kind.partition(" ")[0]
-    assert sent_until_closed(server.place(transport), hello, piece, 10_000) is not None
+    assert sent_until_closed(server.place(transport), begin, piece, 10_000) is not None
     assert by(transport, SipAttacker)(server).ask("OPTIONS", f"sip:{server.sip}") == 200
     assert "Traceback" not in server.output
 
