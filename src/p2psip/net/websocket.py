@@ -108,7 +108,7 @@ class WebSocketFramer:
     def take_output(self) -> bytes:
         """Return the bytes of handshake, pong and close that are to be sent, once.
 
-        There is one pong, for the last ping: so what waits here stays small: RFC 6455 §5.5.3.
+        There is one pong, for the last ping, so that what waits here stays small.
         """
         output = bytes(self._output) + self._pong
         self._output.clear()
@@ -121,10 +121,10 @@ class WebSocketFramer:
                 self._open(event)
             case Message():  # RFC 7118 §4.2 [text-and-binary]
                 return self._take_piece(event)
-            case Ping():
+            case Ping():  # RFC 6455 §5.5.3 [last-ping-alone]
                 self._pong = bytes(self._connection.send(event.response()))
                 return [KeepAlive.PONG]  # RFC 7118 §6
-            case Pong():
+            case Pong():  # RFC 6455 §5.5.3 [unasked-pongs]
                 return [KeepAlive.PONG]
             case CloseConnection():
                 # RFC 6455 §5.5.1 [close-is-answered] [answered-at-once]

@@ -147,7 +147,10 @@ def test_keep_alives():
 
 
 def test_only_the_last_ping_is_answered():
-    """RFC 6455 §5.5.3 lets earlier ones be: so a browser that never reads fills no memory."""
+    """Covers RFC 6455 §5.5.3 [last-ping-alone] [unasked-pongs].
+
+    So a browser that never reads fills no memory.
+    """
     browser, framer = opened()
     browser.say(*(Ping(b"%d" % number) for number in range(1000)), Pong(b""))
     assert passed(browser, framer) == [KeepAlive.PONG] * 1001

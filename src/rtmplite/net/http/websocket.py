@@ -65,7 +65,7 @@ class WebSocket:
     def receive(self, data: bytes, now: float) -> tuple[bytes, bool]:
         """Take bytes from the peer; gives the bytes to answer, and whether the connection ends.
 
-        One pong answers all pings of `data`: RFC 6455 §5.5.3.
+        One pong answers all pings of `data`.
         """
         pong = last = b""
         closed = False
@@ -82,7 +82,7 @@ class WebSocket:
                 elif self._are_too_many(now):
                     last, closed = self._connection.send(CloseConnection(code=UNWELCOME)), True
                     break
-                elif isinstance(event, Ping):
+                elif isinstance(event, Ping):  # RFC 6455 §5.5.3 [last-ping-alone]
                     pong = self._connection.send(event.response())
         except (RemoteProtocolError, LocalProtocolError):
             closed = True

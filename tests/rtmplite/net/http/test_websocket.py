@@ -43,7 +43,7 @@ def test_each_frame_is_understood():
 
 
 def test_one_pong_answers_all_pings_of_a_read():
-    """RFC 6455 §5.5.3 lets earlier ones be."""
+    """Covers RFC 6455 §5.5.3 [last-ping-alone]."""
     web = websocket.WebSocket.accept(HEADERS, "/")
     pings = b"".join(b"\x89\x82\0\0\0\0%02d" % number for number in range(50))
     assert web.receive(pings, 0.0) == (b"\x8a\x0249", False)
