@@ -6,7 +6,7 @@ import socket
 import gevent
 import pytest
 
-from rtmplite.net import rtmfp_port
+from rtmplite.net import read_budget, rtmfp_port
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.epd import Epd
@@ -101,6 +101,7 @@ def sorting(make, monkeypatch):
     """A port, the order of what its endpoint is given, and `send(host, *datagrams)`."""
     server, order = make(FlashProfile.server(os.urandom)), []
     closing = server.endpoint
+    monkeypatch.setattr(read_budget, "SHARE", 0.0)  # one datagram of a host, then the next host
     monkeypatch.setattr(server, "endpoint", Sorting(order))
 
     def send(host, *datagrams):
