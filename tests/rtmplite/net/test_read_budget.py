@@ -6,10 +6,12 @@ from typing import ClassVar
 import gevent
 import pytest
 from gevent import get_hub
+from gevent.event import Event
 
 from rtmplite.live.streams import Registry
 from rtmplite.net import read_budget, tcp_connections
 from rtmplite.net.clock import now
+from rtmplite.net.read_budget import ReadBudget
 from rtmplite.net.server.rtmp_server import RtmpServer
 from rtmplite.rtmp.connection import AT_ONCE
 from rtmplite.rtmp.server import ServerConnection
@@ -132,6 +134,25 @@ def test_a_host_with_one_connection_waits_for_one_of_each_other_host(listening):
     assert hosts.index("127.0.0.3") <= 3  # two are read as the first of a turn
     for talker in talkers:
         talker.close()
+
+
+def test_the_loop_does_not_sleep_while_somebody_waits(monkeypatch):
+    """Own design: what was read already wakes no loop."""
+    monkeypatch.setattr(read_budget, "SLICE", 0.0)
+    turns, last, left = ReadBudget(get_hub().loop), Event(), [50]
+
+    class Reader:
+        host, is_reading = "a", True
+
+        def read(self):
+            left[0] -= 1
+            if left[0]:
+                turns.wait(self)
+            else:
+                last.set()
+
+    turns.wait(Reader())
+    assert last.wait(20)
 
 
 def test_one_read_is_used_in_several_turns(monkeypatch):
