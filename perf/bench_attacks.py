@@ -25,8 +25,9 @@ from p2psip.sip.auth import ha1
 CALLS = 10
 RATE = 2000.0  # a second
 RATES = {"none": 0.0, "slow": RATE / 10}  # those are 50 kB each
+RATES |= {"crlf": 1e6, "pings": 2e5, "rtmp": 1e5}  # more than one connection takes
 KINDS = ("none", "options", "invite", "register", "bye", "garbage", "passwords", "slow")
-KINDS += ("tcp", "http")
+KINDS += ("tcp", "http", "crlf", "stream", "pings", "rtmp", "get")
 HASHES = ("SHA-256", "MD5")
 FLOOD = Path(__file__).resolve().parent / "flood.py"
 PUBLISH = (
@@ -112,7 +113,8 @@ def measure(kind: str, options: Options, calls: int = CALLS, pair: bool = True) 
     rate = RATES.get(kind, RATE)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        given = ("--http", "127.0.0.1:0", "--users", users(folder), "--log-level", "error")
+        given = ("--http", "127.0.0.1:0", "--ws", "127.0.0.1:0")
+        given += ("--users", users(folder), "--log-level", "error")
         gateway = stack.enter_context(Gateway(options.server_core, *given, profile=options.profile))
         ffmpegs = stack.enter_context(Pair(gateway.url("pair"))) if pair else None
         if ffmpegs:
@@ -121,9 +123,10 @@ def measure(kind: str, options: Options, calls: int = CALLS, pair: bool = True) 
         memory, times = [gateway.resident_mb()], [0.0, 0.0]
         meter, flood = gateway.meter(), None
         if rate:
-            home = gateway.http if kind == "http" else gateway.sip
+            homes = dict.fromkeys(("http", "get"), gateway.http)
+            homes |= {"pings": gateway.ws, "rtmp": gateway.rtmp}
             last = str(WARM_UP + options.seconds + 0.5)
-            argv = [sys.executable, str(FLOOD), kind, home, str(rate), last]
+            argv = [sys.executable, str(FLOOD), kind, homes.get(kind, gateway.sip), str(rate), last]
             flood = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
             assert flood.stdout is not None
             if flood.stdout.readline() != "ready\n":

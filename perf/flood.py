@@ -1,8 +1,9 @@
 """`python perf/flood.py KIND HOST:PORT RATE SECONDS`: strangers who ask too much, from many hosts.
 
-Each kind is a list of messages, or a storm of connections. They leave in small batches on a
-clock, from addresses 127.1.0.1 and up, as if from hosts of their own; answers are read, counted
-and otherwise ignored. It prints `ready`, and at the end how many were sent and answered.
+Each kind is a list of messages, a storm of connections, or one connection that says too much. They
+leave in small batches on a clock, from addresses 127.1.0.1 and up, as if from hosts of their own;
+answers are read, counted and otherwise ignored. It prints `ready`, and at the end how many were
+sent and answered.
 """
 
 import itertools
@@ -18,6 +19,13 @@ from contextlib import suppress
 HOSTS = 20
 BATCH = 0.005  # seconds
 HELD = 1500  # connections that a storm keeps open at a time
+STREAMS = ("crlf", "stream", "pings", "rtmp", "get")
+HANDSHAKE = (  # of a WebSocket: RFC 6455 §1.3
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Protocol: sip\r\n\r\n"
+)
+PING = bytes.fromhex("02 000000 000006 04 00000000 0006 00000001")  # of RTMP, in a whole chunk
 DIGEST = 'Authorization: Digest username="alice", realm="{realm}", nonce="{nonce}", uri="{uri}", '
 SDP = (
     "v=0\r\no=- 1 1 IN IP4 {host}\r\ns=-\r\nc=IN IP4 {host}\r\nt=0 0\r\n"
@@ -212,6 +220,64 @@ def connections(first: bytes, home: str, rate: float, seconds: float) -> tuple[i
     return sent, sent - refused
 
 
+class Stream:
+    """One connection that sends the same piece again and again; a new one when it is closed.
+
+    `answer` is what each answer has in it; without one nothing is ever read.
+    """
+
+    def __init__(self, home: str, piece: bytes, answer: bytes = b"", hello: bytes = b"") -> None:
+        self.target, self.piece, self.answer, self.hello = address(home), piece, answer, hello
+        self.sent = self.answered = 0
+        self.left = b""
+        self.socket = self.opened()
+
+    def opened(self) -> socket.socket:
+        """A connection, with its handshake if it needs one."""
+        one = socket.create_connection(self.target, 5.0, source_address=("127.1.0.1", 0))
+        if self.hello:
+            one.sendall(self.hello)
+            one.recv(65536)
+        one.setblocking(False)
+        return one
+
+    def turn(self, count: int) -> None:
+        """Send `count` pieces, or what the connection takes of them; read the answers."""
+        if not self.left:
+            self.left = self.piece * count
+            self.sent += count
+        try:
+            self.left = self.left[self.socket.send(self.left) :]
+            if self.answer:
+                self.answered += self.socket.recv(1 << 20).count(self.answer)
+        except BlockingIOError:
+            return
+        except OSError:  # closed
+            with suppress(OSError):
+                self.socket.close()
+                self.left, self.socket = b"", self.opened()
+
+
+def stream(kind: str, home: str, rate: float, seconds: float) -> tuple[int, int]:
+    """Fill one connection."""
+    match kind:
+        case "crlf":
+            one = Stream(home, b"\r\n", b"\r\n")
+        case "pings":
+            one = Stream(home, b"\x89\x80\0\0\0\0", hello=HANDSHAKE)
+        case "rtmp":  # RTMP 1.0 §7.1.7: pings, and each is answered
+            one = Stream(home, PING, b"\0\7", hello=b"\3" + bytes(2 * 1536))
+        case "get":
+            one = Stream(home, b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 ")
+        case _:
+            asked = options("127.1.0.1", 9, 1, home).replace(b"/UDP", b"/TCP")
+            one = Stream(home, asked, b"SIP/2.0 ")
+    print("ready", flush=True)
+    for count in ticks(rate, seconds):
+        one.turn(count)
+    return one.sent, one.answered
+
+
 UDP = {
     "options": options,
     "invite": invite,
@@ -229,7 +295,9 @@ TCP = {
 def main() -> None:
     """Flood, and say what came of it."""
     kind, home, rate, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
-    if kind in TCP:
+    if kind in STREAMS:
+        sent, answered = stream(kind, home, rate, seconds)
+    elif kind in TCP:
         sent, answered = connections(TCP[kind], home, rate, seconds)
     else:
         make = Guesser(home) if kind == "passwords" else UDP[kind]

@@ -25,7 +25,7 @@ class Gateway(Server):
         super().__init__([sys.executable, *program, *listen, *quiet, *arguments], core)
         words = dict(word.split("=") for word in self.line.split()[1:])
         self.rtmp, self.rtmfp, self.sip = words["rtmp"], words["rtmfp"], words["sip"]
-        self.http = words.get("http", "")
+        self.http, self.ws = words.get("http", ""), words.get("ws", "")
 
     def url(self, stream: str) -> str:
         """Where `stream` is published and played."""

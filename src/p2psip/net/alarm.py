@@ -2,8 +2,8 @@
 
 Own design: a call's deadline moves with every packet.  The timer is set anew only when the
 deadline comes nearer than it is set for; a timer that fires too early is set again.  Its priority
-is below the sockets': after a stall their input is read first, so that no machine gives up, or
-repeats, a request whose answer is here.
+is below the sockets' and that of `turns`: after a stall input comes first, so that no machine gives
+up, or repeats, a request whose answer is here.
 """
 
 import logging
@@ -13,7 +13,7 @@ from gevent import get_hub
 
 from p2psip.net.clock import monotonic
 
-AFTER_INPUT: Final = -1  # a timer's priority: below that of the sockets' watchers, which is 0
+AFTER_INPUT: Final = -2  # a timer's priority: below that of sockets, 0, and of `turns`, -1
 log: Final = logging.getLogger(__name__)
 
 

@@ -10,6 +10,9 @@ no client can pass for a server, and no server for another one at its address.
 Places are for phones.  A host has a share of them, and a small one of those that have said nothing
 yet, of which the oldest gives way.  Where there is no place for another one, some are taken from
 the host with most: of what no binding needs, that which has been silent for longest.
+
+A connection is read when everything in the last read has been dealt with, one message or keep-alive
+in a turn of its host (`turns`), so that no connection is served more often than another.
 """
 
 import logging
@@ -28,15 +31,14 @@ from p2psip.net.connect import connect
 from p2psip.net.descriptors import STRANGERS, Teller, is_out, is_scarce, within
 from p2psip.net.tap import Tapping
 from p2psip.net.tls import HANDSHAKE, Tls, TlsContexts, in_words, may_open
+from p2psip.net.turns import Turns
 from p2psip.net.udp import READ
 from p2psip.net.websocket import WebSocketFramer
-from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
+from p2psip.sip.framing import Item, KeepAlive, Malformed, StreamFramer
 from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
 
 WRITE: Final = 2  # libev's number for an io watcher that waits for room
 CHUNK: Final = 8192  # octets read at once: a message or some, not hundreds
-SLICE: Final = 0.005  # s of reading in one turn of the loop, in which sound waits
-EARLY: Final = 1  # a watcher's priority: before gevent's own, which run what was set going
 MAX_CONNECTIONS: Final = 2000
 SHARE: Final = 8  # the part of them that is for one host, which may be a NAT for many phones ...
 SILENT_SHARE: Final = 4  # ... and of that the part that has sent no message yet
@@ -51,6 +53,9 @@ BOUND_SECONDS: Final = 7500.0  # longer than a registration lasts: its phone is 
 EXCUSED_SECONDS: Final = 60.0  # until it is asked again whether a silent one is needed
 PROBE_SECONDS: Final = 120  # of silence, then the system asks whether the far end still lives
 SWEEP_SECONDS: Final = 2.0
+# A flow with more keep-alives than that, and no message, is closed.
+MAX_KEEP_ALIVES: Final = 600  # in `KEEP_ALIVE_SECONDS`; RFC 5626 §4.4.1 has one or two
+KEEP_ALIVE_SECONDS: Final = 60.0
 
 log: Final = logging.getLogger(__name__)
 
@@ -60,6 +65,7 @@ class TcpListener:
 
     RFC 3261 §18.2.1.  `on_message(data, flow)`, `on_malformed(data, flow, error)` and
     `on_failure(flow)` are called in the hub and must not wait.  `transport` is TCP, TLS or WS.
+    `turns` are shared with other listeners, or its own.
     Departs from RFC 3261 §18.1.1: by TLS nothing is accepted without a certificate.
     """
 
@@ -73,8 +79,9 @@ class TcpListener:
         max_connections: int = MAX_CONNECTIONS,
         transport: str = "TCP",
         tls: TlsContexts | None = None,
+        turns: Turns | None = None,
     ) -> None:
-        self.tls, self.transport = tls, transport
+        self.tls, self.transport, self.turns = tls, transport, turns or Turns()
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
         self.on_malformed = on_malformed
         self.keeps: Callable[[Flow], bool] = lambda flow: False  # whether a binding needs it
@@ -90,9 +97,7 @@ class TcpListener:
         # That came and have sent no message: of each host, the oldest first.
         self.silent: dict[str, dict[TcpConnection, None]] = {}
         self._shed_at, self._teller = 0.0, Teller("sip")
-        self._ready: dict[TcpConnection, None] = {}  # to be read, in order
         loop = get_hub().loop
-        self._server = loop.prepare(ref=False, priority=EARLY)
         self._watcher = loop.io(bound.fileno(), READ)
         self._accepts = transport != "TLS" or (tls is not None and tls.server is not None)
         if self._accepts:
@@ -123,28 +128,12 @@ class TcpListener:
 
     def close(self) -> None:
         """Stop listening and drop every connection.  Own design."""
-        for watcher in (self._watcher, self._sweeper, self._server):
+        for watcher in (self._watcher, self._sweeper):
             watcher.stop()
             watcher.close()
         self._socket.close()
         for connection in list(self.connections.values()):
             connection.close()
-
-    def is_ready(self, connection: "TcpConnection") -> None:
-        """Read it before the loop sleeps, or soon: there is a `SLICE` for all.  Own design."""
-        if not self._ready:
-            self._server.start(self._read)
-        self._ready[connection] = None
-
-    def _read(self) -> None:
-        end = monotonic() + SLICE
-        while self._ready:
-            connection = next(iter(self._ready))
-            del self._ready[connection]
-            connection.receive()
-            if monotonic() >= end:
-                return
-        self._server.stop()
 
     def _accept(self) -> None:
         try:
@@ -158,7 +147,9 @@ class TcpListener:
         if not self._has_place(source[0], opened.fileno()):
             opened.close()
             return
-        TcpConnection(self, opened, Flow(self.transport, source[:2], self.address), connected=True)
+        flow = Flow(self.transport, source[:2], self.address)
+        # Its request is mostly here already: RFC 3261 §18.2.1.
+        TcpConnection(self, opened, flow, connected=True).hear()
 
     def _open(self, flow: Flow) -> "TcpConnection | None":
         remote = flow.remote
@@ -228,6 +219,8 @@ class TcpConnection:
         tls = owner.tls.begin(flow.domain) if owner.tls and owner.transport == "TLS" else None
         self._socket, self._tls = Tapping.current.connection(opened, tls)
         self._is_first, self._closed, self._is_in_use = True, False, False
+        self._is_waiting = False  # for its turn
+        self._keep_alives, self._counted_from = 0, self.heard
         self._queued = bytearray()
         opened.setblocking(False)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -243,7 +236,7 @@ class TcpConnection:
         self._reader = loop.io(opened.fileno(), READ)
         self._writer = loop.io(opened.fileno(), WRITE)
         if connected:
-            self._reader.start(self._owner.is_ready, self)
+            self._reader.start(self.hear)
         else:
             self._writer.start(self._flush)
         if before is not None:
@@ -320,7 +313,7 @@ class TcpConnection:
                 return
             self._connected, self.heard = True, monotonic()
             # RFC 3261 §18.1.1 [hears-on-its-connection]
-            self._reader.start(self._owner.is_ready, self)
+            self._reader.start(self.hear)
         if self._tls is not None:
             self._queued += self._tls.take_output()
         try:
@@ -329,16 +322,50 @@ class TcpConnection:
                 del self._queued[:sent]
         except BlockingIOError:
             self._writer.start(self._flush)
+            if len(self._queued) > MAX_QUEUED:  # of TLS itself, say, which nothing else counts
+                self.fail()
             return
         except OSError:
             self.fail()
             return
         self._writer.stop()
+        self._answer()
 
-    def receive(self) -> None:
-        """Read once, if it is still there: RFC 3261 §18.3."""
-        if self._closed:
+    def _answer(self) -> None:
+        """Send what the WebSocket itself has to say, unless the peer has not read the last."""
+        if self._queued or not isinstance(self._framer, WebSocketFramer):
             return
+        if output := self._framer.take_output():
+            self._write(output)
+
+    def hear(self) -> None:
+        """Have `receive` called when it is the turn of this host.  Own design."""
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._owner.turns.add(self.host, self.receive)
+
+    def receive(self) -> bool:
+        """Take one item, read if nothing is left of the last read; whether to come again.
+
+        RFC 3261 §18.3.
+        """
+        items = None if self._closed else self._framer.take()
+        if items is None and not self._closed:
+            self._read()
+            items = None if self._closed else self._framer.take()
+        for item in items or ():
+            if not self._closed:
+                self._take(item)
+        if not self._closed:
+            self._answer()
+            is_ended = items is None and self._tls is not None and self._tls.ended
+            # RFC 6455 §4.2.2 [through-the-tunnel], §5.5.1 [tcp-is-closed] [server-closes-first]
+            if self._framer.broken or is_ended:
+                self.fail()
+        self._is_waiting = items is not None and not self._closed
+        return self._is_waiting
+
+    def _read(self) -> None:
         try:
             data = self._socket.recv(CHUNK)
         except BlockingIOError:
@@ -348,34 +375,38 @@ class TcpConnection:
         if self._is_first:
             self._is_first = False
             self._may_be_secure(data)
-        if data and self._tls is not None:
+        if not data:
+            self.fail()
+        elif self._tls is not None:
             data = self._decrypt(self._tls, data)
             self._note_name(self._tls)
-        elif not data:
-            self.fail()
-        items = self._framer.feed(data)
-        if isinstance(self._framer, WebSocketFramer) and (output := self._framer.take_output()):
-            self._write(output)
-        for item in items:
-            if self._closed:
-                return
-            if isinstance(item, KeepAlive):
-                # a second answer in a row looks like one half of a question
-                if not self._owner.on_pong(self.flow) and item is KeepAlive.PING:
-                    self.send(b"\r\n")  # RFC 5626 §5.4 [one-crlf-for-two]
-            elif isinstance(item, Malformed):
-                self._owner.on_malformed(item.data, self.flow, item.error)
-            else:
-                if not self._has_greeted:
-                    self._has_greeted = self._is_in_use = True
-                    self._is_no_longer_silent()
-                self._owner.on_message(bytes(item), self.flow)
-            if self._has_greeted:
-                self.heard = monotonic()
-        is_ended = self._tls is not None and self._tls.ended
-        # RFC 6455 §4.2.2 [through-the-tunnel], §5.5.1 [tcp-is-closed] [server-closes-first]
-        if self._framer.broken or is_ended:
-            self.fail()
+        self._framer.put(data)
+
+    def _take(self, item: Item) -> None:
+        if isinstance(item, KeepAlive):
+            if self._is_too_lively():
+                self.fail()
+            # a second answer in a row looks like one half of a question
+            elif not self._owner.on_pong(self.flow) and item is KeepAlive.PING:
+                self.send(b"\r\n")  # RFC 5626 §5.4 [one-crlf-for-two]
+        elif isinstance(item, Malformed):
+            self._owner.on_malformed(item.data, self.flow, item.error)
+        else:
+            self._keep_alives = 0
+            if not self._has_greeted:
+                self._has_greeted = self._is_in_use = True
+                self._is_no_longer_silent()
+            self._owner.on_message(bytes(item), self.flow)
+        if self._has_greeted:
+            self.heard = monotonic()
+
+    def _is_too_lively(self) -> bool:
+        """Count a keep-alive; whether there are far more than any phone sends."""
+        now = monotonic()
+        if now - self._counted_from > KEEP_ALIVE_SECONDS:
+            self._keep_alives, self._counted_from = 0, now
+        self._keep_alives += 1
+        return self._keep_alives > MAX_KEEP_ALIVES
 
     @property
     def _is_ready(self) -> bool:

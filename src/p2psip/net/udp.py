@@ -2,12 +2,15 @@
 
 Implements RFC 3261 §18.1.1 and §18.2.1 for UDP, and RFC 5626 §8.
 
-Own design: one watcher, no greenlet; a burst is read until the socket is empty, or for `SLICE`
-seconds, so that others have their turn.
+Own design: one watcher, no greenlet.  What has come is read at once, since the system's own queue
+serves the first, and that is whoever sends most; here it waits in one queue for each host, and
+hosts have their turns (`turns`).  Where there is too much, the host with most loses its oldest.
 """
 
 import socket
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from gevent import get_hub
@@ -15,13 +18,14 @@ from gevent.monkey import get_original
 
 from p2psip.nat import stun_server
 from p2psip.nat.stun import is_stun
-from p2psip.net.clock import monotonic
 from p2psip.net.tap import Tapping
-from p2psip.transaction.flow import Flow, HostPort
+from p2psip.net.turns import Turns
+from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
 
 READ: Final = 1  # libev's number for an io watcher that waits for input
-BURST: Final = 32  # datagrams read per wake-up ...
-SLICE: Final = 0.005  # s ... unless their work takes longer: sound waits meanwhile
+BURST: Final = 256  # datagrams read per wake-up, which takes a millisecond
+MAX_WAITING: Final = 1 << 20  # octets of datagrams that wait for their turn ...
+OVERHEAD: Final = 256  # ... each with those that it takes beside its content
 MAX_DATAGRAM: Final = 65_535
 BUFFER: Final = 1 << 20  # octets the system may keep for us while the loop is busy
 
@@ -32,10 +36,20 @@ class UdpListener:
     """One bound socket; `on_message(data, flow)` is called in the hub and must not wait.
 
     RFC 3261 §18.2.1.  Each of `on_stun`, (data, source), is given STUN that is no request to us.
+    `turns` are shared with other listeners, or its own.
     """
 
-    def __init__(self, bound: socket.socket, on_message: Callable[[bytes, Flow], None]) -> None:
+    def __init__(
+        self,
+        bound: socket.socket,
+        on_message: Callable[[bytes, Flow], None],
+        turns: Turns | None = None,
+    ) -> None:
         self._socket, self._on_message = Tapping.current.datagrams(bound), on_message
+        self._turns = turns or Turns()
+        self._of_host: dict[str, _Waiting] = {}
+        self._waiting = 0  # octets, of all hosts
+        self._closed = False
         self.on_stun: list[Callable[[bytes, HostPort], object]] = []
         self.address: HostPort = bound.getsockname()[:2]
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
@@ -63,9 +77,10 @@ class UdpListener:
         self._watcher.stop()
         self._watcher.close()
         self._socket.close()
+        self._of_host.clear()
+        self._closed = True
 
     def _receive(self) -> None:
-        end = monotonic() + SLICE
         for _ in range(BURST):
             try:
                 # RFC 3261 §18.1.1 [whole-datagrams]
@@ -74,13 +89,35 @@ class UdpListener:
                 return
             except OSError:
                 return  # the datagrams behind it are read at the next wake-up
-            flow = Flow("UDP", source[:2], self.address)
-            if is_stun(data):  # a phone's keep-alive: RFC 5626 §8 [stun-server]
-                self._tell_address(data, flow)
-            else:
-                self._on_message(data, flow)
-            if monotonic() > end:
-                return
+            self._keep(data, source[:2])
+
+    def _keep(self, data: bytes, source: HostPort) -> None:
+        """Have a datagram wait for the turn of its host."""
+        host = rate_limit_key(source[0])
+        if (waiting := self._of_host.get(host)) is None:
+            waiting = self._of_host[host] = _Waiting()
+            self._turns.add(host, partial(self._serve, host))
+        self._waiting += waiting.add(data, source)
+        while self._waiting > MAX_WAITING:
+            fullest = max(self._of_host.values(), key=lambda each: each.size)
+            self._waiting -= fullest.take()[2]
+
+    def _serve(self, host: str) -> bool:
+        """Give one datagram of a host to its receiver; whether there are more."""
+        if not (waiting := self._of_host.pop(host, _Waiting())).datagrams:
+            return False
+        self._waiting -= waiting.size
+        data, source, _ = waiting.take()
+        flow = Flow("UDP", source, self.address)
+        if is_stun(data):  # a phone's keep-alive: RFC 5626 §8 [stun-server]
+            self._tell_address(data, flow)
+        else:
+            self._on_message(data, flow)
+        if not waiting.datagrams or self._closed:
+            return False
+        self._waiting += waiting.size
+        self._of_host[host] = waiting
+        return True
 
     def _tell_address(self, data: bytes, flow: Flow) -> None:
         said = stun_server.answer(data, flow.remote)
@@ -89,3 +126,24 @@ class UdpListener:
             return
         for each in self.on_stun:
             each(data, flow.remote)
+
+
+class _Waiting:
+    """The datagrams of one host, and the octets that they take."""
+
+    def __init__(self) -> None:
+        self.datagrams: deque[tuple[bytes, HostPort, int]] = deque()
+        self.size = 0
+
+    def add(self, data: bytes, source: HostPort) -> int:
+        """Add one, and return what it takes."""
+        size = len(data) + OVERHEAD
+        self.datagrams.append((data, source, size))
+        self.size += size
+        return size
+
+    def take(self) -> tuple[bytes, HostPort, int]:
+        """Remove the oldest, and return it."""
+        taken = self.datagrams.popleft()
+        self.size -= taken[2]
+        return taken

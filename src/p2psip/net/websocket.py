@@ -26,6 +26,7 @@ try:
         Event,
         Message,
         Ping,
+        Pong,
         RejectConnection,
         Request,
         TextMessage,
@@ -52,35 +53,42 @@ class WebSocketFramer:
         self.broken = False
         # RFC 6455 §5.1 [server-does-not-mask], §5.2 [reserved-bits-are-zero]
         self._limit, self._connection = limit, WSConnection(ConnectionType.SERVER)
-        self._output = bytearray()
+        self._input, self._output, self._pong = b"", bytearray(), b""
         self._message = bytearray()
         self._fragments = self._heard = 0
         self._is_open = False
 
     def feed(self, data: bytes) -> list[Item]:
         """Take octets from the wire; return the messages that they complete (RFC 7118 §5)."""
-        items: list[Item] = []
-        if self.broken or not data:
-            return items
+        self.put(data)
+        return [item for items in iter(self.take, None) for item in items]
+
+    def put(self, data: bytes) -> None:
+        """Take octets from the wire, for `take`."""
         self._heard += len(data)
+        self._input += data
         if not self._is_open and self._heard > MAX_HANDSHAKE:
             self.broken = True
-            return items
+
+    def take(self) -> list[Item] | None:
+        """Return what the next frame completes, if anything; None when more octets are needed."""
+        if self.broken:
+            return None
+        data, self._input = self._input, b""
         try:
-            # RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
-            # RFC 6455 §5.2 [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
-            # RFC 6455 §5.6 [text-is-utf-8]
-            self._connection.receive_data(data)
-            for event in self._connection.events():
-                items += self._take(event)
-                if self.broken:
-                    break
+            if data:
+                # RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
+                # RFC 6455 §5.2 [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
+                # RFC 6455 §5.6 [text-is-utf-8]
+                self._connection.receive_data(data)
+            event = next(self._connection.events(), None)
+            return None if event is None else self._take(event)
         except RemoteProtocolError as error:
             # RFC 6455 §4.2.2 [other-versions] [refused-by-http]
             self._end(error.event_hint or RejectConnection())
         except (h11.ProtocolError, ValueError):  # in a header that the library then cannot read
             self._end(RejectConnection())
-        return items
+        return []
 
     def wrap(self, message: bytes) -> bytes:
         """One message in one frame: text if it is UTF-8, which scripts prefer (RFC 7118 §4.2).
@@ -98,9 +106,13 @@ class WebSocketFramer:
         return bytes(self._connection.send(TextMessage(data=text)))
 
     def take_output(self) -> bytes:
-        """Return the bytes of handshake, pong and close that are to be sent, once."""
-        output = bytes(self._output)
+        """Return the bytes of handshake, pong and close that are to be sent, once.
+
+        There is one pong, for the last ping, so that what waits here stays small.
+        """
+        output = bytes(self._output) + self._pong
         self._output.clear()
+        self._pong = b""
         return output
 
     def _take(self, event: "Event") -> list[Item]:
@@ -109,9 +121,11 @@ class WebSocketFramer:
                 self._open(event)
             case Message():  # RFC 7118 §4.2 [text-and-binary]
                 return self._take_piece(event)
-            case Ping():  # RFC 6455 §5.4 [control-among-fragments]
-                self._output += self._connection.send(event.response())
+            case Ping():  # RFC 6455 §5.4 [control-among-fragments], §5.5.3 [last-ping-alone]
+                self._pong = bytes(self._connection.send(event.response()))
                 return [KeepAlive.PONG]  # RFC 7118 §6
+            case Pong():  # RFC 6455 §5.5.3 [unasked-pongs]
+                return [KeepAlive.PONG]
             case CloseConnection():
                 # RFC 6455 §5.5.1 [close-is-answered] [answered-at-once]
                 # RFC 6455 §7.4.1 [reserved-codes-stay]
@@ -147,6 +161,8 @@ class WebSocketFramer:
         """Say the last words, if they still can be said."""
         self.broken = True
         self._message.clear()
+        self._output += self._pong
+        self._pong = b""
         try:
             self._output += self._connection.send(last)
         except (LocalProtocolError, h11.ProtocolError):

@@ -69,13 +69,19 @@ class StreamFramer:
 
     def feed(self, data: bytes | memoryview) -> list[Item]:
         """Take octets from the wire; return the messages that they complete (RFC 3261 §18.3)."""
+        self.put(data)
+        return [item for items in iter(self.take, None) for item in items]
+
+    def put(self, data: bytes | memoryview) -> None:
+        """Take octets from the wire, for `take` (RFC 3261 §18.3)."""
         self._buffer += data
-        items: list[Item] = []
-        while not self.broken and (item := self._next()) is not None:
-            items.append(item)
+
+    def take(self) -> list[Item] | None:
+        """Return what comes next; None when more octets are needed for it (RFC 3261 §18.3)."""
+        item = None if self.broken else self._next()
         if self.broken:
             self._buffer.clear()
-        return items
+        return None if item is None else [item]
 
     def _next(self) -> Item | None:
         if self._size is None:

@@ -1,5 +1,10 @@
-"""The clock of the edge: seconds that never run backwards, the `now` of every machine."""
+"""The clocks of the edge.
+
+`now` are seconds that never run backwards, the `now` of every machine; `busy_seconds` are those in
+which this thread had a core.
+"""
 
 from time import monotonic as now
+from time import thread_time as busy_seconds
 
-__all__ = ["now"]
+__all__ = ["busy_seconds", "now"]

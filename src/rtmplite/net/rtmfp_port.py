@@ -4,21 +4,27 @@ No greenlet waits for the socket.  A watcher reads what has come; all that the m
 sent leaves at the end of that turn of the loop.  The alarm comes after the watcher: an
 acknowledgement that has arrived is read before anything is sent again.  Diffie-Hellman runs in a
 few threads of its own, so that many new clients at once do not delay the media of the others.
+
+What comes for a session is dealt with at once.  The rest are hellos and keyings of strangers, which
+wait for the turn of their host (`read_budget`); where there are too many, the host with most loses
+its oldest.
 """
 
 import logging
 import os
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 import gevent
 
-from rtmplite.net.clock import now
+from rtmplite.limits.rate_limit_key import rate_limit_key
+from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.deadline_timer import DeadlineTimer
-from rtmplite.net.read_budget import SLICE
+from rtmplite.net.read_budget import SLICE, read_budget
 from rtmplite.net.tap import Tapping
 from rtmplite.net.tcp_connections import LATE, WATCH_READ, Socket
 from rtmplite.net.workers import Workers
@@ -34,7 +40,9 @@ from rtmplite.rtmfp.wire.address import Address
 log = logging.getLogger(__name__)
 
 DATAGRAM: Final = 16384  # bytes, more than any has; room for 64 KiB costs more than the call
-READS: Final = 64  # datagrams per wake-up, so that a flood does not starve other sockets
+READS: Final = 256  # datagrams per wake-up, so that a flood does not starve other sockets
+MAX_WAITING: Final = 1 << 20  # bytes of datagrams of strangers that wait for their turn ...
+OVERHEAD: Final = 256  # ... each with those that it takes beside its content
 BUFFER: Final = 1024 * 1024  # bytes of each of the socket's: many sessions burst at once
 TICK: Final = 1.0  # s, how coarse the time-outs of connections are
 
@@ -82,6 +90,8 @@ class RtmfpPort:
         self._connections: dict[FlowTransport, FlowEnd] = {}  # in order of arrival
         self._dirty: list[FlowTransport] = []
         self._bugs = 0
+        self._turns, self._strangers = read_budget(), dict[str, _Stranger]()
+        self._waiting = 0  # bytes, of all strangers
         self._alarm = DeadlineTimer(self._on_alarm, LATE)
         self._touched = False  # the endpoint may have something to send, or another deadline
 
@@ -128,10 +138,11 @@ class RtmfpPort:
             watcher.close()
         self._socket.close()
         self._socket = None
+        self._strangers.clear()
 
     def _on_readable(self) -> None:
         assert self._socket is not None
-        moment, receive = now(), self._socket.recvfrom
+        moment, begun, receive = now(), busy_seconds(), self._socket.recvfrom
         for _ in range(READS):
             try:
                 datagram, source = receive(DATAGRAM)
@@ -141,10 +152,40 @@ class RtmfpPort:
                 log.debug("cannot receive: %s", error)
                 break
             host = source[0].removeprefix(_MAPPED) if self._is_v6 else source[0]
+            if not self.endpoint.is_of_session(datagram):
+                self._keep(datagram, (host, source[1]))
+                continue
             self._guard(self.endpoint.receive, datagram, (host, source[1]), moment)
-            if now() - moment > SLICE:
+            if busy_seconds() - begun > SLICE:
                 break
         self._touched = True
+
+    def _keep(self, datagram: bytes, source: Address) -> None:
+        """Have a datagram wait for the turn of its host."""
+        host = rate_limit_key(source[0])
+        if (stranger := self._strangers.get(host)) is None:
+            stranger = self._strangers[host] = _Stranger(host, self._hear)
+            self._turns.wait(stranger)
+        self._waiting += stranger.add(datagram, source)
+        while self._waiting > MAX_WAITING:
+            fullest = max(self._strangers.values(), key=lambda each: each.size)
+            self._waiting -= fullest.take()[2]
+
+    def _hear(self, stranger: "_Stranger") -> None:
+        """Process one datagram of a host, and have the others wait again."""
+        begun = busy_seconds()
+        if self._strangers.get(stranger.host) is not stranger:  # closed
+            return
+        if stranger.datagrams:
+            datagram, source, size = stranger.take()
+            self._waiting -= size
+            self._guard(self.endpoint.receive, datagram, source, now())
+            self._touched = True
+        if stranger.datagrams:
+            self._turns.wait(stranger)
+        else:
+            self._strangers.pop(stranger.host, None)
+        self._turns.spent += busy_seconds() - begun
 
     def _on_work(self) -> None:
         self._touched = True
@@ -227,6 +268,34 @@ class RtmfpPort:
         self._bugs += 1
         if self._bugs & self._bugs - 1 == 0:
             log.error("an endpoint fails, for the %d. time: %r", self._bugs, error, exc_info=error)
+
+
+class _Stranger:
+    """The datagrams of one host that belong to no session, and the bytes that they take."""
+
+    is_reading = True
+
+    def __init__(self, host: str, hear: "Callable[[_Stranger], None]") -> None:
+        self.host, self._hear = host, hear
+        self.datagrams: deque[tuple[bytes, Address, int]] = deque()
+        self.size = 0
+
+    def add(self, datagram: bytes, source: Address) -> int:
+        """Add one, and give what it takes."""
+        size = len(datagram) + OVERHEAD
+        self.datagrams.append((datagram, source, size))
+        self.size += size
+        return size
+
+    def take(self) -> tuple[bytes, Address, int]:
+        """Remove the oldest, and give it."""
+        taken = self.datagrams.popleft()
+        self.size -= taken[2]
+        return taken
+
+    def read(self) -> None:
+        """Have one processed."""
+        self._hear(self)
 
 
 def _workers() -> Workers:

@@ -18,8 +18,9 @@ from typing import Any, Final, Generic, TypeVar
 import gevent
 from gevent import monkey
 
-from rtmplite.net.clock import now
-from rtmplite.net.read_budget import SLICE, ReadBudget
+from rtmplite.limits.rate_limit_key import rate_limit_key
+from rtmplite.net.clock import busy_seconds, now
+from rtmplite.net.read_budget import SLICE, read_budget
 from rtmplite.net.tap import Tapping
 from rtmplite.net.tcp_traffic import traffic
 from rtmplite.net.tls import Tls, explain, mistaken
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 READ_SIZE: Final = 65536  # bytes per wake-up ...
 SMALL_READ: Final = 4096  # ... of peers that send little: room for more takes longer than a call
 LABOUR: Final = 0.01  # s for READ_SIZE; a connection that takes longer is read in small pieces
+MAX_SEALED: Final = 65536  # bytes of TLS itself that may wait for a peer which does not read
 IOV_MAX: Final = 1024  # buffers per sendmsg, Linux's limit
 LINGER: Final = 2.0  # s, for a peer to read our last words before the socket is closed
 DRAIN: Final = 30.0  # s, for a peer we have ended to take what was queued before that
@@ -52,7 +54,7 @@ class TcpConnections(Generic[M]):
         self._merge = merge_ms / 1000
         self.merges = self._merge > 0
         self._loop = gevent.get_hub().loop
-        self.turns = ReadBudget(self._loop)
+        self.turns = read_budget()
         self._peers: dict[Peer[M], None] = {}  # in order of arrival
         self.dirty: list[Peer[M]] = []  # peers that have something to send; always this list object
         self._ticker = self._loop.timer(TICK, TICK)
@@ -142,6 +144,7 @@ class Peer(Generic[M]):
         self, peers: TcpConnections[M], connected: socket.socket, machine: M, tls: Tls | None = None
     ) -> None:
         self.machine, self.transport = machine, machine.transport
+        self.host = rate_limit_key(self.transport.peer_address[0])
         self.send = connected.send
         # It has unsent bytes, or is to be closed, or all its bytes have to be encrypted.
         self.is_special = tls is not None
@@ -160,6 +163,7 @@ class Peer(Generic[M]):
         self.transport.traffic = partial(traffic, connected)
         self.transport.on_output = self._on_output
         self.transport.on_reading = self._on_reading
+        self.transport.on_behind = partial(self._turns.wait, self)
         if tls is not None:
             self._say_tls(tls)
         if self.transport.output:  # a client speaks first
@@ -209,7 +213,7 @@ class Peer(Generic[M]):
             watcher.close()
         self._socket.close()
         self._peers.forget(self)
-        self.transport.on_output = self.transport.on_reading = None
+        self.transport.on_output = self.transport.on_reading = self.transport.on_behind = None
 
     def send_failed(self, error: OSError, output: Sequence[bytes | memoryview]) -> None:
         """Wait for room if the socket is full, else end the connection."""
@@ -269,28 +273,36 @@ class Peer(Generic[M]):
         return self._open and self._reader.active
 
     def read(self) -> None:
-        """Read once, and give the machine the bytes received."""
-        try:
-            data = self._receive(self._room)
-        except BlockingIOError:
+        """Read once, unless some of the last read is left, and have the machine go on."""
+        begun, data = busy_seconds(), b""
+        if self.transport.is_behind:
+            self._feed(b"")
+        elif not (data := self._received()):
             return
-        except OSError as error:
-            self._lost(error.strerror or "error")
-            return
-        begun = now()
-        if not data:
-            self._lost("closed by the peer" if self._tls is None else self._tls.end)
         elif self._tls is not None:
             self._open_sealed(self._tls, data)
         elif not self.transport.closed:  # else it has not read our last words yet
-            try:
-                self.transport.receive(data, begun)
-            except Exception:
-                self._failed()
-        spent = now() - begun
+            self._feed(data)
+        if self._tls is not None and self._tls.ended and not self.transport.is_behind:
+            self._lost("closed by the peer")
+        spent = busy_seconds() - begun
         self._turns.spent += spent
-        is_bulk = len(data) >= SMALL_READ and spent * READ_SIZE < LABOUR * len(data)
-        self._room = READ_SIZE if is_bulk else SMALL_READ
+        if data:
+            is_bulk = len(data) >= SMALL_READ and spent * READ_SIZE < LABOUR * len(data)
+            self._room = READ_SIZE if is_bulk else SMALL_READ
+
+    def _received(self) -> bytes:
+        """What the socket has for us; nothing where that is the end as well."""
+        try:
+            data = self._receive(self._room)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            self._lost(error.strerror or "error")
+            return b""
+        if not data:
+            self._lost("closed by the peer" if self._tls is None else self._tls.end)
+        return data
 
     def _receive_first(self, room: int) -> bytes:
         """Receive for the first time: TLS where there should be none is told at once."""
@@ -311,22 +323,23 @@ class Peer(Generic[M]):
         self._say_tls(tls)
         if data and not self.transport.closed:
             self._feed(data)
-        if tls.ended and self._open:
-            self._lost("closed by the peer")
 
     def _say_tls(self, tls: Tls) -> None:
-        """Queue TLS's own output behind the rest."""
-        if sealed := tls.take_output():
-            if self._unsent:
-                self._unsent.append(sealed)
-            else:
+        """Send TLS's own output, behind what waits to be sent."""
+        if not self._unsent:
+            if sealed := tls.take_output():
                 self._send([sealed])
+        elif tls.pending > MAX_SEALED:
+            self.guard(
+                self.machine.abort, f"{tls.pending} bytes of TLS that it does not read", now()
+            )
 
     def _output(self) -> list[bytes]:
         output = self.transport.take_output()
-        if self._tls is None or not output:
+        if self._tls is None:
             return output
-        self._tls.send(b"".join(output))
+        if output:
+            self._tls.send(b"".join(output))
         sealed = self._tls.take_output()
         return [sealed] if sealed else []
 
@@ -337,8 +350,9 @@ class Peer(Generic[M]):
             self._failed()
 
     def _lost(self, reason: str) -> None:
-        self.guard(self.machine.connection_lost, now(), reason)
-        self.shut()
+        if self._open:
+            self.guard(self.machine.connection_lost, now(), reason)
+            self.shut()
 
     def _on_writable(self) -> None:
         output = self._unsent + self._output()

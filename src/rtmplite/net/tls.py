@@ -73,6 +73,11 @@ class Tls:
         """The reason to give when the connection ends and TLS has not said so."""
         return "closed by the peer" if self._is_ready else CLOSED_EARLY
 
+    @property
+    def pending(self) -> int:
+        """How many bytes `take_output` would give."""
+        return self._to_peer.pending
+
     def take_output(self) -> bytes:
         """Return the bytes that are to be sent, once."""
         return self._to_peer.read()

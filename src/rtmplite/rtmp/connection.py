@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rtmplite.live.player import Player, Viewer
     from rtmplite.live.streams import LiveStream
 
+AT_ONCE: Final = 16  # messages that one `receive` uses where others wait for the loop
 ROOM: Final = 64 * 1024  # bytes, for the handshake, headers and small messages beside a long one
 
 
@@ -76,7 +77,8 @@ class ChunkTransport(MessageTransport):
 
     Own design: it reads no further while `reading` is false (someone asked for a pause) or
     `deciding` is true (the peer's last command has no answer yet), and a few bytes that come in
-    the meantime are kept.
+    the meantime are kept.  Where `on_behind` is set, `receive` uses at most `AT_ONCE` messages; it
+    is called when more are left, and `receive` is to be called again for them.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class ChunkTransport(MessageTransport):
         self._counted = self._turn_size = 0  # of `output` while `_busy`: messages and their bytes
         self.on_output: Callable[[ChunkTransport], None] | None = None
         self.on_reading: Callable[[ChunkTransport], None] | None = None
+        self.on_behind: Callable[[], None] | None = None
         self._handshake: Handshake | None = handshake
         self._account = account or Account(MemoryBudget())
         self._reader = ChunkReader(limits.message, account=self._account)
@@ -123,6 +126,11 @@ class ChunkTransport(MessageTransport):
                 self._take(data, now)
         except RemoteError as error:
             self.abort(str(error), now)  # RTMP Errata §2 [errors-abort]
+
+    @property
+    def is_behind(self) -> bool:
+        """Own design: whether messages are left that can be used."""
+        return bool(self._backlog) and self.reading and not self.deciding
 
     def take_output(self) -> list[bytes]:
         """Own design: give the bytes to send, in order, and forget them."""
@@ -310,7 +318,9 @@ class ChunkTransport(MessageTransport):
             backlog, reader = self._backlog, self._reader
             if data:
                 backlog.extend(reader.feed(data))
-            while backlog and self.reading and not self.deciding:
+            most = len(backlog) if self.on_behind is None else AT_ONCE
+            while most and backlog and self.reading and not self.deciding:
+                most -= 1
                 message = backlog.popleft()
                 if message.type_id in CHUNK_STREAMS:
                     self.user.on_media(message, now)
@@ -320,6 +330,8 @@ class ChunkTransport(MessageTransport):
                 self._acknowledge()
         finally:
             self._busy = False
+        if self.is_behind and self.on_behind is not None:
+            self.on_behind()
 
     def _shake(self, handshake: Handshake, data: bytes, now: float) -> bytes:
         if reply := handshake.receive(data, now):

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from support.mutations import mutations
-from support.sip.tcp_world import closed, hurry, request, server, works
+from support.sip.tcp_world import OTHER, clock, closed, greeted, hurry, request, server, works
 from support.sockets import LOOPBACK, Echo, TcpClient, until
 
-from p2psip.net import tcp
+from p2psip.net import tcp, turns
 from p2psip.stack.stack import Flow
 
 
@@ -136,6 +136,82 @@ def test_who_never_reads_is_given_up(echo, monkeypatch):
     with suppress(ConnectionError):
         while client.socket.recv(65536):
             pass
+
+
+def test_one_connection_that_says_much_keeps_nobody_waiting(echo):
+    """Own design: a request of another host is heard before the third of the first one."""
+    talker, other = greeted(echo, OTHER), greeted(echo)
+    del echo.flows[:]
+    plain.socket.sendall(talker.socket._sock, b"".join(map(request, map(str, range(100)))))
+    plain.socket.sendall(other.socket._sock, request("other"))
+    assert until(lambda: len(echo.flows) == 101)
+    assert [flow.remote[0] for flow in echo.flows].index(LOOPBACK) <= 2
+
+
+@pytest.mark.parametrize("said", [b"\r\n", request("1")], ids=["keep-alives", "requests"])
+def test_each_item_of_a_read_may_end_a_slice(echo, monkeypatch, said):
+    """Own design: RTP is heard once a turn, and one read holds thousands of keep-alives."""
+    monkeypatch.setattr(turns, "SLICE", -1.0)  # everything takes longer
+    taken, loop, listener = [], gevent.get_hub().loop, echo.driver._listening[1]
+    listener.on_pong = lambda flow: taken.append(loop.now()) or True
+    listener.on_message = lambda data, flow: taken.append(loop.now())
+    client = TcpClient(echo.address)
+    client.socket.sendall(said * 20)
+    assert until(lambda: len(taken) == 20)
+    assert len(set(taken)) == 20
+
+
+def test_a_flow_of_nothing_but_keep_alives_is_closed(echo, monkeypatch):
+    """RFC 5626 §4.4.1: one or two in a minute are enough; requests in between show a phone."""
+    monkeypatch.setattr(tcp, "MAX_KEEP_ALIVES", 20)
+    phone = TcpClient(echo.address)
+    for number in range(5):
+        assert phone.ask(b"\r\n\r\n" * 8 + request(f"{number}"))
+        assert until(lambda number=number: len(echo.heard) == number + 1)
+    assert echo.driver.connections == 1 and phone.ask(request("last"))
+    stranger = TcpClient(echo.address)
+    stranger.socket.sendall(b"\r\n" * 20)
+    assert stranger.read() and until(lambda: echo.driver.connections == 2)
+    stranger.socket.sendall(b"\r\n")
+    assert until(lambda: echo.driver.connections == 1) and works(echo)
+
+
+def test_keep_alives_of_long_ago_do_not_count(monkeypatch):
+    monkeypatch.setattr(tcp, "MAX_KEEP_ALIVES", 20)
+    now, echo = clock(monkeypatch), Echo()
+    phone = greeted(echo)
+    for _ in range(3):
+        for _ in range(9):
+            assert phone.ask(b"\r\n\r\n") == b"\r\n"
+        now[0] += tcp.KEEP_ALIVE_SECONDS + 1
+    assert echo.driver.connections == 1
+    echo.driver.close()
+
+
+def test_what_tls_itself_says_counts_as_well(echo, monkeypatch):
+    """Own design: whatever fills the queue of a peer that does not read, it has an end."""
+    monkeypatch.setattr(tcp, "MAX_QUEUED", 100_000)
+    client = greeted(echo)
+    [connection] = echo.driver._listening[1].connections.values()
+
+    class Full:
+        def __init__(self, real):
+            self.real, self.close = real, real.close
+
+        def send(self, data):
+            raise BlockingIOError
+
+    class Talkative:
+        ended = False
+        take_output = staticmethod(lambda: bytes(10_000))
+        receive = staticmethod(lambda data: b"")
+
+    connection._socket, connection._tls = Full(connection._socket), Talkative()
+    for _ in range(10):
+        connection._decrypt(connection._tls, b"x")
+        assert len(connection._queued) <= 100_000 and not connection._closed
+    connection._decrypt(connection._tls, b"x")
+    assert connection._closed and closed(client)
 
 
 SHARED = {}

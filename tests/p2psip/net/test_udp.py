@@ -12,7 +12,7 @@ from support.mutations import mutations
 from support.sockets import LOOPBACK, Echo, UdpClient, options_request, until
 
 from p2psip.nat.stun import BINDING, StunClass, StunMessage
-from p2psip.net import udp
+from p2psip.net import turns, udp
 from p2psip.net.udp import BURST, UdpListener
 from p2psip.stack.stack import Flow
 
@@ -160,19 +160,77 @@ def test_a_datagram_is_read_however_large_it_is():
 
 def test_laborious_datagrams_leave_time_for_others(monkeypatch):
     """Own design: RTP is heard once a turn, so one sender's work must not fill it."""
-    monkeypatch.setattr(udp, "SLICE", -1.0)  # everything takes longer
-    turns, loop = [], gevent.get_hub().loop
+    monkeypatch.setattr(turns, "SLICE", -1.0)  # everything takes longer
+    heard_in, loop = [], gevent.get_hub().loop
     bound = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
     bound.bind((LOOPBACK, 0))
     bound.setblocking(False)
-    listener = UdpListener(bound, lambda data, flow: turns.append(loop.now()))
+    listener = UdpListener(bound, lambda data, flow: heard_in.append(loop.now()))
     sender = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
     for _ in range(10):
         sender.sendto(b"x", listener.address)
-    assert until(lambda: len(turns) == 10)
-    assert len(set(turns)) == 10
+    assert until(lambda: len(heard_in) == 10)
+    assert len(set(heard_in)) == 10
     listener.close()
     sender.close()
+
+
+@pytest.fixture
+def listening():
+    """A listener and the datagrams that it has given, each with the host it came from."""
+    bound = udp.plain_socket(plain.AF_INET, plain.SOCK_DGRAM)
+    bound.bind((LOOPBACK, 0))
+    bound.setblocking(False)
+    heard = []
+    listener = UdpListener(bound, lambda data, flow: heard.append((flow.remote[0], data)))
+    yield listener, heard
+    listener.close()
+
+
+def send_from(host, listener, *datagrams):
+    """Send them, before the loop has a turn."""
+    with plain.socket(plain.AF_INET, plain.SOCK_DGRAM) as sender:
+        sender.bind((host, 0))
+        for data in datagrams:
+            sender.sendto(data, listener.address)
+
+
+def test_a_host_that_sends_much_keeps_nobody_waiting(listening):
+    """Own design: the one datagram of a host is heard among the first of the others."""
+    listener, heard = listening
+    for host in ("127.0.0.2", "127.0.0.3"):
+        send_from(host, listener, *(b"%d" % number for number in range(100)))
+    send_from("127.0.0.4", listener, b"alone")
+    assert until(lambda: len(heard) == 201)
+    assert heard.index(("127.0.0.4", b"alone")) <= 4
+    for host in ("127.0.0.2", "127.0.0.3"):  # each in the order in which it was sent
+        assert [data for who, data in heard if who == host] == [b"%d" % n for n in range(100)]
+
+
+def test_where_there_is_too_much_the_host_with_most_loses_its_oldest(listening, monkeypatch):
+    """Own design: memory is bounded, and a flood is at the cost of the host that sends it."""
+    listener, heard = listening
+    monkeypatch.setattr(udp, "MAX_WAITING", 20 * udp.OVERHEAD)
+    send_from("127.0.0.2", listener, b"little", b"more")
+    send_from("127.0.0.3", listener, *(b"%d" % number for number in range(100)))
+    send_from("127.0.0.2", listener, b"last")
+    assert until(lambda: ("127.0.0.3", b"99") in heard)
+    assert [data for who, data in heard if who == "127.0.0.2"] == [b"little", b"more", b"last"]
+    kept = [int(data) for who, data in heard if who == "127.0.0.3"]
+    assert kept == list(range(100))[-len(kept) :] and 10 < len(kept) < 20
+    assert (listener._waiting, listener._of_host) == (0, {})
+    send_from("127.0.0.3", listener, b"later")
+    assert until(lambda: heard[-1] == ("127.0.0.3", b"later"))
+
+
+def test_what_waits_is_forgotten_on_closing(listening):
+    listener, heard = listening
+    listener._on_message = lambda data, flow: [heard.append(data), listener.close()]
+    send_from("127.0.0.2", listener, b"1", b"2")
+    send_from("127.0.0.3", listener, b"3")
+    assert until(lambda: heard)
+    gevent.sleep(0)
+    assert heard == [b"1"]
 
 
 def test_a_request_leaves_from_where_its_answer_is_heard():

@@ -1,7 +1,9 @@
 """SIP in a WebSocket: in memory against wsproto's client, and through the stream listener."""
 
 import socket as plain
+from contextlib import suppress
 
+import gevent
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -23,6 +25,7 @@ from wsproto.events import (
     TextMessage,
 )
 
+from p2psip.net import tcp
 from p2psip.net.tls import Tls, TlsContexts, client_context, server_context
 from p2psip.net.websocket import WebSocketFramer
 from p2psip.sip.framing import KeepAlive, Malformed
@@ -154,6 +157,21 @@ def test_keep_alives():
     browser.say(Ping(b"x"), TextMessage(data="\r\n\r\n"), TextMessage(data="\r\n"))
     assert passed(browser, framer) == [KeepAlive.PONG, KeepAlive.PING, KeepAlive.PONG]
     assert isinstance(browser.last, Pong) and bytes(browser.last.payload) == b"x"
+
+
+def test_only_the_last_ping_is_answered():
+    """Covers RFC 6455 §5.5.3 [last-ping-alone] [unasked-pongs].
+
+    So a browser that never reads fills no memory.
+    """
+    browser, framer = opened()
+    browser.say(*(Ping(b"%d" % number) for number in range(1000)), Pong(b""))
+    assert passed(browser, framer) == [KeepAlive.PONG] * 1001
+    said = [bytes(each.payload) for each in browser.events if isinstance(each, Pong)]
+    assert said == [b"999"] and framer.take_output() == b""
+    browser.say(Ping(b"last"), CloseConnection(code=1000))
+    assert passed(browser, framer) == [KeepAlive.PONG]
+    assert [type(each) for each in browser.events[-2:]] == [Pong, CloseConnection]
 
 
 def test_what_is_malformed_leaves_the_connection_open():
@@ -354,7 +372,7 @@ def test_a_goodbye_right_behind_a_request_closes_the_connection(echo, secure, ca
     """Covers RFC 6455 §4.2.2 [through-the-tunnel], §5.5.1 [no-data-after-close] [tcp-is-closed]
     [server-closes-first].
 
-    The answer to the request comes too late, which is no fault of ours.
+    The request is answered first, as it came first; nothing follows the goodbye.
     """
     page = Page(echo.web, secure=secure).open()
     page.say(TextMessage(data=sip().decode()), CloseConnection(code=1000))
@@ -365,7 +383,8 @@ def test_a_goodbye_right_behind_a_request_closes_the_connection(echo, secure, ca
 
     assert until(gone, 20)
     assert until(lambda: echo.driver.connections == 0, 20)
-    assert not any(isinstance(each, Message) for each in page.events)
+    kinds = [type(each) for each in page.events]
+    assert kinds == [AcceptConnection, TextMessage, CloseConnection]
     assert "fault" not in caplog.text
 
 
@@ -386,6 +405,37 @@ def test_a_ping_is_no_message_and_its_silence_is_not_heard(echo, monkeypatch):
     page.turn()
     assert until(lambda: fast.driver.connections == 0, 20)
     fast.driver.close()
+
+
+def test_pings_that_nobody_reads_the_answers_of_wait_as_one(echo, monkeypatch):
+    """Own design: what a peer can make us hold is bounded, whatever writes it."""
+    monkeypatch.setattr(tcp, "MAX_KEEP_ALIVES", 10**9)
+    page = Page(echo.web).open()
+    page.socket.settimeout(20)
+    [connection] = _streams(echo)[0].connections.values()
+    connection._socket.setsockopt(plain.SOL_SOCKET, plain.SO_SNDBUF, 4096)
+    page.say(*[Ping(bytes(125))] * 500)
+    for _ in range(200):  # far more than the buffers of both ends hold
+        with suppress(BlockingIOError):
+            page.socket.setblocking(False)
+            page.socket.sendall(page.out)
+        gevent.sleep(0)
+    assert until(lambda: len(connection._queued) > 0) and len(connection._queued) < 4 * 127
+    assert echo.driver.connections == 1
+    page.socket.close()
+
+
+def _streams(echo):
+    return [each for each in echo.driver._streams if each.transport == "WS"]
+
+
+def test_a_browser_of_nothing_but_pings_is_closed(echo, monkeypatch):
+    """RFC 6455 §5.5.2 says how often nowhere; a few hundred times what RFC 5626 §4.4 has is it."""
+    monkeypatch.setattr(tcp, "MAX_KEEP_ALIVES", 20)
+    page = Page(echo.web).open()
+    page.say(*[Ping(b""), Pong(b""), TextMessage(data="\r\n")] * 7)
+    page.turn()
+    assert until(lambda: echo.driver.connections == 0)
 
 
 def test_a_client_without_http_disturbs_nobody(echo):

@@ -6,11 +6,14 @@ from typing import ClassVar
 import gevent
 import pytest
 from gevent import get_hub
+from gevent.event import Event
 
 from rtmplite.live.streams import Registry
 from rtmplite.net import read_budget, tcp_connections
 from rtmplite.net.clock import now
+from rtmplite.net.read_budget import ReadBudget
 from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.rtmp.connection import AT_ONCE
 from rtmplite.rtmp.server import ServerConnection
 
 TALKERS = 10
@@ -105,6 +108,76 @@ def test_who_waits_and_goes_is_forgotten(listening):
     read_all(log, TALKERS // 2 + 1)
     for talker in talkers:
         talker.close()
+
+
+def talk(server, host, data, count):
+    """So many connections of a host, which say it."""
+    made = []
+    for _ in range(count):
+        made.append(socket.create_connection(server.address, source_address=(host, 0)))
+        made[-1].sendall(data)
+    return made
+
+
+def test_a_host_with_one_connection_waits_for_one_of_each_other_host(listening):
+    """Own design: many connections are no way to a larger share."""
+    server, log = listening
+    talkers = talk(server, "127.0.0.2", b"", 20) + talk(server, "127.0.0.3", b"", 1)
+    with gevent.Timeout(20):
+        while len(server.connections) < 21:
+            gevent.sleep(0.001)
+    Machine.read.clear()
+    for talker in talkers:
+        talker.sendall(b"x" * 10)
+    read_all(log, 210)
+    hosts = [machine.peer_address[0] for machine in Machine.read]
+    assert hosts.index("127.0.0.3") <= 3  # two are read as the first of a turn
+    for talker in talkers:
+        talker.close()
+
+
+def test_the_loop_does_not_sleep_while_somebody_waits(monkeypatch):
+    """Own design: what was read already wakes no loop."""
+    monkeypatch.setattr(read_budget, "SLICE", 0.0)
+    turns, last, left = ReadBudget(get_hub().loop), Event(), [50]
+
+    class Reader:
+        host, is_reading = "a", True
+
+        def read(self):
+            left[0] -= 1
+            if left[0]:
+                turns.wait(self)
+            else:
+                last.set()
+
+    turns.wait(Reader())
+    assert last.wait(20)
+
+
+def test_one_read_is_used_in_several_turns(monkeypatch):
+    """Own design: a few messages at once; what is left is used although nothing more comes."""
+    monkeypatch.setattr(tcp_connections, "SLICE", 0.0)
+    monkeypatch.setattr(read_budget, "SLICE", 0.0)
+    turns, loop = [], get_hub().loop
+
+    class Noting(ServerConnection):
+        def on_media(self, message, now):
+            turns.append(loop.now())
+
+    server = RtmpServer(
+        "127.0.0.1", 0, lambda address: Noting(lambda app: None, Registry(), bytes, now())
+    )
+    server.start()
+    talker = socket.create_connection(server.address)
+    sound = bytes.fromhex("04 000000 000001 08 01000000 af")
+    talker.sendall(b"\x03" + bytes(1536) + bytes(1536) + sound * 100)
+    with gevent.Timeout(20):
+        while len(turns) < 100:
+            gevent.sleep(0.001)
+    assert max(map(turns.count, turns)) <= 2 * AT_ONCE  # a read, and what waits from before
+    talker.close()
+    server.stop()
 
 
 def test_laborious_bulk_is_read_in_small_pieces(listening, monkeypatch):

@@ -6,6 +6,7 @@ import socket
 import gevent
 import pytest
 
+from rtmplite.net import read_budget, rtmfp_port
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.rtmfp.crypto.epd import Epd
@@ -74,6 +75,7 @@ class Due:
     def __init__(self, order):
         self.deadline, self.order, self.openings, self.sessions = now(), order, [], []
         self.take = self.take_jobs = lambda *moment: []
+        self.is_of_session = lambda datagram: True
 
     def receive(self, datagram, source, moment):
         self.order.append("input")
@@ -81,6 +83,60 @@ class Due:
     def tick(self, moment):
         self.deadline = None
         self.order.append("alarm")
+
+
+class Sorting(Due):
+    """An endpoint with one session, whose packets begin with "s", and the order of what comes."""
+
+    def __init__(self, order):
+        super().__init__(order)
+        self.deadline, self.is_of_session = None, lambda datagram: datagram[:1] == b"s"
+
+    def receive(self, datagram, source, moment):
+        self.order.append((source[0], datagram))
+
+
+@pytest.fixture
+def sorting(make, monkeypatch):
+    """A port, the order of what its endpoint is given, and `send(host, *datagrams)`."""
+    server, order = make(FlashProfile.server(os.urandom)), []
+    closing = server.endpoint
+    monkeypatch.setattr(read_budget, "SHARE", 0.0)  # one datagram of a host, then the next host
+    monkeypatch.setattr(server, "endpoint", Sorting(order))
+
+    def send(host, *datagrams):
+        with socket.socket(type=socket.SOCK_DGRAM) as sender:
+            sender.bind((host, 0))
+            for each in datagrams:
+                sender.sendto(each, server.address)
+
+    yield server, order, send
+    server.endpoint = closing
+
+
+def test_sessions_come_before_strangers_and_each_stranger_has_a_turn(sorting):
+    """Own design: a flood of hellos delays neither media nor the one hello of another host."""
+    _, order, send = sorting
+    for host in ("127.0.0.2", "127.0.0.3"):
+        send(host, *(b"h%d" % number for number in range(100)))
+    send("127.0.0.4", b"h")
+    send("127.0.0.1", b"s1", b"s2")
+    assert until(lambda: len(order) == 203)
+    assert order[:2] == [("127.0.0.1", b"s1"), ("127.0.0.1", b"s2")]
+    assert order[4] == ("127.0.0.4", b"h")
+    for host in ("127.0.0.2", "127.0.0.3"):
+        assert [data for who, data in order if who == host] == [b"h%d" % n for n in range(100)]
+
+
+def test_of_too_many_strangers_the_one_with_most_loses_its_oldest(sorting, monkeypatch):
+    """Own design: memory is bounded."""
+    server, order, send = sorting
+    monkeypatch.setattr(rtmfp_port, "MAX_WAITING", 20 * rtmfp_port.OVERHEAD)
+    send("127.0.0.2", b"h1", b"h2")
+    send("127.0.0.3", *(b"h%d" % number for number in range(100)))
+    assert until(lambda: ("127.0.0.3", b"h99") in order)
+    assert [data for who, data in order if who == "127.0.0.2"] == [b"h1", b"h2"]
+    assert 10 < len(order) < 22 and (server._waiting, server._strangers) == (0, {})
 
 
 def test_what_has_arrived_is_read_before_the_alarm(make, monkeypatch):

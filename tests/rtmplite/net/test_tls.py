@@ -17,7 +17,7 @@ from rtmplite.live.streams import Registry, SlowConsumerPolicy
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_server import RtmpServer
-from rtmplite.net.tcp_connections import TcpConnections
+from rtmplite.net.tcp_connections import MAX_SEALED, TcpConnections
 from rtmplite.net.tls import (
     ON_PLAIN_PORT,
     TO_PLAIN_CLIENT,
@@ -365,3 +365,27 @@ def test_what_first_bytes_tell(first, said):
     """Own design: TLS begins with a record, RTMP with its version: RTMP 1.0 §5.2.2."""
     assert mistaken(first) == said
     assert mistaken(first[:1]) == mistaken(b"") == ""
+
+
+def test_what_tls_says_to_a_peer_that_does_not_read_has_an_end(serve, made, monkeypatch):
+    """Own design: whatever fills the queue of a connection, it is bounded."""
+    server = serve()
+    client = RtmpClient.connect(server.url, tls=client_context(made.file))
+    [peer] = server._peers
+    peer._unsent, peer.is_special = [b"x"], True  # the socket takes nothing
+
+    class Talkative:
+        pending, ended = MAX_SEALED, False
+        receive = staticmethod(lambda data: b"")
+        close = staticmethod(lambda: None)
+
+        def take_output(self):
+            raise AssertionError("there is no room for it")
+
+    peer._tls = Talkative()
+    peer._open_sealed(peer._tls, b"y")
+    assert not peer.machine.closed
+    Talkative.pending += 1
+    peer._open_sealed(peer._tls, b"y")
+    assert peer.machine.closed and "TLS" in peer.machine.reason
+    client.close()

@@ -7,11 +7,11 @@ from support.rtmp.rtmp_world import World, counting
 
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import ClientConnection, Target
-from rtmplite.rtmp.connection import ConnectionLimits
+from rtmplite.rtmp.connection import AT_ONCE, ConnectionLimits
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.chunk import ChunkWriter
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE
+from rtmplite.rtmp.wire.framing import CHUNK_SIZE, CONTROL_CHUNKS
 from rtmplite.rtmp.wire.message import Message, MessageType
 
 
@@ -136,6 +136,29 @@ def test_paused_input_waits_in_order_and_within_bounds():
     server.pause_reading()
     server.transport.receive(bytes(1001), 0.0)
     assert server.aborted
+
+
+def test_where_others_wait_few_messages_are_used_at_once():
+    """Own design: the rest is used at the next call, in order, unless reading has been paused."""
+    _, server, writer = connected()
+    transport, behind = server.transport, []
+    transport.on_behind = lambda: behind.append(transport.is_behind)
+    pings = [control.PingRequest(number).message() for number in range(2 * AT_ONCE + 1)]
+    data = b"".join(writer.write(each, CONTROL_CHUNKS) for each in pings)
+    answered = []
+    for _ in range(3):
+        transport.receive(data, 1.0)
+        data = b""
+        answered.append([each.timestamp for each in controls(server)])
+    every = list(range(2 * AT_ONCE + 1))
+    assert answered == [every[:AT_ONCE], every[AT_ONCE : 2 * AT_ONCE], every[2 * AT_ONCE :]]
+    assert behind == [True, True] and not transport.is_behind
+    transport.receive(b"".join(writer.write(each, CONTROL_CHUNKS) for each in pings), 1.0)
+    transport.pause_reading()
+    assert not transport.is_behind
+    controls(server)
+    transport.receive(b"", 1.0)
+    assert controls(server) == []
 
 
 def test_output_is_announced_once_and_counted_while_the_socket_is_busy():

@@ -5,8 +5,9 @@ both ends agreed on it (RFC 5761 §5.1), RTCP goes through the port of RTP too.
 
 Own design: each socket has one watcher of the event loop, and each wake-up receives one
 datagram and calls straight into the call's machine, without greenlet or queue.  A second read
-would mostly find nothing and cost a system call, so it is made every `LOOK` seconds only, to catch
-up after a busy loop, and after datagrams of strangers.  `latch` tells which source is the peer.
+would mostly find nothing and cost a system call, so it is made every `LOOK` seconds only, after
+datagrams of strangers, and as long as it finds some: while the loop is busy with others, and where
+pictures come in bursts.  `latch` tells which source is the peer.
 """
 
 import logging
@@ -243,12 +244,12 @@ class MediaPort:
                 data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
             except BlockingIOError:
                 return
+            self._look_at = now  # there may be more, and at the next wake-up as well
             if source == self._source or self._is_heard(data, source, now):
                 self.received += 1
                 self._deliver(data, now)
             else:
                 self.strangers += 1
-        self._look_at = now  # there may be more
 
     def _part(self, data: bytes, now: float) -> None:
         """Tell RTCP from RTP at one port: RFC 5761 §4."""

@@ -29,7 +29,7 @@ from rtmplite.net.http import websocket
 from rtmplite.net.http.flv_viewer import FlvViewer, PendingViewer
 from rtmplite.net.http.websocket import WebSocket, is_upgrade
 from rtmplite.net.http.wsgi import Handler, Server
-from rtmplite.net.read_budget import ReadBudget
+from rtmplite.net.read_budget import read_budget
 
 REQUEST_TIMEOUT: Final = 10.0  # s for requests, and for answers that are not streams
 MAX_CLIENTS: Final = 500  # connections that are not viewers yet
@@ -81,7 +81,7 @@ class FlvHttp:
         self._max_viewers = max_viewers
         self._viewers: dict[FlvViewer, None] = {}
         self._dirty: list[FlvViewer] = []
-        self.turns = ReadBudget(gevent.get_hub().loop)
+        self.turns = read_budget()
 
     @property
     def viewers(self) -> int:

@@ -13,9 +13,10 @@ import gevent
 from gevent.event import Event
 
 from rtmplite.flv.framing import FirstFraming, Framing, framing_at
+from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.live.player import Player
 from rtmplite.live.streams import LiveStream
-from rtmplite.net.clock import now
+from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.http.websocket import WebSocket
 from rtmplite.net.read_budget import SLICE, ReadBudget
 from rtmplite.net.tcp_traffic import traffic
@@ -96,6 +97,7 @@ class FlvViewer:
         address: tuple[str, int],
     ) -> None:
         self.output_size, self.address = 0, address
+        self.host = rate_limit_key(address[0])
         self.traffic: tuple[int, int] | None = None
         self.on_shut: Callable[[], None] = lambda: None
         self._live: LiveStream | None = None
@@ -218,9 +220,9 @@ class FlvViewer:
 
     def read(self) -> None:
         """Read from a viewer: only the end of the connection matters, or a frame of WebSocket."""
-        begun = now()
+        begun = busy_seconds()
         self._read()
-        self._http.turns.spent += now() - begun
+        self._http.turns.spent += busy_seconds() - begun
 
     def _read(self) -> None:
         try:
@@ -232,7 +234,7 @@ class FlvViewer:
         if not data:
             self.shut()
         elif self._web is not None:
-            reply, closed = self._web.receive(data)
+            reply, closed = self._web.receive(data, now())
             if reply and not self.output_size:  # a viewer that reads nothing is sent nothing
                 self.put(reply)
             if closed:  # RFC 6455 §5.5.1 [tcp-is-closed] [server-closes-first]

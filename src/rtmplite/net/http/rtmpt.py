@@ -15,7 +15,7 @@ from gevent.event import Event
 from gevent.lock import Semaphore
 
 from rtmplite.errors import RemoteError
-from rtmplite.net.clock import now
+from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.descriptors import STRANGERS
 from rtmplite.net.http.wsgi import Handler, Server
@@ -26,7 +26,7 @@ from rtmplite.rtmp.tunnel import TURN_LIMIT, TunnelAnswer, Tunnels
 log = logging.getLogger(__name__)
 
 MAX_BODY: Final = 4 * 1024 * 1024  # bytes of one request
-PIECE: Final = 1024  # bytes of it that a connection gets at once
+PIECE: Final = 256  # bytes of it that a connection gets at once
 SLICE: Final = 0.002  # s of such work in one turn of the loop ...
 YIELD: Final = 0.0005  # ... before the next
 PAUSE: Final = 0.02  # s between looks whether the connection reads on
@@ -160,11 +160,15 @@ class TunnelServer:
                     break
                 gevent.sleep(PAUSE)
             with self._feeding:
-                begun = now()
+                begun = busy_seconds()
                 while at < len(body):
                     transport.receive(body[at : at + PIECE], now())
                     at += PIECE
-                    if now() - begun >= SLICE or transport.deciding or not transport.reading:
+                    if (
+                        busy_seconds() - begun >= SLICE
+                        or transport.deciding
+                        or not transport.reading
+                    ):
                         break
                 if at < len(body):
                     gevent.sleep(YIELD)

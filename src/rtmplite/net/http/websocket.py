@@ -18,6 +18,10 @@ except ImportError:  # without the extra there is no WebSocket, and everything e
     AVAILABLE = False
 
 NORMAL: Final = 1000  # RFC 6455 §7.4.1
+UNWELCOME: Final = 1008  # RFC 6455 §7.4.1
+# A viewer that says more than that is closed.
+MAX_FRAMES: Final = 120  # in `FRAMES_SECONDS`; players send none, browsers some pongs
+FRAMES_SECONDS: Final = 60.0
 
 
 def is_upgrade(environ: dict[str, Any]) -> bool:
@@ -35,6 +39,7 @@ class WebSocket:
 
     def __init__(self, connection: "WSConnection", head: bytes) -> None:
         self._connection, self.head = connection, head
+        self._frames, self._counted_from = 0, 0.0
 
     @classmethod
     def accept(cls, headers: Iterable[tuple[str, str]], path: str) -> "WebSocket | None":
@@ -57,24 +62,39 @@ class WebSocket:
         """One binary message: RFC 6455 §5.6."""
         return bytes(cls._shared.send_data(data, fin=True))
 
-    def receive(self, data: bytes) -> tuple[bytes, bool]:
-        """Take bytes from the peer; gives the bytes to answer, and whether the peer closes."""
-        reply, closed = b"", False
+    def receive(self, data: bytes, now: float) -> tuple[bytes, bool]:
+        """Take bytes from the peer; gives the bytes to answer, and whether the connection ends.
+
+        One pong answers all pings of `data`.
+        """
+        pong = last = b""
+        closed = False
         try:
             # RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
             # RFC 6455 §5.2 [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
             # RFC 6455 §5.6 [text-is-utf-8]
             self._connection.receive_data(data)
             for event in self._connection.events():
-                if isinstance(event, Ping):  # RFC 6455 §5.4 [control-among-fragments]
-                    reply += self._connection.send(event.response())
-                elif isinstance(event, CloseConnection):
+                if isinstance(event, CloseConnection):
                     # RFC 6455 §5.5.1 [close-is-answered] [answered-at-once]
                     # RFC 6455 §7.4.1 [reserved-codes-stay]
-                    reply, closed = reply + self._connection.send(event.response()), True
+                    last, closed = self._connection.send(event.response()), True
+                elif self._are_too_many(now):
+                    last, closed = self._connection.send(CloseConnection(code=UNWELCOME)), True
+                    break
+                elif isinstance(event, Ping):
+                    # RFC 6455 §5.4 [control-among-fragments], §5.5.3 [last-ping-alone]
+                    pong = self._connection.send(event.response())
         except (RemoteProtocolError, LocalProtocolError):
             closed = True
-        return reply, closed
+        return pong + last, closed
+
+    def _are_too_many(self, now: float) -> bool:
+        """Count a frame; whether there are far more than any player sends."""
+        if now - self._counted_from > FRAMES_SECONDS:
+            self._frames, self._counted_from = 0, now
+        self._frames += 1
+        return self._frames > MAX_FRAMES
 
     def close(self) -> bytes:
         """Give the frame that closes it: RFC 6455 §5.5.1."""

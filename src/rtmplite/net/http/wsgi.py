@@ -1,7 +1,8 @@
 """gevent's HTTP server with limits, so that silent or broken clients keep nobody out.
 
 Own design: when all places are taken, the oldest connection that has not yet sent the head of a
-request is closed for a new one; if a host has its share, the oldest one of that host.
+request is closed for a new one; if a host has its share, the oldest one of that host.  Requests
+that come together are served as media leave time: for a `SLICE` in one turn of the loop.
 """
 
 import http.client
@@ -12,14 +13,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import gevent
+from gevent.lock import Semaphore
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.net.clock import now
+from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.descriptors import ASKING, Door, is_scarce
 
 HEAD_LIMIT: Final = 5.0  # s for the head of the first request
+SLICE: Final = 0.002  # s of serving requests in one turn of the loop ...
+YIELD: Final = 0.0005  # ... before the next
 TICK: Final = 0.5  # s between looks for connections that are late
 PAUSE: Final = 0.05  # s, when the system has no descriptor ...
 MANY: Final = 16  # ... and at most so many connections that ask nothing are closed
@@ -33,6 +37,7 @@ class Handler(WSGIHandler):
 
     def read_request(self, raw_requestline: str) -> Any:
         """Read the head of a request; too many headers are an error without a trace in the log."""
+        self.server.pace()
         try:
             # RFC 9112 §3.2 [bad-line-is-400] [not-corrected]
             is_read = super().read_request(raw_requestline)
@@ -96,6 +101,7 @@ class Server(WSGIServer):
         self._of_host = Counter[str]()
         self._reading: dict[Any, tuple[str, float]] = {}  # no head yet, the oldest first
         self._door, self._part = Door(name, part), part
+        self._pacing, self._turn, self._begun = Semaphore(), -1.0, 0.0
         self._places = Pool()  # without an end: `_has_place` sees to that
         self._sweeper: Any = gevent.get_hub().loop.timer(TICK, TICK)
         options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
@@ -128,6 +134,14 @@ class Server(WSGIServer):
     def asked(self) -> None:
         """The connection of the current greenlet has sent a head, and so keeps its place."""
         self._reading.pop(gevent.getcurrent(), None)
+
+    def pace(self) -> None:
+        """Wait until there is time to serve a request; who waits is served in order."""
+        with self._pacing:
+            if self.loop.now() == self._turn and busy_seconds() - self._begun >= SLICE:
+                gevent.sleep(YIELD)
+            if self.loop.now() != self._turn:
+                self._turn, self._begun = self.loop.now(), busy_seconds()
 
     def do_read(self) -> Any:
         """Accept one connection; a failure is logged, and the next try waits for `PAUSE`."""

@@ -141,6 +141,14 @@ class Endpoint:
         self._wake()
         return opening
 
+    def is_of_session(self, datagram: bytes) -> bool:
+        """Whether a datagram names a session that is open or opening here: §3.3."""
+        try:
+            session_id, _ = unscramble(datagram)
+        except RemoteError:
+            return False
+        return session_id in self.table.by_id or session_id in self._openings.by_id
+
     def receive(self, datagram: bytes, source: Address, now: float) -> None:
         """Process any datagram."""
         self._now = now

@@ -97,6 +97,19 @@ def test_media_goes_both_ways(open_port, phone, heard):
     assert (port.received, port.strangers, port.unsent, port.failures) == (1, 0, 0, 0)
 
 
+def test_a_port_that_was_behind_reads_on_until_nothing_is_left(open_port, phone, monkeypatch):
+    """Own design: while the loop is busy, and where pictures come in bursts, one is not enough."""
+    monkeypatch.setattr(rtp_ports, "LOOK", 1000.0)
+    port, turns, loop = open_port(), [], gevent.get_hub().loop
+    port.remote, port.on_rtp = phone.address, lambda data, now: turns.append(loop.now())
+    for count, expected in ((3, 1), (3, 1), (1, 1), (3, 3)):  # the third look finds nothing
+        turns.clear()
+        for number in range(count):
+            phone.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
+        until(lambda count=count: len(turns) == count)
+        assert len(set(turns)) == expected
+
+
 def test_media_over_ipv6(open_port, heard):
     """Covers RFC 3550 §11: however the address is written."""
     if not socket.has_ipv6:

@@ -33,7 +33,7 @@ def test_each_frame_is_understood():
     [close-is-answered] [answered-at-once].
     """
     web = websocket.WebSocket.accept(HEADERS, "/")
-    answers = [web.receive(frame) for frame in FRAMES]
+    answers = [web.receive(frame, 0.0) for frame in FRAMES]
     assert answers == [
         (b"\x8a\x02hi", False),
         (b"", False),
@@ -47,9 +47,29 @@ def test_a_ping_between_fragments_is_answered():
     web = websocket.WebSocket.accept(HEADERS, "/")
     ping, text, _, close = FRAMES
     first, last = text[:9], text[9:]
-    answers = [web.receive(frame) for frame in (first, ping, last, ping, close)]
+    answers = [web.receive(frame, 0.0) for frame in (first, ping, last, ping, close)]
     pong = (b"\x8a\x02hi", False)
     assert answers == [(b"", False), pong, (b"", False), pong, (b"\x88\x02\x03\xe8", True)]
+
+
+def test_one_pong_answers_all_pings_of_a_read():
+    """Covers RFC 6455 §5.5.3 [last-ping-alone]."""
+    web = websocket.WebSocket.accept(HEADERS, "/")
+    pings = b"".join(b"\x89\x82\0\0\0\0%02d" % number for number in range(50))
+    assert web.receive(pings, 0.0) == (b"\x8a\x0249", False)
+    assert web.receive(b"\x89\x81\0\0\0\0a" + FRAMES[-1], 0.0) == (
+        b"\x8a\x01a\x88\x02\x03\xe8",
+        True,
+    )
+
+
+def test_a_viewer_that_says_too_much_is_closed():
+    """Players say next to nothing; what they said a minute ago does not count."""
+    web, ping = websocket.WebSocket.accept(HEADERS, "/"), b"\x89\x80\0\0\0\0"
+    for number in range(3):
+        moment = number * (websocket.FRAMES_SECONDS + 1) + 1
+        assert web.receive(ping * websocket.MAX_FRAMES, moment) == (b"\x8a\0", False)
+    assert web.receive(ping, moment) == (b"\x88\x02\x03\xf0", True)
 
 
 @pytest.mark.parametrize(("frame", "code"), WRONG)
@@ -58,7 +78,7 @@ def test_a_frame_that_is_wrong_ends_it(frame, code):
     [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length], §5.6 [text-is-utf-8] and
     §7.4.1 [reserved-codes-stay].
     """
-    reply, closed = websocket.WebSocket.accept(HEADERS, "/").receive(frame)
+    reply, closed = websocket.WebSocket.accept(HEADERS, "/").receive(frame, 0.0)
     assert closed and reply[0] == 0x88
     assert reply[2:4] == (b"" if code is None else code.to_bytes(2, "big"))
 
@@ -91,7 +111,7 @@ def test_nothing_else_ever_happens(pieces):
 
     def feed():
         for piece in pieces:
-            reply, closed = web.receive(piece)
+            reply, closed = web.receive(piece, 0.0)
             assert isinstance(reply, bytes)
             if closed:
                 break

@@ -99,6 +99,18 @@ def test_a_head_that_may_be_read_in_two_ways_is_refused(serve, head, status):
     assert answer.split(b" ", 2)[1] == status and answer.count(b"HTTP/1.1") == 1
 
 
+def test_requests_that_come_together_leave_time_for_others(serve, monkeypatch):
+    """Own design: RTP is heard once a turn, and one read of a connection holds many requests."""
+    monkeypatch.setattr(wsgi, "SLICE", -1.0)  # everything takes longer
+    server = serve()
+    turns, answer = [], server.application
+    server.application = lambda *given: turns.append(server.loop.now()) or answer(*given)
+    ask = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    said = [answer_to(server, ask * 20 + ASK) for _ in range(2)]
+    assert [each.count(b"HTTP/1.1 200") for each in said] == [21, 21]
+    assert len(set(turns)) == len(turns) == 42
+
+
 def test_close_among_other_options_ends_the_connection_with_one_answer(serve):
     """Covers RFC 9112 §9.6 [close-ends-it] [answer-says-close] [nothing-behind-close]
     [nothing-behind-our-close] [said-and-done].

@@ -104,6 +104,17 @@ def test_sessions_are_found_by_id_wherever_packets_come_from():
     assert server.user.listeners[server.session].moves == [(CLIENT, THIRD)]
 
 
+def test_what_comes_for_a_session_is_told_from_what_strangers_say():
+    """Covers RFC 7016 §3.3 [found-by-id]: without a look at what the packet holds."""
+    _, server, client, _ = met()
+    known = server.endpoint.sessions[0].near_id
+    assert server.endpoint.is_of_session(scramble(known, bytes(32)))
+    assert not server.endpoint.is_of_session(scramble(known ^ 1, bytes(32)))
+    assert not server.endpoint.is_of_session(scramble(0, bytes(32)))
+    assert not server.endpoint.is_of_session(b"short")
+    assert client.endpoint.is_of_session(scramble(client.session.near_id, bytes(32)))
+
+
 def test_two_sessions_between_the_same_ports():
     """Covers RFC 7016 §3.3 [found-by-id]: hellos and sessions do not get in each other's way."""
     world, server, client, _ = met()
