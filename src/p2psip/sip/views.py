@@ -75,7 +75,8 @@ class Views:
             return known[0]
         for line in self.headers.values("Via"):
             for value in split(line, ",", lenient=self._skips_unreadable):
-                return Via.parse(value)
+                if value.strip(LWS):  # Field §"Separators too many"
+                    return Via.parse(value)
         raise RemoteError("Missing Via")
 
     @cached_property
