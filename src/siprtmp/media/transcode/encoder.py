@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from p2psip.rtp.payload import g711, l16
 from p2psip.sdp.opus_parameters import OpusParameters
 from siprtmp.media.transcode import libspeex
+from siprtmp.media.transcode.resampler import as_frame
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
 
 if TYPE_CHECKING:
@@ -122,9 +123,4 @@ def _open(name: str, rate: int, options: dict[str, str]) -> "AudioCodecContext":
 
 def _encode(context: "AudioCodecContext", samples: "array[int]") -> bytes:
     """Encode one frame, all of whose octets come at once."""
-    import av
-
-    frame = av.AudioFrame("s16", "mono", len(samples))
-    frame.planes[0].update(samples.tobytes())
-    frame.sample_rate = context.sample_rate
-    return b"".join(map(bytes, context.encode(frame)))
+    return b"".join(map(bytes, context.encode(as_frame(samples, context.sample_rate))))
