@@ -166,6 +166,10 @@ class Leg(EventPath):
         self._wire.close()
         self._pacer.clear()
         self._hold_back(False)
+        # The call is remembered for a while (RFC 3261 §13.3.1.4); its codecs and taps end here.
+        self._to_phone = self._to_rtmp = None
+        self._send_rtp, self._order = self._wire.send_rtp, ReorderBuffer()
+        self.ways.close()
 
     # -- from the publisher -------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from array import array
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from siprtmp.media.transcode.resampler import Resampler, as_frame
+from siprtmp.media.transcode.resampler import as_frame, begun_alone, resampler
 from siprtmp.media.translate.audio_formats import AAC
 from siprtmp.media.translate.rtp_to_flv import Tag
 
@@ -30,7 +30,6 @@ class AacTags:
     def __init__(self) -> None:
         self._encoder: AudioCodecContext | None = None  # from the first samples on
         self._rate = 0
-        self._resampler = Resampler("fltp", RATE, FRAME)
         self._taken = 0.0  # samples given to the resampler, at 48 kHz
         self._made = 0  # and to the encoder
         self._last_ms = 0
@@ -43,14 +42,15 @@ class AacTags:
         tags: list[Tag] = []
         if self._encoder is None:
             self._encoder = _open()
+            self._encode = begun_alone(self._encoder.encode)
             tags.append((at, HEADER + (self._encoder.extradata or b"")))
         if rate != self._rate:
             self._rate = rate
-            self._resampler = Resampler("fltp", RATE, FRAME)
-        for piece in self._resampler.resample(as_frame(samples, rate)):
+            self._resample = resampler("fltp", RATE, FRAME)
+        for piece in self._resample(as_frame(samples, rate)):
             piece.pts, piece.time_base = self._made, Fraction(1, RATE)
             self._made += piece.samples
-            for packet in self._encoder.encode(piece):
+            for packet in self._encode(piece):
                 behind = (packet.pts or 0) - self._taken
                 self._last_ms = max(self._last_ms, at + round(behind * 1000 / RATE))
                 tags.append((self._last_ms, FRAME_HEAD + bytes(packet)))

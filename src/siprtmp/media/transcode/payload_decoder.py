@@ -13,7 +13,7 @@ from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, l16
 from p2psip.rtp.payload.aac import read_aac
 from siprtmp.media.transcode.decoder import UndecodableError
-from siprtmp.media.transcode.resampler import Resampler
+from siprtmp.media.transcode.resampler import as_samples, resampler
 from siprtmp.media.translate.aac_config import codec_config
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
 
@@ -76,13 +76,13 @@ def _by_av(name: str, codec: AudioCodec, config: bytes = b"") -> Decode:
         context.extradata, context.layout = config, "stereo" if codec.channels > 1 else "mono"
     context.open(strict=False)
     limit = int(MAX_SECONDS * codec.sample_rate)
-    resampler = Resampler("s16", codec.sample_rate)
+    resample = resampler("s16", codec.sample_rate)
 
     def decode(payload: bytes) -> "array[int]":
         samples = array("h")
         try:
             for frame in context.decode(av.Packet(payload)) if payload else ():
-                samples += resampler.samples(frame)
+                samples += as_samples(resample(frame))
         except (av.FFmpegError, ValueError) as error:
             raise UndecodableError(f"broken {name}: {error}") from None
         return samples[:limit]

@@ -10,7 +10,7 @@ from array import array
 from p2psip.rtp.payload import g711
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.payload_decoder import Decode, payload_decoder
-from siprtmp.media.transcode.resampler import Resampler, as_frame
+from siprtmp.media.transcode.resampler import as_frame, as_samples, resampler
 from siprtmp.media.translate.audio_formats import ALAW, ULAW, AudioCodec
 
 
@@ -46,14 +46,13 @@ class PayloadsToSamples:
         self._rate = rate
         self._codec: AudioCodec | None = None
         self._decode: Decode | None = None
-        self._resampler = Resampler("s16", rate)
 
     def decode(self, codec: AudioCodec, payload: bytes) -> "array[int]":
         """The samples of a payload.  Raises UndecodableError.  RFC 3551 §4.5."""
         if codec is not self._codec or self._decode is None:
             self._codec, self._decode = codec, payload_decoder(codec)
-            self._resampler = Resampler("s16", self._rate)
+            self._resample = resampler("s16", self._rate)
         samples = self._decode(payload)
         if codec.sample_rate == self._rate or not samples:
             return samples
-        return self._resampler.samples(as_frame(samples, codec.sample_rate))
+        return as_samples(self._resample(as_frame(samples, codec.sample_rate)))
