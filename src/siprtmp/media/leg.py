@@ -14,7 +14,7 @@ from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.consent import Consent
 from siprtmp.media.keys import EventPath
 from siprtmp.media.leg_interfaces import Listener, ToPhone, ToRtmp, Transcoding, Wire
-from siprtmp.media.pacing import Pacer
+from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sound_ways import SoundWays
@@ -258,8 +258,17 @@ class Leg(EventPath):
             self._send(due, now)
         if idle and pacer.deadline is not None:
             self._wake()
-        if pacer.is_ahead and not self._holding:
+        if pacer.is_ahead and not self._holding and not self._doubts(pacer.backlog):
             self._hold_back(True)
+
+    def _doubts(self, backlog: float) -> bool:
+        """Whether a publisher may seem to be ahead of time because its sound is of another rate.
+
+        Own design: it is not held back then, as what tells the rate would come late, and all sound
+        behind it.
+        """
+        to_phone = self._to_phone
+        return to_phone is not None and to_phone.in_doubt and backlog <= LIVE_LIMIT
 
     def _send(self, packet: Packet, now: float) -> None:
         session = self._session

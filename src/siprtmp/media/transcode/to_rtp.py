@@ -36,7 +36,8 @@ class TranscodedToRtp:
         self.codec = codec
         self._decoder = AudioDecoder(codec.sample_rate, g711_rate or G711_RATE)
         self._encoder = encoder(codec, ptime, fmtp)
-        surplus = None if g711_rate else _Surplus(self._decoder, codec.sample_rate)
+        self._real_rate = RealRate(codec.sample_rate)
+        surplus = None if g711_rate else _Surplus(self._decoder, self._real_rate)
         self._clock = SampleClock(codec.sample_rate, surplus)
         self._samples_per_tick = codec.sample_rate // codec.clock_rate
         self._rest = array("h")  # short of a packet
@@ -50,6 +51,11 @@ class TranscodedToRtp:
     def packet_seconds(self) -> float:
         """The seconds of sound in a packet: RFC 3551 §4.2."""
         return self._encoder.samples / self._encoder.parts / self.codec.sample_rate
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the publisher's G.711 may be of another rate: see `RealRate`."""
+        return self._real_rate.in_doubt
 
     @property
     def making(self) -> str:
@@ -116,8 +122,8 @@ class _Surplus:
     Own design: it does not refer to the translation, or both would wait for the garbage collector.
     """
 
-    def __init__(self, decoder: AudioDecoder, rate: int) -> None:
-        self._decoder, self._real_rate = decoder, RealRate(rate)
+    def __init__(self, decoder: AudioDecoder, real_rate: RealRate) -> None:
+        self._decoder, self._real_rate = decoder, real_rate
 
     def __call__(self, timestamp: int, position: int) -> None:
         if self._decoder.codec in G711_DECODERS:
