@@ -58,7 +58,7 @@ def test_it_waits_for_silence():
 
 
 def test_it_follows_calls_that_have_ended():
-    """Own design: each leaves some cycles; a hundred are worth a pause, one a minute at most."""
+    """Own design: each leaves some cycles; fifty are worth a pause, one a minute at most."""
     world = World()
     world.quiet = False
     world.ended = CALLS - 1
