@@ -16,6 +16,8 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -24,8 +26,9 @@ import gevent
 from cpu import Server, raise_file_limit
 from soak_calls import KINDS, Site
 
-FOLDER = Path(__file__).resolve().parent / "results"
 LISTEN = ("--rtmp", "127.0.0.1:0", "--rtmfp", "off")
+OPTIONS = ["--sip", "127.0.0.1:0", "--http", "off", "--log-level", "warning", "--room", "team"]
+OPTIONS += ["--mix-calls", "--transcode-video", "320x180@10,200"]
 BASELINE = 300.0  # s, unless the soak is shorter than twice that
 WINDOW = 60.0  # s whose median counts: memory falls when the gateway collects its garbage
 SPARE = 1  # thread that workers may still start, unless they had five minutes
@@ -64,7 +67,7 @@ def judge(samples: list[Sample], failed: Counter[str], ended: Counter[str]) -> V
     if after.megabytes > MOST * before.megabytes:
         faults.append(f"memory grew from {before.megabytes:.1f} to {after.megabytes:.1f} MB")
     if after.threads > before.threads + (0 if is_long else SPARE):
-        faults.append(f"threads grew from {before.threads} to {after.threads}")
+        faults.append(f"threads grew from {before.threads:g} to {after.threads:g}")
     return Verdict(before, after, faults)
 
 
@@ -93,48 +96,49 @@ class Soak:
                 print(f"{kind}: {error!r}", file=sys.stderr)
             gevent.sleep(PAUSE)
 
-    def run(self, seconds: float, every: float) -> None:
-        """Read what the gateway holds, `every` so many seconds."""
+    def run(self, seconds: float) -> None:
+        """Read what the gateway holds once a second, and let the last calls end."""
         task = Path(f"/proc/{self._gateway.process.pid}/task")
         while (now := time.monotonic() - self._start) < seconds:
             memory, files = self._gateway.resident_mb(), self._gateway.open_files()
             threads, calls = len(os.listdir(task)), self.ended.total()
             self.samples.append(Sample(round(now, 1), round(memory, 1), threads, files, calls))
-            gevent.sleep(every)
+            gevent.sleep(1.0)
         self._stops = True
-        gevent.joinall(self._workers, timeout=60.0)
+        gevent.joinall(self._workers)
+
+
+@contextmanager
+def soaking(call_seconds: float = CALL_SECONDS, workers: int = 1) -> Iterator[Soak]:
+    """A gateway with calls of every kind, and a server that it pushes to."""
+    cores = sorted(os.sched_getaffinity(0))
+    program = [sys.executable, "-m"]
+    with Server([*program, "rtmplite", "serve", *LISTEN], cores[-1]) as sink:
+        pushed = f"call/push*=rtmp://{_places(sink)['rtmp']}/live"
+        with Server(
+            [*program, "siprtmp", *LISTEN, *OPTIONS, "--push", pushed], cores[0]
+        ) as gateway:
+            place = _places(gateway)
+            site = Site(place["rtmp"], place["sip"], _places(sink)["rtmp"], call_seconds)
+            yield Soak(site, gateway, workers)
+            site.close()
 
 
 def main() -> None:
-    """Soak, print a line a minute, and keep the curve."""
+    """Soak, print the curve, and keep it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--workers", type=int, default=1, help="calls of each kind at once")
-    parser.add_argument(
-        "--keep", default="", metavar="FILE", help="write the samples here, as JSON"
-    )
+    parser.add_argument("--keep", metavar="FILE", help="write the samples here, as JSON")
     given = parser.parse_args()
     raise_file_limit()
-    cores = sorted(os.sched_getaffinity(0))
-    program, core = [sys.executable, "-m"], cores[0]
-    sink = Server([*program, "rtmplite", "serve", *LISTEN], cores[-1])
-    pushed = f"call/push*={_place(sink, 'rtmp', 'live')}"
-    words = ["--sip", "127.0.0.1:0", "--http", "off", "--log-level", "warning", "--mix-calls"]
-    words += ["--transcode-video", "320x180@10,200", "--room", "team", "--push", pushed]
-    gateway = Server([*program, "siprtmp", *LISTEN, *words], core)
-    with sink, gateway:
-        place = _places(gateway)
-        site = Site(place["rtmp"], place["sip"], _places(sink)["rtmp"], CALL_SECONDS)
-        soak = Soak(site, gateway, given.workers)
-        soak.run(given.seconds, 1.0)
-        site.close()
+    with soaking(workers=given.workers) as soak:
+        soak.run(given.seconds)
     verdict = judge(soak.samples, soak.failed, soak.ended)
     print("seconds     MB  threads  files  calls")
-    step = max(1, len(soak.samples) // 20)
-    for each in soak.samples[::step]:
+    for each in soak.samples[:: max(1, len(soak.samples) // 24)]:
         print("{:7.0f} {:6.1f} {:8} {:6} {:6}".format(*each))
-    print(f"before {verdict.before}\nafter  {verdict.after}\nended  {dict(soak.ended)}")
-    print(f"heard  {site.heard}")
+    print(f"before {verdict.before}\nafter  {verdict.after}\ncalls  {dict(soak.ended)}")
     if given.keep:
         Path(given.keep).write_text(json.dumps(soak.samples))
     sys.exit("\n".join(verdict.faults) or None)
@@ -142,10 +146,6 @@ def main() -> None:
 
 def _places(server: Server) -> dict[str, str]:
     return dict(word.split("=", 1) for word in server.line.split()[1:])
-
-
-def _place(server: Server, protocol: str, application: str) -> str:
-    return f"{protocol}://{_places(server)[protocol]}/{application}"
 
 
 if __name__ == "__main__":

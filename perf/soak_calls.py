@@ -34,7 +34,7 @@ AUDIO, VIDEO, ULAW_TAG = 8, 9, b"\x82"
 FRAME, PICTURE = 20, 100  # ms
 SIZE, RATE, BITS = (320, 180), 10.0, 200_000
 LOOPBACK = "127.0.0.1"
-TIMEOUT = 20.0  # s, for an answer
+TIMEOUT = 60.0  # s, for an answer, also of a machine that is busy with other work
 
 Tags = list[tuple[int, int, bytes]]  # time (ms), type, body
 Film = list[list[bytes]]  # the tags of each picture
@@ -101,10 +101,14 @@ class Site:
 
     def _answer(self, call: Call) -> None:
         call.on_transfer = lambda target: True
-        call.on_transferred = lambda moved: gevent.spawn(self.talk, moved, self.seconds / 2)
+        call.on_transferred = lambda moved: gevent.spawn(self._talk_and_end, moved)
         call.answer()
         self.talk(call, 2 * self.seconds)
         call.wait_ended(TIMEOUT)
+
+    def _talk_and_end(self, call: Call) -> None:
+        self.talk(call, self.seconds / 2)
+        call.hangup()
 
     def talk(self, call: Call, seconds: float) -> None:
         """Say something until the call ends, or for so many seconds."""
@@ -123,7 +127,7 @@ class Site:
     @contextmanager
     def client(self, path: str) -> Iterator[Client]:
         """A connection to the gateway."""
-        with connect(f"rtmp://{self.rtmp}/{path}") as client:
+        with connect(f"rtmp://{self.rtmp}/{path}", timeout=TIMEOUT) as client:
             yield client
 
     def listen(self, stream: ClientStream) -> None:
@@ -134,9 +138,9 @@ class Site:
     @contextmanager
     def player(self, url: str, name: str) -> Iterator[None]:
         """Somebody who plays a stream, and is there before it."""
-        with connect(url) as client:
-            stream = client.create_stream()
-            stream.play(name)
+        with connect(url, timeout=TIMEOUT) as client:
+            stream = client.create_stream(TIMEOUT)
+            stream.play(name, timeout=TIMEOUT)
             greenlet = gevent.spawn(self.listen, stream)
             try:
                 yield
@@ -171,7 +175,7 @@ def _by_url(site: Site, name: str, tags: Tags, *plays: str) -> None:
         for url in plays:
             players.enter_context(site.player(url, name))
         with site.client("call") as client:
-            stream = client.create_stream()
+            stream = client.create_stream(TIMEOUT)
             begin(stream, name)
             publish(stream, tags)
 
@@ -212,7 +216,7 @@ def room(site: Site, worker: int) -> None:
     with site.player(f"rtmp://{site.rtmp}/room", "team"), site.client("room") as client:
         calls = [phone.call(f"sip:team@{site.sip}", timeout=TIMEOUT) for phone in phones]
         talking = [gevent.spawn(site.talk, call, site.seconds) for call in calls]
-        stream = client.create_stream()
+        stream = client.create_stream(TIMEOUT)
         begin(stream, "team")
         publish(stream, site.material.aac)
         gevent.joinall(talking)
@@ -224,15 +228,15 @@ def hold(site: Site, worker: int) -> None:
     """A phone calls a stream, holds it and comes back, twice."""
     name, phone = f"waiting{worker}", site.phone(f"hold{worker}")
     with site.client("call") as client:
-        stream = client.create_stream()
+        stream = client.create_stream(TIMEOUT)
         begin(stream, name)
         publishing = gevent.spawn(publish, stream, site.material.ulaw)
         call = phone.call(f"sip:{name}@{site.sip}", timeout=TIMEOUT)
         for _ in range(2):
             site.talk(call, site.seconds / 6)
-            call.hold()
+            call.hold(timeout=TIMEOUT)
             gevent.sleep(site.seconds / 6)
-            call.resume()
+            call.resume(timeout=TIMEOUT)
         call.hangup()
         publishing.join()
 
@@ -244,17 +248,18 @@ def transfer(site: Site, worker: int) -> None:
     events = {"accepted": answered.set, "byed": ended.set}
     with RtmpClient.connect(
         f"rtmp://{site.rtmp}/sip/desk{worker}@{LOOPBACK}",
+        timeout=TIMEOUT,
         on_call=lambda name, args: events.get(name, lambda: None)(),
     ) as client:
-        client.call("invite", f"sip:{_name(first)}", "pcmu")
+        client.call("invite", f"sip:{_name(first)}", "pcmu", timeout=TIMEOUT)
         if not answered.wait(TIMEOUT):
             raise TimeoutError("no answer to a rich client")
-        local, remote = client.create_stream(), client.create_stream()
-        local.publish("local")
-        remote.play("remote")
+        local, remote = (client.create_stream(TIMEOUT) for _ in range(2))
+        local.publish("local", timeout=TIMEOUT)
+        remote.play("remote", timeout=TIMEOUT)
         listening = gevent.spawn(site.listen, remote)
         publish(local, site.material.ulaw[: len(site.material.ulaw) // 2])
-        client.call("transfer", f"sip:{_name(second)}")
+        client.call("transfer", f"sip:{_name(second)}", timeout=TIMEOUT)
         ended.wait(TIMEOUT)
         listening.kill()
 
