@@ -140,9 +140,9 @@ def test_datagrams_are_read_whole_however_long(open_port, phone, heard, octets):
 def test_long_datagrams_before_the_answer_take_no_more_memory(open_port, phone, heard):
     """Own design: anybody may send some; the latest are kept."""
     port, packets = open_port(), [rtp(number) + bytes(50_000) for number in range(9)]
-    for packet in packets:
+    for number, packet in enumerate(packets, 1):
         phone.rtp.sendto(packet, (LOOPBACK, port.rtp_port))
-    until(lambda: port.strangers == len(packets))
+        until(lambda number=number: port.strangers == number)
     assert sum(len(data) for data, _, _ in port._waiting) <= rtp_ports.WAITING_OCTETS
     port.remote = phone.address
     assert heard == [("rtp", packet) for packet in packets[-2:]]
