@@ -112,9 +112,9 @@ class PicturesFromPhone:
         # RFC 3550 §6.4.1 [sound-and-picture-together]
         moment = self._receiver.time_of(timestamp)
         shown = self._timeline.at(moment, came) if moment is not None else None
-        arrival = self._timeline.arrival(came)
+        arrival = int(self._timeline.arrival(came))
         usual = self._arrivals.of(timestamp, arrival)
-        return int(arrival), usual if shown is None else shown
+        return arrival, usual if shown is None else shown
 
     def _pass(self, tags: list[Tag], is_key: bool, now: float) -> None:
         """Give the tags of a picture to the players, or ask for a key frame if it is damaged."""

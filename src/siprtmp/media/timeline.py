@@ -33,9 +33,8 @@ from siprtmp.media.translate.timebase import (
 )
 
 MAX_SKEW: Final = 2.0  # s between sound and picture of one moment; more is no common clock
-
-
 LATEST: Final = 31  # pictures whose arrivals tell the usual one: a second or two
+STEADY: Final = 10  # ms by which the usual arrival may be off before the pictures follow it
 
 
 class UsualArrival:
@@ -48,24 +47,28 @@ class UsualArrival:
     def __init__(self, clock_rate: int) -> None:
         self._clock_rate = clock_rate
         self._timestamp: int | None = None
-        self._own = 0.0  # RTP time of the latest picture, in ms since the first one
-        self._behind: deque[float] = deque(maxlen=LATEST)  # ms between that and its arrival
+        self._ticks = 0  # RTP time of the latest picture since the first one
+        self._behind: deque[int] = deque(maxlen=LATEST)  # ms between that and its arrival
+        self._usual = 0
 
-    def of(self, timestamp: int, arrival_ms: float) -> float | None:
+    def of(self, timestamp: int, arrival_ms: int) -> int | None:
         """RTMP time (ms) of a picture of this RTP time; None for one that is shown before others.
 
         RFC 3550 §5.1.
         """
-        if self._timestamp is None:
-            self._timestamp = timestamp - 1
-        step = wrapped_difference(timestamp, self._timestamp, RTP_WRAP) / self._clock_rate
-        if abs(step) > JUMP_SECONDS:
+        before = timestamp if self._timestamp is None else self._timestamp
+        step = wrapped_difference(timestamp, before, RTP_WRAP)
+        if abs(step) > JUMP_SECONDS * self._clock_rate:
             self._behind.clear()
-        elif step <= 0:
+        elif step <= 0 and self._behind:
             return None
-        self._timestamp, self._own = timestamp, self._own + step * 1000
-        self._behind.append(arrival_ms - self._own)
-        return self._own + sorted(self._behind)[len(self._behind) // 2]
+        self._timestamp, self._ticks = timestamp, self._ticks + step
+        own = self._ticks * 1000 // self._clock_rate
+        self._behind.append(arrival_ms - own)
+        median = sorted(self._behind)[len(self._behind) // 2]
+        if len(self._behind) == 1 or abs(median - self._usual) > STEADY:
+            self._usual = median
+        return own + self._usual
 
 
 class Timeline:
