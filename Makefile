@@ -24,7 +24,7 @@ PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-
 	libspeex1 fail2ban redis-server gcc libc6-dev systemd chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm) \
 	$(if $(shell command -v go),,golang-go) $(if $(shell command -v rustc),,rustc)  # of these three any version will do
 
-.PHONY: help demo test bare oracle reach vectors lint types check mutants docs bench peers specs clean
+.PHONY: help demo test bare oracle reach vectors lint types check mutants docs bench soak peers specs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
@@ -73,6 +73,9 @@ docs: .venv/.docs  ## the documentation, as docs/_build/index.html
 
 bench: .venv/.core  ## measure; perf/README.md tells how to read it
 	$(BIN)/python perf/bench.py $(ARGS)
+
+soak: .venv/.test  ## calls of every kind for an hour, and whether memory or threads grow
+	$(BIN)/python perf/soak.py $(ARGS)
 
 peers:  ## install the real programs that interop tests talk to (Debian)
 	@command -v apt-get >/dev/null || { echo "make peers knows Debian only; install: $(PEERS)" >&2; exit 1; }

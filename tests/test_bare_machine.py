@@ -43,6 +43,7 @@ ELSEWHERE = {
     "specs": "downloads from the RFC Editor",
     "mutants": ".ci/run tries a sample, with the evidence of its tests",
     "reach": ".ci/run",
+    "soak": ".ci/run, for three minutes",
     "bare": "this file",
 }
 EXTRAS = {  # the option or command that needs each extra

@@ -208,3 +208,56 @@ def test_pictures_are_compared_with_the_sound_of_their_moment():
     assert len(rows) >= 245
     assert all(abs(ms - late) <= 2 for _, ms in rows)
     assert rows[-1][0] == pytest.approx(0.04 * 249 / 0.999, abs=0.1)
+
+
+def samples(megabytes, threads, seconds=3600):
+    """What a gateway held in each second."""
+    import soak
+
+    return [
+        soak.Sample(float(at), megabytes(at), threads(at), 40, at) for at in range(0, seconds, 10)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "threads", "faults"),
+    [
+        (lambda at: min(100.0, 60.0 + at), lambda at: 3, []),
+        (lambda at: 100.0 + at % 60, lambda at: 3, []),  # between two collections
+        (lambda at: 100.0 + at / 300, lambda at: 3, ["memory grew from 101.1 to 111.9 MB"]),
+        (lambda at: 100.0, lambda at: 3 + at // 3000, ["threads grew from 3 to 4"]),
+        (lambda at: 100.0, lambda at: 4 - at // 3000, []),
+    ],
+)
+def test_a_soak_fails_where_memory_or_threads_grow(megabytes, threads, faults):
+    from collections import Counter
+
+    import soak
+
+    ended = Counter(soak.KINDS)
+    held = samples(megabytes, threads)
+    verdict = soak.judge(held, Counter(), ended)
+    assert verdict.faults == faults
+    del ended["room"]
+    verdict = soak.judge(held, Counter(video=2), ended)
+    assert verdict.faults == ["2 calls of video failed", "no call of room", *faults]
+
+
+def test_a_short_soak_lets_workers_start_a_thread():
+    from collections import Counter
+
+    import soak
+
+    for more, faults in ((1, []), (2, ["threads grew from 3 to 5"])):
+        held = samples(lambda at: 100.0, lambda at, more=more: 3 + more * (at > 120), 180)
+        assert soak.judge(held, Counter(), Counter(soak.KINDS)).faults == faults
+
+
+def test_a_soak_makes_calls_of_every_kind():
+    import soak
+
+    with soak.soaking(call_seconds=1.0) as running:
+        running.run(0.5)  # and to the end of the calls
+    assert set(running.ended) == set(soak.KINDS) and not running.failed
+    assert running.samples[0].megabytes > 10 and running.samples[0].threads >= 1
+    assert running.site.heard > 8 * 20

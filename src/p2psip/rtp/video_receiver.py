@@ -30,7 +30,9 @@ from p2psip.rtp.reception import Reception
 from p2psip.rtp.reorder import HOLD_SECONDS, ReorderBuffer
 from p2psip.rtp.reporter import Reporter
 
-DEPTH: Final = 512  # packets that wait for one which is missing
+DEPTH: Final = 512  # packets that wait for one which is missing ...
+MAX_WAITING: Final = 1 << 22  # ... and their octets, as long ones are; Own design: bounded memory
+LONG: Final = MAX_WAITING // DEPTH  # octets of a packet; of shorter ones `DEPTH` are few enough
 REQUEST_SECONDS: Final = 0.5  # Own design: before a key frame is asked for again
 COMMAND_TIMES: Final = 2  # Own design: that a FIR is sent before there is a new one
 ROUND_TRIP: Final = 0.1  # s, Own design: before the first report has told
@@ -96,7 +98,14 @@ class VideoReceiver(Reception):
         if self._repairs:
             self.losses.heard(sequence, now)
         packet = VideoPacket(sequence, payload_type, timestamp, marker, bytes(data[start:end]))
-        return [*ready, *self._order.put(sequence, packet, now)]
+        ready += self._order.put(sequence, packet, now)
+        if end - start > LONG and self._waiting_octets > MAX_WAITING:
+            ready += self._order.tick(float("inf"))
+        return ready
+
+    @property
+    def _waiting_octets(self) -> int:
+        return sum(len(packet.payload) for _, packet in self._order.early.values())
 
     def _begin(self) -> list[VideoPacket]:
         """Wait for nothing of the source before: its numbers have ended."""

@@ -38,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
     settle()
-    Alarm(Collector(gateway.is_quiet, monotonic())).set()
+    Alarm(Collector(gateway.is_quiet, gateway.totals.ended.total, monotonic())).set()
     listening = (f"{name}={address}" for name, address in gateway.addresses().items())
     print("ready", *listening, flush=True)
     gateway.stop_calls(done.get())

@@ -14,7 +14,7 @@ from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.consent import Consent
 from siprtmp.media.keys import EventPath
 from siprtmp.media.leg_interfaces import Listener, ToPhone, ToRtmp, Transcoding, Wire
-from siprtmp.media.pacing import Pacer
+from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sound_ways import SoundWays
@@ -174,6 +174,10 @@ class Leg(EventPath):
         self._wire.close()
         self._pacer.clear()
         self._hold_back(False)
+        # The call is remembered for a while (RFC 3261 §13.3.1.4); its codecs and taps end here.
+        self._to_phone = self._to_rtmp = None
+        self._send_rtp, self._order = self._wire.send_rtp, ReorderBuffer()
+        self.ways.close()
 
     # -- from the publisher -------------------------------------------------------------
 
@@ -265,8 +269,17 @@ class Leg(EventPath):
             self.on_late(now)
         if idle and pacer.deadline is not None:
             self._wake()
-        if pacer.is_ahead and not self._holding:
+        if pacer.is_ahead and not self._holding and not self._doubts(pacer.backlog):
             self._hold_back(True)
+
+    def _doubts(self, backlog: float) -> bool:
+        """Whether a publisher may seem to be ahead of time because its sound is of another rate.
+
+        Own design: it is not held back then, as what tells the rate would come late, and all sound
+        behind it.
+        """
+        to_phone = self._to_phone
+        return to_phone is not None and to_phone.in_doubt and backlog <= LIVE_LIMIT
 
     def _send(self, packet: Packet, now: float) -> None:
         session = self._session

@@ -73,6 +73,10 @@ class ToPhone(Protocol):
         """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
 
     @property
+    def in_doubt(self) -> bool:
+        """Whether the tags may be of another rate than they say, which more of them will tell."""
+
+    @property
     def packet_seconds(self) -> float:
         """The seconds of sound in a packet: RFC 3551 §4.2."""
 

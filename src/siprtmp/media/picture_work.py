@@ -42,9 +42,10 @@ class PictureWork:
         give: Give,
         changed: Callable[[], None],
     ) -> None:
-        self._maker, self._run, self._give, self._changed = maker, run, give, changed
+        self._maker: PictureMaker | None = maker  # None once it is closed
+        self._run, self._give, self._changed = run, give, changed
         self._queues = [PictureQueue(each) for each in wants]
-        self._is_busy = self._is_closed = self._wants_key = False
+        self._is_busy = self._wants_key = False
         self.making = self.error = ""
 
     @property
@@ -67,17 +68,18 @@ class PictureWork:
         self._wants_key = True
 
     def close(self) -> None:
-        """Give nothing more; the piece that is under way ends by itself."""
-        self._is_closed = True
+        """Give nothing more, and let the codecs go; the piece under way ends by itself."""
+        self._maker = None
         for queue in self._queues:
             queue.take()
 
     def _start(self, latest: int | None = None) -> None:
-        if self._is_busy or not any(self._queues):
+        maker = self._maker
+        if self._is_busy or maker is None or not any(self._queues):
             return
         sources = sorted((tag for queue in self._queues for tag in queue.take()), key=_CAME)
         is_key, self._wants_key = self._wants_key, False
-        maker, last = self._maker, sources[-1]
+        last = sources[-1]
         late = len(sources) - (ENCODED * len(self._queues) if latest is None else latest)
         self._is_busy = True
         self._run(
@@ -87,7 +89,7 @@ class PictureWork:
 
     def _done(self, made: Made, last: PictureTag, wanted_key: bool, now: float) -> None:
         self._is_busy = False
-        if self._is_closed:
+        if self._maker is None:
             return
         self._wants_key |= wanted_key and not made.tags
         for time, body in made.tags:

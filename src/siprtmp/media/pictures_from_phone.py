@@ -16,7 +16,7 @@ from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.picture_format import CLOCK_RATE
 from siprtmp.media.picture_ways import FROM_PHONE
 from siprtmp.media.picture_work import PictureWork
-from siprtmp.media.timeline import Timeline
+from siprtmp.media.timeline import Timeline, UsualArrival
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.rtp_to_flv import Tag
@@ -47,6 +47,7 @@ class PicturesFromPhone:
         self.plan, self._receiver = plan, receiver
         self._timeline, self._listener, self._transcoding = timeline, listener, transcoding
         self._way = FROM_PHONE[plan.name](plan)
+        self._arrivals = UsualArrival(CLOCK_RATE)
         self._work: PictureWork | None = None  # from the first picture that cannot pass
         self._told: tuple[tuple[int, int] | None, str] = None, plan.name  # size and codec
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
@@ -78,6 +79,7 @@ class PicturesFromPhone:
     def restart(self) -> None:
         """Begin anew with a new SSRC: RFC 3550 §5.1."""
         self._way.restart()
+        self._arrivals = UsualArrival(CLOCK_RATE)
 
     def close(self) -> None:
         """Give nothing more, also nothing that is being made."""
@@ -99,7 +101,9 @@ class PicturesFromPhone:
             self._pass(tags, is_key, now)
 
     def _moments(self, timestamp: int, newest: int, now: float) -> tuple[int, float | None]:
-        """RTMP times (ms) of a picture: by its arrival, and as reports say, None without any.
+        """RTMP times (ms) of a picture: by its arrival, and when it is shown.
+
+        That is as reports say, else as its like usually come, None where no picture tells.
 
         It came before the packet of time `newest`, which has completed it at `now`.
         """
@@ -108,7 +112,9 @@ class PicturesFromPhone:
         # RFC 3550 §6.4.1 [sound-and-picture-together]
         moment = self._receiver.time_of(timestamp)
         shown = self._timeline.at(moment, came) if moment is not None else None
-        return int(self._timeline.arrival(came)), shown
+        arrival = int(self._timeline.arrival(came))
+        usual = self._arrivals.of(timestamp, arrival)
+        return arrival, usual if shown is None else shown
 
     def _pass(self, tags: list[Tag], is_key: bool, now: float) -> None:
         """Give the tags of a picture to the players, or ask for a key frame if it is damaged."""

@@ -99,6 +99,11 @@ class PicturesToPhone:
         self.pacer.clear()
         self._hold_back(False)
 
+    def close(self) -> None:
+        """Send nothing more at all, and keep nothing."""
+        self.stop()
+        self.group, self.on_shown = PictureGroup(), lambda timestamp, payload, now: None
+
     def begin(self, plan: VideoPlan, now: float) -> None:
         """Send all since the last key frame at once, so that the phone need not wait for one."""
         self._plan, self._excess, self._skipping = plan, "", False

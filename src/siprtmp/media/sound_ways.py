@@ -40,6 +40,10 @@ class SoundWays:
         """What is decoded and encoded now, to the phone and from it, as "aac > opus"."""
         return [each.making for each in self._in_use if each is not None and each.making]
 
+    def close(self) -> None:
+        """Let the codecs of an ended call go."""
+        self._in_use = None, None
+
     def publish_ended(self) -> None:
         """Forget what was known of the publisher."""
         self.g711_rate, self._in_use = 0, (None, self._in_use[1])

@@ -20,13 +20,55 @@ eye notices.
     1040.0
 """
 
+from collections import deque
 from typing import Final
 
 from p2psip.rtp.reception import Reception
 from p2psip.rtp.rtcp import unix_time
-from siprtmp.media.translate.timebase import MediaClock
+from siprtmp.media.translate.timebase import (
+    JUMP_SECONDS,
+    RTP_WRAP,
+    MediaClock,
+    wrapped_difference,
+)
 
 MAX_SKEW: Final = 2.0  # s between sound and picture of one moment; more is no common clock
+LATEST: Final = 31  # pictures whose arrivals tell the usual one: a second or two
+STEADY: Final = 10  # ms by which the usual arrival may be off before the pictures follow it
+
+
+class UsualArrival:
+    """Tells when the pictures of a phone without reports are shown: as late as they usually come.
+
+    Own design: the first picture is long, or comes out of an encoder that has just begun, and so
+    may be late as no other is; those behind it are not shown as late for the rest of the call.
+    """
+
+    def __init__(self, clock_rate: int) -> None:
+        self._clock_rate = clock_rate
+        self._timestamp: int | None = None
+        self._ticks = 0  # RTP time of the latest picture since the first one
+        self._behind: deque[int] = deque(maxlen=LATEST)  # ms between that and its arrival
+        self._usual = 0
+
+    def of(self, timestamp: int, arrival_ms: int) -> int | None:
+        """RTMP time (ms) of a picture of this RTP time; None for one that is shown before others.
+
+        RFC 3550 §5.1.
+        """
+        before = timestamp if self._timestamp is None else self._timestamp
+        step = wrapped_difference(timestamp, before, RTP_WRAP)
+        if abs(step) > JUMP_SECONDS * self._clock_rate:
+            self._behind.clear()
+        elif step <= 0 and self._behind:
+            return None
+        self._timestamp, self._ticks = timestamp, self._ticks + step
+        own = self._ticks * 1000 // self._clock_rate
+        self._behind.append(arrival_ms - own)
+        median = sorted(self._behind)[len(self._behind) // 2]
+        if len(self._behind) == 1 or abs(median - self._usual) > STEADY:
+            self._usual = median
+        return own + self._usual
 
 
 class Timeline:

@@ -131,7 +131,7 @@ class VideoLeg:
             if farewell:
                 self._wire.send_rtcp(farewell)
         self._wire.close()
-        self._to_phone.stop()
+        self._to_phone.close()
         if self._from_phone is not None:
             self._from_phone.close()
 

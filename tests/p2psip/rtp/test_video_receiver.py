@@ -11,7 +11,13 @@ from p2psip.rtp.reorder import HOLD_SECONDS
 from p2psip.rtp.reporter import Reporter
 from p2psip.rtp.rtcp import parse_compound
 from p2psip.rtp.sender import Sender
-from p2psip.rtp.video_receiver import COMMAND_TIMES, DEPTH, REQUEST_SECONDS, VideoReceiver
+from p2psip.rtp.video_receiver import (
+    COMMAND_TIMES,
+    DEPTH,
+    MAX_WAITING,
+    REQUEST_SECONDS,
+    VideoReceiver,
+)
 
 EVERYTHING = {"nack", "nack pli", "ccm fir"}
 
@@ -69,6 +75,21 @@ def test_a_packet_far_behind_is_still_in_time():
         bench.video.received(each, 0.0)
     out = bench.video.received(packets[1], 0.1) + bench.video.received(packets[2], 0.1)
     assert len(out) == DEPTH - 2 and bench.video.invalid == 0
+
+
+def test_long_packets_wait_within_a_limit_of_octets():
+    """Own design: 512 packets of 64 KiB would be 32 MiB for each stream."""
+    bench = Bench()
+    first, lost, *rest = (
+        bench.peer.send(96, bytes(60_000), 3000, False, 0.0)
+        for _ in range(2 * MAX_WAITING // 60_000)
+    )
+    out = [packet for each in (first, *rest) for packet in bench.video.received(each, 0.0)]
+    assert len(rest) - (len(out) - 1) <= MAX_WAITING // 60_000
+    assert [packet.sequence & 0xFFFF for packet in out] == [
+        number_of(each) for each in (first, *rest[: len(out) - 1])
+    ]
+    assert bench.video.received(lost, 0.1) == []
 
 
 def test_without_nack_a_gap_is_not_waited_for():

@@ -26,7 +26,7 @@ class Phone:
         self.pictures = VideoRig(video_plan(), timeline=self.sound.leg.timeline)
         self.random, self.delay = Random(1), delay
         self.reports, self.clocks = reports, clocks
-        self.number = 0
+        self.late = {}  # (sound, picture) that are late in seconds, by when they were made
         self._arrived = [0.0, 0.0]
         self.heard, self.filmed = {}, []  # RTMP time of what was made at a tenth of a second
 
@@ -38,6 +38,7 @@ class Phone:
     def arrival(self, which, at):
         """When something arrives: up to 30 ms late, the pictures later for being encoded."""
         late = self.random.uniform(0.0, 0.03) + (self.delay if which else 0.0)
+        late += self.late.get(at, (0.0, 0.0))[which]
         self._arrived[which] = max(self._arrived[which], at + late)
         return self._arrived[which]
 
@@ -114,6 +115,26 @@ def test_without_reports_arrival_decides():
     phone = Phone(reports=False, delay=0.0)
     phone.live(10)
     assert all(abs(ms) <= 35 for ms in phone.apart().values())
+
+
+@pytest.mark.parametrize("late", [(0.473, 0.0), (0.0, 0.473), (0.0, 1.4)], ids=str)
+def test_what_is_late_at_the_beginning_parts_nothing_for_the_whole_call(late):
+    """Own design: without reports the usual arrival decides, within seconds and without a step."""
+    phone = Phone(reports=False, delay=0.0)
+    phone.late = {at: late for at in (0.0, 1.0)}
+    phone.live(60)
+    apart = phone.apart()
+    assert abs(apart[0]) == pytest.approx(1000 * max(late), abs=40)
+    assert all(abs(ms) <= 40 for second, ms in apart.items() if second >= 25)
+    assert all(before < after for before, after in pairwise(times(phone)[1:]))
+
+
+def test_pictures_that_come_late_now_and_then_make_no_others_late():
+    """Own design: a key frame is long, and takes its time on the way."""
+    phone = Phone(reports=False, delay=0.0)
+    phone.late = {float(at): (0.0, 0.4) for at in range(0, 60, 4)}
+    phone.live(60)
+    assert all(abs(ms) <= 40 for second, ms in phone.apart().items() if second >= 10)
 
 
 @pytest.mark.parametrize("clock", [None, BOOTED + 3600.0])

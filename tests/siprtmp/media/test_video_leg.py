@@ -344,9 +344,11 @@ def test_it_ends_with_a_bye_and_then_is_silent():
     rig = VideoRig(video_plan())
     rig.remote_rtcp = (PHONE[0], PHONE[1] + 1)
     rig.publish(HEADER, tag(idr(), key=True), at=0)
+    assert rig.leg.group.has_pictures
     rig.leg.close(rig.now)
     rig.leg.close(rig.now)
     assert rig.closed == 1 and len(rig.reports) == 1 and rig.leg.deadline is None
+    assert not rig.leg.group.has_pictures  # what remembers the call keeps no pictures
     rig.leg.publish(40, tag(idr(), key=True), rig.now)
     rig.picture(0, idr())
     assert len(sent_units(rig)) == 3 and not rig.tags

@@ -29,11 +29,10 @@ from p2psip.net.local_network import LocalNetwork
 from p2psip.net.media.port_pool import MediaRelay
 from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.public_address import PORT, locate
-from p2psip.net.udp import READ
+from p2psip.net.udp import MAX_DATAGRAM, READ
 from p2psip.transaction.flow import HostPort
 
 PASSWORD: Final = "TURN_PASSWORD"  # the environment variable, which other users cannot read
-HEADERS: Final = 128  # octets of a Data indication beside its data
 BURST: Final = 32  # datagrams read until one is a peer's
 FORM: Final = "turn:USER@HOST:PORT"
 log: Final = logging.getLogger(__name__)
@@ -154,7 +153,7 @@ class RelayedSocket:
     def recvfrom(self, size: int) -> tuple[bytes, Any]:
         """Read one packet of a peer, and its address.  Raises BlockingIOError if none is there."""
         for _ in range(BURST):
-            datagram, source = self._socket.recvfrom(size + HEADERS)
+            datagram, source = self._socket.recvfrom(size)
             if source[:2] != self._server:
                 continue  # RFC 8656 §12.6: only the server relays
             found = self._allocation.receive(datagram, monotonic())
@@ -201,7 +200,7 @@ class RelayedSocket:
         """Read the server's answers while no call has the socket."""
         try:
             while True:
-                self.recvfrom(0)
+                self.recvfrom(MAX_DATAGRAM)
         except OSError:
             return
 

@@ -7,7 +7,9 @@ Own design: each socket has one watcher of the event loop, and each wake-up rece
 datagram and calls straight into the call's machine, without greenlet or queue.  A second read
 would mostly find nothing and cost a system call, so it is made every `LOOK` seconds only, after
 datagrams of strangers, and as long as it finds some: while the loop is busy with others, and where
-pictures come in bursts.  `latch` tells which source is the peer.
+pictures come in bursts.  Datagrams are read whole: over the loopback, tunnels and jumbo frames
+pictures come in packets of 3,000 octets and more, and room for the longest costs a read nothing.
+`latch` tells which source is the peer.
 """
 
 import logging
@@ -23,16 +25,17 @@ from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from p2psip.net.media.latch import Latch, rtp_header
 from p2psip.net.media.port_pool import MediaPair
+from p2psip.net.udp import MAX_DATAGRAM
 from p2psip.rtp import fast
 from p2psip.stack.routing import is_loopback
 
 Address = tuple[str, int]
 Receiver = Callable[[bytes, float], None]
 
-DATAGRAM_OCTETS: Final = 2048  # more than an Ethernet frame carries; a longer datagram is cut
 LOOK: Final = 0.2  # s between looks for more than the one datagram that a wake-up is for
 BURST: Final = 32  # datagrams that are then read at once
-WAITING: Final = 64  # datagrams kept until it is known whether they are the peer's
+WAITING: Final = 64  # datagrams kept until it is known whether they are the peer's ...
+WAITING_OCTETS: Final = 1 << 17  # ... and what they have together, as anybody may send them
 PATIENCE: Final = 1.0  # s for which such a datagram is worth playing
 _READ: Final = 1  # the event an io watcher waits for, in libev's numbers
 
@@ -219,7 +222,7 @@ class MediaPort:
 
     def _receive_rtp(self) -> None:
         try:
-            data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
+            data, source = self._rtp.recvfrom(MAX_DATAGRAM)
             now = monotonic()
             if source == self._source or self._is_heard(data, source, now):
                 self.received += 1
@@ -241,7 +244,7 @@ class MediaPort:
             if self._closed:
                 return
             try:
-                data, source = self._rtp.recvfrom(DATAGRAM_OCTETS)
+                data, source = self._rtp.recvfrom(MAX_DATAGRAM)
             except BlockingIOError:
                 return
             self._look_at = now  # there may be more, and at the next wake-up as well
@@ -261,7 +264,7 @@ class MediaPort:
 
     def _receive_rtcp(self) -> None:
         try:
-            data, source = self._rtcp.recvfrom(DATAGRAM_OCTETS)
+            data, source = self._rtcp.recvfrom(MAX_DATAGRAM)
             if source == self._remote_rtcp or self._is_heard_rtcp(data, source):
                 self.on_rtcp(data, monotonic())
             else:
@@ -289,6 +292,8 @@ class MediaPort:
         if may_be and rtp_header(data) is not None:
             # RFC 3264 §5.1 [hears-before-the-answer] [ready-both-ways]
             self._waiting.append((data, source, now))
+            while sum(len(kept) for kept, _, _ in self._waiting) > WAITING_OCTETS:
+                self._waiting.popleft()
         return False
 
     def _hear_earlier(self, source: Any, now: float) -> None:

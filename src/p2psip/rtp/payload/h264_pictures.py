@@ -7,6 +7,10 @@ next picture, but a receiver may not rely on that: it gets lost, some senders ne
 some set it on every slice (Field §"Markers of pictures").  So the first picture waits for the next
 timestamp, and so do all, once a slice that does not begin a picture has come behind a marker.
 
+Where packets are lost between two pictures, nobody knows to which they belonged.  A key frame needs
+none before it, so it is whole if its beginning has come: a unit that only begins pictures, or the
+slice with their first macroblock.
+
     >>> assembler = PictureAssembler()
     >>> sps, first, second = b"\\x67", b"\\x65\\x88", b"\\x65\\x42"
     >>> [assembler.push(NalUnit(each, 3000, each is second)) for each in (sps, first, second)]
@@ -16,13 +20,14 @@ timestamp, and so do all, once a slice that does not begin a picture has come be
 Picture(units=(b'A\\x88',), timestamp=6000, damaged=False)]
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from p2psip.rtp.payload.h264_unpacker import MAX_UNIT_OCTETS, H264Damage, NalUnit
 
 SLICES: Final = range(1, 6)  # types of NAL units, data partitions included: §5.2 Table 1
 IDR: Final = 5  # the type of a slice that needs no picture before it
+OPENING: Final = (7, 9)  # types of what stands before all slices: §5.2 Table 1, SPS and delimiter
 MAX_UNITS: Final = 4096  # of one picture, Own design: memory must be bounded
 MAX_OCTETS: Final = MAX_UNIT_OCTETS
 
@@ -55,6 +60,7 @@ class PictureAssembler:
         self._timestamp: int | None = None  # of the picture that is being put together
         self._octets = 0
         self._damaged = self._has_slice = self._marked = False
+        self._is_behind_loss = self._has_begun = False  # packets lost before it; its beginning
         self._last: int | None = None  # the timestamp of the picture before
         self._trusts: bool | None = None  # the marker; None as long as none was put to the test
 
@@ -68,6 +74,8 @@ class PictureAssembler:
             self._finish(out)
             self._timestamp = item.timestamp
         unit = item.data
+        if not self._has_slice:
+            self._has_begun |= self._opens(unit)
         if self._is_slice(unit):
             self._slice(unit)
         self._octets += len(unit)
@@ -86,6 +94,11 @@ class PictureAssembler:
         return unit[0] & 0x1F in SLICES
 
     @staticmethod
+    def _opens(unit: bytes) -> bool:
+        """Whether a NAL unit only comes where a picture begins."""
+        return unit[0] & 0x1F in OPENING
+
+    @staticmethod
     def _begins(unit: bytes) -> bool:
         """Whether a slice is the first one of its picture."""
         return len(unit) > 1 and bool(unit[1] & 0x80)
@@ -100,6 +113,7 @@ class PictureAssembler:
             elif self._last == self._timestamp and self._trusts:
                 self._trusts = False  # §5.1 [marker-is-a-hint]
                 self._damaged = True  # the picture went out without this slice
+        self._has_begun |= not self._has_slice and self._begins(unit)
         self._has_slice = True
 
     def _damage(self, damage: H264Damage, out: list[Picture]) -> None:
@@ -109,14 +123,20 @@ class PictureAssembler:
             if damage.until == self._timestamp:
                 return
             self._finish(out)
-        self._timestamp, self._damaged = damage.until, True
+        self._timestamp = damage.until
+        self._is_behind_loss = damage.lost > 0 and damage.since != damage.until
+        self._damaged = not self._is_behind_loss
 
     def _finish(self, out: list[Picture]) -> None:
         if self._timestamp is None:
             return
-        out.append(self._picture(tuple(self._units), self._timestamp, self._damaged))
-        if self._trusts is None and self._marked and not self._damaged:
+        picture = self._picture(tuple(self._units), self._timestamp, self._damaged)
+        if self._is_behind_loss and not (self._has_begun and picture.is_key):
+            picture = replace(picture, damaged=True)  # §5.8
+        out.append(picture)
+        if self._trusts is None and self._marked and not picture.damaged:
             self._trusts = True
         self._last, self._timestamp = self._timestamp, None
         self._units, self._octets = [], 0
         self._damaged = self._has_slice = self._marked = False
+        self._is_behind_loss = self._has_begun = False

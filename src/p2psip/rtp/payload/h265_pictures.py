@@ -13,6 +13,7 @@ from p2psip.rtp.payload.h264_unpacker import H264Unpacker
 from p2psip.rtp.payload.h265 import kind_of, read_h265
 
 SLICES: Final = range(32)  # types of NAL units with a part of a picture: RFC 7798 §1.1.4
+OPENING: Final = (32, 33, 35)  # of what stands before all slices: VPS, SPS, delimiter
 INTRA: Final = range(16, 24)  # of those where a decoder can begin: BLA, IDR, CRA
 
 
@@ -41,6 +42,10 @@ class H265Assembler(PictureAssembler):
     @staticmethod
     def _is_slice(unit: bytes) -> bool:
         return kind_of(unit) in SLICES
+
+    @staticmethod
+    def _opens(unit: bytes) -> bool:
+        return kind_of(unit) in OPENING
 
     @staticmethod
     def _begins(unit: bytes) -> bool:

@@ -70,6 +70,7 @@ class Member:
     def leave(self, now: float) -> None:
         """Leave the room."""
         self.seat.leave()
+        self._ears = ToSamples()
         self.room.left(self, now)
 
 

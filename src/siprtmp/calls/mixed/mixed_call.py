@@ -125,10 +125,12 @@ class MixedCall:
                 self._call.video.leg.ask_key_frame(now)
 
     def close(self, now: float) -> None:
-        """End the stream: RTMP 1.0 §7.2.2.3."""
+        """End the stream, and let the codecs go: RTMP 1.0 §7.2.2.3."""
         self._closed = True
         self._waker.cancel()
         self._pictures.close()
+        self._aac, self._from_phone = AacTags(), ToSamples(self._rate)
+        self._to_phone = PayloadsToSamples(self._rate)
         for seat in list(self._mixer.seats):
             seat.leave()
         self._live.on_players_changed = None

@@ -92,6 +92,8 @@ class MixedPictures:
     def close(self) -> None:
         """Publish nothing more."""
         self._transcoding = None
+        for group in self._groups:
+            group.clear()
         if self._work is not None:
             self._work.close()
 

@@ -7,8 +7,9 @@ Own design: everything is made 48 kHz, which all players have.
 
 from array import array
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from siprtmp.media.transcode.resampler import as_frame, begun_alone, resampler
 from siprtmp.media.translate.audio_formats import AAC
 from siprtmp.media.translate.rtp_to_flv import Tag
 
@@ -29,7 +30,6 @@ class AacTags:
     def __init__(self) -> None:
         self._encoder: AudioCodecContext | None = None  # from the first samples on
         self._rate = 0
-        self._resampler: Any = None
         self._taken = 0.0  # samples given to the resampler, at 48 kHz
         self._made = 0  # and to the encoder
         self._last_ms = 0
@@ -39,22 +39,18 @@ class AacTags:
 
         FLV 10.1 §E.4.2.1.
         """
-        import av
-
         tags: list[Tag] = []
         if self._encoder is None:
             self._encoder = _open()
+            self._encode = begun_alone(self._encoder.encode)
             tags.append((at, HEADER + (self._encoder.extradata or b"")))
         if rate != self._rate:
             self._rate = rate
-            self._resampler = av.AudioResampler("fltp", "mono", RATE, frame_size=FRAME)
-        frame = av.AudioFrame("s16", "mono", len(samples))
-        frame.planes[0].update(samples.tobytes())
-        frame.sample_rate = rate
-        for piece in self._resampler.resample(frame):
+            self._resample = resampler("fltp", RATE, FRAME)
+        for piece in self._resample(as_frame(samples, rate)):
             piece.pts, piece.time_base = self._made, Fraction(1, RATE)
             self._made += piece.samples
-            for packet in self._encoder.encode(piece):
+            for packet in self._encode(piece):
                 behind = (packet.pts or 0) - self._taken
                 self._last_ms = max(self._last_ms, at + round(behind * 1000 / RATE))
                 tags.append((self._last_ms, FRAME_HEAD + bytes(packet)))

@@ -10,11 +10,12 @@ about a tenth of a millisecond, forty times a second, so it is decoded where it 
 import importlib
 import importlib.util
 from array import array
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.audio import AacPacketType, AudioTag, SoundFormat
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, ExAudioTag
+from siprtmp.media.transcode.resampler import as_samples, resampler
 from siprtmp.media.translate.real_rate import G711_RATE
 
 if TYPE_CHECKING:
@@ -80,7 +81,6 @@ class AudioDecoder:
         self._rate, self._g711_rate = rate, g711_rate
         self._key: tuple[object, ...] = ()
         self._context: AudioCodecContext | None = None
-        self._resampler: Any = None
         self._codec = ""
         self._header = b""
 
@@ -107,8 +107,7 @@ class AudioDecoder:
         samples = array("h")
         try:
             for frame in self._context.decode(av.Packet(data)):
-                for piece in self._resampler.resample(frame):
-                    samples.frombytes(bytes(piece.planes[0])[: 2 * piece.samples])
+                samples += as_samples(self._resample(frame))
                 if len(samples) > MAX_SECONDS * self._rate:
                     raise UndecodableError("more sound in a tag than a second")
         except (av.FFmpegError, ValueError) as error:  # ValueError: another rate or layout
@@ -179,4 +178,4 @@ class AudioDecoder:
         except (av.FFmpegError, ValueError) as error:
             raise UndecodableError(f"no decoder for this {name}: {error}") from None
         self._context = context
-        self._resampler = av.AudioResampler("s16", "mono", self._rate)
+        self._resample = resampler("s16", self._rate)

@@ -9,15 +9,13 @@ ffmpeg take frames of one size.
 from array import array
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from p2psip.rtp.payload import g711, l16
 from p2psip.sdp.opus_parameters import OpusParameters
 from siprtmp.media.transcode import libspeex
+from siprtmp.media.transcode.resampler import as_frame, begun_alone
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
-
-if TYPE_CHECKING:
-    from av.audio.codeccontext import AudioCodecContext
 
 MIN_MS: Final = 10  # of a packet
 MAX_MS: Final = 200  # Source: RFC 3551 §4.2, what a receiver takes
@@ -77,12 +75,12 @@ def can_encode(codec: AudioCodec) -> bool:
 def _g722(ms: int) -> Encoder:
     """Frames of 20 ms, several in a packet or one in two packets: RFC 3551 §4.5.2."""
     frames, parts = max(1, ms // FRAME_MS), -(-FRAME_MS // ms)
-    context = _open("g722", G722.sample_rate, {})
+    frame = _frames("g722", G722.sample_rate, {})
     size = G722.sample_rate * FRAME_MS // 1000
 
     def encode(samples: "array[int]") -> list[bytes]:
         starts = range(0, len(samples), size)
-        octets = b"".join(_encode(context, samples[start : start + size]) for start in starts)
+        octets = b"".join(frame(samples[start : start + size]) for start in starts)
         part = len(octets) // parts
         return [octets[start : start + part] for start in range(0, len(octets), part)]
 
@@ -101,13 +99,14 @@ def _opus(ms: int, fmtp: str) -> Encoder:
         "cutoff": str(_CUTOFF[theirs.bandwidth]),
         "vbr": "off" if theirs.cbr else "on",
     }
-    context = _open("libopus", OPUS.sample_rate, options)
+    frame = _frames("libopus", OPUS.sample_rate, options)
     size = OPUS.sample_rate * ms // 1000
     # RFC 7587 §4.2 [one-packet-in-a-payload]
-    return Encoder(size, lambda samples: [_encode(context, samples)])
+    return Encoder(size, lambda samples: [frame(samples)])
 
 
-def _open(name: str, rate: int, options: dict[str, str]) -> "AudioCodecContext":
+def _frames(name: str, rate: int, options: dict[str, str]) -> "Callable[[array[int]], bytes]":
+    """A function that encodes one frame, all of whose octets come at once."""
     import av
 
     context = av.CodecContext.create(name, "w")
@@ -117,14 +116,5 @@ def _open(name: str, rate: int, options: dict[str, str]) -> "AudioCodecContext":
     context.time_base, context.options = Fraction(1, rate), options
     context.thread_count = 1
     context.open()
-    return context
-
-
-def _encode(context: "AudioCodecContext", samples: "array[int]") -> bytes:
-    """Encode one frame, all of whose octets come at once."""
-    import av
-
-    frame = av.AudioFrame("s16", "mono", len(samples))
-    frame.planes[0].update(samples.tobytes())
-    frame.sample_rate = context.sample_rate
-    return b"".join(map(bytes, context.encode(frame)))
+    made = begun_alone(context.encode)
+    return lambda samples: b"".join(map(bytes, made(as_frame(samples, rate))))

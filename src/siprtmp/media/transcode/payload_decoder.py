@@ -7,17 +7,15 @@ Own design: G.711 and L16 are decoded here, G.722, Opus and Speex by PyAV.
 
 from array import array
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, l16
 from p2psip.rtp.payload.aac import read_aac
 from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.resampler import as_samples, resampler
 from siprtmp.media.translate.aac_config import codec_config
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
-
-if TYPE_CHECKING:
-    pass
 
 Decode = Callable[[bytes], "array[int]"]
 
@@ -78,14 +76,13 @@ def _by_av(name: str, codec: AudioCodec, config: bytes = b"") -> Decode:
         context.extradata, context.layout = config, "stereo" if codec.channels > 1 else "mono"
     context.open(strict=False)
     limit = int(MAX_SECONDS * codec.sample_rate)
-    resampler = av.AudioResampler("s16", "mono", codec.sample_rate)
+    resample = resampler("s16", codec.sample_rate)
 
     def decode(payload: bytes) -> "array[int]":
         samples = array("h")
         try:
             for frame in context.decode(av.Packet(payload)) if payload else ():
-                for piece in resampler.resample(frame):
-                    samples.frombytes(bytes(piece.planes[0])[: 2 * piece.samples])
+                samples += as_samples(resample(frame))
         except (av.FFmpegError, ValueError) as error:
             raise UndecodableError(f"broken {name}: {error}") from None
         return samples[:limit]

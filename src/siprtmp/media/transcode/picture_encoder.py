@@ -7,7 +7,6 @@ a later one, and none depends on a later one.  Key frames are made when somebody
 else seldom, as each is as long as many other pictures.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,10 +54,8 @@ class PictureEncoder:
         self.size = size
         self._rate = Fraction(rate).limit_denominator(1000)
         self._bits, self._config = bits, b""
-        self._written: Callable[[Packet[Any]], list[bytes]] = self._h264
-        options = _x264(bits, level, slice_octets)
-        if codec == VP8:
-            self._written, options = _vp8, _libvpx(bits)
+        self._is_vp8 = codec == VP8
+        options = _libvpx(bits) if self._is_vp8 else _x264(bits, level, slice_octets)
         self._context = self._open(ENCODERS[codec], options)
 
     def _open(self, name: str, options: dict[str, str]) -> "VideoCodecContext":
@@ -82,7 +79,8 @@ class PictureEncoder:
         frame.time_base = MILLISECOND
         out: list[tuple[int, bytes]] = []
         for packet in self._context.encode(frame):
-            out += [(packet.pts or 0, body) for body in self._written(packet)]
+            written = _vp8(packet) if self._is_vp8 else self._h264(packet)
+            out += [(packet.pts or 0, body) for body in written]
         return out
 
     def _h264(self, packet: "Packet[Any]") -> list[bytes]:

@@ -36,8 +36,9 @@ class TranscodedToRtp:
         self.codec = codec
         self._decoder = AudioDecoder(codec.sample_rate, g711_rate or G711_RATE)
         self._encoder = encoder(codec, ptime, fmtp)
-        self._clock = SampleClock(codec.sample_rate, None if g711_rate else self._surplus)
         self._real_rate = RealRate(codec.sample_rate)
+        surplus = None if g711_rate else _Surplus(self._decoder, self._real_rate)
+        self._clock = SampleClock(codec.sample_rate, surplus)
         self._samples_per_tick = codec.sample_rate // codec.clock_rate
         self._rest = array("h")  # short of a packet
         self._marker = True
@@ -50,6 +51,11 @@ class TranscodedToRtp:
     def packet_seconds(self) -> float:
         """The seconds of sound in a packet: RFC 3551 §4.2."""
         return self._encoder.samples / self._encoder.parts / self.codec.sample_rate
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the publisher's G.711 may be of another rate: see `RealRate`."""
+        return self._real_rate.in_doubt
 
     @property
     def making(self) -> str:
@@ -84,10 +90,6 @@ class TranscodedToRtp:
         rest, self._rest = self._rest, array("h")
         return self._packets(rest + _silence(self._encoder.samples - len(rest)))
 
-    def _surplus(self, timestamp: int, position: int) -> None:
-        if self._decoder.codec in G711_DECODERS:
-            self._real_rate.mark(timestamp, position)
-
     def _skip(self, timestamp: int) -> list[Packet]:
         """Skip a gap in the publisher's time; a partial packet before it is filled up and sent."""
         pending, size = len(self._rest), self._encoder.samples
@@ -112,6 +114,20 @@ class TranscodedToRtp:
             clock.position += len(samples) // self._encoder.parts
             self._marker = False  # RFC 3551 §4.1 [else-no-marker]
         return out
+
+
+class _Surplus:
+    """What a clock says of more sound than time: another rate, if it is G.711.
+
+    Own design: it does not refer to the translation, or both would wait for the garbage collector.
+    """
+
+    def __init__(self, decoder: AudioDecoder, real_rate: RealRate) -> None:
+        self._decoder, self._real_rate = decoder, real_rate
+
+    def __call__(self, timestamp: int, position: int) -> None:
+        if self._decoder.codec in G711_DECODERS:
+            self._real_rate.mark(timestamp, position)
 
 
 def _silence(samples: int) -> "array[int]":

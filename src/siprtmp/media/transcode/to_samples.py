@@ -6,11 +6,11 @@ Own design: G.711 of 8 kHz needs tables alone, all else a decoder.
 """
 
 from array import array
-from typing import Any
 
 from p2psip.rtp.payload import g711
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.payload_decoder import Decode, payload_decoder
+from siprtmp.media.transcode.resampler import as_frame, as_samples, resampler
 from siprtmp.media.translate.audio_formats import ALAW, ULAW, AudioCodec
 
 
@@ -46,22 +46,13 @@ class PayloadsToSamples:
         self._rate = rate
         self._codec: AudioCodec | None = None
         self._decode: Decode | None = None
-        self._resampler: Any = None
 
     def decode(self, codec: AudioCodec, payload: bytes) -> "array[int]":
         """The samples of a payload.  Raises UndecodableError.  RFC 3551 §4.5."""
-        import av
-
         if codec is not self._codec or self._decode is None:
             self._codec, self._decode = codec, payload_decoder(codec)
-            self._resampler = av.AudioResampler("s16", "mono", self._rate)
+            self._resample = resampler("s16", self._rate)
         samples = self._decode(payload)
         if codec.sample_rate == self._rate or not samples:
             return samples
-        frame = av.AudioFrame("s16", "mono", len(samples))
-        frame.planes[0].update(samples.tobytes())
-        frame.sample_rate = codec.sample_rate
-        out = array("h")
-        for piece in self._resampler.resample(frame):
-            out.frombytes(bytes(piece.planes[0])[: 2 * piece.samples])
-        return out
+        return as_samples(self._resample(as_frame(samples, codec.sample_rate)))

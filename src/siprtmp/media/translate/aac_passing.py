@@ -49,7 +49,7 @@ def suits(codec: AudioCodec, fmtp: str) -> bool:
 class AacToRtp:
     """Passes one publisher's AAC on: RFC 3640 §3.3.6.  Used like `FlvToRtp`."""
 
-    making = ""  # it passes
+    making, in_doubt = "", False  # it passes
 
     def __init__(self, codec: AudioCodec, header: SoundHeader) -> None:
         self.codec = codec

@@ -47,8 +47,9 @@ class FlvToRtp:
         self.codec = codec
         self._clock = SampleClock(codec.clock_rate)
         self._marker = True
+        self._real_rate = RealRate(codec.clock_rate)
         if codec.is_g711:
-            self._clock.on_surplus = RealRate(codec.clock_rate).mark
+            self._clock.on_surplus = self._real_rate.mark
             self._size = codec.clock_rate * max(10, min(ptime, MAX_PTIME)) // 1000
             self._silence = g711.ULAW_SILENCE if codec.sound_format == ULAW else g711.ALAW_SILENCE
         self._frame_ticks = round(codec.clock_rate * speex.FRAME_SECONDS)
@@ -60,6 +61,11 @@ class FlvToRtp:
     def packet_seconds(self) -> float:
         """The seconds of sound in a packet: RFC 3551 §4.2; one frame of Speex: RFC 5574 §3.3."""
         return self._size / self.codec.clock_rate if self.codec.is_g711 else speex.FRAME_SECONDS
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the G.711 may be of another rate: see `RealRate`.  FLV 10.1 §E.4.2.1."""
+        return self._real_rate.in_doubt
 
     def suits(self, sound_format: int) -> bool:
         """Whether tags of this SoundFormat can be sent in this codec: FLV 10.1 §E.4.2.1."""

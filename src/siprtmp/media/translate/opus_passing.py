@@ -46,7 +46,7 @@ def suits(fmtp: str) -> bool:
 class OpusToRtp:
     """Passes one publisher's Opus on to a phone: RFC 7587 §4.2.  Used like `FlvToRtp`."""
 
-    making = ""  # it passes
+    making, in_doubt = "", False  # it passes
     packet_seconds = PACKET_SECONDS
 
     def __init__(self, header: SoundHeader) -> None:

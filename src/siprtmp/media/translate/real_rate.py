@@ -39,6 +39,11 @@ class RealRate:
         self._since: tuple[int, int] | None = None  # RTMP time and position of the first mark
         self._at = self._marks = 0
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether there has been more sound than time, and it is not decided why."""
+        return self._since is not None
+
     def mark(self, timestamp: int, position: int) -> None:
         """Take RTMP time (ms) and the position of sound that is too early for it.
 

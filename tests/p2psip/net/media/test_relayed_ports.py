@@ -29,7 +29,7 @@ class Site:
     """A socket with a `TurnServer` for each client, and what the clients have last sent."""
 
     def __init__(self):
-        self.clients, self.refusals, self.is_up = {}, {}, True
+        self.clients, self.refusals, self.is_up, self.nonce = {}, {}, True, b"n1"
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((LOOPBACK, 0))
         self.socket.setblocking(False)
@@ -39,8 +39,8 @@ class Site:
         """Answer all that has come; truthy once there is a client."""
         try:
             while True:
-                data, source = self.socket.recvfrom(2048)
-                one = self.clients.setdefault(source, TurnServer())
+                data, source = self.socket.recvfrom(65_535)
+                one = self.clients.setdefault(source, TurnServer(nonce=self.nonce))
                 one.refusals = {method: list(each) for method, each in self.refusals.items()}
                 answer = one.answer(data) if self.is_up else None
                 if answer is not None:
@@ -101,6 +101,20 @@ def test_a_call_sends_and_hears_through_channels(site, call):
     site.socket.sendto(server.data_from(PEER, RTP), (LOOPBACK, port.rtp_port))
     soon(site, lambda: heard == [RTP])
     assert fast.unpack(heard[0]) and port.received == 1 and port.failures == 0
+
+
+def test_answers_and_packets_are_read_whole(site, ports):
+    """Covers RFC 8656 §12.6: a nonce may take 128 characters, and a picture most of a datagram."""
+    site.nonce, heard, picture = b"n" * 128, [], RTP + bytes(9000)
+    soon(site, ports.ready.is_set)
+    port = MediaPort(LOOPBACK, ports, lambda data, now: heard.append(data), lambda *_: None)
+    server = site.clients[(LOOPBACK, port.rtp_port)]
+    port.remote = PEER
+    soon(site, lambda: PEER[0] in server.permitted)
+    site.socket.sendto(server.data_from(PEER, picture), (LOOPBACK, port.rtp_port))
+    soon(site, lambda: heard)
+    assert heard == [picture]
+    port.close()
 
 
 def test_a_port_is_ready_when_the_server_lets_packets_through(site, call):

@@ -137,6 +137,30 @@ def test_a_phone_on_this_machine_may_signal_an_outer_address(open_port, phone, h
     until(lambda: heard)
 
 
+@pytest.mark.parametrize("octets", [3000, 9000, 65_507])
+def test_datagrams_are_read_whole_however_long(open_port, phone, heard, octets):
+    """Own design: jumbo frames, tunnels and the loopback carry more than Ethernet does."""
+    port = open_port()
+    port.remote = phone.address
+    packet, report = rtp() + bytes(octets - len(rtp())), RTCP + bytes(octets - len(RTCP))
+    phone.rtp.sendto(rtp(), (LOOPBACK, port.rtp_port))
+    phone.rtp.sendto(packet, (LOOPBACK, port.rtp_port))
+    phone.rtcp.sendto(report, (LOOPBACK, port.rtcp_port))
+    until(lambda: len(heard) == 3)
+    assert sorted(heard) == sorted([("rtcp", report), ("rtp", rtp()), ("rtp", packet)])
+
+
+def test_long_datagrams_before_the_answer_take_no_more_memory(open_port, phone, heard):
+    """Own design: anybody may send some; the latest are kept."""
+    port, packets = open_port(), [rtp(number) + bytes(50_000) for number in range(9)]
+    for number, packet in enumerate(packets, 1):
+        phone.rtp.sendto(packet, (LOOPBACK, port.rtp_port))
+        until(lambda number=number: port.strangers == number)
+    assert sum(len(data) for data, _, _ in port._waiting) <= rtp_ports.WAITING_OCTETS
+    port.remote = phone.address
+    assert heard == [("rtp", packet) for packet in packets[-2:]]
+
+
 def test_strangers_are_not_heard(open_port, phone, heard):
     """Own design: who sends from another host is nobody, before and after the answer."""
     port, stranger = open_port(), Phone("127.0.0.2")

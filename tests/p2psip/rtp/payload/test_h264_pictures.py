@@ -22,6 +22,10 @@ def slices(kind, count):
     return [bytes((0x60 | kind, 0x80 if not at else 0x40, at)) for at in range(count)]
 
 
+def slices_of(units):
+    return [unit for unit in units if unit[0] & 0x1F in (1, 5)]
+
+
 def stream():
     """Pictures as a phone makes them, each with any number of slices and units beside them."""
     picture = st.builds(
@@ -147,6 +151,49 @@ def test_damage_marks_every_picture_that_it_touches():
     ]
 
 
+@pytest.mark.parametrize(
+    "units",
+    [
+        [AUD, SPS, PPS, *slices(5, 3)],
+        [SPS, PPS, *slices(5, 2)],
+        [PPS, SEI, *slices(5, 1)],
+        slices(5, 4),
+    ],
+    ids=["delimiter", "SPS", "first slice behind others", "first slice"],
+)
+def test_a_key_frame_that_begins_behind_a_loss_is_whole(units):
+    """Covers RFC 6184 §5.8: what was lost is of pictures before it, which it does not need."""
+    inter = slices(1, 1)
+    packets = packets_of([inter, inter, inter, units, inter])
+    out = through([packet for packet in packets if packet[1] != 2 * 3000])
+    assert out[2:] == [Picture(tuple(units), 9000, False), Picture(tuple(inter), 12000, False)]
+
+
+LOST = None  # a packet
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        slices(5, 3)[1:],
+        [SEI, *slices(5, 3)[1:]],
+        [AUD, slices(5, 3)[0], LOST, slices(5, 3)[2]],
+        [AUD, LOST, *slices(5, 3)[1:]],
+        [SPS, PPS, *slices(1, 1)],
+        slices(1, 2),
+    ],
+    ids=["rest", "SEI and rest", "a slice lost", "first slice lost", "SPS, no key frame", "inter"],
+)
+def test_a_picture_behind_a_loss_that_may_be_its_own_is_damaged(came):
+    """Covers RFC 6184 §5.8: or one that is built on what is lost."""
+    items = [NalUnit(slices(1, 1)[0], 0, True), H264Damage(0, 2, 1, "packets lost")]
+    for unit in came:
+        items.append(
+            H264Damage(2, 2, 1, "packets lost") if unit is LOST else NalUnit(unit, 2, False)
+        )
+    assert assemble(items)[-1].damaged
+
+
 @given(stream(), st.integers(3, 20), st.randoms(use_true_random=False))
 def test_no_picture_that_lacks_anything_passes_for_whole(pictures, size, chance):
     """Covers RFC 6184 §5.8 and §5.1 [marker-is-a-hint]: the packets that are lost are any."""
@@ -156,11 +203,16 @@ def test_no_picture_that_lacks_anything_passes_for_whole(pictures, size, chance)
     out = through(kept)
     for picture in out:
         if not picture.damaged and kept[0][1] < picture.timestamp < kept[-1][1]:
-            assert picture.units == whole[picture.timestamp]
-    # A picture that did not come out as it was is followed, or shown, by one that is damaged.
+            units = whole[picture.timestamp]
+            assert picture.units == units or picture.is_key
+            if picture.is_key:  # what was lost before it may have been its own, but no slice
+                assert picture.units == units[-len(picture.units) :]
+                assert slices_of(picture.units) == slices_of(units)
+    # A picture that did not come out as it was is followed, or shown, by one that is damaged, or
+    # by a key frame.
     came = {each.timestamp for each in out if not each.damaged}
     missing = [at for at in whole if at not in came and kept and kept[0][1] < at < kept[-1][1]]
-    damaged = [each.timestamp for each in out if each.damaged]
+    damaged = [each.timestamp for each in out if each.damaged or each.is_key]
     event(f"damaged: {bool(damaged)}")
     assert all(any(at <= each for each in damaged) for at in missing)
 

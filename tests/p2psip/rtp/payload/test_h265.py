@@ -180,3 +180,16 @@ def test_a_stream_that_is_joined_within_a_picture_is_damaged():
     """Covers RFC 7798 §4.1: the first slice says that it is the first."""
     [picture] = pictures((0, True, b"\x26\x01\x42"), (3000, True, INTER))[:1]
     assert picture.damaged and picture.is_key
+
+
+@pytest.mark.parametrize("units", [[*SETS, IDR], [IDR]])
+def test_a_key_frame_that_begins_behind_a_loss_is_whole(units):
+    """Covers RFC 7798 §4.4.3: what was lost is of pictures before it, which it does not need."""
+    unpacker, assembler, out = H265Unpacker(), H265Assembler(), []
+    packets = [(0, 0, True, INTER), *((5, 6000, False, unit) for unit in units)]
+    for at, (skip, *rest) in enumerate([*packets, (5, 9000, True, INTER), (5, 12000, True, INTER)]):
+        for item in unpacker.push(at + skip, *rest):
+            out += assembler.push(item)
+    assert [(each.timestamp, each.damaged) for each in out[:3]] == [
+        (0, True), (6000, False), (9000, False),
+    ]  # fmt: skip

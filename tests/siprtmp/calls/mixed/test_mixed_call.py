@@ -3,6 +3,7 @@
 import math
 import struct
 import sys
+import weakref
 from array import array
 
 import numpy as np
@@ -201,6 +202,17 @@ def test_it_ends_with_the_call_and_comes_with_the_next(world, show):
     assert world.registry.get("mixed", "show").publishing
     assert [what for what, _ in world.gateway.log.lines].count("mix-start") == 2
     assert world.is_clean()
+
+
+def test_a_mix_that_has_ended_keeps_no_codec(world, show):
+    """Own design: whatever still refers to it, such as the phone's stream of which it is a sink."""
+    show.talk(10)
+    [mix] = world.gateway.mixes._mixes.values()
+    codecs = [weakref.ref(each) for each in (mix._aac, mix._from_phone, mix._to_phone)]
+    assert all(each() is not None for each in codecs)
+    show.call.bye(world.now)
+    world.wait()
+    assert [each() for each in codecs] == [None] * 3
 
 
 def test_a_client_with_an_identity_is_mixed_under_the_name_of_its_stream(world):

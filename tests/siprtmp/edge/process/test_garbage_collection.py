@@ -9,10 +9,12 @@ from support.sip.homes import ALICE, BOB, Home, register, request
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
 from siprtmp.edge.process.garbage_collection import (
+    CALLS,
     GROWTH_MB,
     LATEST,
     LOOK,
     NEVER,
+    PAUSE,
     QUIET,
     Collector,
     resident_mb,
@@ -28,7 +30,10 @@ class World:
 
     def __init__(self):
         self.quiet, self.megabytes, self.now, self.collected = True, 50.0, 0.0, []
-        self.collector = Collector(lambda: self.quiet, 0.0, self.collect, lambda: self.megabytes)
+        self.ended = 0
+        self.collector = Collector(
+            lambda: self.quiet, lambda: self.ended, 0.0, self.collect, lambda: self.megabytes
+        )
 
     def collect(self):
         self.collected.append(self.now)
@@ -50,6 +55,18 @@ def test_it_waits_for_silence():
     world.quiet = True
     assert world.run(2 * QUIET + LOOK) == [2 * QUIET + LOOK]
     assert len(world.run(12 * QUIET)) == pytest.approx(10, abs=1)
+
+
+def test_it_follows_calls_that_have_ended():
+    """Own design: each leaves some cycles; fifty are worth a pause, one a minute at most."""
+    world = World()
+    world.quiet = False
+    world.ended = CALLS - 1
+    assert world.run(2 * PAUSE) == []
+    world.ended += 1
+    assert world.run(2 * PAUSE + LOOK) == [2 * PAUSE + LOOK]
+    world.ended += 10 * CALLS
+    assert world.run(5 * PAUSE) == [2 * PAUSE + LOOK, 3 * PAUSE + LOOK]
 
 
 def test_memory_is_bounded_whoever_speaks():

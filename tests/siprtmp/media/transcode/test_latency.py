@@ -15,6 +15,7 @@ pytest.importorskip("av")
 from support.gateway.leg_rig import AUDIO, Rig
 from support.gateway.sound_world import tags
 
+from p2psip.rtp.payload import g711
 from siprtmp.media.transcode.decoder import AudioDecoder
 from siprtmp.media.transcode.encoder import encoder
 from siprtmp.media.transcode.payload_decoder import payload_decoder
@@ -86,6 +87,29 @@ def test_a_phone_hears_a_publisher_soon(kind, codec, most):
     for sent_at, *_, payload in rig.sent:
         heard.hear(decode(payload), sent_at)
     assert added(said.began, heard.began) < most
+
+
+@pytest.mark.parametrize("codec", [PCMU, OPUS])
+@pytest.mark.parametrize(("rate", "channels"), [(44_100, 1), (44_100, 2), (48_000, 2), (16_000, 1)])
+def test_a_phone_hears_g711_of_another_rate_as_soon(codec, rate, channels):
+    """Own design: as ffmpeg publishes it; nothing is read later while the rate is found out."""
+    rig, draw, said, size = call(codec), Random(5), Ear(rate), 1024
+    wave, due = beeps(rate), 0.0
+    for start in range(0, len(wave) - size, size):
+        piece, at = wave[start : start + size], start / rate
+        due = max(due, at + JITTER * draw.random())
+        said.hear(piece, due)
+        rig.wait(max(rig.now, due))
+        while rig.holding:  # what is not read waits in the network
+            rig.wait(rig.now + JITTER)
+        both = array("h", (each for each in piece for _ in range(channels)))
+        rig.leg.publish(AUDIO, round(1000 * at), b"\x82" + g711.encode_ulaw(both), rig.now)
+    rig.wait(rig.now + 1)
+    decode, heard = payload_decoder(codec), Ear(codec.sample_rate)
+    for sent_at, *_, payload in rig.sent:
+        heard.hear(decode(payload), sent_at)
+    assert rig.now - due < 1.1  # nothing has waited
+    assert added(said.began[1:], heard.began[-len(said.began) + 1 :]) < MADE
 
 
 @pytest.mark.parametrize(
