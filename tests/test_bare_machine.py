@@ -140,7 +140,7 @@ def test_the_quick_start(machine: Machine):
         f"{gateway} > ready & gateway=$!\n"
         "until grep -q ready ready; do sleep 0.1; done\n"
         f"{listen} & phone=$!\n"
-        f"until {look} -s | grep -q bob; do sleep 0.1; done\n"
+        f"until {look} -s | grep -q 'registrations.: 1'; do sleep 0.1; done\n"
         f"{call} </dev/null\nwait $phone\n{look} -s > status\nkill $gateway\nwait $gateway\n"
     )
     alone = f"{require('unshare', 'util-linux')} --map-root-user --net"
