@@ -335,6 +335,30 @@ def test_a_prack_behind_a_cancel_is_for_nobody():
     assert bob.idle and bob.events() == ["cancelled"]
 
 
+def test_a_call_ends_though_nobody_answers_its_invite_after_the_cancel():
+    """pjproject 796.  Covers RFC 3261 §9.1: a callee before RFC 3261 answers the CANCEL alone."""
+    link, alice, script, call, invite = calling()
+    script.say(response_to(invite, 180, to_tag="t"), A)
+    call.bye(link.now)
+    link.run(until=link.now + 0.1)
+    [cancel] = requests(script, "CANCEL")
+    assert cancel.via.branch == invite.via.branch and cancel.cseq.number == invite.cseq.number
+    script.say(response_to(cancel, 200, to_tag="t"), A)
+    link.run()
+    assert call.state is CallState.ENDED and alice.idle
+
+
+def test_a_cancel_of_another_branch_is_for_nobody():
+    """sipdroid 517.  Covers RFC 3261 §9.2: the branch tells which INVITE is meant."""
+    link, script, bob, invite, _ = called(lambda call, now: call.ring(now))
+    kept = invite.headers.without("Via", "CSeq", "Contact", "Content-Type")
+    kept = kept.append("Via", f"SIP/2.0/UDP {A};branch=z9hG4bKother")
+    refused = script.say(Request("CANCEL", invite.uri, kept.append("CSeq", "1 CANCEL")), B)
+    assert refused.status == 481 and bob.calls[0].state is CallState.RINGING
+    bob.calls[0].bye(link.now)
+    link.run(until=link.now + 60)
+
+
 # Media
 
 

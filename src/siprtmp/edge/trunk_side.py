@@ -96,9 +96,10 @@ class TrunkSide:
         for trunk in self.trunks.trunks:
             at, login = trunk.settings.address, trunk.login
             is_its = uri.host.lower() == at.host.lower() and uri.port in (None, at.port)
-            if is_its and login is not None and trunk.registration is not None:
-                if any(flow.remote[0] == place[0] for place in login.places):
-                    return trunk.contact().replace(user=uri.user)
+            if not is_its or login is None or trunk.registration is None:
+                continue
+            if any(flow.remote[0] == place[0] for place in login.places):
+                return trunk.contact().replace(user=uri.user)
         return None
 
     def status(self) -> dict[str, object]:
