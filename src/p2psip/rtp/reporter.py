@@ -30,7 +30,7 @@ from p2psip.rtp.rtcp import (
     SenderReport,
     SourceDescription,
     ntp_time,
-    parse_compound,
+    parse_readable,
 )
 from p2psip.rtp.rtcp_timer import BANDWIDTH, MIN_SECONDS, RtcpTimer, interval
 from p2psip.rtp.sender import Sender
@@ -105,10 +105,11 @@ class Reporter:
     def received(self, data: bytes | memoryview, now: float) -> list[Event]:
         """Take a datagram; answer what it asks of our streams, and BYEs of the peer's: §6.4.
 
-        What cannot be parsed is counted in `invalid` and dropped.
+        A datagram that cannot be parsed is counted in `invalid` and dropped.
         """
         try:
-            packets = parse_compound(data)  # Field §"First packets that are no media"
+            # Field §"Compounds with a packet amiss"
+            packets = parse_readable(data)  # Field §"First packets that are no media"
         except RemoteError:
             self.invalid += 1
             return []

@@ -11,6 +11,7 @@ Every datagram is a compound: a sender's or a receiver's report, then the rest.
 """
 
 import struct
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Self, TypeAlias
 
@@ -40,6 +41,7 @@ __all__ = [
     "compound",
     "ntp_time",
     "parse_compound",
+    "parse_readable",
     "unix_time",
 ]
 
@@ -254,6 +256,20 @@ def parse_compound(data: bytes | memoryview, *, strict: bool = False) -> list[Rt
     packets = [_read(*framed) for framed in rtcp_frame.read_all(data)]
     if strict and not isinstance(packets[0], SenderReport | ReceiverReport):
         raise RemoteError("compound that does not begin with a report")
+    return packets
+
+
+def parse_readable(data: bytes | memoryview) -> list[RtcpPacket]:
+    """Read those packets of a datagram that can be read: Field §"Compounds with a packet amiss".
+
+    Raises RemoteError where the lengths do not add up (§A.2), or where none can be read.
+    """
+    packets: list[RtcpPacket] = []
+    for framed in list(rtcp_frame.read_all(data)):
+        with suppress(RemoteError):
+            packets.append(_read(*framed))
+    if not packets:
+        raise RemoteError("RTCP of nothing that can be read")
     return packets
 
 

@@ -72,6 +72,7 @@ class SipElement:
     Without a `verifier` there are no passwords to check: then only this machine may send to other
     domains.  `vouches(uri)` tells whether this process may call as that user without a password.
     With `nat` a phone is reached at the address it registered from.  `judge` has the last word.
+    `called(request, flow)` gives our own URI for one of another domain under which we are called.
     """
 
     def __init__(
@@ -87,7 +88,9 @@ class SipElement:
         vouches: Callable[[Uri], bool] = lambda uri: False,
         nat: bool = False,
         judge: Judge | None = None,
+        called: Callable[[Request, Flow], Uri | None] = lambda request, flow: None,
     ) -> None:
+        self._called = called
         self._judge = Lenient() if judge is None else judge
         self._stack, self._agents, self._domains = stack, agents, domains
         self.registrar, self.proxy = registrar, proxy
@@ -218,6 +221,10 @@ class SipElement:
         domain = self._domains.of(request.uri)
         if request.to.tag is not None and not self.ways.is_gruu(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
+        own = self._called(request, server.flow) if domain is None else None
+        if own is not None and not request.routes:
+            server.request = request = request.replace(uri=own)
+            domain = self._domains.of(own)
         if domain is None or request.routes:
             self._relay(server, request, now)
         elif request.method == "REGISTER":

@@ -147,7 +147,8 @@ class ResponseContext:
             self.answered_by = handle.flow
             # every 2xx: §16.7 [progress-at-once] [later-2xx-at-once]
             self._pass_back(ours, now)
-            self._give_up(now)  # §16.7 [final-cancels-the-rest]
+            # §16.7 [final-cancels-the-rest], RFC 3326 §3.1
+            self._give_up(now, (f'SIP;cause={response.status};text="Call completed elsewhere"',))
         elif not branch.is_done:
             is_ours = branch.has_rung and response.status == 487
             # RFC 5626 §7 [answered-is-answered], RFC 5630 §5.3 [never-recurses]
@@ -336,7 +337,7 @@ class ResponseContext:
             return
         self._finals.append(response)
         if response.status >= 600:
-            self._give_up(now)  # §16.7 [6xx-cancels]
+            self._give_up(now, (f"SIP;cause={response.status}",))  # §16.7 [6xx-cancels]
         self._start_waiting(now)  # RFC 5393 §5.3.3.1 [uses-it-again]
         if not self._is_answered and not self._pending:  # §16.7 [others-wait]
             # §16.7 [always-a-final] [best-of-all], RFC 5630 §5.3 [best-goes-back]

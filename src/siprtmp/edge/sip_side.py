@@ -156,6 +156,7 @@ class SipSide:
             vouches=self._is_caller,
             nat=self._settings.nat,
             judge=self.tolls,
+            called=lambda request, flow: self.trunks.called(request, flow),
         )
 
     # -- SipHome and CallHome -----------------------------------------------------------

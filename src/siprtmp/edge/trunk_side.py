@@ -10,8 +10,9 @@ from functools import partial
 
 from p2psip.server.domains import Domains
 from p2psip.sip.address import Address
+from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import Stack
+from p2psip.stack.stack import Flow, Stack
 from p2psip.ua.registering.registration import Registration, State
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
@@ -82,6 +83,24 @@ class TrunkSide:
         """Whether a host is one that a trunk is registered at."""
         logins = [trunk.login for trunk in self.trunks.trunks if trunk.registration is not None]
         return any(host == place[0] for login in logins if login for place in login.places)
+
+    def called(self, request: Request, flow: Flow) -> Uri | None:
+        """Our Contact for a request to a trunk's own domain, from where the trunk is registered.
+
+        Field §"Calls to the address itself".  A request in the name of a user of ours leaves by
+        that domain instead.
+        """
+        uri, homes = request.uri, self.trunks.homes
+        if request.method == "REGISTER" or homes is None or homes.of(request.from_.uri) is not None:
+            return None
+        for trunk in self.trunks.trunks:
+            at, login = trunk.settings.address, trunk.login
+            is_its = uri.host.lower() == at.host.lower() and uri.port in (None, at.port)
+            if not is_its or login is None or trunk.registration is None:
+                continue
+            if any(flow.remote[0] == place[0] for place in login.places):
+                return trunk.contact().replace(user=uri.user)
+        return None
 
     def status(self) -> dict[str, object]:
         """The figures for `/status`."""

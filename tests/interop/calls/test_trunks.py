@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.attacks.hostile_sip import Callee, sdp
 from support.gateway.richclient import wait_for
 from support.peers.peers import Ffmpeg, Kamailio, Sipp
 from support.sip.phones import answering
@@ -85,3 +86,30 @@ def test_a_provider_that_has_died_is_not_shown_as_registered(start, trunked):
     assert "trunk-failed trunk=one" in server.output
     provider.start()
     server.wait_status({"trunks_registered": 1}, timeout=90)
+
+
+@pytest.mark.parametrize("called", ["us", "4930123"])
+def test_a_provider_may_call_by_its_own_domain(gateway, tmp_path, called):
+    """Covers Field §"Calls to the address itself": from where the trunk is registered, alone.
+
+    Then the user of the Request-URI is called here.
+    """
+    path = tmp_path / "siprtmp.toml"
+    route = f'[[route]]\nmatch = "{called}@gw.invalid"\nstream = "show"\n'
+    provider = Callee(gateway())
+    path.write_text(
+        route + table("one", "us@provider.example", "+49*", f"127.0.0.1:{provider.port}")
+    )
+    server = gateway("--config", str(path), "--sip-t1", "100", "--domain", "gw.invalid")
+    stranger = Callee(server, "127.0.0.2")
+    provider.gateway = stranger.gateway
+    provider.settle(provider.heard())
+    server.wait_status({"trunks_registered": 1})
+    asked = [(provider, "provider.example"), (provider, "else.example")]
+    asked += [(stranger, "provider.example")]
+    told = []
+    for phone, host in asked:
+        uri = f"sip:{called}@{host}"
+        told.append(phone.ask("INVITE", uri, body=sdp(), Content_Type="application/sdp"))
+        phone.drain()
+    assert told == [200, 403, 403]

@@ -24,6 +24,7 @@ from p2psip.rtp.rtcp import (
     compound,
     ntp_time,
     parse_compound,
+    parse_readable,
 )
 from p2psip.strategies.rtp import compounds, rtcp_packets
 
@@ -103,6 +104,16 @@ def test_memory_is_bounded(packet):
             parse_compound(data)
 
     assert peak(read) <= 32 * len(data) + 65536
+
+
+@pytest.mark.parametrize("wrong", ["81ca0003 00000002 01066162 63646566", "80c80001 00000001"])
+def test_a_packet_that_cannot_be_read_is_left_out(wrong):
+    """Covers Field §"Compounds with a packet amiss": unless it is all, or the lengths are wrong."""
+    report, wrong = bytes(ReceiverReport(2, ())), bytes.fromhex(wrong)
+    assert parse_readable(report + wrong + bytes(Pli(2, 1))) == [ReceiverReport(2, ()), Pli(2, 1)]
+    for data in (wrong, report + wrong[:-4], report + b"\x80\xc9\0\1"):
+        with pytest.raises(RemoteError):
+            parse_readable(data)
 
 
 def test_a_compound_begins_with_a_report():

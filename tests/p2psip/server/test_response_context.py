@@ -50,13 +50,35 @@ def test_the_answer_comes_back_with_the_vias_of_the_request():
     assert response.to.tag == "t"
 
 
+def reasons_of(sent):
+    """What the CANCELs among these messages give as their reasons."""
+    requests = [message for message, *_ in sent if isinstance(message, Request)]
+    return [
+        v for each in requests if each.method == "CANCEL" for v in each.headers.values("Reason")
+    ]
+
+
+def test_a_caller_that_gives_up_without_a_reason_is_no_answer_elsewhere():
+    """Covers RFC 3326 §3.1: the phones list the call as missed."""
+    home, branches = forked(BOB)
+    reply(home, branches[BOB], 180)
+    cancel = request("CANCEL")
+    cancel = cancel.replace(headers=cancel.headers.with_("Via", request().via))
+    sent = home.hear(cancel, now=2.0)
+    assert methods(sent) == [("CANCEL", BOB)] and reasons_of(sent) == []
+
+
 def test_one_answers_and_the_others_stop_ringing():
-    """Covers RFC 3261 §16.7 [final-cancels-the-rest], §16.1 [forks] [forks-with-state]."""
+    """Covers RFC 3261 §16.7 [final-cancels-the-rest], §16.1 [forks] [forks-with-state].
+
+    And RFC 3326 §3.1: no phone lists the call as missed.
+    """
     home, branches = forked(BOB, CAROL)
     for phone in (BOB, CAROL):
         assert reply(home, branches[phone], 180, source=phone) == [180]
     sent = home.hear(response_to(branches[BOB], 200, to_tag="b"), source=BOB, now=2.0)
     assert statuses(sent) == [200] and methods(sent) == [("CANCEL", CAROL)]
+    assert reasons_of(sent) == ['SIP;cause=200;text="Call completed elsewhere"']
     sent = home.hear(response_to(branches[CAROL], 487, to_tag="c"), source=CAROL, now=3.0)
     assert statuses(sent) == [] and methods(sent) == [("ACK", CAROL)]
     home.wait(200.0)
@@ -77,6 +99,7 @@ def test_a_global_refusal_stops_everybody():
     reply(home, branches[CAROL], 180, source=CAROL)
     sent = home.hear(response_to(branches[BOB], 603, to_tag="b"), source=BOB, now=2.0)
     assert statuses(sent) == [] and ("CANCEL", CAROL) in methods(sent)
+    assert reasons_of(sent) == ["SIP;cause=603"]
     assert reply(home, branches[CAROL], 487, source=CAROL, now=3.0) == [603]
 
 

@@ -7,7 +7,7 @@ A sans-I/O machine.  The owner is told of the first answer and of every failure;
 is not reported.  A registrar that knows nothing of outbound sees parameters that it ignores.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final, Protocol
@@ -317,13 +317,21 @@ class Registration:
         """The lifetime granted to our own Contact: §10.2.4."""
         contacts = [each for each in response.contacts if not each.is_star]
         own = [each for each in contacts if equivalent(each.uri, self._contact)]
+        own = own or [each for each in contacts if self._is_ours_by_instance(each)]
         # Field §"Contacts that a registrar rewrites"
         is_alone = len(response.headers.all("Contact", lenient=True)) == 1
-        for contact in own or (contacts if is_alone else ()):
-            text = contact.param("expires")
-            if text is not None:
-                return seconds(text)
-        return self._expires if response.expires is None else response.expires
+        granted = _lifetimes(own or (contacts if is_alone else ()))
+        if granted:
+            return max(granted)
+        if response.expires is not None:
+            return response.expires
+        alike = [each for each in contacts if each.uri.user == self._contact.user]
+        return min([self._expires, *filter(None, _lifetimes(() if own else alike))])
+
+    def _is_ours_by_instance(self, contact: Address) -> bool:
+        """Whether a Contact has our instance, and our reg-id if any: RFC 5626 §4.1."""
+        same = (contact.param("+sip.instance") or "").lower() == f"<{self._instance}>".lower()
+        return same and contact.param("reg-id") in (None, str(self._reg_id))
 
     def _may_ask_longer(self, response: Response) -> bool:
         """Learn the registrar's minimum from a 423: §10.2.8."""
@@ -400,3 +408,9 @@ class Registration:
     def _next_cseq(self) -> int:
         self._cseq += 1  # §10.2 [cseq-by-one]
         return self._cseq
+
+
+def _lifetimes(contacts: Iterable[Address]) -> list[int]:
+    """What the Contacts say of how long they last, in seconds: §10.2.4."""
+    texts = (each.param("expires") for each in contacts)
+    return [seconds(text) for text in texts if text is not None]

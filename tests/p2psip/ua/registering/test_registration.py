@@ -185,6 +185,10 @@ def test_a_failed_refresh_is_tried_again_ever_more_slowly():
         ([("Contact", f'<sip:bob@{BOB}:{PORT}>;expires=50, "x <sip:y@z>')], 50),
         ([("Contact", "<sip:x@[y>"), ("Contact", "<sip:z@y>;expires=8")], 100),
         ([("Contact", f"<sip:bob@{BOB}:{PORT}>;expires=50"), ("Require", '"')], 50),
+        ([("Contact", "<sip:bob@y>;expires=0, <sip:bob@z>;expires=40, <sip:x@y>;expires=9")], 40),
+        ([("Contact", "<sip:bob@y>;expires=30, <sip:bob@z>;expires=40")], 30),
+        ([("Contact", "<sip:bob@y>;expires=30, <sip:bob@z>;expires=40"), ("Expires", 60)], 60),
+        ([("Contact", "<sip:bob@y>;expires=300, <sip:bob@z>;expires=400")], 100),
         ([], 100),
     ],
 )
@@ -197,6 +201,26 @@ def test_what_was_granted_is_said_in_one_of_three_ways(headers, granted):
     link.run(until=1.0)
     assert bob.heard == [granted]
     assert registration.deadline == pytest.approx(0.8 * granted, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("reg_ids", "granted"), [(("1", "1"), 60), (("1", "2"), 40), (("2", "3"), 7)]
+)
+def test_of_several_contacts_the_one_of_our_instance_counts(reg_ids, granted):
+    """Covers Field §"Contacts that a registrar rewrites": whatever address it has in the answer."""
+    link = Link()
+    name = "urn:uuid:00000000-0000-4000-8000-00000000000A"
+    texts = ("<sip:bob@y>;expires=40", "<sip:bob@z>;expires=60")
+    ours = [
+        f'{text};reg-id={reg_id};+sip.instance="<{name.lower()}>"'
+        for text, reg_id in zip(texts, reg_ids, strict=True)
+    ]
+    other = '<sip:bob@w>;expires=7;reg-id=1;+sip.instance="<urn:uuid:1>"'
+    Script(link, (200, [("Contact", ", ".join([other, *ours]))]))
+    bob = Member(link, BOB, "bob")
+    bob.register(link.now, expires=100, instance=name)
+    link.run(until=1.0)
+    assert bob.heard == [granted]
 
 
 def test_a_grant_of_nothing_is_not_renewed_without_pause():
