@@ -69,8 +69,11 @@ class Throttle:
         """Learn how many bytes have arrived: RTMP 1.0 §5.4.3.
 
         Own design: peers begin to count before or after the handshake; differences are the same.
+        A number that does not go on is what has arrived since the last one: some servers say that.
         """
         arrived = (sequence_number - self._acknowledged) % _CIRCLE
+        if not 0 < arrived < _CIRCLE // 2:
+            arrived = sequence_number
         self._acknowledged, self.has_heard = sequence_number, True
         self.stuck_since = None
         self._unacknowledged = max(0, self._unacknowledged - arrived)
