@@ -139,10 +139,12 @@ class Tracks:
             self._forget(_METADATA_KEY)
             return Weight.NOTHING, payload
         payload = metadata.unwrapped(payload)  # players of all kinds want it so
-        is_metadata = payload.startswith(_ON_META_DATA)
-        if is_metadata and _METADATA_KEY in self._newest and not _is_readable(payload):
-            is_metadata = False  # who comes late is better served with the one before
-        return (Weight.ESSENTIAL if is_metadata else Weight.PLAIN), payload
+        if not payload.startswith(_ON_META_DATA):
+            return Weight.PLAIN, payload
+        payload = metadata.in_amf0(payload)
+        if _METADATA_KEY in self._newest and not _is_readable(payload):
+            return Weight.PLAIN, payload  # who comes late is better served with the one before
+        return Weight.ESSENTIAL, payload
 
     def _weigh_video(self, payload: bytes, now: float) -> Weight:
         weight = _PICTURES.get(payload[0]) if payload and self._main == 0 else None

@@ -108,6 +108,15 @@ CHUNKS = {
         + b"\0\x20\0\0\0\x01" + header(0, 2, 0, 2, 4, 0) + b"\0\x1f" + header(0, 9, 6, 1) + b"b",
         [(6, b"b")],
     ),
+    "rtmplite-14: media of a message stream that is none": (
+        header(0, 9, 5, 1, 8, 2) + b"a" + header(0, 9, 6, 1, 8, 0) + b"b" + header(0, 9, 7, 1)
+        + b"c",
+        [(7, b"c")],
+    ),
+    "live-streaming-server-net-73: message type 0": (
+        header(0, 9, 5, 2, 0) + b"ab" + header(0, 9, 7, 1) + b"c",
+        [(7, b"c")],
+    ),
     "mediamtx-4006: a message of no octets, and of a type that is none": (
         header(0, 9, 5, 0) + header(0, 9, 6, 3, 255) + b"abc" + header(0, 9, 7, 1) + b"b",
         [(5, b""), (7, b"b")],
@@ -210,6 +219,27 @@ def test_chunk_sizes_are_each_ends_own():
     encoder.write(9, 5, 1, AVC + b"x" * 1000)
     assert writer.chunk_size == 128
     assert player.media() == [(9, 5, AVC + b"x" * 1000)]
+
+
+def test_control_messages_are_on_chunk_stream_2_and_message_stream_0():
+    """srs-4683: Larix takes them nowhere else: RTMP 1.0 §5.4 [control-on-2]."""
+    world, encoder, _ = published()
+    sent = []
+    receive = encoder.client.transport.receive
+    encoder.client.transport.receive = lambda data, now: (sent.append(data), receive(data, now))
+    encoder.server.transport.welcome()
+    world.run()
+    raw = b"".join(sent)
+    assert raw[:12] == header(0, 2, 0, 4, 5, 0)
+    assert raw[16:28] == header(0, 2, 0, 5, 6, 0)
+    assert raw[33:45] == header(0, 2, 0, 4, 1, 0)
+
+
+def test_http_on_the_port_of_rtmp_is_refused_in_words():
+    """ovenmediaengine-662: ffmpeg posts a stream by http:// there: RTMP 1.0 §5.2.2 [not-text]."""
+    server = World().server()
+    server.transport.receive(b"POST /app/stream HTTP/1.1\r\n\r\n", 0.0)
+    assert server.closed and "does not begin an RTMP connection" in server.reason
 
 
 def acknowledged(transport):
@@ -316,6 +346,13 @@ UNCHANGED = {
     "zlmediakit-2182: a data frame of another name": [
         (18, 0, amf0.encode("onStatus", {"code": "x"})), (8, 0, SOUND),
     ],
+    "rootencoder-2086: start codes within a NAL unit": [
+        (9, 0, AVC), (9, 0, b"\x17\x01\0\0\0" + nal(b"\x06\x05sei\0\0\0\x01\x65\x88\x84\x21")),
+    ],
+    "phz76-rtmp-14: start codes in place of lengths": [
+        (9, 0, AVC), (9, 0, b"\x17\x01\0\0\0\0\0\0\x01\x65\x88\x84\x21\0\0\0\x01\x65\x08"),
+        (9, 40, b"\x27\x01\0\0\0\0\0\0\x01\x41\x9a\x84\x21"),
+    ],
     "ant-media-3846: AAC without a header": [(8, 0, SOUND), (8, 21, SOUND)],
     "rootencoder-2048: times that go back": [(8, 100, SOUND), (8, 80, SOUND), (8, 121, SOUND)],
     "librtmp-client-47: times that begin late and wrap": [
@@ -371,6 +408,21 @@ def test_an_empty_header_of_pictures_is_none():
 
 
 DESCRIBED = amf0.encode("onMetaData", {"width": 320.0, "height": 240.0})
+
+
+def test_a_description_of_flash_is_read_by_everybody():
+    """nginx-rtmp-1043, nginx-rtmp-313: in AMF3, by type 15; FLV 10.1 §E.4.4.1 has none of that."""
+    world, encoder, player = published()
+    said = {"width": 320, "height": 240.0, "encoder": "Flash"}
+    raw = amf0.encode("@setDataFrame", "onMetaData") + amf0.encode(said, avmplus=True)
+    assert raw[-len(amf0.encode(said, avmplus=True))] == amf0.AVMPLUS
+    feed(world, encoder, header(0, 9, 0, 1 + len(raw), 15) + b"\0" + raw)
+    encoder.write(18, 0, 1, amf0.encode("onMetaData") + b"\x11\x0a")  # and a broken one
+    [first, second] = player.media()
+    assert first == (18, 0, amf0.encode("onMetaData", EcmaArray(said)))
+    assert second[2].endswith(b"\x11\x0a")
+
+
 BROKEN = {
     "bililiverecorder-33: a name alone": amf0.encode("onMetaData"),
     "node-rtsp-rtmp-server-39: an array without its end": (
