@@ -4,7 +4,9 @@ Each test is named for the behaviour; its marks, such as `mediamtx-6118`, are pr
 the report, as docs/6-conformance/field-reports-rtmp.md lists them.
 """
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from support.rtmp.rtmp_world import Peer, World
@@ -92,6 +94,10 @@ CHUNKS = {
         header(0, 2, 0, 4, 1, 0) + (134217728).to_bytes(4) + header(0, 9, 5, 200_000)
         + b"a" * 200_000,
         [(5, b"a" * 200_000)],
+    ),
+    "nginx-http-flv-242: a key frame of 3 MB": (
+        header(0, 9, 5, 733 * 4096) + (b"a" * 4096 + b"\xc9") * 732 + b"a" * 4096,
+        [(5, b"a" * 733 * 4096)],
     ),
     "rtmfp-cpp-19: a message given up in the middle": (
         header(0, 9, 5, 5000) + b"a" * 4096 + header(0, 2, 0, 4, 2, 0) + b"\0\0\0\x09"
@@ -496,3 +502,17 @@ def test_a_publisher_that_is_gone_leaves_nothing_to_who_comes_next():
     again.write(8, 21, number, SOUND)
     assert player.media()[2:] == [(8, 0, other), (8, 21, SOUND)]
     assert [each[2] for each in late(world)] == [other]
+
+
+def test_the_page_names_tests_that_there_are():
+    """Each row of docs/6-conformance/field-reports-rtmp.md has a test."""
+    root = Path(__file__).parents[3]
+    rows = (root / "docs/6-conformance/field-reports-rtmp.md").read_text().splitlines()
+    rows = [row for row in rows if row.startswith("| [")]
+    assert len(rows) >= 50
+    for row in rows:
+        file = Path(__file__)
+        for name in re.findall(r"`([^`]+)`", row.split(" | ")[-1]):
+            path, _, test = name.rpartition("::")
+            file = root / path if path else file
+            assert f"def {test}(" in file.read_text(), name
