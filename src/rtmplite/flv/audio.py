@@ -73,6 +73,7 @@ _AAC: Final = int(SoundFormat.AAC)
 _AAC_SEQUENCE_HEADER: Final = int(AacPacketType.SEQUENCE_HEADER)
 _EXTENDED: Final = int(SoundFormat.EXTENDED)
 _EXTENDED_SEQUENCE_START: Final = 0  # E-RTMP v2 §"Enhanced Audio"
+_EMPTY_MP4A: Final = b"\x90mp4a"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,22 @@ def is_sequence_header(payload: bytes | memoryview) -> bool:
     """Tell whether a decoder needs this before any sound: §E.4.2.1 for AAC.
 
     For codecs named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Audio".
+    Own design: an empty one of AAC is none, see `is_empty_header`.
     """
-    if len(payload) < 2:
+    if len(payload) < 2 or is_empty_header(payload):
         return False
     if payload[0] >> 4 == _AAC:
         return payload[1] == _AAC_SEQUENCE_HEADER
     if payload[0] >> 4 == _EXTENDED:
         return audio_packet_type(payload) == _EXTENDED_SEQUENCE_START
     return False
+
+
+def is_empty_header(payload: bytes | memoryview) -> bool:
+    """Tell whether a header of AAC lacks its configuration: §E.4.2.1.
+
+    Own design: encoders send one before the real one, and when they are restarted.
+    """
+    if len(payload) == 2:
+        return payload[0] >> 4 == _AAC and payload[1] == _AAC_SEQUENCE_HEADER
+    return payload == _EMPTY_MP4A

@@ -8,7 +8,7 @@ every track, where loudspeakers stand (E-RTMP v2 §"Enhanced Audio"), and colors
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from rtmplite.flv.audio import SoundFormat
+from rtmplite.flv.audio import SoundFormat, is_empty_header
 from rtmplite.flv.audio import is_sequence_header as is_audio_header
 from rtmplite.flv.enhanced_raw import (
     AUDIO_MULTITRACK,
@@ -40,7 +40,7 @@ def is_header(type_id: int, payload: bytes) -> bool:
         return False
     if type_id == TagType.AUDIO:
         if payload[0] >> 4 == SoundFormat.EXTENDED:  # E-RTMP v2 §"Enhanced Audio"
-            return audio_packet_type(payload) in _AUDIO_HEADERS
+            return audio_packet_type(payload) in _AUDIO_HEADERS and not is_empty_header(payload)
         return is_audio_header(payload)
     if payload[0] & _EXTENDED:  # E-RTMP v2 §"Enhanced Video"
         return type_id == TagType.VIDEO and video_packet_type(payload) in _VIDEO_HEADERS

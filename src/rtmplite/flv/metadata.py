@@ -20,7 +20,7 @@ from typing import Final
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray, Value
-from rtmplite.errors import RemoteError
+from rtmplite.errors import LocalError, RemoteError
 
 ON_METADATA: Final = "onMetaData"
 SET_DATA_FRAME: Final = "@setDataFrame"  # what publishers put first: Field §"@setDataFrame"
@@ -30,6 +30,7 @@ AUDIO_TRACKS: Final = "audioTrackIdInfoMap"
 VIDEO_TRACKS: Final = "videoTrackIdInfoMap"
 
 _WRAPPER: Final = amf0.encode(SET_DATA_FRAME)
+_AMF3_FOLLOWS: Final = amf0.encode(ON_METADATA) + bytes((amf0.AVMPLUS,))
 _TRACK_IDS: Final = frozenset(map(str, range(256)))
 
 # Source: §E.5 [properties], by the name of each argument of `build`.
@@ -111,6 +112,19 @@ def wrapped(payload: bytes) -> bytes:
 def unwrapped(payload: bytes) -> bytes:
     """Remove a publisher's wrapper, if there is one, as for a player: Field §"@setDataFrame"."""
     return payload.removeprefix(_WRAPPER)
+
+
+def in_amf0(payload: bytes) -> bytes:
+    """Write a description that Flash has sent in AMF3 as §E.4.4.1 has it, others as they are.
+
+    Own design: ffmpeg and players in browsers read no AMF3, which files do not know either.
+    """
+    if not payload.startswith(_AMF3_FOLLOWS):
+        return payload
+    try:
+        return build(extra=read(payload))
+    except (RemoteError, LocalError):
+        return payload
 
 
 def tracks(members: Mapping[str, Value], name: str) -> dict[int, dict[str, Value]]:

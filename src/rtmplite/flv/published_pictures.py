@@ -25,7 +25,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from rtmplite.errors import RemoteError
-from rtmplite.flv import hevc_sps
+from rtmplite.flv import avc_sps, hevc_sps
+from rtmplite.flv.audio import is_empty_header
 from rtmplite.flv.avc import LENGTH_SIZE, AvcConfig
 from rtmplite.flv.enhanced import MOD_EX
 from rtmplite.flv.enhanced_raw import VIDEO_MULTITRACK
@@ -44,7 +45,7 @@ MAX_SET: Final = 1024  # bytes of one set; they have some 30
 
 _EXTENDED: Final = 0x80  # E-RTMP v2 §"Enhanced Video"
 _AVC_SLICES: Final = range(1, 6)
-_AVC_SETS: Final = (7, 8)
+_AVC_SETS: Final = (avc_sps.SPS, avc_sps.PPS)
 _HEVC_SLICES: Final = range(32)
 _HEVC_SETS: Final = (hevc_sps.VPS, hevc_sps.SPS, hevc_sps.PPS)
 
@@ -64,6 +65,7 @@ class _Codec(NamedTuple):
 
     slices: range
     sets: tuple[int, ...]
+    sps: int  # the type of those that a codec cannot do without
     first_at: int  # octet of a slice whose highest bit is set where a picture begins
     kind: Callable[[int], int]  # type of a NAL unit, from its first octet
     learner: Callable[[], Sets]
@@ -72,10 +74,16 @@ class _Codec(NamedTuple):
 
 # RFC 6184 §5.1: a slice whose first_mb_in_slice is 0 begins a picture; an exp-Golomb 0 is one bit.
 _AVC: Final = _Codec(
-    _AVC_SLICES, _AVC_SETS, 1, lambda octet: octet & 0x1F, AvcSets, AvcConfig.parse
+    _AVC_SLICES, _AVC_SETS, avc_sps.SPS, 1, lambda octet: octet & 0x1F, AvcSets, AvcConfig.parse
 )
 _HEVC: Final = _Codec(
-    _HEVC_SLICES, _HEVC_SETS, 2, lambda octet: octet >> 1 & 0x3F, HevcSets, HevcConfig.parse
+    _HEVC_SLICES,
+    _HEVC_SETS,
+    hevc_sps.SPS,
+    2,
+    lambda octet: octet >> 1 & 0x3F,
+    HevcSets,
+    HevcConfig.parse,
 )
 _NUMBERED: Final = {int(CodecId.AVC): _AVC, int(FieldCodecId.HEVC): _HEVC}
 _NAMED: Final = {b"avc1": _AVC, b"hvc1": _HEVC}
@@ -90,11 +98,13 @@ class _Track:
     sets: Sets
     length_size: int = LENGTH_SIZE
     is_made: bool = False  # the header in force was made of sets
+    is_foreign: bool = False  # it was of another codec
     ahead: bytes = b""  # units that came without a picture
     last_at: int | None = None  # the time of the last picture
 
     def learn(self, record: bytes) -> None:
         """Take the sets of a header as those in force; of a broken one none."""
+        self.is_foreign = True
         try:
             config = self.codec.read(record)
         except RemoteError:
@@ -104,7 +114,7 @@ class _Track:
             if isinstance(config, AvcConfig)
             else tuple(unit for kind in _HEVC_SETS for unit in config.units(kind))
         )
-        self.length_size = config.length_size
+        self.length_size, self.is_foreign = config.length_size, not units
         self.sets.learn(units)
         self.sets.changed = False
 
@@ -134,8 +144,9 @@ class _Units:
 class PublishedPictures:
     """Gives `sink` a publisher's messages, with whole pictures: FLV 10.1 §E.4.3.2.  A `Sink`.
 
-    An empty header replaces no other: Own design, since encoders send one when they are restarted.
-    Several tracks in a message pass as they are.
+    An empty header replaces no other, nor does one of sound: Own design, since encoders send one
+    when they are restarted.  Several tracks in a message pass as they are, and pictures of another
+    codec than they say: some encoders of H.265 have the number of H.264.
     """
 
     def __init__(self, sink: MessageSink) -> None:
@@ -149,6 +160,8 @@ class PublishedPictures:
         """Take one message of type 8, 9 or 18: RTMP 1.0 §7.1.2 to §7.1.5."""
         if type_id == TagType.VIDEO and payload:
             self._take(timestamp, payload, now)
+            return
+        if type_id == TagType.AUDIO and is_empty_header(payload):
             return
         if self._held is not None and self._held[0] != timestamp:
             self._release(now)
@@ -201,8 +214,12 @@ class PublishedPictures:
         except RemoteError:
             self._pass(timestamp, payload, now)
             return
-        has_sets = any(codec.kind(each[0]) in codec.sets for each in units.ahead)
-        if has_sets:
+        kinds = {codec.kind(each[0]) for each in units.ahead}
+        if track.is_foreign and codec.sps not in kinds:
+            self._pass(timestamp, payload, now)
+            return
+        track.is_foreign = False
+        if has_sets := not kinds.isdisjoint(codec.sets):
             track.sets.learn(unit for unit in units.ahead if len(unit) <= MAX_SET)
         begin = units.begin
         if begin is None:

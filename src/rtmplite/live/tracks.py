@@ -10,6 +10,8 @@ from enum import Enum
 from typing import Final
 
 from rtmplite.amf import amf0
+from rtmplite.errors import RemoteError
+from rtmplite.flv import metadata
 from rtmplite.flv.audio import SoundFormat
 from rtmplite.flv.enhanced import MOD_EX
 from rtmplite.flv.enhanced_raw import (
@@ -19,7 +21,6 @@ from rtmplite.flv.enhanced_raw import (
     track_ids,
 )
 from rtmplite.flv.headers import HeaderKey, header_key, is_header, replaced_by
-from rtmplite.flv.metadata import unwrapped
 from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import is_key_frame
 from rtmplite.limits.memory_budget import Account
@@ -37,6 +38,7 @@ KEEPING: Final = 1024  # bytes
 
 _CLEAR_DATA_FRAME: Final = amf0.encode("@clearDataFrame")
 _ON_META_DATA: Final = amf0.encode("onMetaData")
+_METADATA_KEY: Final[HeaderKey] = (TagType.SCRIPT, 0, DEFAULT_TRACK)
 
 _OPENING: Final = (int(TagType.SCRIPT), int(TagType.AUDIO), int(TagType.VIDEO))
 
@@ -134,11 +136,15 @@ class Tracks:
 
     def _unwrap(self, payload: bytes) -> tuple[Weight, bytes]:
         if payload.startswith(_CLEAR_DATA_FRAME):
-            self._forget((TagType.SCRIPT, 0, DEFAULT_TRACK))
+            self._forget(_METADATA_KEY)
             return Weight.NOTHING, payload
-        payload = unwrapped(payload)  # players of all kinds want it so
-        is_metadata = payload.startswith(_ON_META_DATA)
-        return (Weight.ESSENTIAL if is_metadata else Weight.PLAIN), payload
+        payload = metadata.unwrapped(payload)  # players of all kinds want it so
+        if not payload.startswith(_ON_META_DATA):
+            return Weight.PLAIN, payload
+        payload = metadata.in_amf0(payload)
+        if _METADATA_KEY in self._newest and not _is_readable(payload):
+            return Weight.PLAIN, payload  # who comes late is better served with the one before
+        return Weight.ESSENTIAL, payload
 
     def _weigh_video(self, payload: bytes, now: float) -> Weight:
         weight = _PICTURES.get(payload[0]) if payload and self._main == 0 else None
@@ -186,6 +192,14 @@ class Tracks:
                 self._account.give(size)
 
 
+def _is_readable(payload: bytes) -> bool:
+    """Whether a description can be read: FLV 10.1 §E.5."""
+    try:
+        return metadata.read(payload) is not None
+    except RemoteError:
+        return False
+
+
 def _weigh_audio(payload: bytes) -> Weight:
     return Weight.ESSENTIAL if is_header(AUDIO, payload) else Weight.PLAIN
 
@@ -197,11 +211,11 @@ def _weigh_video(payload: bytes) -> Weight:
 
 
 # Weights by the first byte, so that most messages cost one look: for sound that is not AAC, and
-# FourCC packets without modifiers and track ids.
+# FourCC packets without modifiers and track ids; a header of sound may be empty.
 _SOUNDS: Final[Mapping[int, Weight]] = {
     first: _weigh_audio(bytes((first, 0)))
     for first in range(256)
-    if first >> 4 != SoundFormat.AAC and first not in (0x90 | AUDIO_MULTITRACK, 0x90 | MOD_EX)
+    if first >> 4 != SoundFormat.AAC and first not in (0x90, 0x90 | AUDIO_MULTITRACK, 0x90 | MOD_EX)
 }
 _PICTURES: Final[Mapping[int, Weight]] = {
     first: _weigh_video(bytes((first, 0)))

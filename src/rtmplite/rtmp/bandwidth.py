@@ -36,7 +36,7 @@ class Throttle:
     def __init__(self, window: int, acknowledged: int = 0) -> None:
         self.window, self.size = window, 0  # bytes, `size` being those that wait
         self.stuck_since: float | None = None
-        self.has_heard = False  # whether the peer does acknowledge
+        self.has_heard = False  # whether the peer does acknowledge, by numbers that go on
         self._is_hard = True
         self._unacknowledged, self._acknowledged = 0, acknowledged
         self._waiting = deque[bytes]()
@@ -69,10 +69,13 @@ class Throttle:
         """Learn how many bytes have arrived: RTMP 1.0 §5.4.3.
 
         Own design: peers begin to count before or after the handshake; differences are the same.
+        The same number again tells nothing: some servers say how many bytes have come since the
+        last one, and are waited for no longer than those that are silent.
         """
         arrived = (sequence_number - self._acknowledged) % _CIRCLE
-        self._acknowledged, self.has_heard = sequence_number, True
-        self.stuck_since = None
+        self._acknowledged, self.has_heard = sequence_number, arrived > 0
+        if self.has_heard:
+            self.stuck_since = None
         self._unacknowledged = max(0, self._unacknowledged - arrived)
 
     def push(self, data: bytes) -> None:
@@ -106,7 +109,7 @@ class Throttle:
         return 0.0 if self.stuck_since is None else self.stuck_since + PATIENCE
 
     def tick(self, now: float) -> bool:
-        """Whether the peer has not acknowledged for `PATIENCE`, and never did before."""
+        """Whether the peer has not acknowledged for `PATIENCE`, and does not do so by now."""
         if self.deadline is None:
             return False
         self.stuck_since = now if self.stuck_since is None else self.stuck_since

@@ -14,6 +14,7 @@ from rtmplite.flv.audio import (
     SoundRate,
     SoundSize,
     SoundType,
+    is_empty_header,
     is_sequence_header,
 )
 from rtmplite.strategies import flv
@@ -81,12 +82,15 @@ def test_a_packet_type_goes_with_aac(sound_format, packet_type):
 def test_the_quick_look_agrees(tag):
     """Covers FLV 10.1 §E.4.2.1."""
     header = tag.aac_packet_type == AacPacketType.SEQUENCE_HEADER
-    assert is_sequence_header(bytes(tag)) == header
+    assert is_sequence_header(bytes(tag)) == (header and bool(tag.data))
+    assert is_empty_header(bytes(tag)) == (header and not tag.data)
 
 
 def test_the_quick_look_knows_fourcc():
     """Covers E-RTMP v2 §"Enhanced Audio"."""
     assert is_sequence_header(b"\x90Opus") and not is_sequence_header(b"\x91Opus")
+    assert is_sequence_header(b"\x90mp4a\x11") and not is_sequence_header(b"\x90mp4a")
+    assert is_empty_header(b"\x90mp4a") and not is_empty_header(b"\x91mp4a")
 
 
 @given(mutations(flv.audio_tags().map(bytes)) | st.binary(max_size=8))
@@ -98,7 +102,7 @@ def test_any_bytes_are_read_or_refused(raw):
     except RemoteError:
         return
     assert bytes(tag) == raw
-    assert header == (tag.aac_packet_type == 0)
+    assert header == (tag.aac_packet_type == 0 and bool(tag.data))
 
 
 def test_rates_sizes_and_packets_have_their_numbers():

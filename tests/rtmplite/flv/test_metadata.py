@@ -71,6 +71,17 @@ def test_codecs_by_fourcc():
     assert members == {"videocodecid": 1635135537.0, "audiocodecid": 1332770163.0}
 
 
+def test_amf3_becomes_amf0():
+    """Covers FLV 10.1 §E.4.4.1 [name-and-value]; what AMF0 cannot say stays as it is."""
+    said = {"width": 320, "height": 240.5, "stereo": True, "made": "by Flash"}
+    name = amf0.encode("onMetaData")
+    raw = name + amf0.encode(said, avmplus=True)
+    assert metadata.read(raw) == said and b"\x11" in raw
+    assert metadata.in_amf0(raw) == amf0.encode("onMetaData", EcmaArray(said))
+    for other in (metadata.build(width=1.0), name, name + b"\x11\x0a", raw[1:], b""):
+        assert metadata.in_amf0(other) == other
+
+
 def test_tracks_beyond_the_first():
     """Covers E-RTMP v2 §"Enhancing onMetaData" [track-maps].
 

@@ -219,6 +219,27 @@ def test_an_empty_header_of_a_codec_that_needs_none_passes_first():
     assert passed((0, b"\x90vp08"), (9, b"\x91vp08frame"))[0] == (0, b"\x90vp08")
 
 
+def test_pictures_of_another_codec_pass_as_they_are():
+    """Own design: H.265 with the number of H.264, where IDR_N_LP looks like a parameter set."""
+    record = bytes(HevcConfig.parse(h265_world.HEADER[5:]))
+    foreign = b"\x17\0\0\0\0" + record
+    pictures = [(40 * at, key(b"\x28\x01\xaf" + bytes((at,)))) for at in range(3)]
+    pictures += [(80, inter(b"\x02\x01\x50")), (120, inter(b"\x02\x01\xd0"))]
+    assert passed((0, foreign), *pictures) == [(0, foreign), *pictures]
+    # a broken header of the codec itself tells as little, until there are sets
+    broken = b"\x17\0\0\0\0\1\x42\xc0"
+    own = [(0, broken), (9, key(IDR)), (40, key(SPS, PPS, IDR))]
+    assert passed(*own) == [*own[:2], (40, header_of()), own[2]]
+
+
+def test_an_empty_header_of_sound_is_none():
+    """Own design: of AAC, by number and by FourCC, beside a picture that waits too."""
+    for empty in (b"\xaf\0", b"\x90mp4a"):
+        assert passed((AUDIO, 0, empty), (AUDIO, 5, empty), (0, HEADER)) == [(0, HEADER)]
+    for rest in (b"\xaf\0\x12", b"\x90Opus", b"\xaf", b"\xaf\1"):
+        assert passed((AUDIO, 0, rest), (0, HEADER))[0] == (AUDIO, 0, rest)
+
+
 def test_slices_in_messages_of_one_time_become_a_picture():
     """Covers RFC 6184 §5.1: `first_mb_in_slice` tells; from the second picture on."""
     parts = [slice_of(5, 1), slice_of(5, 2, first=8), slice_of(5, 3, first=16)]

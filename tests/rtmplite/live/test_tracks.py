@@ -19,6 +19,10 @@ META = amf0.encode("onMetaData", {"width": 320.0})
     ("type_id", "payload", "weight"),
     [
         (8, b"\xaf\x00\x12\x10", Weight.ESSENTIAL),
+        (8, b"\xaf\x00", Weight.PLAIN),  # a header without a configuration is none
+        (8, b"\x90mp4a", Weight.PLAIN),
+        (8, b"\x90mp4a\x12\x10", Weight.ESSENTIAL),
+        (8, b"\x90ac-3", Weight.ESSENTIAL),
         (8, b"\xaf\x01...", Weight.PLAIN),
         (8, b"\xb2speex", Weight.PLAIN),
         (8, b"", Weight.PLAIN),

@@ -69,7 +69,12 @@ def test_the_header_promises_what_there_is(studio):
     room.live.write(18, 0, metadata, now())
     client, _ = room.watch()
     assert file.FlvHeader.parse(client.recv(13)) == file.FlvHeader(True, True)
+    room.live.write(18, 0, amf0.encode("onMetaData"), now())  # replaces none
+    client, _ = room.watch()
+    assert file.FlvHeader.parse(client.recv(13)) == file.FlvHeader(True, True)
+    room.live.begin(now())
     room.live.write(18, 0, amf0.encode("onMetaData"), now())
+    room.live.write(8, 0, SOUND, now())
     client, _ = room.watch()
     assert file.FlvHeader.parse(client.recv(13)) == file.FlvHeader(True, False)
 
