@@ -7,6 +7,7 @@ of dialogs always does.
 import argparse
 import os
 import signal
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -116,6 +117,9 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
     """Serve until interrupted: RFC 3261 §10.3 and §16.  Raises LocalError, OSError."""
     verifier = None if options.users is None else DigestServer(_users(options.users), os.urandom)
     hosts, ports, tls = *_open(options), _contexts(options)
+    for path in filter(None, (options.users, options.tls_key or options.tls_cert)):
+        if path.stat().st_mode & stat.S_IROTH:
+            say(f"{path} can be read by every user of this machine: chmod o-r")
     stack = Stack(
         random=os.urandom, listeners=ports.listeners, hosts=options.domain, user_agent="p2psip"
     )
