@@ -1,4 +1,4 @@
-"""The configurations of examples/, one for each scenario, as docs/3-howto/scenarios.md uses them."""
+"""The configurations of examples/, one for each scenario, as scenarios.md uses them."""
 
 import re
 import subprocess
