@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from support.gateway.accounts import PASSWORD, users_file
-from support.gateway.gateway import Gateway
+from support.peers.process import Process
 
 from siprtmp.operation.config import load_file
 from siprtmp.operation.secret_files import warn_of_readers
@@ -92,10 +92,29 @@ def test_each_file_with_a_secret_that_others_can_read_is_said(tmp_path):
         assert [name for _, name in log.lines] == ["users", "sign.key", last]
 
 
-def test_the_gateway_says_it_and_runs(tmp_path):
+SERVERS = {
+    "siprtmp": ["--rtmp", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtmfp", "off", "--http", "off"],
+    "rtmplite": ["serve", "--rtmp", "127.0.0.1:0"],
+    "p2psip": ["serve", "--sip", "127.0.0.1:0"],
+}
+
+
+class ServerProcess(Process):
+    """One of the three servers, with users."""
+
+    def __init__(self, folder, package, users):
+        words = [sys.executable, "-m", package, *SERVERS[package], "--users", users]
+        super().__init__(folder, words)
+
+    def is_ready(self):
+        return "ready " in self.output or "serving " in self.output
+
+
+@pytest.mark.parametrize("package", SERVERS)
+def test_a_server_says_it_and_runs(package, tmp_path):
     file = users_file(tmp_path, "alice")
-    with Gateway(tmp_path / "quiet", "--users", file) as gateway:
-        assert "password-readable" not in gateway.output
-    os.chmod(file, 0o644)
-    with Gateway(tmp_path / "told", "--users", file) as gateway:
-        assert f"password-readable file={file} " in gateway.output
+    for mode, is_said in ((0o600, False), (0o640, False), (0o644, True)):
+        os.chmod(file, mode)
+        with ServerProcess(tmp_path / f"{mode:o}", package, file) as server:
+            said = [line for line in server.output.splitlines() if "chmod o-r" in line]
+        assert len(said) == is_said and all(file in line for line in said)
