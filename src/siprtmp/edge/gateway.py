@@ -26,6 +26,7 @@ from siprtmp.edge.overview import Overview
 from siprtmp.edge.packet_capture import PacketCapture
 from siprtmp.edge.process.loop_lag import LoopLag
 from siprtmp.edge.rtmp_side import RtmpSide
+from siprtmp.edge.secret_files import warn_of_readers
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
@@ -34,7 +35,6 @@ from siprtmp.media.transcode import decoder
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.config import Settings, load_credentials, load_users
 from siprtmp.operation.logs import Log
-from siprtmp.operation.secret_files import warn_of_readers
 
 
 class Gateway:
