@@ -27,6 +27,12 @@ EVENT = re.compile(
 )
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
 TABLES = ("trunk", "route")  # of the configuration file, explained on pages of their own
+OTHER_PYTHON = {  # and why
+    "CHANGELOG.md": "what was",
+    "cite-in-your-project.md": "the environment of that project",
+    "command-line.md": "the titles that --help has",
+    "systemd.md": "that of /opt/siprtmp",
+}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
@@ -98,6 +104,17 @@ def test_shell_commands_parse(page):
     for line in commands(page):
         done = subprocess.run(["bash", "-n"], input=line, text=True, capture_output=True)
         assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+@by_page
+def test_pages_name_the_python_of_the_venv_in_one_way(page):
+    """`.venv/bin/python`; `python` alone is another environment's, or a title."""
+    if page.name in OTHER_PYTHON:
+        return
+    assert not re.search(r"(?<!\.venv/bin/)\bpython3? (?:-m (?!venv\b)|perf/)", page.read_text())
+    ours = {"siprtmp", "p2psip", "rtmplite", "rfc-annotations", "pytest", "pip", "python"}
+    for line in commands(page):
+        assert line.split()[0] not in ours, line
 
 
 @by_page

@@ -7,6 +7,8 @@ of dialogs always does.
 import argparse
 import os
 import signal
+import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -116,6 +118,7 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
     """Serve until interrupted: RFC 3261 §10.3 and §16.  Raises LocalError, OSError."""
     verifier = None if options.users is None else DigestServer(_users(options.users), os.urandom)
     hosts, ports, tls = *_open(options), _contexts(options)
+    _warn_of_readers(options)
     stack = Stack(
         random=os.urandom, listeners=ports.listeners, hosts=options.domain, user_agent="p2psip"
     )
@@ -197,6 +200,13 @@ def _contexts(options: argparse.Namespace) -> TlsContexts | None:
         server_context(options.tls_cert, options.tls_key),
         names_in(options.tls_cert),
     )
+
+
+def _warn_of_readers(options: argparse.Namespace) -> None:
+    """Name each file with a secret that everybody on this machine can read."""
+    for path in filter(None, (options.users, options.tls_key or options.tls_cert)):
+        if path.stat().st_mode & stat.S_IROTH:
+            print(f"{path} can be read by every user of this machine: chmod o-r", file=sys.stderr)
 
 
 def _users(path: Path) -> UserStore:

@@ -139,9 +139,11 @@ def check_config(arguments: Sequence[str]) -> int:
 def users(arguments: Sequence[str]) -> int:
     """Print the lines of a user for the --users file; RFC 7616 §3.4.2 makes the hashes.
 
-    The password is asked for, or read from standard input when that is no terminal.
+    The password is asked for, or read from standard input when that is no terminal.  A new file
+    that the shell has opened for them gets mode 0600.
     """
     from p2psip.sip.auth import ha1
+    from rtmplite.net.secret_files import keep_private
 
     if len(arguments) != 2 or any(":" in argument for argument in arguments):
         raise ConfigError("users takes USER and REALM, neither with a colon")
@@ -152,6 +154,7 @@ def users(arguments: Sequence[str]) -> int:
         password = sys.stdin.readline().rstrip("\n")
     if not password:
         raise ConfigError("an empty password is no password")
+    keep_private(sys.stdout)
     for algorithm in ("SHA-256", "MD5"):
         print(f"{user}:{realm}:{ha1(user, realm, password, algorithm)}")
     return 0

@@ -20,6 +20,7 @@ from rtmplite.net import addresses
 from rtmplite.net.http.flv_http import TEXT, FlvHttp
 from rtmplite.net.http.wsgi import Server
 from rtmplite.net.redaction import public
+from rtmplite.net.secret_files import is_open_to_all
 from rtmplite.net.server import access, record, transports
 from rtmplite.net.server.files import Alarms, Files
 from rtmplite.net.server.live_log import UnknownApplication
@@ -151,6 +152,7 @@ class _Server:
         if not any(getattr(options, name) for name in transports.LISTENERS):
             raise LocalError("nothing to serve: --rtmp is off, and there is no other")
         self._doors = access.Access(options, _say_refused)
+        _warn_of_readers(options)
         self._doors.check(getattr(options, name) for name in _LISTENERS)
         self._registry, self._workers = Registry(), Workers()
         self._shared: SharedFiles | None = None
@@ -270,6 +272,13 @@ def _say_refused(question: Question, reason: str) -> None:
 def _tell(link: Link, moment: float) -> None:
     """Print a line about a change of a relay."""
     print(stamped("relay", transports.in_words(link, moment)), file=sys.stderr, flush=True)
+
+
+def _warn_of_readers(options: argparse.Namespace) -> None:
+    """Log each file with a secret that everybody on this machine can read."""
+    for path in (options.users, options.sign_key, options.tls_key or options.tls_cert):
+        if path is not None and is_open_to_all(path):
+            log.warning("%s can be read by every user of this machine: chmod o-r", path)
 
 
 def _folder(path: Path) -> Path:

@@ -12,7 +12,7 @@ from p2psip.server.call_allowance import Allowance
 from p2psip.server.domains import Domains
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.operation import rtmp_options
-from siprtmp.operation.config import Settings, is_loopback
+from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback
 
 AT_ONCE: Final = 10
 AN_HOUR: Final = 60
@@ -27,7 +27,7 @@ def tolls(settings: Settings, domains: Domains) -> Tolls:
 
 def allowance(settings: Settings) -> Allowance:
     """The limits in force; 0 is no limit."""
-    listening = settings.listening((*rtmp_options.LISTENERS, "sip"))
+    listening = settings.listening((*rtmp_options.LISTENERS, *SIP_LISTENERS))
     is_open = any(not is_loopback(host) for _, (host, _) in listening)
     at_once, an_hour = settings.max_user_calls, settings.max_user_calls_per_hour
     if at_once is None:

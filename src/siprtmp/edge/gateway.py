@@ -26,6 +26,7 @@ from siprtmp.edge.overview import Overview
 from siprtmp.edge.packet_capture import PacketCapture
 from siprtmp.edge.process.loop_lag import LoopLag
 from siprtmp.edge.rtmp_side import RtmpSide
+from siprtmp.edge.secret_files import warn_of_readers
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
@@ -69,6 +70,7 @@ class Gateway:
     def start(self) -> None:
         """Open the configured listeners.  Raises ConfigError for an address that can't be had."""
         settings = self.settings
+        warn_of_readers(settings, self.log)
         if settings.sip:
             with _naming("--sip", *settings.sip):
                 registry = self.rtmp.registry

@@ -4,7 +4,6 @@ Own design: it connects `siprtmp.calls.trunks` to the SIP stack.
 """
 
 import os
-import stat
 from collections.abc import Callable
 from functools import partial
 
@@ -40,8 +39,6 @@ class TrunkSide:
             token = f"trunk{number}"
             made.append(Trunk(each, partial(self._contact, each, token), token, log))
         self.trunks = Trunks(made, domains, is_here)
-        if any(each.in_file for each in settings.trunk):
-            _warn_of_readers(settings, log)
 
     def _contact(self, settings: TrunkSettings, token: str) -> Uri:
         """A Contact that leads the provider here; our public address may have changed meanwhile."""
@@ -106,10 +103,3 @@ class TrunkSide:
         """The figures for `/status`."""
         states = [trunk.state for trunk in self.trunks.trunks]
         return {"trunks": len(states), "trunks_registered": states.count(State.REGISTERED)}
-
-
-def _warn_of_readers(settings: Settings, log: Log) -> None:
-    """Log that other users of this machine can read the passwords of trunks."""
-    path = settings.source
-    if path is not None and path.stat().st_mode & stat.S_IROTH:
-        log.warning("password-readable", file=path, cure="chmod o-r, or use the environment")

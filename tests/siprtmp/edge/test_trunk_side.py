@@ -21,10 +21,10 @@ def provider():
     return link, Home(link, users=store("us")), Member(link, BOB, "gateway")
 
 
-def trunk_side(gateway, log, path=None, **options):
-    given = {"password": PASSWORD, "in_file": True} | options
+def trunk_side(gateway, log, **options):
+    given = {"password": PASSWORD} | options
     trunk = TrunkSettings("t", Uri.parse("sip:us@home"), ("*",), **given)
-    settings = Settings(trunk=(trunk,), source=path)
+    settings = Settings(trunk=(trunk,))
     domains = Domains(["gw"], gateway.stack.is_own_address, distinct=True)
     registrations = gateway.registrations
     return TrunkSide(gateway.stack, registrations, domains, lambda uri, now: False, settings, log)
@@ -69,20 +69,6 @@ def test_a_trunk_that_does_not_register(provider):
     link.run(until=1.0)
     assert home.registrar.count(link.now) == 0 and not side.is_at(HOME)
     side.stop(link.now)
-
-
-@pytest.mark.parametrize(
-    ("mode", "in_file", "is_said"),
-    [(0o644, True, True), (0o640, True, False), (0o644, False, False)],
-)
-def test_a_file_with_a_password_that_others_can_read_is_said(
-    provider, tmp_path, mode, in_file, is_said
-):
-    path, log = tmp_path / "siprtmp.toml", Log()
-    path.write_text("")
-    path.chmod(mode)
-    trunk_side(provider[2], log, path, in_file=in_file)
-    assert [what for what, _ in log.lines] == ["password-readable"] * is_said
 
 
 def test_a_provider_that_has_forgotten_us_hears_of_us_again(provider):

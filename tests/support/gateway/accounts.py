@@ -15,4 +15,5 @@ def users_file(folder: Path, *names: str, realm: str = "127.0.0.1") -> str:
         lines.append(f"{name}:{realm}:{hashlib.md5(text).hexdigest()}")
     path = folder / "users"
     path.write_text("\n".join(lines))
+    path.chmod(0o600)
     return str(path)

@@ -41,6 +41,7 @@ from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import CONNECTIONS, CONNECTIONS_OF_ONE, ConnectionLimit
 from rtmplite.net.descriptors import raise_limit, within
+from rtmplite.net.secret_files import keep_private
 from rtmplite.net.server.hooks import REQUESTS, TIMEOUT, HttpGuard
 from rtmplite.net.usage import sentence
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
@@ -355,7 +356,9 @@ def is_loopback(host: str) -> bool:
 def _users(options: argparse.Namespace) -> int:
     stdin = sys.stdin
     password = getpass.getpass() if stdin.isatty() else stdin.readline().rstrip("\n")
-    print("\n".join(user_lines(options.user, options.realm, password)))
+    lines = user_lines(options.user, options.realm, password)
+    keep_private(sys.stdout)
+    print("\n".join(lines))
     return 0
 
 
