@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import dpkt
 import pytest
 from support.corpus_lines import CORPUS
 from support.lint.media_cases import rtp, sound, stream
@@ -171,23 +170,6 @@ def test_streams_are_put_together_from_any_order():
     scene.packets = order
     labels = [arrow.label for each in scene.judged().ladder.diagrams for arrow in each.arrows]
     assert labels == ["INVITE (SDP)"]
-
-
-def test_fragments_of_ip_are_put_together():
-    data = PARTS["invite"][1]()
-    udp = dpkt.udp.UDP(sport=5060, dport=5060, data=data)
-    udp.ulen = len(udp)
-    whole = bytes(udp)
-    file = io.BytesIO()
-    writer = dpkt.pcap.Writer(file, linktype=101)
-    for at, has_more in ((160, 1), (0, 1), (320, 0)):
-        piece = whole[at : at + 160] if has_more else whole[at:]
-        packet = dpkt.ip.IP(src=b"\x01\0\0\1", dst=b"\x01\0\0\2", p=17, id=7, data=piece)
-        packet.mf, packet.offset = has_more, at
-        packet.len = len(packet)
-        writer.writepkt(bytes(packet), 1.0)
-    [packet] = read_capture(file.getvalue()).packets
-    assert (packet.number, packet.data) == (3, data)
 
 
 def test_the_guide_lists_every_rule():
