@@ -41,13 +41,14 @@ class TcpWay:
         assert segment is not None
         at = segment.sequence
         if segment.is_syn:
-            self._next, self.has_start = (at + 1) % (1 << 32), True
-            return
+            at = (at + 1) % (1 << 32)  # data may follow at once, RFC 7413
+            self._next, self.has_start = at, True
         if not packet.data or self.is_broken:
             return
         if self._next is None:
             self._next = at
-        self._waiting[at] = packet, packet.data
+        if at not in self._waiting or len(self._waiting[at][1]) < len(packet.data):
+            self._waiting[at] = packet, packet.data
         yield from self._ready()
         self.is_broken = len(self._waiting) > MOST_WAITING
 
