@@ -14,7 +14,7 @@ from siprtmp.explain.fields.field import Field, Span, counted
 from siprtmp.explain.fields.source import Fault
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.unwrap.address import written
-from siprtmp.unwrap.capture_file import CaptureError, frames_of
+from siprtmp.unwrap.capture_file import CapturedFrame, CaptureError, frames_of
 from siprtmp.unwrap.headers import IpFragments, Kind, NetworkHeader, link_of, walk
 
 _MOST: Final = 64 << 20  # octets of a stream
@@ -32,7 +32,8 @@ class Segment(NamedTuple):
 def capture(data: bytes, context: Context, wanted: range | None = None) -> Field:
     """Describe a capture; of the packets only those with `wanted` numbers, counted from 1.
 
-    Those before them are read too, since they tell what the wanted ones mean.
+    Those before them are read too, since they tell what the wanted ones mean, and of those behind
+    what a stream has.
     Raises ConfigError if the capture is whole and has none of these.
     """
     children: list[Field] = []
@@ -41,12 +42,11 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
     number = 0
     try:
         for number, frame in enumerate(frames_of(data), 1):
-            if wanted is not None and number >= wanted.stop:
-                continue
-            is_wanted = wanted is None or number in wanted
             span = Span(data, frame.start, frame.end)
-            inner = packets.described(span, link_of(frame.link), frame.time, is_wanted=is_wanted)
-            if is_wanted:
+            if wanted is not None and number not in wanted:
+                packets.passed(span, frame, is_before=number < wanted.start)
+            else:
+                inner = packets.described(span, frame)
                 said = "" if frame.time is None else f"{frame.time:.6f} s"
                 place, way = (f"packet {number}", frame.start, frame.end), context.way
                 children.append(Field(*place, way, said, children=inner))
@@ -75,15 +75,19 @@ class _Packets:
         self._streams: list[_Stream] = []
         self._open: dict[str, _Stream] = {}
         self._now = 0.0
-        self._is_wanted = True
+        self._is_wanted = self._has_datagrams = True
 
-    def described(
-        self, span: Span, link: Kind, time: float | None, *, is_wanted: bool
-    ) -> tuple[Field, ...]:
+    def described(self, span: Span, frame: CapturedFrame) -> tuple[Field, ...]:
         """Describe the headers of a frame, and what they carry."""
-        self._context.way, self._is_wanted = "", is_wanted
-        self._now = self._now if time is None else time
-        return tuple(self._layers(span, link, ("", "")))
+        self._context.way = ""
+        self._now = self._now if frame.time is None else frame.time
+        return tuple(self._layers(span, link_of(frame.link), ("", "")))
+
+    def passed(self, span: Span, frame: CapturedFrame, *, is_before: bool) -> None:
+        """Take a frame that is not to be shown, behind those that are for its streams alone."""
+        self._is_wanted, self._has_datagrams = False, is_before
+        self.described(span, frame)
+        self._is_wanted = self._has_datagrams = True
 
     def _layers(self, span: Span, kind: Kind | None, hosts: tuple[str, str]) -> Iterator[Field]:
         context, at, lacks = self._context, span.start, 0
@@ -104,7 +108,8 @@ class _Packets:
                 yield from self._segment(header, Span(span.data, at, end))
                 return
             if header.ports is not None:
-                yield guess.datagram(Span(span.data, at, end), context)
+                if self._has_datagrams:
+                    yield guess.datagram(Span(span.data, at, end), context)
                 return
         if at < span.end:
             yield Field("octets", at, span.end, meaning="not described")

@@ -32,6 +32,7 @@ from siprtmp.unwrap.breach import Breach
 from siprtmp.unwrap.turn import Relayed, TurnRelays
 
 _SIP: Final = re.compile(rb"SIP/\d", re.IGNORECASE)  # in a first line, or in a Via further on
+_BEGUN: Final = re.compile(rb"(?:\r\n)*[ -~]{1,1000}")  # a first line whose end is to come
 _RTMP: Final = 3
 _TLS: Final = b"\x16\x03"
 _HANDSHAKE: Final = 1536
@@ -46,6 +47,7 @@ class _Connection:
     client: str
     server: str
     ways: dict[str, TcpWay] = field(default_factory=dict)
+    opening: list[tuple[SeenPacket, bytes]] = field(default_factory=list)  # not recognised yet
     sip: dict[str, SipStream] = field(default_factory=dict)
     rtmp: RtmpConnection | None = None
     http: HttpConnection | None = None
@@ -201,8 +203,22 @@ class Judge:
         connection.is_closed |= segment.is_end
 
     def _octets(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
-        if not connection.is_known:
-            self._recognise(connection, packet, data)
+        if connection.is_known:
+            self._read(connection, packet, data)
+            return
+        connection.opening.append((packet, data))
+        first = b"".join(
+            piece for brought, piece in connection.opening if brought.source == packet.source
+        )
+        has_start = connection.ways[packet.source].has_start
+        if has_start and first.strip(_BLANK) and _BEGUN.fullmatch(first):
+            return
+        self._recognise(connection, packet, first)
+        opening, connection.opening = connection.opening, []
+        for brought, piece in opening:
+            self._read(connection, brought, piece)
+
+    def _read(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
         if connection.rtmp is not None:
             connection.rtmp.feed(packet, data)
         elif connection.http is not None:

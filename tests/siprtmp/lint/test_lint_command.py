@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from support.corpus_lines import CORPUS
+from support.lint.frames import TCP, ip, pcap, tcp
 from support.lint.media_cases import rtp, sound, stream
 from support.lint.scene import A, B, Scene, datagrams
 from support.lint.sip_cases import PARTS, call, request, response
@@ -170,6 +171,30 @@ def test_streams_are_put_together_from_any_order():
     scene.packets = order
     labels = [arrow.label for each in scene.judged().ladder.diagrams for arrow in each.arrows]
     assert labels == ["INVITE (SDP)"]
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [(b"hello", '"hello"'), (b"\r\nPING\r\n\r\n", '"PING"'), (b"\x80\xff", "2 octets")],
+)
+def test_what_is_no_message_is_one_finding(tmp_path, capsys, data, shown):
+    """Some phones keep a mapping open by a word, every few seconds."""
+    path = tmp_path / "kept.pcap"
+    path.write_bytes(datagrams(call().udp(A, B, data, data, step=5.0)))
+    assert main(["lint", str(path)]) == 1
+    found, last = capsys.readouterr().out.splitlines()
+    what = f"sip-syntax: no message, but {shown} (2 times)  RFC 3261 §7"
+    assert found == f"#7  0.600000  {A}  {what}" and last.endswith(": 1 finding")
+
+
+def test_data_may_come_with_the_syn_and_again_with_more():
+    """As RFC 7413 has it; what is sent again may have more than before."""
+    data = request("OPTIONS", 1, 1, to_tag="", via="TCP 192.0.2.1")
+    frames = [tcp(data[:9], 2**32 - 5, 2), tcp(data[40:50], 36), tcp(data[40:], 36)]
+    frames.append(tcp(data[9:40], 5))
+    scene = Scene()
+    scene.packets = read_capture(pcap(*(ip(each, TCP) for each in frames))).packets
+    assert [each.label for each in scene.judged().ladder.diagrams[0].arrows] == ["OPTIONS"]
 
 
 def test_the_guide_lists_every_rule():
