@@ -32,7 +32,7 @@ from siprtmp.unwrap.breach import Breach
 from siprtmp.unwrap.turn import Relayed, TurnRelays
 
 _SIP: Final = re.compile(rb"SIP/\d", re.IGNORECASE)  # in a first line, or in a Via further on
-_BEGUN: Final = re.compile(rb"(?:\r\n)*[ -~]{1,1000}")  # a first line whose end is to come
+_BEGUN: Final = re.compile(rb"[\r\n]*[ -~]{1,1000}\r?")  # a first line whose end is to come
 _RTMP: Final = 3
 _TLS: Final = b"\x16\x03"
 _HANDSHAKE: Final = 1536
@@ -92,6 +92,8 @@ class Judge:
         for connection in (*self._over, *self._connections.values()):
             if connection.rtmp is not None:
                 connection.rtmp.finish(self._now, is_closed=connection.is_closed)
+            if connection.opening:
+                self._note("a TCP connection speaks no protocol that is judged")
             if any(way.first_waiting is not None for way in connection.ways.values()):
                 self._note("a TCP connection has gaps, and is not judged behind them")
         for stream in self._rtp.streams():
@@ -192,7 +194,9 @@ class Judge:
         assert segment is not None
         key = frozenset((packet.source, packet.target))
         connection = self._connections.get(key)
-        if connection is None or (segment.is_syn and connection.is_closed):
+        known = None if connection is None else connection.ways.get(packet.source)
+        is_over = known is not None and known.is_over(segment)
+        if connection is None or is_over or (segment.is_syn and connection.is_closed):
             if connection is not None:
                 self._over.append(connection)
             connection = _Connection(packet.source, packet.target)

@@ -192,9 +192,34 @@ def test_data_may_come_with_the_syn_and_again_with_more():
     data = request("OPTIONS", 1, 1, to_tag="", via="TCP 192.0.2.1")
     frames = [tcp(data[:9], 2**32 - 5, 2), tcp(data[40:50], 36), tcp(data[40:], 36)]
     frames.append(tcp(data[9:40], 5))
+    assert drawn(*frames)[0] == ["OPTIONS"]
+
+
+def drawn(*frames):
+    """What is drawn of segments, and the notes."""
     scene = Scene()
     scene.packets = read_capture(pcap(*(ip(each, TCP) for each in frames))).packets
-    assert [each.label for each in scene.judged().ladder.diagrams[0].arrows] == ["OPTIONS"]
+    judge = scene.judged()
+    return [row.label for each in judge.ladder.diagrams for row in each.arrows], judge.notes
+
+
+NO_PROTOCOL = {"a TCP connection speaks no protocol that is judged": 1}
+
+
+def test_a_first_line_may_come_in_pieces():
+    data = request("OPTIONS", 1, 1, to_tag="", via="TCP 192.0.2.1")
+    pieces = [tcp(data[at : at + 1], 5 + at) for at in range(len(data))]
+    assert drawn(tcp(b"", 4, 2), *pieces) == (["OPTIONS"], {})
+    assert drawn(tcp(b"", 4, 2), *pieces[:6]) == ([], NO_PROTOCOL)
+    assert drawn(tcp(b"", 4, 2), tcp(b"220 mail\r\n", 5)) == ([], NO_PROTOCOL)
+
+
+def test_a_connection_whose_end_is_not_captured_is_over_by_the_next_one():
+    one, other = (request("OPTIONS", each, each, to_tag="", via="TCP 192.0.2.1") for each in (1, 2))
+    frames = [tcp(b"", 4, 2), tcp(one[:50], 5), tcp(b"", 70_000, 2), tcp(other, 70_001)]
+    assert drawn(*frames)[0] == ["OPTIONS"]
+    again = tcp(b"", 4, 2)
+    assert drawn(again, tcp(one, 5), again, tcp(one, 5)) == (["OPTIONS"], {})
 
 
 def test_the_guide_lists_every_rule():
