@@ -1,6 +1,8 @@
 """Captures: what packets tell of others, fragments, and streams."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.explained import hold
 from support.lint.carried_cases import channel_data, peer, stun
 from support.lint.frames import (
@@ -24,12 +26,14 @@ from support.lint.media_cases import rtp
 from support.lint.rtmfp_cases import OPEN
 from support.lint.scene import Scene, datagrams
 from support.lint.sip_cases import PARTS, call, request, sdp
+from support.mutations import mutations
 
 from p2psip.nat.stun import StunClass
 from p2psip.nat.turn import TurnMethod
 from siprtmp.explain.capture import capture
 from siprtmp.explain.command import explain
 from siprtmp.explain.fields.context import Context
+from siprtmp.lint.packets import read_capture
 
 V6 = {"source": "2001:db8::1", "target": "2001:db8::2"}
 INVITE = PARTS["invite"][1]()
@@ -175,3 +179,40 @@ def test_channels_between_the_messages_of_a_stream():
     field = explained(pcap(ip(tcp(stream, 5), TCP)))
     found = [each for each in names(field) if each in ("STUN", "ChannelData", "RTP")]
     assert found == ["STUN", "ChannelData", "RTP", "STUN"] and not faults(field)
+
+
+LINKS = st.sampled_from([0, 1, 9, 12, 101, 108, 113, 228, 229, 276, 9999])
+WHOLES = st.sampled_from(
+    [
+        ethernet(ip(udp(b"hello")), 0x0800, 0x8100),
+        *parts(udp(INVITE)),
+        *parts(udp(INVITE), **V6),
+        ip(extension(44, extension(17, udp(b"hello"))), 0, **V6),
+        ip(b"\x30\0\x08\0" + bytes(8) + HELLO, 47),
+        ip(tcp(b"hello", 5), TCP),
+    ]
+)
+
+
+@given(LINKS, st.lists(st.one_of(st.binary(max_size=80), mutations(WHOLES), WHOLES), max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_any_frames_are_explained_and_judged(link, frames):
+    file = pcap(*frames, link=link)
+    explained(file)
+    read = read_capture(file)
+    assert (read.frames, read.fault) == (len(frames), "")
+    assert len(read.packets) + read.skipped <= len(frames)
+
+
+BLOCKS = st.sampled_from(
+    [
+        *(section(), section(">"), interface(), interface(options=option(9, b"\xff"))),
+        *(packet(HELLO, 2**63), simple_packet(HELLO), interface(order=">")),
+    ]
+)
+
+
+@given(st.lists(st.one_of(BLOCKS, mutations(BLOCKS)), max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_any_blocks_are_explained_or_break_off(blocks):
+    explained(section() + b"".join(blocks))
