@@ -76,5 +76,5 @@ class TcpWay:
 
 
 def _behind(segment: TcpSegment) -> int:
-    """The number behind that of a SYN, which counts as an octet: RFC 9293 §3.4."""
+    """The number behind that of a SYN, which counts as an octet: RFC 9293."""
     return (segment.sequence + 1) % (1 << 32)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 MOST_PENDING: Final = 1000  # datagrams of which fragments are kept
-PATIENCE: Final = 60.0  # s that fragments wait for the others, Source: RFC 8200 §4.5
+PATIENCE: Final = 60.0  # s that fragments wait for the others: RFC 8200
 _DEEPEST: Final = 32  # headers in a frame
 _SYN, _END = 2, 5  # bits of TCP: SYN; FIN or RST
 _UDP, _TCP = 17, 6
@@ -25,7 +25,7 @@ _IP: Final[Kind] = "link", 101  # of either version
 
 
 class IpPart(NamedTuple):
-    """Which fragment a packet is, `at` in octets: RFC 791 §3.1, RFC 8200 §4.5."""
+    """Which fragment a packet is, `at` in octets: RFC 791, RFC 8200."""
 
     number: int
     at: int
@@ -83,7 +83,7 @@ def walk(
 
 
 class IpFragments:
-    """The fragments whose datagrams are not whole yet: RFC 791 §3.2, RFC 8200 §4.5."""
+    """The fragments whose datagrams are not whole yet: RFC 791, RFC 8200."""
 
     def __init__(self) -> None:
         self._pending: dict[object, tuple[float, dict[int, tuple[bytes, bool]]]] = {}
@@ -154,20 +154,20 @@ def _any_version(data: bytes, at: int, end: int) -> NetworkHeader | None:
 
 
 def _ppp(data: bytes, at: int, end: int) -> NetworkHeader | None:
-    """PPP with or without the address and control of HDLC: RFC 1661 §2."""
+    """PPP with or without the address and control of HDLC: RFC 1661."""
     size = 4 if data[at : at + 2] == b"\xff\x03" else 2
     is_ip = _number(data, at + size - 2) in (0x21, 0x57)
     return NetworkHeader("PPP", at, at + size, end, _IP if is_ip else None)
 
 
 def _pppoe(data: bytes, at: int, end: int) -> NetworkHeader | None:
-    """A session of PPP over Ethernet: RFC 2516 §4."""
+    """A session of PPP over Ethernet: RFC 2516."""
     limit = min(end, at + 6 + _number(data, at + 4))
     return NetworkHeader("PPPoE", at, at + 6, limit, ("link", 9))
 
 
 def _mpls(data: bytes, at: int, end: int) -> NetworkHeader | None:
-    """A label; behind the last one a packet is known by its version: RFC 3032 §2.1."""
+    """A label; behind the last one a packet is known by its version: RFC 3032."""
     is_last = bool(_number(data, at, 4) & 0x100)
     return NetworkHeader("MPLS", at, at + 4, end, _IP if is_last else ("ether", 0x8847))
 
@@ -181,7 +181,7 @@ def _hosts(data: bytes, at: int, size: int) -> tuple[str, str]:
 
 
 def _ip4(data: bytes, at: int, end: int) -> NetworkHeader | None:
-    """IPv4: RFC 791 §3.1.  A length of 0 is one that the network card would have written."""
+    """IPv4: RFC 791.  A length of 0 is one that the network card would have written."""
     if end - at < 20 or data[at] >> 4 != 4:
         return None
     size, length = (data[at] & 15) << 2, _number(data, at + 2)
@@ -197,7 +197,7 @@ def _ip4(data: bytes, at: int, end: int) -> NetworkHeader | None:
 
 
 def _ip6(data: bytes, at: int, end: int) -> NetworkHeader | None:
-    """IPv6: RFC 8200 §3."""
+    """IPv6: RFC 8200."""
     if end - at < 40 or data[at] >> 4 != 6:
         return None
     length = _number(data, at + 4)
@@ -207,7 +207,7 @@ def _ip6(data: bytes, at: int, end: int) -> NetworkHeader | None:
 
 
 def _extension(name: str, unit: int = 8, more: int = 8) -> _Reader:
-    """An extension header, whose length counts units: RFC 8200 §4, RFC 4302 §2.2."""
+    """An extension header, whose length counts units: RFC 8200, RFC 4302."""
 
     def read(data: bytes, at: int, end: int) -> NetworkHeader | None:
         if end - at < 8:
@@ -219,7 +219,7 @@ def _extension(name: str, unit: int = 8, more: int = 8) -> _Reader:
 
 
 def _fragment(data: bytes, at: int, end: int) -> NetworkHeader | None:
-    """The Fragment header; one that is alone is no fragment: RFC 8200 §4.5, RFC 6946 §4."""
+    """The Fragment header; one that is alone is no fragment: RFC 8200, RFC 6946."""
     if end - at < 8:
         return None
     bits, part = _number(data, at + 2), None
@@ -229,7 +229,7 @@ def _fragment(data: bytes, at: int, end: int) -> NetworkHeader | None:
 
 
 def _gre(data: bytes, at: int, end: int) -> NetworkHeader | None:
-    """GRE of version 0, with what its first bits say: RFC 2784 §2.1, RFC 2890 §2."""
+    """GRE of version 0, with what its first bits say: RFC 2784, RFC 2890."""
     bits = _number(data, at)
     if end - at < 4 or bits & 7:
         return None
@@ -251,7 +251,7 @@ def _udp(data: bytes, at: int, end: int) -> NetworkHeader | None:
 
 
 def _tcp(data: bytes, at: int, end: int) -> NetworkHeader | None:
-    """TCP: RFC 9293 §3.1."""
+    """TCP: RFC 9293."""
     if end - at < 20:
         return None
     size, flags = data[at + 12] >> 4 << 2, data[at + 13]
