@@ -183,7 +183,8 @@ edge    [siprtmp.oracle.referee.trace]
 program siprtmp.oracle               p2psip.nat p2psip.rtp p2psip.sdp p2psip.sip p2psip.strategies
                                      rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.strategies siprtmp.operation
-                                     siprtmp.explain.fields siprtmp.explain siprtmp.oracle.referee
+                                     siprtmp.unwrap siprtmp.explain.fields siprtmp.explain
+                                     siprtmp.oracle.referee
 edge    siprtmp.conform              siprtmp.operation
 edge    siprtmp.conform.flv          rtmplite.amf rtmplite.flv siprtmp.conform
 edge    siprtmp.conform.rtmp         rtmplite.amf rtmplite.rtmp.wire siprtmp.conform

@@ -1,31 +1,24 @@
 """Captures of a network: each packet, and the TCP streams that the packets make.
 
-Own design: dpkt reads pcap, pcapng and the headers below the transport; what a datagram carries is
-guessed, and a session description tells the formats of the RTP behind it.
+Own design: what a datagram carries is guessed, and a session description tells the formats of the
+RTP behind it.
 """
 
-import io
-import ipaddress
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
-
-import dpkt
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from siprtmp.explain import guess
 from siprtmp.explain.fields.context import Context
 from siprtmp.explain.fields.field import Field, Span, counted
 from siprtmp.explain.fields.source import Fault
 from siprtmp.operation.arguments import ConfigError
+from siprtmp.unwrap.address import written
+from siprtmp.unwrap.capture_file import CapturedFrame, CaptureError, frames_of
+from siprtmp.unwrap.headers import IpFragments, Kind, NetworkHeader, link_of, walk
 
-_MAGICS: Final = frozenset(
-    bytes.fromhex(each) for each in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")
-)
-_LINKS: Final = {
-    dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet,
-    dpkt.pcap.DLT_LINUX_SLL: dpkt.sll.SLL,
-    dpkt.pcap.DLT_NULL: dpkt.loopback.Loopback,
-}
 _MOST: Final = 64 << 20  # octets of a stream
+_HOSTED: Final = "IP", "IP6"
 
 
 class Segment(NamedTuple):
@@ -33,137 +26,158 @@ class Segment(NamedTuple):
 
     sequence: int
     data: bytes
-
-
-def is_capture(data: bytes) -> bool:
-    """Whether a file is a capture, by its first octets."""
-    return data[:4] in _MAGICS
+    is_wanted: bool = True
 
 
 def capture(data: bytes, context: Context, wanted: range | None = None) -> Field:
     """Describe a capture; of the packets only those with `wanted` numbers, counted from 1.
 
+    Those before them are read too, since they tell what the wanted ones mean, and of those behind
+    what a stream has.
     Raises ConfigError if the capture is whole and has none of these.
     """
     children: list[Field] = []
-    streams: dict[str, list[Segment]] = {}
+    packets = _Packets(context)
     fault: Fault | None = None
-    at, number = 0, 0
+    number = 0
     try:
-        link, frames = frames_of(data)
-        for number, (time, frame) in enumerate(frames, 1):
-            found = data.find(frame, at)
+        for number, frame in enumerate(frames_of(data), 1):
+            span = Span(data, frame.start, frame.end)
             if wanted is not None and number not in wanted:
-                at = found + len(frame)
-                continue
-            span = Span(data, found, found + len(frame))
-            inner = _packet(span, link, context, streams)
-            at = span.end
-            said = f"{time:.6f} s"
-            children.append(Field(f"packet {number}", found, at, context.way, said, children=inner))
-    except Exception as error:  # dpkt raises what its fields raise
+                packets.passed(span, frame, is_before=number < wanted.start)
+            else:
+                inner = packets.described(span, frame)
+                said = "" if frame.time is None else f"{frame.time:.6f} s"
+                place, way = (f"packet {number}", frame.start, frame.end), context.way
+                children.append(Field(*place, way, said, children=inner))
+    except CaptureError as error:
         fault = Fault(f"the capture ends or breaks behind packet {number}: {error}")
     if fault is None and wanted is not None and number < wanted.start:
         raise ConfigError(f"the capture's last packet is number {number}")
-    children += _streams(streams, len(data), context)
+    children += packets.streams(len(data))
     return Field(
         "capture", 0, len(data), counted(number, "packet"), children=tuple(children), fault=fault
     )
 
 
-def frames_of(data: bytes) -> tuple[Any, Iterator[tuple[float, bytes]]]:
-    """Read the link layer of a capture, and its frames with their times in seconds."""
-    reader = dpkt.pcap.UniversalReader(io.BytesIO(data))
-    link = _LINKS.get(reader.datalink(), dpkt.ip.IP)
-    return link, ((float(time), bytes(frame)) for time, frame in reader)
+@dataclass(slots=True)
+class _Stream:
+    way: str
+    segments: list[Segment]
 
 
-def _packet(
-    span: Span, link: Any, context: Context, streams: dict[str, list[Segment]]
-) -> tuple[Field, ...]:
-    """Describe the headers of a frame, and what they carry."""
-    context.way = ""
-    fields: list[Field] = []
-    at = span.start
-    try:
-        layer: Any = link(bytes(span))
-        if link is dpkt.ip.IP and span.data[at : at + 1] and span.data[at] >> 4 == 6:
-            layer = dpkt.ip6.IP6(bytes(span))
-    except Exception as error:  # dpkt raises what its fields raise
-        return (Field("frame", at, span.end, fault=Fault(f"not readable: {error}")),)
-    while isinstance(layer, dpkt.Packet):
-        size = _header_size(layer)
-        if size is None or at + size > span.end:
-            break
-        fields.append(Field(type(layer).__name__, at, at + size, _ways(layer, context)))
-        at += size
-        if isinstance(layer, dpkt.udp.UDP):
-            end = min(span.end, at + max(layer.ulen - 8, 0))
-            fields.append(guess.datagram(Span(span.data, at, end), context))
-            return tuple(fields)
-        if isinstance(layer, dpkt.tcp.TCP):
-            size = len(bytes(layer.data))
-            if size:
-                meaning = "a part of a stream, see below"
-                fields.append(Field("segment", at, at + size, meaning=meaning))
-                known = streams.setdefault(context.way, [])
-                known.append(Segment(layer.seq, bytes(layer.data)))
-            return tuple(fields)
-        layer = layer.data
-    if at < span.end:
-        fields.append(Field("octets", at, span.end, meaning="not described"))
-    return tuple(fields)
+class _Packets:
+    """Describes frames one by one, and keeps what they are parts of."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._fragments = IpFragments()
+        self._streams: list[_Stream] = []
+        self._open: dict[str, _Stream] = {}
+        self._now = 0.0
+        self._is_wanted = self._has_datagrams = True
+
+    def described(self, span: Span, frame: CapturedFrame) -> tuple[Field, ...]:
+        """Describe the headers of a frame, and what they carry."""
+        self._context.way = ""
+        self._now = self._now if frame.time is None else frame.time
+        return tuple(self._layers(span, link_of(frame.link), ("", "")))
+
+    def passed(self, span: Span, frame: CapturedFrame, *, is_before: bool) -> None:
+        """Take a frame that is not to be shown, behind those that are for its streams alone."""
+        self._is_wanted, self._has_datagrams = False, is_before
+        self.described(span, frame)
+        self._is_wanted = self._has_datagrams = True
+
+    def _layers(self, span: Span, kind: Kind | None, hosts: tuple[str, str]) -> Iterator[Field]:
+        context, at, lacks = self._context, span.start, 0
+        for header in walk(span.data, kind, span.start, span.end):
+            hosts, lacks = header.hosts or hosts, lacks + header.lacks
+            at, end, value = header.end, header.limit, ""
+            if header.ports is not None:
+                value = "{} > {}".format(*header.ports)
+                context.way = " > ".join(map(written, hosts, header.ports))
+            elif header.name in _HOSTED:
+                value = context.way = " > ".join(hosts)
+            short = f"{counted(header.lacks, 'octet')} behind it not captured"
+            yield Field(header.name, header.start, at, value, short if header.lacks else "")
+            if header.part is not None:
+                yield from self._fragment(header, Span(span.data, at, end), is_cut=lacks > 0)
+                return
+            if header.sequence is not None:
+                yield from self._segment(header, Span(span.data, at, end))
+                return
+            if header.ports is not None:
+                if self._has_datagrams:
+                    yield guess.datagram(Span(span.data, at, end), context)
+                return
+        if at < span.end:
+            yield Field("octets", at, span.end, meaning="not described")
+
+    def _fragment(self, header: NetworkHeader, span: Span, *, is_cut: bool) -> Iterator[Field]:
+        """Describe a fragment, and the datagram that it completes."""
+        assert header.hosts is not None
+        meaning = "a part of a datagram"
+        whole = None if is_cut else self._fragments.joined(header, bytes(span), self._now)
+        if whole is None:
+            yield Field("fragment", span.start, span.end, meaning=f"{meaning}, which is not whole")
+            return
+        inner = tuple(self._layers(Span.all(whole), header.next, header.hosts))
+        said = f"{counted(len(whole), 'octet')}"
+        yield Field("fragment", span.start, span.end, meaning=f"{meaning}, see below")
+        yield Field("datagram", span.end, span.end, said, "put together", None, inner, octets=whole)
+
+    def _segment(self, header: NetworkHeader, span: Span) -> Iterator[Field]:
+        """Keep a part of a stream; with the SYN begins another one."""
+        way, sequence = self._context.way, header.sequence
+        assert sequence is not None
+        known = self._open.get(way)
+        if known is None or (header.is_syn and any(each.data for each in known.segments)):
+            self._open[way] = known = _Stream(way, [])
+            self._streams.append(known)
+        if header.is_syn:
+            sequence = (sequence + 1) % (1 << 32)
+        if len(span) or header.is_syn:
+            known.segments.append(Segment(sequence, bytes(span), self._is_wanted))
+        if len(span):
+            meaning = "a part of a stream, see below"
+            yield Field("segment", span.start, span.end, meaning=meaning)
+
+    def streams(self, end: int) -> Iterator[Field]:
+        """Describe the streams: they are no piece of the file, but made of its packets."""
+        for stream in self._streams:
+            if any(each.data and each.is_wanted for each in stream.segments):
+                yield _described(stream, end, self._context)
 
 
-def _header_size(layer: Any) -> int | None:
-    """How many octets the header of a layer has; None for one that is not described."""
-    match layer:
-        case dpkt.ethernet.Ethernet():
-            return 14 + 4 * len(getattr(layer, "vlan_tags", ()))
-        case dpkt.sll.SLL():
-            return 16
-        case dpkt.loopback.Loopback():
-            return 4
-        case dpkt.ip.IP():
-            return int(layer.hl) << 2
-        case dpkt.ip6.IP6():
-            return 40 + sum(len(each) for each in layer.extension_hdrs.values())
-        case dpkt.udp.UDP():
-            return 8
-        case dpkt.tcp.TCP():
-            return int(layer.off) << 2
-    return None
-
-
-def _ways(layer: Any, context: Context) -> str:
-    """The addresses or ports of a layer; the context keeps both together."""
-    if isinstance(layer, dpkt.ip.IP | dpkt.ip6.IP6):
-        hosts = [str(ipaddress.ip_address(each)) for each in (layer.src, layer.dst)]
-        context.way = " > ".join(hosts)
-        return context.way
-    if isinstance(layer, dpkt.udp.UDP | dpkt.tcp.TCP):
-        hosts = context.way.split(" > ")
-        ports = [layer.sport, layer.dport]
-        context.way = " > ".join(
-            f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            for host, port in zip(hosts, ports, strict=False)
+def _described(stream: _Stream, end: int, context: Context) -> Field:
+    """Describe a stream, of its messages those that the wanted packets have a part of."""
+    data, missing = assembled(stream.segments)
+    context.way = stream.way
+    inner = guess.stream(Span.all(data), context)
+    if not all(each.is_wanted for each in stream.segments):
+        placed = _placed(stream.segments)
+        ranges = [(at, at + len(each.data)) for at, each in placed if each.is_wanted]
+        chosen = (
+            each
+            for each in inner.children
+            if any(each.start < last and first < each.end for first, last in ranges)
         )
-        return f"{layer.sport} > {layer.dport}"
-    return ""
+        inner = replace(inner, children=tuple(chosen))
+    fault = Fault(f"{missing} octets are missing, and what follows them") if missing else None
+    name, said = f"TCP stream {stream.way}", counted(len(data), "octet")
+    return Field(name, end, end, said, "put together", children=(inner,), fault=fault, octets=data)
 
 
-def _streams(streams: dict[str, list[Segment]], end: int, context: Context) -> Iterator[Field]:
-    """Describe the streams behind the packets: they are no piece of the file, but made of it."""
-    for way, segments in streams.items():
-        data, missing = assembled(segments)
-        context.way = way
-        inner = guess.stream(Span.all(data), context)
-        fault = Fault(f"{missing} octets are missing, and what follows them") if missing else None
-        name = f"TCP stream {way}"
-        said = f"{len(data)} octets"
-        yield Field(
-            name, end, end, said, "put together", children=(inner,), fault=fault, octets=data
-        )
+def _placed(segments: list[Segment]) -> list[tuple[int, Segment]]:
+    """The segments in order, with their places in the stream."""
+    first = segments[0].sequence
+    # numbers wrap; of what came first half of them lie ahead, and the others behind
+    placed = sorted(
+        (((each.sequence - first + (1 << 31)) % (1 << 32), each) for each in segments),
+        key=lambda pair: pair[0],
+    )
+    return [(at - placed[0][0], each) for at, each in placed]
 
 
 def assembled(segments: list[Segment]) -> tuple[bytes, int]:
@@ -172,17 +186,11 @@ def assembled(segments: list[Segment]) -> tuple[bytes, int]:
     >>> assembled([Segment(7, b"lo"), Segment(4, b"hel"), Segment(4, b"hel"), Segment(12, b"!")])
     (b'hello', 3)
     """
-    first = segments[0].sequence
-    # numbers wrap; of what came first half of them lie ahead, and the others behind
-    placed = sorted(
-        ((each.sequence - first + (1 << 31)) % (1 << 32), each.data) for each in segments
-    )
-    data, start = bytearray(), placed[0][0]
-    for at, piece in placed:
-        have = start + len(data)
-        if at > have:
-            return bytes(data), at - have
-        data += piece[have - at :]
+    data = bytearray()
+    for at, piece in _placed(segments):
+        if at > len(data):
+            return bytes(data), at - len(data)
+        data += piece.data[len(data) - at :]
         if len(data) > _MOST:
             break
     return bytes(data), 0

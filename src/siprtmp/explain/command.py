@@ -12,7 +12,7 @@ from typing import Final
 
 from p2psip.errors import SipError
 from p2psip.sdp.attributes import RtpMap
-from siprtmp.explain.capture import capture, is_capture
+from siprtmp.explain.capture import capture
 from siprtmp.explain.fields.context import Context, RtmfpKey
 from siprtmp.explain.fields.field import Field, Span
 from siprtmp.explain.guess import PROTOCOLS, guessed
@@ -20,6 +20,7 @@ from siprtmp.explain.render import as_json, text_lines
 from siprtmp.operation import strict_json
 from siprtmp.operation.arguments import ConfigError, Parser, program
 from siprtmp.operation.files import STANDARD, print_lines, read_octets
+from siprtmp.unwrap.capture_file import is_capture
 
 _HEX: Final = re.compile(rb"(?:0x)?(?:[0-9A-Fa-f]{2}[\s:]*)+")
 _KEY_OCTETS: Final = (16, 32)  # of AES-128, and of what it is taken from

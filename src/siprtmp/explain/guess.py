@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from p2psip.nat.stun import is_stun
-from p2psip.nat.turn import CHANNELS, read_channel_data
+from p2psip.nat.turn import read_channel_data
 from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import parse_compound
 from rtmplite.amf import amf0
@@ -40,6 +40,7 @@ from siprtmp.explain.fields.field import Field, Span
 from siprtmp.explain.fields.layout import refusal
 from siprtmp.explain.fields.source import Fault
 from siprtmp.unwrap.http import STARTS
+from siprtmp.unwrap.turn import is_old_channel
 
 
 def _relaying(describe: Describer) -> Describer:
@@ -93,11 +94,7 @@ _RTCP_TYPES: Final = range(192, 224)  # Source: RFC 5761 §4
 
 
 def _is_channel_data(data: bytes) -> bool:
-    return (
-        len(data) >= 4
-        and int.from_bytes(data[:2], "big") in CHANNELS
-        and read_channel_data(data) is not None
-    )
+    return read_channel_data(data) is not None or is_old_channel(data)
 
 
 def _is_rtcp(data: bytes) -> bool:
@@ -135,7 +132,7 @@ _DATAGRAMS: Final[tuple[tuple[Sign, str], ...]] = (
     (_is_channel_data, "channel-data"),
 )
 _STREAMS: Final[tuple[tuple[Sign, Describer], ...]] = (
-    (is_stun, stun.stream),
+    (is_stun, _relaying(stun.stream)),
     (SIP_START.match, sip.stream),
     (_is_rtmp, rtmp.stream),
     (lambda data: data.startswith(STARTS), http.stream),

@@ -10,6 +10,7 @@ its key is not in the message.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import RemoteError, SipError
@@ -22,11 +23,12 @@ from p2psip.nat.stun import (
     StunType,
     read_address,
 )
-from p2psip.nat.turn import TurnMethod, TurnType, read_channel_data
+from p2psip.nat.turn import OVERHEAD, TurnMethod, TurnType, read_channel_data
 from siprtmp.explain.fields.context import Context
 from siprtmp.explain.fields.field import Field, Span
 from siprtmp.explain.fields.layout import Layout, explained, refusal
 from siprtmp.explain.fields.source import Fault, fault_of
+from siprtmp.unwrap.turn import PADDED, RESERVED, is_old_channel
 
 _PLAIN_ADDRESSES: Final = {StunType.MAPPED_ADDRESS, StunType.ALTERNATE_SERVER}
 _MASKED_ADDRESSES: Final = {
@@ -143,13 +145,18 @@ _READERS: Final[Mapping[int, Callable[[bytes, bytes], str]]] = {
 
 
 def stream(span: Span, context: Context) -> Field:
-    """Describe what one direction of a connection carries: messages one behind the other."""
+    """Describe what one direction of a connection carries: messages one behind the other.
+
+    ChannelData between them are padded to four octets: RFC 8656 §12.5.
+    """
 
     def walk(layout: Layout) -> None:
         while layout.left:
             head = bytes(span.part(layout.at, layout.at + 4))
-            size = HEADER_SIZE + int.from_bytes(head[2:], "big")
-            layout.add(message(layout.take(min(size, layout.left)), context))
+            length, is_data = int.from_bytes(head[2:], "big"), head[0] >> 6 == 1
+            size = OVERHEAD + length + -length % PADDED if is_data else HEADER_SIZE + length
+            describe = channel_data if is_data else message
+            layout.add(describe(layout.take(min(size, layout.left)), context))
 
     return explained("STUN stream", span, None, walk, StunMessage)
 
@@ -158,12 +165,16 @@ def channel_data(span: Span, context: Context) -> Field:
     """Describe relayed data in their short form."""
 
     def walk(layout: Layout) -> None:
-        layout.number("channel", 2, show="#06x")
+        if layout.number("channel", 2, show="#06x") in RESERVED:
+            fault = Fault("a channel of the reserved numbers, 0x5000 to 0x7fff", "RFC 8656 §12")
+            layout.fields[-1] = replace(layout.fields[-1], fault=fault)
         size = layout.number("length", 2)
         layout.octets("data", size)
+        if 0 < layout.left < PADDED:
+            layout.octets("padding")
 
     def parse(data: bytes) -> None:
-        if read_channel_data(data) is None:
+        if read_channel_data(data) is None and not is_old_channel(data):
             raise RemoteError("no ChannelData, or cut short")
 
     return explained("ChannelData", span, parse, walk, read_channel_data)

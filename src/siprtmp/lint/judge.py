@@ -32,6 +32,7 @@ from siprtmp.unwrap.breach import Breach
 from siprtmp.unwrap.turn import Relayed, TurnRelays
 
 _SIP: Final = re.compile(rb"SIP/\d", re.IGNORECASE)  # in a first line, or in a Via further on
+_BEGUN: Final = re.compile(rb"[\r\n]*[ -~]{1,1000}\r?")  # a first line whose end is to come
 _RTMP: Final = 3
 _TLS: Final = b"\x16\x03"
 _HANDSHAKE: Final = 1536
@@ -46,6 +47,7 @@ class _Connection:
     client: str
     server: str
     ways: dict[str, TcpWay] = field(default_factory=dict)
+    opening: list[tuple[SeenPacket, bytes]] = field(default_factory=list)  # not recognised yet
     sip: dict[str, SipStream] = field(default_factory=dict)
     rtmp: RtmpConnection | None = None
     http: HttpConnection | None = None
@@ -90,6 +92,8 @@ class Judge:
         for connection in (*self._over, *self._connections.values()):
             if connection.rtmp is not None:
                 connection.rtmp.finish(self._now, is_closed=connection.is_closed)
+            if connection.opening:
+                self._note("a TCP connection speaks no protocol that is judged")
             if any(way.first_waiting is not None for way in connection.ways.values()):
                 self._note("a TCP connection has gaps, and is not judged behind them")
         for stream in self._rtp.streams():
@@ -190,7 +194,9 @@ class Judge:
         assert segment is not None
         key = frozenset((packet.source, packet.target))
         connection = self._connections.get(key)
-        if connection is None or (segment.is_syn and connection.is_closed):
+        known = None if connection is None else connection.ways.get(packet.source)
+        is_over = known is not None and known.is_over(segment)
+        if connection is None or is_over or (segment.is_syn and connection.is_closed):
             if connection is not None:
                 self._over.append(connection)
             connection = _Connection(packet.source, packet.target)
@@ -201,8 +207,22 @@ class Judge:
         connection.is_closed |= segment.is_end
 
     def _octets(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
-        if not connection.is_known:
-            self._recognise(connection, packet, data)
+        if connection.is_known:
+            self._read(connection, packet, data)
+            return
+        connection.opening.append((packet, data))
+        first = b"".join(
+            piece for brought, piece in connection.opening if brought.source == packet.source
+        )
+        has_start = connection.ways[packet.source].has_start
+        if has_start and first.strip(_BLANK) and _BEGUN.fullmatch(first):
+            return
+        self._recognise(connection, packet, first)
+        opening, connection.opening = connection.opening, []
+        for brought, piece in opening:
+            self._read(connection, brought, piece)
+
+    def _read(self, connection: _Connection, packet: SeenPacket, data: bytes) -> None:
         if connection.rtmp is not None:
             connection.rtmp.feed(packet, data)
         elif connection.http is not None:

@@ -1,31 +1,16 @@
 """Reads captures: the packets of UDP and TCP, with the fragments of IP put together.
 
-Own design: dpkt reads the file formats and the headers.  A capture that is cut off at its end, as
-one of a program that was killed, is read up to there.
+Own design: a capture that is cut off at its end, as one of a program that was killed, is read up to
+there.
 """
 
-import ipaddress
-import math
-import struct
 from dataclasses import dataclass, field
-from typing import Any, Final
 
-import dpkt
-
-from siprtmp.explain.capture import frames_of, is_capture
 from siprtmp.lint.findings.packet import SeenPacket, TcpSegment
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.unwrap.address import written
-
-_CLASSIC: Final = {
-    bytes.fromhex("a1b2c3d4"): ">I",
-    bytes.fromhex("a1b23c4d"): ">I",
-    bytes.fromhex("d4c3b2a1"): "<I",
-    bytes.fromhex("4d3cb2a1"): "<I",
-}
-_FILE_HEADER, _RECORD_HEADER = 24, 16
-_UDP_HEADER: Final = 8
-_MOST_FRAGMENTS: Final = 1000
+from siprtmp.unwrap.capture_file import CaptureError, frames_of, is_capture
+from siprtmp.unwrap.headers import IpFragments, Kind, NetworkHeader, link_of, walk
 
 
 @dataclass(slots=True)
@@ -45,99 +30,67 @@ def read_capture(data: bytes) -> Capture:
     """Read a file; raises ConfigError, with the reason, if it is no capture at all."""
     if not is_capture(data):
         raise ConfigError("this is no capture: neither pcap nor pcapng")
-    capture, reader, first = Capture(), _Reader(), None
-    whole = _whole_records(data)
+    capture, reader = Capture(), _Reader(data)
+    first, now = None, 0.0
     try:
-        link, found = frames_of(data)
-        for number, (time, frame) in enumerate(found, 1):
-            if number > whole:
-                raise dpkt.NeedData("cut within a packet")
-            capture.frames = number
-            first = time if first is None else first
-            packet = reader.packet(number, time - first, link, frame)
-            if packet is None:
-                capture.skipped += 1
-            else:
+        for frame in frames_of(data):
+            capture.frames += 1
+            if frame.time is not None:
+                first = frame.time if first is None else first
+                now = frame.time - first
+            span = frame.start, frame.end
+            packet = reader.packet(capture.frames, now, link_of(frame.link), *span)
+            if packet is not None:
                 capture.packets.append(packet)
-    except Exception as error:  # dpkt raises what its fields raise
+    except CaptureError as error:
         if not capture.frames:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise ConfigError(f"the capture cannot be read: {reason}") from None
+            raise ConfigError(f"the capture cannot be read: {error}") from None
         capture.fault = f"the capture ends or breaks behind packet {capture.frames}"
+    capture.skipped = reader.skipped
     return capture
-
-
-def _whole_records(data: bytes) -> float:
-    """How many records of a classic pcap are whole; dpkt gives the beginning of a cut one too."""
-    layout = _CLASSIC.get(data[:4])
-    if layout is None:
-        return math.inf  # the blocks of pcapng have their lengths twice, and dpkt looks
-    at, count = _FILE_HEADER, 0
-    while at + _RECORD_HEADER <= len(data):
-        at += _RECORD_HEADER + int(struct.unpack_from(layout, data, at + 8)[0])
-        count += at <= len(data)
-    return count
 
 
 class _Reader:
     """Takes frames apart, and keeps the fragments of datagrams."""
 
-    def __init__(self) -> None:
-        self._parts: dict[object, dict[int, tuple[bytes, bool]]] = {}
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._fragments = IpFragments()
+        self._useless = 0
 
-    def packet(self, number: int, time: float, link: Any, frame: bytes) -> SeenPacket | None:
+    @property
+    def skipped(self) -> int:
+        """How many packets were of no use so far."""
+        return self._useless + self._fragments.waiting
+
+    def packet(
+        self, number: int, time: float, kind: Kind, start: int, end: int
+    ) -> SeenPacket | None:
         """Give the UDP or TCP packet of a frame, None for anything else."""
-        try:
-            if link is dpkt.ip.IP and frame[:1] and frame[0] >> 4 == 6:
-                link = dpkt.ip6.IP6
-            layer = link(frame)
-        except Exception:  # dpkt raises what its fields raise
-            return None
-        return self._within(number, time, layer)
-
-    def _within(self, number: int, time: float, layer: Any) -> SeenPacket | None:
-        around: Any = None
-        while isinstance(layer, dpkt.Packet):
-            if isinstance(layer, dpkt.ip.IP | dpkt.ip6.IP6):
-                around = layer
-                if isinstance(layer, dpkt.ip.IP) and (layer.mf or layer.offset):
-                    layer = self._joined(layer)
-                    continue
-            elif isinstance(layer, dpkt.udp.UDP | dpkt.tcp.TCP) and around is not None:
-                return _transported(number, time, around, layer)
-            layer = layer.data
-        return None
-
-    def _joined(self, part: Any) -> Any:
-        """The UDP datagram that a fragment completes, None while it is not whole."""
-        key = part.src, part.dst, part.id, part.p
-        if len(self._parts) > _MOST_FRAGMENTS:
-            self._parts.clear()
-        parts = self._parts.setdefault(key, {})
-        parts[part.offset] = bytes(part.data), bool(part.mf)
-        data = b""
-        while len(data) in parts:
-            piece, has_more = parts[len(data)]
-            data += piece
-            if not has_more:
-                del self._parts[key]
-                is_whole = part.p == dpkt.ip.IP_PROTO_UDP and len(data) >= _UDP_HEADER
-                return dpkt.udp.UDP(data) if is_whole else None
-            if not piece:
+        headers = list(walk(self._data, kind, start, end))
+        data, hosts = self._data, headers[-1].hosts if headers else None
+        while headers and headers[-1].part is not None:
+            last = headers[-1]
+            if any(each.lacks for each in headers):
+                break
+            whole = self._fragments.joined(last, data[last.end : last.limit], time)
+            if whole is None:
                 return None
+            data, headers = whole, list(walk(whole, last.next))
+        seen = _transported(number, time, headers[-1], hosts, data) if headers and hosts else None
+        self._useless += seen is None
+        return seen
+
+
+def _transported(
+    number: int, time: float, last: NetworkHeader, hosts: tuple[str, str], data: bytes
+) -> SeenPacket | None:
+    """The packet of UDP or TCP; a datagram that the capture has a part of is none."""
+    if last.ports is None or (last.sequence is None and last.lacks):
         return None
-
-
-def _transported(number: int, time: float, around: Any, layer: Any) -> SeenPacket | None:
-    hosts = [str(ipaddress.ip_address(each)) for each in (around.src, around.dst)]
-    source, target = written(hosts[0], layer.sport), written(hosts[1], layer.dport)
-    data = bytes(layer.data)
-    if isinstance(layer, dpkt.udp.UDP):
-        size = max(layer.ulen - 8, 0)
-        if len(data) < size:
-            return None  # the capture has a part of it only
-        return SeenPacket(number, time, source, target, data[:size])
-    flags = int(layer.flags)
-    is_end = bool(flags & (dpkt.tcp.TH_FIN | dpkt.tcp.TH_RST))
-    segment = TcpSegment(int(layer.seq), bool(flags & dpkt.tcp.TH_SYN), is_end)
-    return SeenPacket(number, time, source, target, data, segment)
+    source, target = map(written, last.hosts or hosts, last.ports)
+    carried = data[last.end : last.limit]
+    if last.sequence is None:
+        return SeenPacket(number, time, source, target, carried)
+    segment = TcpSegment(last.sequence, last.is_syn, last.is_end)
+    return SeenPacket(number, time, source, target, carried, segment)

@@ -12,7 +12,11 @@ from rtmplite.rtmfp.crypto.cipher import Opener, Protection, default_cipher
 from rtmplite.rtmfp.crypto.params import HMAC_LENGTHS
 from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
 from rtmplite.rtmfp.wire.chunks import Chunk, expand_next_user_data
-from rtmplite.rtmfp.wire.control_chunks import SessionClose, SessionCloseAck
+from rtmplite.rtmfp.wire.control_chunks import (
+    ForwardedInitiatorHello,
+    SessionClose,
+    SessionCloseAck,
+)
 from rtmplite.rtmfp.wire.flow_chunks import UserData
 from rtmplite.rtmfp.wire.packet import Mode, unscramble
 from rtmplite.rtmfp.wire.packet import Packet as RtmfpPacket
@@ -38,6 +42,7 @@ PATIENCE: Final = 5.0  # s
 _EVERYTHING: Final = (
     *(InitiatorHello, ResponderHello, ResponderRedirect, RHelloCookieChange),
     *(InitiatorInitialKeying, ResponderInitialKeying, SessionClose, SessionCloseAck),
+    ForwardedInitiatorHello,
 )
 
 
@@ -64,11 +69,12 @@ class RtmfpSessions:
     def __init__(self, findings: Findings, ladder: Ladder, keys: tuple[RtmfpKey, ...]) -> None:
         self._findings, self._ladder, self._keys = findings, ladder, keys
         self._ways: set[frozenset[str]] = set()
-        self._hosts: set[str] = set()  # that have begun or answered a handshake
-        self._hellos: dict[bytes, _Asked] = {}
+        self._hellos: dict[tuple[bytes, str], _Asked] = {}  # by tag and target
+        self._forwarded: set[bytes] = set()  # tags that came by FIHello
+        self._deaf: set[str] = set()  # ends that may have got more than is read here
         self._cookies: set[bytes] = set()
-        self._keyings: dict[int, _Asked] = {}
-        self._closes: dict[int, _Asked] = {}
+        self._keyings: dict[tuple[str, int], _Asked] = {}  # by initiator and its session ID
+        self._closes: dict[tuple[str, int], _Asked] = {}
         self._ids = _Ids()
         self._protections: dict[tuple[str, int], Protection] = {}
         self._flows = RtmfpFlows(findings)
@@ -97,6 +103,8 @@ class RtmfpSessions:
                 self._findings.add("rtmfp-session", packet, what)
         elif self._keys:
             self._session(packet, session_id, encrypted)
+        else:
+            self._deaf.add(packet.target)
         return True
 
     def finish(self, now: float) -> None:
@@ -131,12 +139,12 @@ class RtmfpSessions:
         self._draw(packet, chunk)
         match chunk:
             case InitiatorHello(_, tag):
-                _ask(self._hellos, tag, packet)
+                _ask(self._hellos, (tag, packet.target), packet)
             case ResponderHello(tag, cookie):
-                self._tag(packet, tag, "RHello")
+                self._answered(packet, tag)
                 self._cookies.add(cookie)
             case ResponderRedirect(tag):
-                self._tag(packet, tag, "Redirect")
+                self._redirected(packet, tag)
             case RHelloCookieChange(_, new):
                 self._cookies.add(new)
             case InitiatorInitialKeying():
@@ -144,9 +152,9 @@ class RtmfpSessions:
                     what = "IIKeying with a cookie that no RHello gave"
                     self._findings.add("rtmfp-cookie", packet, what)
                 self._ids.initiator.add(chunk.initiator_session_id)
-                _ask(self._keyings, chunk.initiator_session_id, packet)
+                _ask(self._keyings, (packet.source, chunk.initiator_session_id), packet)
             case ResponderInitialKeying():
-                asked = self._keyings.get(session_id)
+                asked = self._keyings.get((packet.target, session_id))
                 if asked is None:
                     what = f"RIKeying to session ID {session_id:#010x}"
                     self._findings.add("rtmfp-keying-alone", packet, what)
@@ -156,13 +164,26 @@ class RtmfpSessions:
             case _:
                 pass
 
-    def _tag(self, packet: SeenPacket, tag: bytes, name: str) -> None:
-        asked = self._hellos.get(tag)
-        if asked is None:
-            what = f"{name} with tag {tag.hex()[:32]}, which no IHello had"
-            self._findings.add("rtmfp-tag", packet, what)
-        else:
+    def _answered(self, packet: SeenPacket, tag: bytes) -> None:
+        """An RHello ends the search, wherever it comes from: §3.5.1.4, §3.5.1.5."""
+        asked = [each for (known, _), each in self._hellos.items() if known == tag]
+        for each in asked:
+            each.answered = True
+        is_forwarded = tag in self._forwarded or packet.source in self._deaf
+        if not asked and not is_forwarded:
+            self._untold(packet, tag, "RHello")
+
+    def _redirected(self, packet: SeenPacket, tag: bytes) -> None:
+        """A Redirect answers the IHello to its sender; those to other ends wait on: §3.5.1.4."""
+        asked = self._hellos.get((tag, packet.source))
+        if asked is not None:
             asked.answered = True
+        elif all(known != tag for known, _ in self._hellos):
+            self._untold(packet, tag, "Redirect")
+
+    def _untold(self, packet: SeenPacket, tag: bytes, name: str) -> None:
+        what = f"{name} with tag {tag.hex()[:32]}, which no IHello had"
+        self._findings.add("rtmfp-tag", packet, what)
 
     def _draw(self, packet: SeenPacket, chunk: Chunk) -> None:
         if isinstance(chunk, _EVERYTHING):
@@ -174,6 +195,7 @@ class RtmfpSessions:
     def _session(self, packet: SeenPacket, session_id: int, encrypted: bytes) -> None:
         read = self._opened((packet.target, session_id), encrypted)
         if read is None:
+            self._deaf.add(packet.target)
             what = f"a packet of session {session_id:#010x} that no key opens"
             self._findings.add("rtmfp-decrypt", packet, what)
             return
@@ -189,8 +211,10 @@ class RtmfpSessions:
                     self._flows.data(packet, way, chunk)
                 case DataAckBitmap() | DataAckRanges():
                     self._flows.acknowledged(packet, chunk)
+                case ForwardedInitiatorHello():
+                    self._forwarded.add(chunk.tag)
                 case SessionClose():
-                    _ask(self._closes, session_id, packet)
+                    _ask(self._closes, (packet.target, session_id), packet)
                 case SessionCloseAck():
                     for asked in self._closes.values():
                         asked.answered |= asked.packet.target == packet.source

@@ -19,7 +19,8 @@ from p2psip.sip.message import (
 )
 from siprtmp.explain import sip
 from siprtmp.explain.fields.context import Context
-from siprtmp.explain.fields.field import Field, Span
+from siprtmp.explain.fields.field import Field, Span, counted
+from siprtmp.explain.guess import SIP_START
 from siprtmp.lint.findings.finding import Findings
 from siprtmp.lint.findings.packet import WEBSOCKET, SeenPacket
 
@@ -82,7 +83,14 @@ def read_message(packet: SeenPacket, data: bytes, findings: Findings) -> HeardMe
 
 
 def _refusals(packet: SeenPacket, data: bytes, findings: Findings) -> None:
-    """Report what the codec refuses, at the octets where it stands."""
+    """Report what the codec refuses, at the octets where it stands.
+
+    What does not begin as a message does is one mistake, whatever else it lacks.
+    """
+    if not SIP_START.match(data):
+        what = f"no message, but {_shown(data)}"
+        findings.add("sip-syntax", packet, what, citation="RFC 3261 §7")
+        return
     field = sip.message(Span.all(data), Context())
     body = data.find(b"\r\n\r\n")
     wrong = [each for each in field.walk() if each.fault is not None]
@@ -91,6 +99,13 @@ def _refusals(packet: SeenPacket, data: bytes, findings: Findings) -> None:
         if each.fault is None or (each is field and each.fault.reason in inner):
             continue
         _report(packet, each, body, findings)
+
+
+def _shown(data: bytes) -> str:
+    """Give the first line of a text, or the size of anything else."""
+    line = data.strip(b"\r\n").split(b"\r\n")[0].decode("latin-1")
+    is_text = line.isascii() and line.isprintable()
+    return f'"{line[:40]}"' if is_text else counted(len(data), "octet")
 
 
 def _report(packet: SeenPacket, field: Field, body: int, findings: Findings) -> None:

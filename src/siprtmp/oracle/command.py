@@ -166,9 +166,9 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _referee(options: argparse.Namespace) -> int:
-    from siprtmp.explain.capture import is_capture
     from siprtmp.oracle.referee import trace
     from siprtmp.oracle.referee.referee import referee
+    from siprtmp.unwrap.capture_file import is_capture
 
     data, name = read_octets(options.trace), title_of(options.trace)
     try:

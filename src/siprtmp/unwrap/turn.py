@@ -27,8 +27,19 @@ from siprtmp.unwrap.address import host_of, written
 from siprtmp.unwrap.breach import Breach
 
 REBINDING: Final = 15 * 60.0  # s: a binding and the wait behind it, Source: RFC 8656 §12
-_RESERVED: Final = range(0x5000, 0x8000)  # channels of RFC 5766; no RTP begins with these octets
-_PADDED: Final = 4  # octets, Source: RFC 8656 §12.5
+RESERVED: Final = range(0x5000, 0x8000)  # channels of RFC 5766; no RTP begins with these octets
+PADDED: Final = 4  # octets, Source: RFC 8656 §12.5
+
+
+def is_old_channel(data: bytes) -> bool:
+    """Whether this is ChannelData of a reserved channel, by its exact length: RFC 8656 §12.
+
+
+    >>> is_old_channel(b"\x58\x8f\0\2hi"), is_old_channel(b"\x58\x8f\0\2hi there")
+    (True, False)
+    """
+    more = len(data) - OVERHEAD - int.from_bytes(data[2:4])
+    return int.from_bytes(data[:2]) in RESERVED and 0 <= more < PADDED
 
 
 class Relayed(NamedTuple):
@@ -89,7 +100,7 @@ class TurnRelays:
         if allocation is None or len(data) < OVERHEAD:
             return
         number, length = int.from_bytes(data[:2]), int.from_bytes(data[2:4])
-        if number in _RESERVED and 0 <= len(data) - OVERHEAD - length < _PADDED:
+        if is_old_channel(data):
             yield Breach("turn-channel", f"ChannelData of channel {number:#06x}")
         elif number not in CHANNELS:
             return

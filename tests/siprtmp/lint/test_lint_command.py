@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import dpkt
 import pytest
 from support.corpus_lines import CORPUS
+from support.lint.frames import TCP, ip, pcap, tcp
 from support.lint.media_cases import rtp, sound, stream
 from support.lint.scene import A, B, Scene, datagrams
 from support.lint.sip_cases import PARTS, call, request, response
@@ -173,21 +173,53 @@ def test_streams_are_put_together_from_any_order():
     assert labels == ["INVITE (SDP)"]
 
 
-def test_fragments_of_ip_are_put_together():
-    data = PARTS["invite"][1]()
-    udp = dpkt.udp.UDP(sport=5060, dport=5060, data=data)
-    udp.ulen = len(udp)
-    whole = bytes(udp)
-    file = io.BytesIO()
-    writer = dpkt.pcap.Writer(file, linktype=101)
-    for at, has_more in ((160, 1), (0, 1), (320, 0)):
-        piece = whole[at : at + 160] if has_more else whole[at:]
-        packet = dpkt.ip.IP(src=b"\x01\0\0\1", dst=b"\x01\0\0\2", p=17, id=7, data=piece)
-        packet.mf, packet.offset = has_more, at
-        packet.len = len(packet)
-        writer.writepkt(bytes(packet), 1.0)
-    [packet] = read_capture(file.getvalue()).packets
-    assert (packet.number, packet.data) == (3, data)
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [(b"hello", '"hello"'), (b"\r\nPING\r\n\r\n", '"PING"'), (b"\x80\xff", "2 octets")],
+)
+def test_what_is_no_message_is_one_finding(tmp_path, capsys, data, shown):
+    """Some phones keep a mapping open by a word, every few seconds."""
+    path = tmp_path / "kept.pcap"
+    path.write_bytes(datagrams(call().udp(A, B, data, data, step=5.0)))
+    assert main(["lint", str(path)]) == 1
+    found, last = capsys.readouterr().out.splitlines()
+    what = f"sip-syntax: no message, but {shown} (2 times)  RFC 3261 §7"
+    assert found == f"#7  0.600000  {A}  {what}" and last.endswith(": 1 finding")
+
+
+def test_data_may_come_with_the_syn_and_again_with_more():
+    """As RFC 7413 has it; what is sent again may have more than before."""
+    data = request("OPTIONS", 1, 1, to_tag="", via="TCP 192.0.2.1")
+    frames = [tcp(data[:9], 2**32 - 5, 2), tcp(data[40:50], 36), tcp(data[40:], 36)]
+    frames.append(tcp(data[9:40], 5))
+    assert drawn(*frames)[0] == ["OPTIONS"]
+
+
+def drawn(*frames):
+    """What is drawn of segments, and the notes."""
+    scene = Scene()
+    scene.packets = read_capture(pcap(*(ip(each, TCP) for each in frames))).packets
+    judge = scene.judged()
+    return [row.label for each in judge.ladder.diagrams for row in each.arrows], judge.notes
+
+
+NO_PROTOCOL = {"a TCP connection speaks no protocol that is judged": 1}
+
+
+def test_a_first_line_may_come_in_pieces():
+    data = request("OPTIONS", 1, 1, to_tag="", via="TCP 192.0.2.1")
+    pieces = [tcp(data[at : at + 1], 5 + at) for at in range(len(data))]
+    assert drawn(tcp(b"", 4, 2), *pieces) == (["OPTIONS"], {})
+    assert drawn(tcp(b"", 4, 2), *pieces[:6]) == ([], NO_PROTOCOL)
+    assert drawn(tcp(b"", 4, 2), tcp(b"220 mail\r\n", 5)) == ([], NO_PROTOCOL)
+
+
+def test_a_connection_whose_end_is_not_captured_is_over_by_the_next_one():
+    one, other = (request("OPTIONS", each, each, to_tag="", via="TCP 192.0.2.1") for each in (1, 2))
+    frames = [tcp(b"", 4, 2), tcp(one[:50], 5), tcp(b"", 70_000, 2), tcp(other, 70_001)]
+    assert drawn(*frames)[0] == ["OPTIONS"]
+    again = tcp(b"", 4, 2)
+    assert drawn(again, tcp(one, 5), again, tcp(one, 5)) == (["OPTIONS"], {})
 
 
 def test_the_guide_lists_every_rule():

@@ -7,7 +7,12 @@ from support.lint.scene import Scene
 
 from rtmplite.rtmfp.crypto.cipher import Protection, Sealer, default_cipher
 from rtmplite.rtmfp.wire.acks import DataAckRanges
-from rtmplite.rtmfp.wire.control_chunks import SessionClose, SessionCloseAck
+from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.wire.control_chunks import (
+    ForwardedInitiatorHello,
+    SessionClose,
+    SessionCloseAck,
+)
 from rtmplite.rtmfp.wire.flow_chunks import UserData
 from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble
 from rtmplite.rtmfp.wire.startup_chunks import (
@@ -15,6 +20,7 @@ from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorInitialKeying,
     ResponderHello,
     ResponderInitialKeying,
+    ResponderRedirect,
 )
 from siprtmp.explain.fields.context import RtmfpKey
 
@@ -65,6 +71,32 @@ def flow(*numbers, final=0):
     return [(True, up(UserData(2, each, each, b"x", final=each == final))) for each in numbers]
 
 
+ASKER = "192.0.2.3:50000"
+ASKED = startup(InitiatorHello(b"epd", b"asked"))
+ELSEWHERE = startup(ResponderRedirect(b"asked", (SocketAddress("192.0.2.1", 40000),)))
+FORWARDED = ForwardedInitiatorHello(
+    b"epd", SocketAddress("192.0.2.3", 50000, Origin.OBSERVED), b"asked"
+)
+FOUND = startup(ResponderHello(b"asked", b"another", b"certificate"))
+
+
+def redirected():
+    """The server has a session with the client, and sends an asker to it."""
+    return scene(*OPEN).udp(ASKER, SERVER, ASKED).udp(SERVER, ASKER, ELSEWHERE)
+
+
+def forwarded():
+    """The same, captured at the client: it answers what only the server has told it."""
+    return scene(*OPEN, (False, down(FORWARDED))).udp(CLIENT, ASKER, FOUND)
+
+
+def keyed_twice():
+    """Two initiators that have chosen the same session ID; the second has no answer."""
+    made = scene(*OPEN).udp(ASKER, SERVER, ASKED).udp(SERVER, ASKER, FOUND)
+    chunk = InitiatorInitialKeying(NEAR, b"another", b"certificate", b"half", b"signature")
+    return made.udp(ASKER, SERVER, startup(chunk)).end()
+
+
 BROKEN = scramble(0, b"?" * 32)
 CASES = [
     ("rtmfp-checksum", scene(*HELLOS, (True, BROKEN)), 3),
@@ -76,6 +108,10 @@ CASES = [
     ),
     ("rtmfp-hello-unanswered", scene(*[(True, HELLO)] * 3), 1),
     ("rtmfp-keying-unanswered", scene(*HELLOS, (True, startup(KEYING))).end(), 3),
+    ("rtmfp-hello-unanswered", redirected().udp(ASKER, CLIENT, ASKED).end(), 7),
+    ("rtmfp-tag", scene(*OPEN).udp(SERVER, ASKER, ELSEWHERE), 5),
+    ("rtmfp-tag", scene(*OPEN).udp(CLIENT, ASKER, FOUND), 5),
+    ("rtmfp-keying-unanswered", keyed_twice(), 7),
     (
         "rtmfp-keying-alone",
         scene(*HELLOS, (False, startup(ResponderInitialKeying(FAR, b"h", b"s")))),
@@ -90,6 +126,9 @@ CASES = [
     ("rtmfp-close", scene(*OPEN, (True, up(SessionClose()))).end(), 5, KEYS),
 ]
 GOOD = {
+    "a redirector": redirected().udp(ASKER, CLIENT, ASKED).udp(CLIENT, ASKER, FOUND).end(),
+    "a hello that was forwarded": (forwarded(), KEYS),
+    "a hello that was forwarded, without keys": forwarded(),
     "a session": (
         scene(
             *OPEN,

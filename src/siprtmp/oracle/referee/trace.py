@@ -5,26 +5,23 @@ counted.  A stream is read in the order of its sequence numbers; behind a gap it
 that begins with HTTP is read as a WebSocket.
 """
 
-import ipaddress
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
-
-import dpkt
+from typing import Final
 
 from p2psip.errors import SipError
 from p2psip.sip.framing import Item, Malformed, StreamFramer
 from p2psip.sip.message import Message, Request, Response, parse_message
-from siprtmp.explain.capture import frames_of, is_capture
 from siprtmp.explain.guess import SIP_START
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.oracle.referee.traced import Traced
+from siprtmp.unwrap.capture_file import CaptureError, frames_of, is_capture
+from siprtmp.unwrap.headers import NetworkHeader, link_of, walk
 from siprtmp.unwrap.http import STARTS, HttpWay
 from siprtmp.unwrap.websocket import WebSocketMessage
 
 _MEMBERS: Final = "time", "from", "to", "transport", "data"
-_LAYERS: Final = 10  # of one frame, tunnels included
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,49 +102,43 @@ class _Stream:
 
 def _captured(data: bytes) -> Iterator[Traced | None]:
     streams: dict[str, _Stream] = {}
+    now = 0.0
     try:
-        link, frames = frames_of(data)
-        for time, frame in frames:
-            yield from _frame(link, time, frame, streams)
-    except (dpkt.Error, ValueError) as error:
+        for frame in frames_of(data):
+            now = now if frame.time is None else frame.time
+            headers = list(walk(data, link_of(frame.link), frame.start, frame.end))
+            if headers and headers[-1].ports is not None:
+                yield from _frame(headers[-1], now, data, streams)
+    except CaptureError as error:
         raise ConfigError(f"the capture cannot be read: {error}") from None
 
 
 def _frame(
-    link: Any, time: float, frame: bytes, streams: dict[str, _Stream]
+    header: NetworkHeader, time: float, data: bytes, streams: dict[str, _Stream]
 ) -> Iterator[Traced | None]:
-    try:
-        layer: Any = link(frame)
-    except Exception:  # dpkt raises what its fields raise
-        return
-    hosts = ("", "")
-    for _ in range(_LAYERS):
-        if isinstance(layer, dpkt.ip.IP | dpkt.ip6.IP6):
-            hosts = str(ipaddress.ip_address(layer.src)), str(ipaddress.ip_address(layer.dst))
-        if isinstance(layer, dpkt.udp.UDP | dpkt.tcp.TCP) or not isinstance(layer, dpkt.Packet):
-            break
-        layer = layer.data
-    if not isinstance(layer, dpkt.udp.UDP | dpkt.tcp.TCP):
-        return
-    source, destination = f"{hosts[0]}:{layer.sport}", f"{hosts[1]}:{layer.dport}"
-    if isinstance(layer, dpkt.udp.UDP):
-        transport, found = "UDP", _read(bytes(layer.data))
+    hosts, ports = header.hosts or ("", ""), header.ports or (0, 0)
+    source, destination = (f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
+    carried = data[header.end : header.limit]
+    if header.sequence is None:
+        transport, found = "UDP", _read(carried)
     else:
-        transport, found = _segment(f"{source} {destination}", layer, streams)
+        way = f"{source} {destination}"
+        transport, found = _segment(way, header.sequence, carried, streams)
     for message in found:
         yield _traced(time, source, destination, transport, message)
 
 
-def _segment(way: str, layer: Any, streams: dict[str, _Stream]) -> tuple[str, list[Message | None]]:
+def _segment(
+    way: str, sequence: int, data: bytes, streams: dict[str, _Stream]
+) -> tuple[str, list[Message | None]]:
     """The messages that a segment completes, and what carries them."""
-    data = bytes(layer.data)
     if not data:
         return "TCP", []
     stream = streams.get(way)
-    behind = 0 if stream is None else (layer.seq - stream.next_sequence) % (1 << 32)
+    behind = 0 if stream is None else (sequence - stream.next_sequence) % (1 << 32)
     if stream is None or 0 < behind < 1 << 31:  # nothing was lost before, or something now
         is_http = data.startswith(STARTS)
-        stream = streams[way] = _Stream(layer.seq, way=HttpWay() if is_http else None)
+        stream = streams[way] = _Stream(sequence, way=HttpWay() if is_http else None)
         behind = 0
     data = data[(-behind) % (1 << 32) :]  # what was sent before is not read again
     stream.next_sequence = (stream.next_sequence + len(data)) % (1 << 32)
