@@ -3,4 +3,6 @@
 Own design: README.md beside this file says how to cite, and what each rule is for.
 """
 
-__version__ = "0.1.0"
+from rfc_annotations.settings import VERSION as __version__
+
+__all__ = ["__version__"]
