@@ -3,6 +3,6 @@
 Own design: README.md beside this file says how to cite, and what each rule is for.
 """
 
-from rfc_annotations.settings import VERSION as __version__
+from rfc_annotations import settings
 
-__all__ = ["__version__"]
+__version__ = settings.VERSION

@@ -15,6 +15,7 @@ from rfc_annotations import (
     counts,
     draft,
     evidence,
+    executed,
     lookup,
     mutants_accepted,
     page,
@@ -99,7 +100,8 @@ def _check(project: Project, options: argparse.Namespace) -> int:
     proof = _evidence(options.evidence) if options.evidence else None
     if options.update:
         _update(project)
-    check = Check(project, proof)
+    ran = _executed(options.coverage, project.root) if options.coverage else None
+    check = Check(project, proof, ran)
     problems = check.run()
     for problem in problems:
         print(problem)
@@ -107,6 +109,8 @@ def _check(project: Project, options: argparse.Namespace) -> int:
         print("unverified for want of local copies:", ", ".join(check.unverified))
     if proof is None:
         print("no evidence of a test run: test claims are taken at their word (rules 4 and 11)")
+    if check.uncounted:
+        print("no coverage of these, whose claims are taken at their word:", *check.uncounted)
     figures = counts.count(project, check.claims, check.measured, proof)
     print(counts.headline(figures))
     print(f"{report.totals(project, check.claims)}, {len(problems)} problems")
@@ -169,6 +173,18 @@ def _evidence(name: str) -> evidence.Evidence:
         raise UsageError(f"{name}: {error.strerror}") from None
     except (ValueError, LookupError, TypeError, AttributeError):
         raise UsageError(f"{name} is not what `pytest --annotations` wrote") from None
+
+
+def _executed(names: Sequence[str], root: Path) -> executed.Executed:
+    try:
+        return executed.load(map(Path, names), root)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        named = ", ".join(names)
+        raise UsageError(
+            f"{named} is not what `gcov --json-format` or `llvm-cov export` writes"
+        ) from None
 
 
 def _results(name: str, project: Project) -> results.Scores:

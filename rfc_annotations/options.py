@@ -95,6 +95,8 @@ def _add_counting(commands: "argparse._SubParsersAction[_Parser]", shared: _Pars
     mutants = "what `mutants --results FILE` wrote"
     check = commands.add_parser("check", parents=[known], help="apply the rules")
     check.add_argument("--update", action="store_true", help="do `coverage --write` first")
+    told = "JSON of gcov or llvm-cov: lines that ran in other languages than Python"
+    check.add_argument("--coverage", nargs="+", default=[], metavar="FILE", help=told)
     counting = commands.add_parser("coverage", parents=[known], help="count what is accounted for")
     counting.add_argument("spec", nargs="*", help="only this one, by section")
     counting.add_argument("--mutants", help=mutants)
