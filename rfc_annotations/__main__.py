@@ -112,7 +112,7 @@ def _check(project: Project, options: argparse.Namespace) -> int:
     if check.uncounted:
         print("no coverage of these, whose claims are taken at their word:", *check.uncounted)
     figures = counts.count(project, check.claims, check.measured, proof)
-    print(counts.headline(figures))
+    print(counts.headline(figures, check.measured))
     print(f"{report.totals(project, check.claims)}, {len(problems)} problems")
     return int(bool(problems))
 
@@ -138,7 +138,7 @@ def _coverage(project: Project, options: argparse.Namespace) -> int:
     unverified = ratchet.unverified(project, figures)
     listed = counts.by_section if asked else counts.by_spec
     print("\n".join([counts.COLUMNS, *listed(figures, check.measured, unverified)]))
-    print(counts.headline(figures))
+    print(counts.headline(figures, check.measured))
     return 0
 
 
@@ -157,7 +157,7 @@ def _update(project: Project) -> None:
     claims = collect(project)
     project.snapshot.write_text(report.snapshot(project, claims))
     for path in report.pages(project):
-        path.write_text(report.FIGURES.sub(report.figures(project, claims), path.read_text()))
+        path.write_text(report.restated(project, claims, path.read_text()))
 
 
 def _claims_to_commit(project: Project) -> int | None:
@@ -200,6 +200,8 @@ def _report(project: Project, options: argparse.Namespace) -> int:
     claims = collect(project)
     for line in report.table(project, claims):
         print(line)
+    committed = ratchet.load(project)
+    print(counts.headline(counts.count(project, claims, committed), committed))
     print(report.totals(project, claims))
     if options.html or options.json:
         _write_book(project, options)

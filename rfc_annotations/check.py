@@ -234,9 +234,11 @@ def snapshot_fresh(check: Check) -> Iterator[Problem]:
     if not path.is_file() or path.read_text() != report.snapshot(check.project, check.claims):
         yield Problem(check.project.data(path.name), 1, 9, f"stale; {WRITE}")
     for page in report.pages(check.project):
-        said = report.FIGURES.search(page.read_text())
-        if said and said[0] != report.figures(check.project, check.claims):
-            line = said.string.count("\n", 0, said.start()) + 1
+        said = page.read_text()
+        now = report.restated(check.project, check.claims, said)
+        if said != now:
+            pairs = zip(said.splitlines(), now.splitlines(), strict=True)
+            line = next(number for number, (old, new) in enumerate(pairs, 1) if old != new)
             file = page.relative_to(check.project.root).as_posix()
             yield Problem(file, line, 9, f"stale figures; {WRITE}")
 
