@@ -3,4 +3,6 @@
 Own design: README.md beside this file says how to cite, and what each rule is for.
 """
 
-__version__ = "0.1.0"
+from rfc_annotations import settings
+
+__version__ = settings.VERSION

@@ -15,6 +15,7 @@ from rfc_annotations import (
     counts,
     draft,
     evidence,
+    executed,
     lookup,
     mutants_accepted,
     page,
@@ -99,7 +100,8 @@ def _check(project: Project, options: argparse.Namespace) -> int:
     proof = _evidence(options.evidence) if options.evidence else None
     if options.update:
         _update(project)
-    check = Check(project, proof)
+    ran = _executed(options.coverage, project.root) if options.coverage else None
+    check = Check(project, proof, ran)
     problems = check.run()
     for problem in problems:
         print(problem)
@@ -107,8 +109,10 @@ def _check(project: Project, options: argparse.Namespace) -> int:
         print("unverified for want of local copies:", ", ".join(check.unverified))
     if proof is None:
         print("no evidence of a test run: test claims are taken at their word (rules 4 and 11)")
+    if check.uncounted:
+        print("no coverage of these, whose claims are taken at their word:", *check.uncounted)
     figures = counts.count(project, check.claims, check.measured, proof)
-    print(counts.headline(figures))
+    print(counts.headline(figures, check.measured))
     print(f"{report.totals(project, check.claims)}, {len(problems)} problems")
     return int(bool(problems))
 
@@ -134,7 +138,7 @@ def _coverage(project: Project, options: argparse.Namespace) -> int:
     unverified = ratchet.unverified(project, figures)
     listed = counts.by_section if asked else counts.by_spec
     print("\n".join([counts.COLUMNS, *listed(figures, check.measured, unverified)]))
-    print(counts.headline(figures))
+    print(counts.headline(figures, check.measured))
     return 0
 
 
@@ -153,7 +157,7 @@ def _update(project: Project) -> None:
     claims = collect(project)
     project.snapshot.write_text(report.snapshot(project, claims))
     for path in report.pages(project):
-        path.write_text(report.FIGURES.sub(report.figures(project, claims), path.read_text()))
+        path.write_text(report.restated(project, claims, path.read_text()))
 
 
 def _claims_to_commit(project: Project) -> int | None:
@@ -171,6 +175,18 @@ def _evidence(name: str) -> evidence.Evidence:
         raise UsageError(f"{name} is not what `pytest --annotations` wrote") from None
 
 
+def _executed(names: Sequence[str], root: Path) -> executed.Executed:
+    try:
+        return executed.load(map(Path, names), root)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        named = ", ".join(names)
+        raise UsageError(
+            f"{named} is not what `gcov --json-format` or `llvm-cov export` writes"
+        ) from None
+
+
 def _results(name: str, project: Project) -> results.Scores:
     try:
         return results.load(Path(name), project)
@@ -184,6 +200,8 @@ def _report(project: Project, options: argparse.Namespace) -> int:
     claims = collect(project)
     for line in report.table(project, claims):
         print(line)
+    committed = ratchet.load(project)
+    print(counts.headline(counts.count(project, claims, committed), committed))
     print(report.totals(project, claims))
     if options.html or options.json:
         _write_book(project, options)

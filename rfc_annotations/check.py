@@ -18,10 +18,11 @@ from rfc_annotations import (
 from rfc_annotations.catalogue import PERMISSIONS, Key, Requirement
 from rfc_annotations.claims import OPEN, Claims, collect
 from rfc_annotations.evidence import Evidence
+from rfc_annotations.executed import Executed
 from rfc_annotations.fingerprint import fingerprint, locate
 from rfc_annotations.grammar import spell
 from rfc_annotations.project import Project
-from rfc_annotations.scan import Prose, uncollected
+from rfc_annotations.scan import Cited, Prose, is_python, uncollected
 
 INDEX: Final = "run `python -m rfc_annotations index`"
 WRITE: Final = "run `python -m rfc_annotations coverage --write`"
@@ -45,10 +46,14 @@ class Problem:
 
 @dataclass
 class Check:
-    """One look at the project, with or without the evidence of a test run."""
+    """One look at the project, with or without the evidence of a test run.
+
+    `executed` are the lines that ran of files which are not in Python.
+    """
 
     project: Project
     evidence: Evidence | None = None
+    executed: Executed | None = None
     _problems: list[Problem] = field(init=False, default_factory=list)
 
     def run(self, rules: Iterable["Rule"] | None = None) -> list[Problem]:
@@ -75,6 +80,21 @@ class Check:
     def requirements(self) -> Mapping[Key, Requirement]:
         """All catalogue entries."""
         return self.project.catalogue.requirements
+
+    def outcome(self, test: Cited) -> str:
+        """Say how a test ended; what nothing was recorded of is taken at its word."""
+        if is_python(test.file):
+            return self.evidence.of(test).outcome if self.evidence else "passed"
+        if self.executed is None or not self.executed.knows(test.file):
+            return "passed"
+        return "passed" if self.executed.ran(test) else "not run"
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The files with claims of whose lines neither pytest nor a coverage tells anything."""
+        claimed = {c.file for found in self.claims.values() for c in (*found.code, *found.tests)}
+        known = self.executed.counts if self.executed else {}
+        return tuple(sorted(f for f in claimed if not is_python(f) and f not in known))
 
     @property
     def unverified(self) -> tuple[str, ...]:
@@ -125,8 +145,8 @@ def claimed(check: Check) -> Iterator[Problem]:
         state = claims.state(item)
         if state in OPEN:
             yield Problem(item.file, item.line, 4, f"{item}: {state}")
-        elif check.evidence and state == "met" and "test" not in item.excused:
-            outcomes = sorted({check.evidence.of(test).outcome for test in claims.tests})
+        elif state == "met" and "test" not in item.excused:
+            outcomes = sorted({check.outcome(test) for test in claims.tests})
             if "passed" not in outcomes:
                 text = f"{item}: no test of it passed ({', '.join(outcomes)})"
                 yield Problem(item.file, item.line, 4, text)
@@ -214,9 +234,11 @@ def snapshot_fresh(check: Check) -> Iterator[Problem]:
     if not path.is_file() or path.read_text() != report.snapshot(check.project, check.claims):
         yield Problem(check.project.data(path.name), 1, 9, f"stale; {WRITE}")
     for page in report.pages(check.project):
-        said = report.FIGURES.search(page.read_text())
-        if said and said[0] != report.figures(check.project, check.claims):
-            line = said.string.count("\n", 0, said.start()) + 1
+        said = page.read_text()
+        now = report.restated(check.project, check.claims, said)
+        if said != now:
+            pairs = zip(said.splitlines(), now.splitlines(), strict=True)
+            line = next(number for number, (old, new) in enumerate(pairs, 1) if old != new)
             file = page.relative_to(check.project.root).as_posix()
             yield Problem(file, line, 9, f"stale figures; {WRITE}")
 
@@ -247,6 +269,8 @@ def driven(check: Check) -> Iterator[Problem]:
     for entry in check.project.catalogue.not_ours:
         if not entry.why:
             yield Problem(entry.file, entry.line, 11, f"{entry} without a why")
+    if check.executed:
+        yield from _unexecuted(check, check.executed)
     if check.evidence is None:
         return
     yield from _stale(check, check.evidence)
@@ -275,10 +299,18 @@ def _stale(check: Check, evidence: Evidence) -> Iterator[Problem]:
             yield Problem(file, 1, 11, "changed since the evidence was taken; run the tests again")
 
 
+def _unexecuted(check: Check, executed: Executed) -> Iterator[Problem]:
+    for key, item in check.requirements.items():
+        for cited in check.claims.get(key, Claims()).code:
+            if executed.knows(cited.file) and not executed.ran(cited):
+                text = f"the run that was counted executed no line of this for {item}"
+                yield Problem(cited.file, cited.line, 11, text)
+
+
 def _undriven(item: Requirement, claims: Claims, evidence: Evidence) -> Iterator[Problem]:
-    lines = {(c.file, c.line) for c in claims.code if c.anchor}
-    traceable = bool(lines) and all(c.anchor for c in claims.code)
-    runs = [(test, evidence.of(test)) for test in claims.tests]
+    lines = {(c.file, c.line) for c in claims.code if c.is_traced}
+    traceable = bool(lines) and all(c.is_traced for c in claims.code)
+    runs = [(test, evidence.of(test)) for test in claims.tests if is_python(test.file)]
     passed = [(test, run) for test, run in runs if run.outcome == "passed"]
     for test, run in passed if traceable else ():
         if lines.isdisjoint(run.reached):

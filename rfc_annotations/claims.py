@@ -56,4 +56,4 @@ def collect(project: Project) -> dict[Key, Claims]:
 
 def traceable(project: Project) -> Iterator[Cited]:
     """Give the code claims whose lines a test run has to reach."""
-    return (c for c in project.cited if c.slugs and c.anchor and project.kind(c.file) == "code")
+    return (c for c in project.cited if c.slugs and c.is_traced and project.kind(c.file) == "code")

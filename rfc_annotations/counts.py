@@ -115,7 +115,7 @@ def by_section(counts: Counts, ratchet: Ratchet, unverified: Iterable[str] = ())
         yield from (f"  {spell(name, section)}  {row}" for section, row in rows.items())
 
 
-def headline(counts: Counts) -> str:
+def headline(counts: Counts, ratchet: Ratchet) -> str:
     """One line on how many of the specs' sentences are catalogued."""
     rows = [row for sections in counts.values() for row in sections.values()]
     rows = [row for row in rows if row.sentences]
@@ -123,5 +123,11 @@ def headline(counts: Counts) -> str:
     without = sum(1 for row in rows if row.uncatalogued and not row.catalogued)
     return (
         f"{sum_.uncatalogued} of {sum_.sentences} normative sentences in {len(rows)} cited sections"
-        f" are not catalogued ({without} sections have none catalogued)"
+        f" are not catalogued ({without} sections have none catalogued);"
+        f" the whole texts have {whole(counts, ratchet)}"
     )
+
+
+def whole(counts: Iterable[str], ratchet: Ratchet) -> int:
+    """How many normative sentences the specs of `counts` have, in cited sections or not."""
+    return sum(ratchet[name].text for name in counts if name in ratchet)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from rfc_annotations import braces
 from rfc_annotations.anchors import DEFINITIONS, Anchors, Definition, own_lines
 from rfc_annotations.scan import parsed
 
@@ -19,20 +20,31 @@ class Excerpts:
     """What to show of the files below `root`; each is read once."""
 
     root: Path
-    _files: dict[str, "_File"] = field(init=False, default_factory=dict)
+    _files: dict[str, "_File | _Braces"] = field(init=False, default_factory=dict)
 
     def of(self, file: str, line: int) -> range:
-        """Give the lines of a Python file to show for a citation that stands on `line`."""
+        """Give the lines of a file to show for a citation that stands on `line`."""
         return self._read(file).around(line)
 
     def text(self, file: str, lines: range) -> list[str]:
         """Give the text of lines."""
         return self._read(file).lines[lines.start - 1 : lines.stop - 1]
 
-    def _read(self, file: str) -> "_File":
+    def _read(self, file: str) -> "_File | _Braces":
         if file not in self._files:
-            self._files[file] = _File((self.root / file).read_text())
+            text = (self.root / file).read_text()
+            suffix = Path(file).suffix
+            self._files[file] = _Braces(text, suffix) if braces.reads(file) else _File(text)
         return self._files[file]
+
+
+class _Braces:
+    def __init__(self, text: str, suffix: str) -> None:
+        self.lines = text.splitlines()
+        self._source = braces.Source(text, suffix)
+
+    def around(self, line: int) -> range:
+        return shortened(self._source.shown(line), line)
 
 
 class _File:

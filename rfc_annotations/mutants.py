@@ -27,7 +27,7 @@ from rfc_annotations.mutants_accepted import Accepted, Unusable
 from rfc_annotations.mutate import Mutant, Mutator
 from rfc_annotations.processes import Nursery, Outcome, outcome
 from rfc_annotations.project import SKIPPED, Project
-from rfc_annotations.scan import Cited
+from rfc_annotations.scan import Cited, is_python
 
 PLUGINS: Final = ("hypothesis.stateful", "hypothesis.extra.pytestplugin")  # where installed
 PATIENCE: Final = 10  # times as long as without a mutant, after which tests are stopped
@@ -144,7 +144,8 @@ def _claimed(project: Project, only: Sequence[str]) -> Iterator[Cited]:
     for cited in project.cited:
         wanted = not only or any(f"{cited.file}/".startswith(f"{name}/") for name in only)
         declined = cited.verb in (DEPARTS, NOT_DONE)
-        if cited.slugs and wanted and not declined and project.kind(cited.file) == "code":
+        in_code = project.kind(cited.file) == "code" and is_python(cited.file)
+        if cited.slugs and wanted and not declined and in_code:
             yield cited
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from rfc_annotations import __version__
-from rfc_annotations.settings import TOOL
+from rfc_annotations.settings import TOOL, VERSION
 
 COMMAND = "rfc-annotations"
 ABOUT = "Citations of specs in code and tests, checked against a catalogue of requirements."
@@ -55,7 +54,7 @@ def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
     shared = _shared()
     typed = COMMAND if Path(sys.argv[0]).stem == COMMAND else f"python -m {TOOL}"
     parser = _Parser(prog=typed, description=ABOUT)
-    parser.add_argument("--version", action="version", version=f"{COMMAND} {__version__}")
+    parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_counting(commands, shared)
     show = commands.add_parser("show", parents=[shared], help="all about one section")
@@ -96,6 +95,8 @@ def _add_counting(commands: "argparse._SubParsersAction[_Parser]", shared: _Pars
     mutants = "what `mutants --results FILE` wrote"
     check = commands.add_parser("check", parents=[known], help="apply the rules")
     check.add_argument("--update", action="store_true", help="do `coverage --write` first")
+    told = "JSON of gcov or llvm-cov: lines that ran in other languages than Python"
+    check.add_argument("--coverage", nargs="+", default=[], metavar="FILE", help=told)
     counting = commands.add_parser("coverage", parents=[known], help="count what is accounted for")
     counting.add_argument("spec", nargs="*", help="only this one, by section")
     counting.add_argument("--mutants", help=mutants)

@@ -36,7 +36,8 @@ def page(book: Book) -> Iterator[str]:
 
 def _part(book: Book, part: Part) -> Iterator[str]:
     yield f'\n<h2 id="{part.slug}">{part.name}: {escape(part.title)}</h2>\n<details>'
-    yield f"<summary>{sum(part.states.values())} requirements</summary>\n"
+    told = f"{part.sentences[0]} of {part.text} binding sentences are in cited sections"
+    yield f"<summary>{sum(part.states.values())} requirements; {told}</summary>\n"
     for chapter in part.chapters:
         if chapter.rules:
             yield from _chapter(book, chapter)

@@ -8,12 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from rfc_annotations import catalogue, settings, specs
+from rfc_annotations import braces, catalogue, settings, specs
 from rfc_annotations.grammar import Grammar
 from rfc_annotations.scan import Cited, Kind, Scanned, scan, uncollected
 from rfc_annotations.settings import Settings
 
 SKIPPED: Final = {"build", "_build", "dist", "node_modules", "__pycache__"}
+BESIDE: Final = re.compile(
+    r"(?:_test\.go|\.(?:test|spec)\.[cm]?[jt]sx?)\Z"
+)  # tests beside the code
 
 
 @dataclass
@@ -94,7 +97,7 @@ class Project:
         """Say whether a file's claims count as code, as tests or not at all."""
         if file.endswith(".md"):
             return "doc"
-        if _below(file, self.settings.tests):
+        if _below(file, self.settings.tests) or BESIDE.search(file):
             return "test"
         if _below(file, self.settings.tools):
             return "tool"
@@ -127,21 +130,23 @@ class Project:
     def _files(self) -> Iterator[tuple[str, Kind]]:
         own = self.settings
         found = {
-            path for top in (*own.code, *own.tests, *own.tools) for path in self._walk(top, ".py")
+            path
+            for top in (*own.code, *own.tests, *own.tools)
+            for path in self._walk(top, ".py", *braces.SUFFIXES)
         }
         found |= {path for top in own.markdown for path in self._walk(top, ".md")}
         for path in sorted(found):
             file = path.relative_to(self.root).as_posix()
             yield file, self.kind(file)
 
-    def _walk(self, top: str, suffix: str) -> Iterator[Path]:
+    def _walk(self, top: str, *suffixes: str) -> Iterator[Path]:
         module = self.root / top
         for path in (module, module.with_name(f"{module.name}.py")):
-            if path.is_file() and path.suffix == suffix:
+            if path.is_file() and path.suffix in suffixes:
                 yield path
         for folder, below, files in os.walk(module):
             below[:] = sorted(name for name in below if not self.is_skipped(Path(folder, name)))
-            yield from (Path(folder, name) for name in files if name.endswith(suffix))
+            yield from (Path(folder, name) for name in files if name.endswith(suffixes))
 
 
 def _may_cite(text: str, spec: str, section: str) -> bool:

@@ -90,6 +90,7 @@ class Part:
     title: str
     slug: str
     chapters: tuple[Chapter, ...]
+    text: int = 0  # normative sentences of the whole of it
 
     @property
     def rules(self) -> Iterator[Rule]:
@@ -131,7 +132,7 @@ class Book:
 
     def _part(self, name: str, title: str, slug: str) -> Part:
         sections = self.project.index.get(name, {})
-        numbers = self._ratchet.get(name, ratchet.Numbers()).sections
+        numbers = self._ratchet.get(name, ratchet.Numbers())
         chapters = (
             Chapter(
                 name,
@@ -140,12 +141,12 @@ class Book:
                 tuple(self._rule(item) for item in self.project.catalogue.of(name, section)),
                 tuple(self._pointers.get((name, section), ())),
                 tuple(self._quirks.get((name, section), ())),
-                numbers.get(section),
+                numbers.sections.get(section),
                 tuple(dict.fromkeys(self._declined.get((name, section), ()))),
             )
             for section, title in sections.items()
         )
-        return Part(name, title, slug, tuple(chapters))
+        return Part(name, title, slug, tuple(chapters), numbers.text)
 
     def _rule(self, item: Requirement) -> Rule:
         claims = self._claims.get(item.key, Claims())
@@ -236,6 +237,7 @@ def part_document(part: Part) -> dict[str, Any]:
         "states": dict(part.states),
         "sentences": normative,
         "uncatalogued": lacking,
+        "sentences_of_whole_text": part.text,
         "sections": [_chapter(chapter) for chapter in part.chapters],
     }
 

@@ -27,7 +27,7 @@ def snapshot(project: Project, claims: Mapping[Key, Claims]) -> str:
     committed = ratchet.load(project)
     figures = counts.count(project, claims, committed)
     lines = [f"# {counts.COLUMNS}", *counts.by_section(figures, committed)]
-    blocks = [HEADER, "\n".join([*lines, counts.headline(figures)]) + "\n"]
+    blocks = [HEADER, "\n".join([*lines, counts.headline(figures, committed)]) + "\n"]
     ordered = sorted(project.catalogue.requirements.values(), key=_order)
     for item in ordered:
         found = claims.get(item.key, Claims())
@@ -39,23 +39,27 @@ def snapshot(project: Project, claims: Mapping[Key, Claims]) -> str:
     return "\n".join(blocks)
 
 
-# The figures of a page such as README.md, in the one sentence where they stand.
+# The figures of a page such as README.md, in the sentence where they stand; one may be left out.
 FIGURES: Final = re.compile(
     r"\d+ requirements have code and tests, \d+ a reason why not, and \d+ of \d+ binding sentences"
 )
+WHOLE: Final = re.compile(r"\d+ in the whole texts")
 
 
-def figures(project: Project, claims: Mapping[Key, Claims]) -> str:
-    """Say what such a page has to say, from the committed numbers."""
+def restated(project: Project, claims: Mapping[Key, Claims], text: str) -> str:
+    """Write the figures of today, from the committed numbers, into the text of such a page."""
     items = project.catalogue.requirements.values()
     states = Counter(claims.get(item.key, Claims()).state(item) for item in items)
-    rows = counts.count(project, claims, ratchet.load(project)).values()
-    sum_ = counts.total(row for sections in rows for row in sections.values())
-    return (
+    committed = ratchet.load(project)
+    rows = counts.count(project, claims, committed)
+    sum_ = counts.total(row for sections in rows.values() for row in sections.values())
+    figures = (
         f"{states['met']} requirements have code and tests,"
         f" {sum(states[each] for each in REASONED)} a reason why not, and"
         f" {sum_.uncatalogued} of {sum_.sentences} binding sentences"
     )
+    whole = f"{counts.whole(rows, committed)} in the whole texts"
+    return WHOLE.sub(whole, FIGURES.sub(figures, text))
 
 
 def pages(project: Project) -> Iterator[Path]:

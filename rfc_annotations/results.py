@@ -17,7 +17,7 @@ from rfc_annotations.catalogue import Key
 from rfc_annotations.grammar import DEPARTS, NOT_DONE, spell
 from rfc_annotations.mutate import Mutator
 from rfc_annotations.project import Project
-from rfc_annotations.scan import Cited
+from rfc_annotations.scan import Cited, is_python
 
 if TYPE_CHECKING:
     from rfc_annotations.mutants import Trial  # which takes pytest, and time to start
@@ -91,9 +91,10 @@ def without_a_kill(path: Path, project: Project) -> int:
 
 
 def claims(project: Project, cited: Cited) -> bool:
-    """Does a citation say that the code meets a requirement?"""
+    """Does a citation say that code in Python meets a requirement?"""
     declined = cited.verb in (DEPARTS, NOT_DONE)
-    return bool(cited.slugs) and not declined and project.kind(cited.file) == "code"
+    in_code = project.kind(cited.file) == "code" and is_python(cited.file)
+    return bool(cited.slugs) and not declined and in_code
 
 
 def by_requirement(scores: Scores) -> dict[Key, bool]:

@@ -1,7 +1,8 @@
 """Reads source files: their citations, their prose, and their public names.
 
 Python is read with `ast` and `lexical`: citations count in docstrings and comments, never in other
-strings.  In Markdown everything counts except what stands between code fences.
+strings.  In Markdown everything counts except what stands between code fences; in languages with
+comments of `//` and `/* */`, those comments.
 """
 
 import ast
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
+from rfc_annotations import braces
 from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS, Anchors, Definition, Lines
 from rfc_annotations.grammar import OWN_DESIGN, Grammar, Mistake
 from rfc_annotations.lexical import Comment, comments, literals, tokens
@@ -34,6 +36,11 @@ class Cited:
     verb: str
     owner: str = ""
     anchor: Lines = frozenset()
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether a run of pytest can tell that its lines ran."""
+        return bool(self.anchor) and is_python(self.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +67,19 @@ class Scanned:
     tree: ast.Module | None = None  # of a file in Python that can be read
 
 
+def is_python(file: str) -> bool:
+    """Whether a file is in Python; claims in other languages are left to their own coverage."""
+    return file.endswith(".py")
+
+
 def scan(path: Path, file: str, kind: Kind, grammar: Grammar) -> Scanned:
     """Read one file; `file` is how reports shall call it."""
     text = path.read_text()
     result = Scanned(file, kind)
     if path.suffix == ".md":
         _Markdown(result, grammar).read(text)
+    elif braces.reads(file):
+        _Braces(result, grammar).read(braces.Source(text, path.suffix))
     else:
         try:
             _Python(result, grammar, text).read()
@@ -116,6 +130,23 @@ class _Markdown(_Reader):
         blank = FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
         self.result.default = self.grammar.default(blank)
         self.cite(blank, 1)
+
+
+class _Braces(_Reader):
+    def read(self, source: braces.Source) -> None:
+        found = list(source.comments())
+        heading = "\n".join(comment.text for comment in found if source.is_heading(comment))
+        self.result.default = self.grammar.default(heading)
+        sources: set[int] = set()  # lines of comments that cite, and those below
+        for comment in found:
+            if self.cite(comment.text, comment.line, partial(self._beside, source, comment)):
+                sources.update(range(comment.line, comment.last + 2))
+            self.result.prose.append(Prose(comment.line, comment.text))
+        for line, text in source.strings:
+            self.result.prose.append(Prose(line, text, literal=True, cites=line in sources))
+
+    def _beside(self, source: braces.Source, comment: Comment) -> tuple[str, Lines]:
+        return "", source.of_comment(comment)
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+# Here, since a folder of the name in the current one hides `__init__.py` of an editable install.
+VERSION: Final = "0.1.0"
 FILE: Final = "pyproject.toml"
 TOOL: Final = "rfc_annotations"
 TABLE: Final = f"[tool.{TOOL}]"

@@ -102,7 +102,8 @@ def summary(part: Part) -> list[nodes.Node]:
     words += "."
     if all_:
         words += f" Of {all_} binding sentences in the sections that the code cites, "
-        words += f"{lacking} are not catalogued." if lacking else "all are catalogued."
+        words += f"{lacking} are not catalogued" if lacking else "all are catalogued"
+        words += f"; the whole text has {part.text}."
     if part.name == FIELD:
         words = "What only peers define: each entry says with which program it was seen."
     drawn = [nodes.raw("", bar(states, counted) + legend(states), format="html")] if counted else []

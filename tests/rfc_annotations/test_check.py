@@ -233,6 +233,11 @@ def test_rule_9_wants_the_figures_of_the_readme_to_be_those_of_today(repo):
     main(["check", "--root", str(repo.root), "--specs", str(repo.root / "specs"), "--update"])
     assert f"1 {text} 1 of 2 binding sentences" in (repo.root / "README.md").read_text()
     assert repo.problems(9) == []
+    repo.replace("README.md", "binding sentences", "binding sentences, of 7 in the whole texts,")
+    assert [problem.partition(" rule 9")[0] for problem in repo.problems(9)] == ["README.md:3:"]
+    main(["check", "--root", str(repo.root), "--specs", str(repo.root / "specs"), "--update"])
+    assert "sentences, of 3 in the whole texts," in (repo.root / "README.md").read_text()
+    assert repo.problems(9) == []
 
 
 def test_rule_9_does_not_mind_where_a_claim_stands(repo):

@@ -100,11 +100,16 @@ class Shell:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """An empty virtual environment with the tool in it."""
-    top = tmp_path_factory.mktemp("installed")
+    return install(tmp_path_factory.mktemp("installed"))
+
+
+def install(top, *options):
+    """Install the tool in an environment of its own, with the options of pip."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", top / "venv"], check=True)
     copy = shutil.copytree(REPO / "rfc_annotations", top / "rfc_annotations", ignore=GENERATED)
     pip = [sys.executable, "-m", "pip", "--python", str(top / "venv" / "bin" / "python")]
-    done = subprocess.run([*pip, "install", "-q", str(copy)], capture_output=True, text=True)
+    words = [*pip, "install", "-q", *options, str(copy)]
+    done = subprocess.run(words, capture_output=True, text=True)
     if "No matching distribution found for setuptools" in done.stderr:
         message = "pip cannot fetch setuptools, which builds rfc_annotations"
         pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
@@ -153,6 +158,19 @@ def test_a_project_with_a_spec_and_folders_of_its_own(shell):
     assert shell("python -m rfc_annotations check --evidence evidence.json")[0] == 0
     code, lines, err = shell("rfc-annotations mutants --evidence evidence.json")
     assert (code, lines[-1].partition(",")[0]) == (0, "2 mutants tried: 2 killed"), err
+
+
+@pytest.mark.parametrize("options", [[], ["--editable"]], ids=["plain", "editable"])
+def test_the_folder_of_the_data_hides_nothing_of_the_tool(tmp_path, options):
+    """`python -m` looks into the current folder first, where the data has the tool's own name."""
+    shell = Shell(install(tmp_path, *options), tmp_path / "project")
+    shell.write("pyproject.toml", "[tool.rfc_annotations]\n")
+    shell.write("rfc_annotations/specs.toml", FOLDERS["doc/citations/specs.toml"])
+    shell.write("src/pot.py", '"""A pot."""\n')
+    for command in ("coverage --write", "check", "report"):
+        code, lines, err = shell(f"python -m rfc_annotations {command}")
+        assert (code, err) == (0, ""), lines
+    assert shell("python -m rfc_annotations --version")[1] == shell("rfc-annotations --version")[1]
 
 
 def test_the_page_says_how_pytest_finds_the_plugin_where_siprtmp_is_installed(tmp_path):

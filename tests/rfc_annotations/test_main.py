@@ -103,7 +103,8 @@ def test_update_writes_the_snapshot(run, repo):
 
 
 def test_report_lists_the_sections(run):
-    lacking, met, *_ = run("report")[1]
+    lacking, met, counted, _ = run("report")[1]
+    assert counted.endswith("; the whole texts have 3")
     assert lacking.split(maxsplit=4)[3:] == ["Pouring", "1 of 1 sentences not catalogued"]
     assert met.split() == ["RFC", "7001", "§2", "Waiting", "1", "met"]
 

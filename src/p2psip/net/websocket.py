@@ -79,12 +79,13 @@ class WebSocketFramer:
             if data:
                 # RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
                 # RFC 6455 §5.2 [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
-                # RFC 6455 §5.6 [text-is-utf-8]
+                # RFC 6455 §5.6 [text-is-utf-8], §8.1 [no-utf-8-fails]
+                # RFC 6455 §6.2 [frames-are-parsed] [masking-is-removed]
                 self._connection.receive_data(data)
             event = next(self._connection.events(), None)
             return None if event is None else self._take(event)
         except RemoteProtocolError as error:
-            # RFC 6455 §4.2.2 [other-versions] [refused-by-http]
+            # RFC 6455 §4.2.2 [other-versions] [refused-by-http], §4.4 [versions-are-told]
             self._end(error.event_hint or RejectConnection())
         except (h11.ProtocolError, ValueError):  # in a header that the library then cannot read
             self._end(RejectConnection())
@@ -119,9 +120,10 @@ class WebSocketFramer:
         match event:
             case Request():
                 self._open(event)
-            case Message():  # RFC 7118 §4.2 [text-and-binary]
+            case Message():  # RFC 7118 §4.2 [text-and-binary], RFC 6455 §6.2 [type-is-noted]
                 return self._take_piece(event)
             case Ping():  # RFC 6455 §5.4 [control-among-fragments], §5.5.3 [last-ping-alone]
+                # RFC 6455 §5.5.2 [ping-is-answered] [answered-soon], §6.2 [control-by-its-kind]
                 self._pong = bytes(self._connection.send(event.response()))
                 return [KeepAlive.PONG]  # RFC 7118 §6
             case Pong():  # RFC 6455 §5.5.3 [unasked-pongs]
@@ -137,7 +139,7 @@ class WebSocketFramer:
         if PROTOCOL not in request.subprotocols:  # RFC 6455 §4.2.2 [one-of-the-clients]
             self._end(RejectConnection())  # RFC 6455 §4.2.2 [refused-by-http]
             return
-        # RFC 6455 §4.2.2 [handshake-is-answered] [no-extensions]
+        # RFC 6455 §4.2.2 [handshake-is-answered] [no-extensions], §9 [only-requested]
         # RFC 7118 §4.1 [sip-is-agreed]
         self._output += self._connection.send(AcceptConnection(subprotocol=PROTOCOL))
         self._is_open = True
@@ -147,13 +149,13 @@ class WebSocketFramer:
         self._message += event.data.encode() if isinstance(event.data, str) else event.data
         self._fragments += 1
         if len(self._message) > self._limit or self._fragments > MAX_FRAGMENTS:
-            # RFC 6455 §5.5.1 [close-has-a-code]
+            # RFC 6455 §5.5.1 [close-has-a-code], §10.4 [limits-protect] [sizes-are-limited]
             self._end(CloseConnection(code=TOO_LARGE))
             return []
         if not event.message_finished:  # RFC 7118 §5 [one-each]
             return []
         whole = bytes(self._message)
-        self._message.clear()
+        self._message.clear()  # RFC 6455 §6.2 [next-is-another]
         self._fragments = 0
         return [_item(whole)]
 

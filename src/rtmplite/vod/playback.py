@@ -126,6 +126,7 @@ class FilePlayback:
         any other word is refused.
         """
         name, old = options.get("streamName"), options.get("oldStreamName")
+        # RTMP 1.0 §7.2.2.2 [options-of-actionscript]
         transition = options.get("transition") or "switch"
         if transition == "stop":
             self.playlist.forget_the_rest()
@@ -336,6 +337,7 @@ class FilePlayback:
             item.name = name
         else:
             self._drop_successor()
+            # RTMP 1.0 §7.2.2.2 [a-file-for-each-bit-rate]
             self._library.open(name, partial(self._successor_opened, self._epoch, name))
 
     def _successor_opened(
@@ -344,6 +346,7 @@ class FilePlayback:
         """Prepare to switch at the successor's first key frame after the client's position."""
         place = None
         if epoch == self._epoch and self._item is not None and recording is not None:
+            # RTMP 1.0 §7.2.2.2 [on-the-same-time-line]
             place = recording.index.after(self.position - (self._item.shift or 0))
         if recording is not None and place is None:
             recording.close()

@@ -100,7 +100,10 @@ def test_without_the_subprotocol_there_is_no_connection(protocols):
 @pytest.mark.parametrize("size", [1, 100_000])
 @pytest.mark.parametrize("kind", [TextMessage, BytesMessage])
 def test_text_and_binary_are_messages(kind, size):
-    """Covers RFC 7118 §4.2 [text-and-binary], §5 [one-each]: whatever pieces they come in."""
+    """Covers RFC 7118 §4.2 [text-and-binary], §5 [one-each]: whatever pieces they come in.
+
+    Covers RFC 6455 §6.2 [frames-are-parsed] [type-is-noted] [masking-is-removed].
+    """
     browser, framer = opened()
     data = sip().decode() if kind is TextMessage else sip()
     browser.say(kind(data=data), kind(data=data))
@@ -108,17 +111,22 @@ def test_text_and_binary_are_messages(kind, size):
 
 
 def test_a_message_in_fragments_is_one():
-    """Covers RFC 7118 §5 [one-each]; RFC 6455 §5.4 [fragments-are-joined]."""
+    """Covers RFC 7118 §5 [one-each]; RFC 6455 §5.4 [fragments-are-joined].
+
+    Covers RFC 6455 §6.2 [next-is-another].
+    """
     browser, framer = opened()
     text = sip(body=b"hi").decode()
     pieces = [TextMessage(data=each, message_finished=False) for each in (text[:9], "", text[9:50])]
-    browser.say(*pieces, TextMessage(data=text[50:]))
-    [whole] = passed(browser, framer)
-    assert bytes(whole) == text.encode()
+    browser.say(*pieces, TextMessage(data=text[50:]), *pieces, TextMessage(data=text[50:]))
+    assert [bytes(whole) for whole in passed(browser, framer)] == [text.encode()] * 2
 
 
 def test_a_ping_between_fragments_is_answered_and_the_message_goes_on():
-    """Covers RFC 6455 §5.4 [control-among-fragments] [fragments-are-joined]."""
+    """Covers RFC 6455 §5.4 [control-among-fragments] [fragments-are-joined].
+
+    Covers RFC 6455 §6.2 [control-by-its-kind].
+    """
     browser, framer = opened()
     text = sip().decode()
     browser.say(TextMessage(data=text[:9], message_finished=False), Ping(b"x"))
@@ -162,6 +170,8 @@ def test_keep_alives():
 def test_only_the_last_ping_is_answered():
     """Covers RFC 6455 §5.5.3 [last-ping-alone] [unasked-pongs].
 
+    Covers RFC 6455 §5.5.2 [ping-is-answered] [answered-soon].
+
     So a browser that never reads fills no memory.
     """
     browser, framer = opened()
@@ -188,7 +198,7 @@ def test_what_is_malformed_leaves_the_connection_open():
 def test_a_message_without_end_is_cut_off(kind):
     """By size, of one frame or many, and by the number of fragments; memory is bounded.
 
-    Covers RFC 6455 §5.5.1 [close-has-a-code].
+    Covers RFC 6455 §5.5.1 [close-has-a-code], §10.4 [limits-protect] [sizes-are-limited].
     """
     browser, framer = opened()
     if kind == "one frame":
@@ -215,6 +225,8 @@ def test_a_frame_that_is_wrong_ends_the_connection(frame, code):
     """Covers RFC 6455 §5.1 [unmasked-is-refused] [server-does-not-mask], §5.2
     [reserved-bits-end-it] [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
     [reserved-bits-are-zero], §5.6 [text-is-utf-8] and §7.4.1 [reserved-codes-stay].
+
+    Covers RFC 6455 §8.1 [no-utf-8-fails].
     """
     _, framer = opened()
     assert framer.feed(frame) == [] and framer.broken
@@ -249,7 +261,10 @@ def test_a_handshake_without_one_of_its_fields_is_refused(field):
 
 
 def test_another_version_and_extensions():
-    """Covers RFC 6455 §4.2.2 [other-versions] [no-extensions]."""
+    """Covers RFC 6455 §4.2.2 [other-versions] [no-extensions].
+
+    Covers RFC 6455 §4.4 [versions-are-told], §9 [only-requested].
+    """
     framer = WebSocketFramer()
     framer.feed(handshake(**{"Sec-WebSocket-Version": "8"}))
     said = framer.take_output()

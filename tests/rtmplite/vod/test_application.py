@@ -39,7 +39,10 @@ def test_nobody_publishes_here():
 
 @pytest.mark.parametrize("transition", ["switch", "swap", None])
 def test_another_bit_rate_without_a_gap(transition):
-    """Covers RTMP 1.0 §7.2.2.2: from its next key frame on, on the same time line."""
+    """Covers RTMP 1.0 §7.2.2.2 [on-the-same-time-line] [a-file-for-each-bit-rate].
+
+    From its next key frame on.
+    """
     world, viewer = switching(streamName="high", oldStreamName="low", transition=transition)
     assert marks(viewer) == [
         *[(0, b"1"), (500, b"1"), (1000, b"1"), (1500, b"1")],
@@ -90,7 +93,7 @@ def test_a_second_thought_before_the_switch():
 
 
 def test_playlists_by_play2():
-    """Covers RTMP 1.0 §7.2.2.2, with the words of ActionScript's NetStreamPlayTransitions."""
+    """Covers RTMP 1.0 §7.2.2.2 [options-of-actionscript]: its NetStreamPlayTransitions."""
     world = VodWorld(a=film(1, b"1"), b=film(1, b"2"), c=film(1, b"3"))
     viewer = world.viewer("a")
     for name, old, transition in (

@@ -194,6 +194,7 @@ class MediaPort:
     def send_rtp(self, data: bytes) -> None:
         """Send to `remote`, or count a packet that cannot be sent: media never waits."""
         try:
+            # RFC 4961 §4 [always-symmetric] [behind-nats-and-relays]
             self._rtp.sendto(data, self._remote)
         except (OSError, TypeError):  # TypeError: no remote yet
             self.unsent += 1
@@ -204,6 +205,7 @@ class MediaPort:
             self.send_rtp(data)
             return
         try:
+            # RFC 4961 §4 [always-symmetric] [behind-nats-and-relays]
             self._rtcp.sendto(data, self._remote_rtcp)  # RFC 3550 §11 [reports-to-the-told-port]
         except (OSError, TypeError):
             self.unsent += 1

@@ -53,6 +53,7 @@ class WebSocket:
             if not isinstance(next(iter(connection.events()), None), Request):
                 return None
             # RFC 6455 §4.2.2 [handshake-is-answered] [none-unasked] [no-extensions]
+            # RFC 6455 §9 [only-requested]
             return cls(connection, connection.send(AcceptConnection()))
         except (RemoteProtocolError, LocalProtocolError, h11.ProtocolError):  # no Host, say
             return None
@@ -72,7 +73,7 @@ class WebSocket:
         try:
             # RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
             # RFC 6455 §5.2 [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
-            # RFC 6455 §5.6 [text-is-utf-8]
+            # RFC 6455 §5.6 [text-is-utf-8], §8.1 [no-utf-8-fails]
             self._connection.receive_data(data)
             for event in self._connection.events():
                 if isinstance(event, CloseConnection):
@@ -84,6 +85,7 @@ class WebSocket:
                     break
                 elif isinstance(event, Ping):
                     # RFC 6455 §5.4 [control-among-fragments], §5.5.3 [last-ping-alone]
+                    # RFC 6455 §5.5.2 [ping-is-answered] [answered-soon]
                     pong = self._connection.send(event.response())
         except (RemoteProtocolError, LocalProtocolError):
             closed = True

@@ -78,7 +78,7 @@ def until(condition):
 
 
 def test_media_goes_both_ways(open_port, phone, heard):
-    """Covers RFC 4961 §3: from the port that we listen on.
+    """Covers RFC 4961 §3, §4 [always-symmetric] [behind-nats-and-relays]: from where we listen.
 
     Covers RFC 3550 §11 [reports-to-the-told-port].
     """

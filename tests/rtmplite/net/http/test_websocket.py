@@ -53,7 +53,7 @@ def test_a_ping_between_fragments_is_answered():
 
 
 def test_one_pong_answers_all_pings_of_a_read():
-    """Covers RFC 6455 §5.5.3 [last-ping-alone]."""
+    """Covers RFC 6455 §5.5.3 [last-ping-alone], §5.5.2 [ping-is-answered] [answered-soon]."""
     web = websocket.WebSocket.accept(HEADERS, "/")
     pings = b"".join(b"\x89\x82\0\0\0\0%02d" % number for number in range(50))
     assert web.receive(pings, 0.0) == (b"\x8a\x0249", False)
@@ -76,7 +76,7 @@ def test_a_viewer_that_says_too_much_is_closed():
 def test_a_frame_that_is_wrong_ends_it(frame, code):
     """Covers RFC 6455 §5.1 [unmasked-is-refused], §5.2 [reserved-bits-end-it]
     [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length], §5.6 [text-is-utf-8] and
-    §7.4.1 [reserved-codes-stay].
+    §7.4.1 [reserved-codes-stay], §8.1 [no-utf-8-fails].
     """
     reply, closed = websocket.WebSocket.accept(HEADERS, "/").receive(frame, 0.0)
     assert closed and reply[0] == 0x88
@@ -96,7 +96,7 @@ def test_a_message_is_one_frame_of_the_shortest_length(octets, head):
 
 
 def test_nothing_is_agreed_on_that_was_not_asked_for():
-    """Covers RFC 6455 §4.2.2 [none-unasked] [no-extensions]."""
+    """Covers RFC 6455 §4.2.2 [none-unasked] [no-extensions], §9 [only-requested]."""
     asked = [("Sec-WebSocket-Protocol", "flv"), ("Sec-WebSocket-Extensions", "permessage-deflate")]
     web = websocket.WebSocket.accept([*HEADERS, *asked], "/")
     names = [line.partition(b":")[0].lower() for line in web.head.split(b"\r\n")[1:]]
