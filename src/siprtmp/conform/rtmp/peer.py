@@ -40,11 +40,10 @@ def reach(target: str) -> None:
     Raises ValueError for an application that it refuses with a reason: the cases need one.
     """
     alive(target)
-    with closing(RtmpPeer(target)) as peer:
-        with at_most(REACH), suppress(Unmet):
-            answer = peer.shaken().connect()
-            if answer.name == "_error":
-                raise ValueError(f"connect is refused: {said(answer)}")
+    with closing(RtmpPeer(target)) as peer, at_most(REACH), suppress(Unmet):
+        answer = peer.shaken().connect()
+        if answer.name == "_error":
+            raise ValueError(f"connect is refused: {said(answer)}")
 
 
 def alive(target: str) -> None:
