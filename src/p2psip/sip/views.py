@@ -73,7 +73,7 @@ class Views:
         known: tuple[Via, ...] | None = self.__dict__.get("vias")
         if known and not self._skips_unreadable:
             return known[0]
-        for line in filter(None, self.headers.values("Via")):  # Field §"Separators too many"
+        for line in self.headers.values("Via"):
             for value in split(line, ",", lenient=self._skips_unreadable):
                 if value.strip(LWS):  # Field §"Separators too many"
                     return Via.parse(value)
