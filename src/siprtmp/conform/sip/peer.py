@@ -57,10 +57,13 @@ def reach(target: str) -> None:
 
 
 def alive(target: str) -> None:
-    """Raise Unreachable unless there is still a reply: most answer an OPTIONS at once."""
-    with closing(SipPeer(target)) as peer, at_most(REACH), suppress(Unmet):
+    """Raise Unreachable unless there is still a reply: most answer an OPTIONS at once.
+
+    Own design: a reply that makes no sense is a sign of life as well.
+    """
+    with closing(SipPeer(target)) as peer, at_most(REACH), suppress(Unmet, OSError):
         peer.send(peer.request("OPTIONS"))
-        next(peer.responses())
+        peer.socket.recv(_LARGEST)
         return
     reach(target)
 
