@@ -15,8 +15,8 @@ def judged(suite, targets, *groups, timeout):
 
 
 def unmet(results):
-    """What is not met, or broken, and what came."""
-    bad = (Outcome.UNMET, Outcome.ERROR)
+    """What is not met, broken or not judged, and what came."""
+    bad = (Outcome.UNMET, Outcome.ERROR, Outcome.DIED, Outcome.UNDECIDED)
     return {each.case.name: each.got for each in results if each.outcome in bad}
 
 

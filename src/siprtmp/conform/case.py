@@ -103,7 +103,9 @@ class Suite:
     `connect(target)` is entered anew for each case and gives its peer; it raises Unreachable where
     nobody is, and ValueError, with the reason, where the target is written wrongly.  No more than
     `at_once` cases run at the same time.  `reach(target)`, called once before, raises the same.
-    `leave(target, cases)` is called once behind these cases, and removes what they left.
+    `alive(target)` is called behind each case, and raises Unreachable where nobody is any more;
+    None stands for `reach`.  `leave(target, cases)` is called once behind these cases, and
+    removes what they left.
     """
 
     cases: tuple[ConformCase, ...]
@@ -113,6 +115,11 @@ class Suite:
     at_once: int = 8
     timeout: float = 5.0  # s for one case, unless the user says otherwise
     leave: Callable[[str, Sequence[ConformCase]], None] = _leave_nothing
+    alive: Callable[[str], None] | None = None
+
+    def look(self, target: str) -> None:
+        """Raise Unreachable unless the target is still there."""
+        (self.alive or self.reach)(target)
 
     @property
     def roles(self) -> tuple[str, ...]:

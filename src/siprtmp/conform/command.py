@@ -13,7 +13,7 @@ from typing import Final
 from siprtmp.conform import runner
 from siprtmp.conform.case import ConformCase, Suite, Unreachable
 from siprtmp.conform.report import as_json, as_junit, case_lines, text_lines
-from siprtmp.operation.arguments import ConfigError, Parser, program, seconds
+from siprtmp.operation.arguments import ConfigError, Parser, positive, program, seconds
 from siprtmp.operation.files import STANDARD, write_octets
 
 PROTOCOLS: Final = (  # packages beside this module
@@ -65,7 +65,8 @@ def chosen(suite: Suite, role: str | None, section: str | None) -> list[ConformC
 
 
 def _judge(suite: Suite, cases: Sequence[ConformCase], options: argparse.Namespace) -> int:
-    results = runner.run(suite, options.target, cases, options.timeout or suite.timeout)
+    timeout = options.timeout or suite.timeout
+    results = runner.run(suite, options.target, cases, timeout, options.at_once)
     if STANDARD not in (options.json, options.junit):
         print("\n".join(text_lines(results)))
     if options.json:
@@ -84,7 +85,7 @@ def _parser() -> Parser:
         prog=f"{program()} conform",
         allow_abbrev=False,
         description="Judge a running program by the requirements of its protocol. Exit code 1 "
-        "says that a MUST is not met, 3 that nobody answers at the target.",
+        "says that a MUST is not met or that the target died, 3 that nobody answers at the target.",
     )
     add = parser.add_argument
     add("protocol", choices=PROTOCOLS, help="What the target speaks.")
@@ -105,5 +106,11 @@ def _parser() -> Parser:
         type=seconds,
         metavar="SECONDS",
         help="How long one case may take (default: what its protocol needs).",
+    )
+    add(
+        "--at-once",
+        type=positive,
+        metavar="N",
+        help="How many cases run at the same time; 1 tells which of them a target dies of.",
     )
     return parser

@@ -13,7 +13,14 @@ from siprtmp.conform.case import ConformCase
 from siprtmp.conform.runner import Outcome, Result
 from siprtmp.operation import strict_json
 
-_MARKS = {Outcome.PASSED: "ok", Outcome.UNMET: "UNMET", Outcome.SKIPPED: "--", Outcome.ERROR: "BUG"}
+_MARKS = {
+    Outcome.PASSED: "ok",
+    Outcome.UNMET: "UNMET",
+    Outcome.SKIPPED: "--",
+    Outcome.ERROR: "BUG",
+    Outcome.DIED: "DIED",
+    Outcome.UNDECIDED: "?",
+}
 
 
 def section_key(case: ConformCase) -> tuple[str, list[tuple[int, str]]]:
@@ -30,12 +37,22 @@ def text_lines(results: Sequence[Result]) -> Iterator[str]:
         for result in group:
             case = result.case
             yield f"  {_MARKS[result.outcome]:5}  {case.level:6}  {case.name} ({case.role})"
-            if result.outcome is Outcome.UNMET:
+            if result.expected:
                 yield f"           expected: {result.expected}"
                 yield f"           got:      {result.got}"
             elif result.got:
                 yield f"           {result.got}"
     yield summary(results)
+    yield from _obituary(results)
+
+
+def _obituary(results: Sequence[Result]) -> Iterator[str]:
+    """Say which case the target did not survive, or which ones are suspected."""
+    died = [each.case.name for each in results if each.outcome is Outcome.DIED]
+    if len(died) == 1:
+        yield f"the target died of {died[0]}"
+    elif died:
+        yield f"the target died of one of {', '.join(died)}; --at-once 1 finds out which"
 
 
 def case_lines(cases: Sequence[ConformCase]) -> Iterator[str]:

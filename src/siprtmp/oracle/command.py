@@ -10,9 +10,11 @@ import binascii
 import json
 import os
 import re
+import signal
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from time import monotonic
 from typing import Final
@@ -154,15 +156,32 @@ def _compare(options: argparse.Namespace) -> int:
     cases = catalogue.cases_of(codec)
     from siprtmp.oracle.compare import Comparison
     from siprtmp.oracle.program import Program
-    from siprtmp.oracle.report import lines
+    from siprtmp.oracle.report import Progress, lines
 
     kinds = _present(options, ["valid"] if options.encode else _kinds(options), cases)
-    with Program(options.command, options.timeout) as other:
-        comparison = Comparison(codec, other.ask, monotonic, encode=options.encode)
+    progress = Progress(sys.stderr, monotonic)
+    with _ended_like_ctrl_c(), Program(options.command, options.timeout) as other:
+        comparison = Comparison(
+            codec, other.ask, monotonic, encode=options.encode, tell=progress.tell
+        )
         report = comparison.run(cases, kinds, options.count, options.seed)
+    progress.end()
     for line in lines(codec, report, options.seed):
         print(line)
+    if report.interrupted:
+        sys.stdout.flush()
+        raise KeyboardInterrupt
     return 1 if report.findings else 0
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Take SIGTERM, by which `timeout` and CI end a command, for Ctrl-C."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _referee(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ for different reasons is more than one.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -96,13 +96,15 @@ class Finding:
 class Report:
     """The outcome of a comparison: its findings, and what could not be compared.
 
-    `failed` counts the cases that show a finding.
+    `failed` counts the cases that show a finding.  `interrupted` is for a comparison that its user
+    ended: its findings are those until then, and not all are small.
     """
 
     findings: list[Finding] = field(default_factory=list)
     cases: int = 0
     failed: int = 0
     skipped: int = 0
+    interrupted: bool = False
     members: Members = field(default_factory=Members)
 
 
@@ -110,7 +112,7 @@ class Comparison:
     """One codec against one implementation, which is asked no line twice.
 
     `clock` tells the seconds by which the search for smaller cases ends in time.  A class of cases
-    is left when `most` findings are there.
+    is left when `most` findings are there.  `tell` hears, in words, how far it is.
     """
 
     def __init__(
@@ -121,34 +123,57 @@ class Comparison:
         *,
         encode: bool = False,
         most: int = MAX_FINDINGS,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.codec, self.report = codec, Report()
         self._ask, self._clock, self._encode, self._most = ask, clock, encode, most
         self._answers: dict[str, Answer] = {}
+        self._tell = tell
 
     def run(self, cases: Cases, kinds: Sequence[Kind], count: int, seed: int) -> Report:
-        """Compare `count` cases of each class; then look for a smaller case of each finding."""
+        """Compare `count` cases of each class; then look for a smaller case of each finding.
+
+        Ctrl-C ends it with what there is.
+        """
         for kind in kinds:
-            self.report.findings += self._findings(cases, kind, count, seed)
+            found: dict[tuple[str, str], Finding] = {}
+            try:
+                self._draw(cases, kind, found, count, seed)
+                self._shrink(cases, kind, found, count, seed)
+            except KeyboardInterrupt:
+                self.report.interrupted = True
+            self.report.findings += found.values()
+            if self.report.interrupted:
+                break
         self.report.findings.sort(key=lambda finding: finding.key)
         return self.report
 
-    def _findings(self, cases: Cases, kind: Kind, count: int, seed: int) -> Iterator[Finding]:
-        first: dict[tuple[str, str], Finding] = {}
-        known = {finding.key for finding in self.report.findings}
+    def _draw(
+        self, cases: Cases, kind: Kind, found: dict[tuple[str, str], Finding], count: int, seed: int
+    ) -> None:
+        """Ask about `count` cases, and note the first of each finding."""
+        known, began = {finding.key for finding in self.report.findings}, self.report.cases
 
         def note(case: Case) -> bool:
-            found = self.judge(case)
-            if found and found.key not in known:
-                first.setdefault(found.key, found)
+            finding = self.judge(case)
+            if finding and finding.key not in known:
+                found.setdefault(finding.key, finding)
             self.report.cases += 1
-            self.report.failed += found is not None
-            return len(first) == self._most
+            self.report.failed += finding is not None
+            asked = f"{self.report.cases - began} of {count} {kind} cases"
+            self._tell(f"{asked}, {len(self.report.findings) + len(found)} disagreements")
+            return len(found) == self._most
 
         drawn(cases[kind], note, count, seed)
-        for key, finding in first.items():
+
+    def _shrink(
+        self, cases: Cases, kind: Kind, found: dict[tuple[str, str], Finding], count: int, seed: int
+    ) -> None:
+        """Put a smaller case in the place of each finding."""
+        for at, key in enumerate(found, 1):
+            self._tell(f"{kind} cases: a smaller one of disagreement {at} of {len(found)}")
             small = self._smaller(cases[kind], key, count, seed)
-            yield (self.judge(small) if small else None) or finding
+            found[key] = (self.judge(small) if small else None) or found[key]
 
     def _smaller(
         self, cases: SearchStrategy[Case], key: tuple[str, str], count: int, seed: int

@@ -25,12 +25,31 @@ _Maker: TypeAlias = Callable[[Codec], Cases]
 _SIP_FAULTS: Final = st.sampled_from(
     [sip.HEADER_FAULTS, sip.ADDRESS_FAULTS, sip.VALUE_FAULTS, sip.LINE_FAULTS]
 ).flatmap(st.sampled_from)
+BY_LEAVE: Final = ("Via of another protocol", "status below 100", "status above 699")
+"""Faults of who sends them: the grammar has such octets, so that a reader may take them.
+
+Source: RFC 3261 §8.1.1.7, §7.2 and §25.1 (sent-protocol, extension-code).
+"""
+_MALFORMED: Final = 400  # any other status is the answer of an element that has read the request
 _REQUESTS, _RESPONSES = 5, 1  # of six broken messages: there are fewer faults of responses
 
 
 def _optional(cases: SearchStrategy[Case]) -> SearchStrategy[Case]:
     """Cases that a reader may refuse, since its limits are its own."""
     return cases.map(lambda case: replace(case, allowed=("error",)))
+
+
+def _as_in_a_datagram(case: Case) -> Case:
+    """Line breaks before the start line are for streams: in a datagram a reader may refuse them."""
+    if not case.octets.startswith(b"\r\n"):
+        return case
+    return replace(case, clause="RFC 3261 §7.5", allowed=("error",))
+
+
+def for_a_reader(case: Case) -> Case:
+    """What only an element refuses, or nobody has to, a reader may read: RFC 3261 §8.2, §25.1."""
+    is_open = case.fault in BY_LEAVE or case.status not in (None, _MALFORMED)
+    return replace(case, allowed=("value",)) if is_open else case
 
 
 def _sip(codec: Codec) -> Cases:
@@ -41,12 +60,12 @@ def _sip(codec: Codec) -> Cases:
     faulty = st.tuples(_SIP_FAULTS, sip.requests()).map(lambda two: (two[0], two[0].spoil(two[1])))
     broken_ones = st.sampled_from(
         [broken(faulty)] * _REQUESTS + [broken(sip.broken_responses())] * _RESPONSES
-    ).flatmap(lambda drawn: drawn)
+    ).flatmap(lambda drawn: drawn.map(for_a_reader))
     return {
         "valid": rarely(_optional(valid(codec, large.messages())), valid(codec, messages)),
         "odd": rarely(
             odd(codec, forgiven, 'Field §"Separators too many"', "error"),
-            odd(codec, spelt, "RFC 3261 §7.3.1"),
+            odd(codec, spelt, "RFC 3261 §7.3.1").map(_as_in_a_datagram),
         ),
         "broken": rarely(excessive(large.excessive_requests()), broken_ones),
     }

@@ -148,6 +148,13 @@ def test_one_odd_value_of_a_response_leaves_the_others(odd, line):
     assert [via.host for via in response.vias] == ["good"] * 2 and response.via.host == "good"
 
 
+def test_an_empty_line_of_via_is_passed_over():
+    """Covers Field §"Separators too many"."""
+    headers = Headers([("Via", ""), ("Via", "SIP/2.0/UDP a;branch=z9hG4bK1")])
+    for message in (Response(200, "OK", headers), Request("OPTIONS", Uri.parse("sip:b"), headers)):
+        assert message.via.host == "a"
+
+
 @pytest.mark.parametrize("odd", [each for each in ODD if each.strip(" ,")])
 def test_a_response_whose_first_via_is_odd_is_of_nobody(odd):
     """Covers RFC 3261 §18.1.2: whose it is stands there alone."""

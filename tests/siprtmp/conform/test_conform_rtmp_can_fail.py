@@ -26,6 +26,7 @@ from rtmplite.rtmp.server import ServerChunkTransport, ServerConnection
 from rtmplite.rtmp.wire import chunk_reader, control, digest
 from rtmplite.rtmp.wire.chunk import ChunkReader
 from rtmplite.rtmp.wire.command import result
+from siprtmp.conform import runner
 from siprtmp.conform.rtmp import SUITE
 from siprtmp.conform.runner import Outcome, run
 
@@ -349,12 +350,11 @@ WRONG = {
         "aggregate_has_one_stream",
     ),
     "no enhancement": (netconnection, "RELAY", SILENT, "answer_states_support"),
-    "a server that falls": (
-        *(ServerChunkTransport, "receive", falls),
-        "string_longer_than_its_message objects_within_objects chunk_size_of_nothing "
-        "chunk_stream_that_begins_with_type_3 broken_aggregate nonsense_after_the_handshake",
-    ),
 }
+DEADLY = (
+    *("string_longer_than_its_message", "objects_within_objects", "chunk_size_of_nothing"),
+    *("chunk_stream_that_begins_with_type_3", "broken_aggregate", "nonsense_after_the_handshake"),
+)
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -364,10 +364,23 @@ def test_a_wrong_server_is_found(wrong, monkeypatch):
         monkeypatch.setitem(where, name, instead)
     else:
         monkeypatch.setattr(where, name, instead)
-    monkeypatch.setattr(ServerChunkTransport, "fallen", False, raising=False)
     chosen = [CASES[each] for each in cases.split()]
     with closing(Server()) as server:
         target = "rtmp://{}:{}/live".format(*server.address)
         results = run(replace(SUITE, at_once=4), target, chosen, 0.3)
     found = {each.case.name: (each.outcome, each.got) for each in results}
     assert {name: each for name, each in found.items() if each[0] is not Outcome.UNMET} == {}
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_a_server_that_falls_is_said_to_have_died(name, monkeypatch):
+    """Two harmless cases beside it: one before, which is judged, and one behind, which is not."""
+    monkeypatch.setattr(runner, "PAUSE", 0)
+    monkeypatch.setattr(ServerChunkTransport, "receive", falls)
+    monkeypatch.setattr(ServerChunkTransport, "fallen", False, raising=False)
+    chosen = [CASES[each] for each in ("version_is_3", name, "packets_have_1536_bytes")]
+    with closing(Server()) as server:
+        target = "rtmp://{}:{}/live".format(*server.address)
+        results = run(SUITE, target, chosen, 2, at_once=1)
+    outcomes = [each.outcome for each in results]
+    assert outcomes == [Outcome.PASSED, Outcome.DIED, Outcome.UNDECIDED]

@@ -11,4 +11,5 @@ SUITE = Suite(
     reach=_TARGETS.reach,
     target="a file, or the URL of one or of a stream, such as http://192.0.2.1:8080/live/x.flv",
     timeout=30,
+    alive=lambda target: None,  # what was read stays
 )

@@ -13,7 +13,7 @@ from siprtmp.conform.rtmfp import (
     sessions,
     streams,
 )
-from siprtmp.conform.rtmfp.peer import connect, reach
+from siprtmp.conform.rtmfp.peer import alive, connect, reach
 
 SUITE = Suite(
     cases=tuple(
@@ -27,5 +27,6 @@ SUITE = Suite(
     ),
     connect=connect,
     reach=reach,
+    alive=alive,
     target="an RTMFP URL, such as rtmfp://192.0.2.1:1935/live",
 )

@@ -57,6 +57,16 @@ def reach(target: str) -> None:
     raise Unreachable("no answer to a hello")
 
 
+def alive(target: str) -> None:
+    """Raise Unreachable unless a hello is answered by whatever it is: wrong answers are alive."""
+    with closing(RtmfpPeer(target)) as peer, at_most(REACH):
+        peer.say(peer.hello_chunk())
+        with suppress(OSError):
+            peer.socket.recv(_LARGEST)
+            return
+    raise Unreachable("no answer to a hello")
+
+
 @dataclass(frozen=True, slots=True)
 class Keying:
     """An IIKeying, and what is needed to read its answer (RFC 7016 §2.3.7)."""

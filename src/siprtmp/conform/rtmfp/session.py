@@ -18,12 +18,13 @@ from rtmplite.rtmfp.wire.chunks import Chunk, expand_next_user_data
 from rtmplite.rtmfp.wire.control_chunks import Ping, PingReply, SessionClose, SessionCloseAck
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException, UserData, flow_options
 from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble
-from siprtmp.conform.case import Unmet
+from siprtmp.conform.case import NotApplicable, Unmet
 from siprtmp.conform.checks import at_most
 from siprtmp.conform.rtmfp.flows import FlowReader
 from siprtmp.conform.rtmfp.peer import QUIET, Keying, RtmfpPeer, ticks
 
 C = TypeVar("C")
+WITNESS: Final = 1.5  # s for the reply to a Ping that tells whether a session lives
 WINDOW: Final = 64  # blocks of 1024 bytes
 _ANY: Final = 99  # the identifier of a flow
 ACKS: Final = (DataAckRanges, DataAckBitmap)
@@ -138,10 +139,21 @@ class RtmfpSession:
         return found
 
     def ping(self, message: bytes | None = None) -> Packet:
-        """Ask for a Ping Reply, and give its packet (RFC 7016 §3.5.4)."""
+        """Ask for a Ping Reply, and give its packet (RFC 7016 §3.5.4).
+
+        Own design: here a Ping is the witness of something else.  Where it is not answered in a
+        session without any fault either, it cannot testify, and the case says nothing.
+        """
         message = os.urandom(8) if message is None else message
         self.send(Ping(message))
-        return self.pong(message)
+        with at_most(WITNESS):
+            return self.pong(message)
+        with at_most(WITNESS):
+            plain = open_session(self._home.another())
+            plain.send(Ping(message))
+            plain.pong(message)
+            raise Unmet("a Ping Reply", f"none within {WITNESS:g} s")
+        raise NotApplicable("a Ping should tell, but the target answers none in any session")
 
     def ping_unless_ended(self) -> None:
         """Wait until a Ping is answered, or the session ends."""

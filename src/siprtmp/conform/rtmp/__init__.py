@@ -11,7 +11,7 @@ from siprtmp.conform.rtmp import (
     robustness,
     streams,
 )
-from siprtmp.conform.rtmp.peer import connect, reach
+from siprtmp.conform.rtmp.peer import alive, connect, reach
 
 SUITE = Suite(
     cases=tuple(
@@ -30,5 +30,6 @@ SUITE = Suite(
     ),
     connect=connect,
     reach=reach,
+    alive=alive,
     target="a URL of an application, such as rtmp://192.0.2.1/live",
 )

@@ -168,7 +168,7 @@ def modified_packet_comes_through(peer: RtmpPeer) -> None:
     _expect(peer, VIDEO, [_video(KEY, START, b"av01" + bytes(20)), frame])
 
 
-@should(ENHANCED_VIDEO, "fails-controlled")
+@must(ENHANCED_VIDEO, "fails-controlled")
 def unknown_four_cc_ends_nothing(peer: RtmpPeer) -> None:
     """After media of an unknown codec, and of an unknown packet type, all goes on.
 

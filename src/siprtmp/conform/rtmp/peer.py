@@ -39,14 +39,18 @@ def reach(target: str) -> None:
 
     Raises ValueError for an application that it refuses with a reason: the cases need one.
     """
+    alive(target)
+    with closing(RtmpPeer(target)) as peer, at_most(REACH), suppress(Unmet):
+        answer = peer.shaken().connect()
+        if answer.name == "_error":
+            raise ValueError(f"connect is refused: {said(answer)}")
+
+
+def alive(target: str) -> None:
+    """Raise Unreachable unless the target does its part of a handshake."""
     with closing(RtmpPeer(target)) as peer:
-        line = peer.line()
-        if not _shakes(line):
+        if not _shakes(peer.line()):
             raise Unreachable("no handshake")
-        with at_most(REACH), suppress(Unmet):
-            answer = line.connect()
-            if answer.name == "_error":
-                raise ValueError(f"connect is refused: {said(answer)}")
 
 
 def _shakes(line: RtmpLine) -> bool:

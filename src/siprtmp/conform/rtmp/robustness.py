@@ -23,6 +23,7 @@ from siprtmp.conform.rtmp.peer import AUDIO, VIDEO, NetStream, RtmpPeer, token
 
 cases: Cases[RtmpPeer] = Cases()
 must = partial(cases.case, role="server")
+should = partial(cases.case, role="server", level="SHOULD")
 ERRORS: Final = "RTMP Errata §2"
 NAME: Final = amf0.encode("createStream", 7.0)
 SOUND: Final = b"\x82" + bytes(99)
@@ -101,7 +102,7 @@ def control_messages_that_are_too_short(peer: RtmpPeer) -> None:
             line.write(Message(type_id, 0, 0, b"\x00"), 2)
 
 
-@must("RTMP Errata §7", "within-limits")
+@should("RTMP Errata §7", "within-limits")
 def message_of_16_megabytes(peer: RtmpPeer) -> None:
     """A megabyte of a message of the largest length hurts nobody else (RTMP Errata §7)."""
     with peer.others_served() as line:

@@ -3,6 +3,7 @@
 from siprtmp.conform.case import Suite
 from siprtmp.conform.rtp import control, reports, robustness, sound
 from siprtmp.conform.rtp.peer import SharedCalls
+from siprtmp.conform.sip.peer import alive
 
 _CALLS = SharedCalls()
 SUITE = Suite(
@@ -11,6 +12,7 @@ SUITE = Suite(
     ),
     connect=_CALLS.connect,
     reach=_CALLS.reach,
+    alive=alive,
     target="a SIP URI of a phone that answers by itself, such as sip:bob@192.0.2.1:5060",
     timeout=30,
 )

@@ -66,7 +66,7 @@ def fraction_is_of_the_lost(peer: RtpListener) -> None:
         raise Unmet(f"{wanted} of 256", str(block.fraction_lost))
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "jitter-by-formula")
 def jitter_is_measured(peer: RtpListener) -> None:
     """The jitter of a block is that with which our packets came, in ticks (§A.8)."""
     talk = peer.lossy()

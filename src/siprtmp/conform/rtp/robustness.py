@@ -51,7 +51,7 @@ def garbage_as_control_does_no_harm(peer: RtpListener) -> None:
     _expect_more(peer, talk)
 
 
-@must("RFC 3550 §5.1")
+@must("RFC 3550 §5.1", "unknown-types-ignored")
 def unknown_payload_type_is_ignored(peer: RtpListener) -> None:
     """Packets of a payload type that was not agreed change nothing (§5.1)."""
     _goes_on(peer, lambda number: peer.packet(number, payload_type=77, payload=b"?" * 33))
@@ -93,7 +93,7 @@ def contributors_are_passed_over(peer: RtpListener) -> None:
     _is_received(peer, csrcs=(1, 2, 3))
 
 
-@should("RFC 4733 §2.4.1")
+@should("RFC 4733 §2.5.2.1", "events-listed")
 def events_are_agreed_to(peer: RtpListener) -> None:
     """An offer with telephone-event is answered with it (RFC 4733 §2.4.1)."""
     _with_events(peer)

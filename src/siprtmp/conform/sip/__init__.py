@@ -11,7 +11,7 @@ from siprtmp.conform.sip import (
     transactions,
     uas,
 )
-from siprtmp.conform.sip.peer import connect, reach
+from siprtmp.conform.sip.peer import alive, connect, reach
 
 SUITE = Suite(
     cases=tuple(
@@ -21,6 +21,7 @@ SUITE = Suite(
     ),
     connect=connect,
     reach=reach,
+    alive=alive,
     leave=registrar.leave,
     target="a SIP URI, such as sip:bob@192.0.2.1:5060",
 )

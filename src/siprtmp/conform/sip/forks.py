@@ -20,7 +20,7 @@ should = partial(cases.case, role="proxy", level="SHOULD")
 T1: Final = 0.5  # s (§17.1.1.1)
 
 
-@must("RFC 3261 §17.2.1")
+@must("RFC 3261 §17.2.1", "sends-100")
 def trying_comes_before_the_client_asks_again(peer: SipPeer) -> None:
     """An INVITE has a 100 while the phone is silent; 200 ms are allowed (§17.2.1)."""
     with registered(peer) as line:
@@ -32,7 +32,7 @@ def trying_comes_before_the_client_asks_again(peer: SipPeer) -> None:
             raise Unmet("100 within 0.2 s", f"after {took:.1f} s")
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "100-stays")
 def trying_of_the_phone_stays_here(peer: SipPeer) -> None:
     """A 100 of the phone is for the proxy, and goes no further (§16.7 step 5)."""
     with registered(peer) as line:
@@ -46,7 +46,7 @@ def trying_of_the_phone_stays_here(peer: SipPeer) -> None:
                 return
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "progress-at-once")
 def ringing_is_forwarded(peer: SipPeer) -> None:
     """A 180 is forwarded at once, without the proxy's Via (§16.7 steps 3 and 5)."""
     with registered(peer) as line:
@@ -56,7 +56,7 @@ def ringing_is_forwarded(peer: SipPeer) -> None:
         expect_equal("branches", [invite.via.branch], [via.branch for via in response.vias])
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "fields-stay")
 def response_is_forwarded_whole(peer: SipPeer) -> None:
     """Tag, unknown fields, reason and body of a response arrive as they were (§16.7 step 9)."""
     with registered(peer) as line:
@@ -70,7 +70,7 @@ def response_is_forwarded_whole(peer: SipPeer) -> None:
         expect_equal("status", 299, response.status)
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "best-of-all")
 def failure_of_the_phone_is_forwarded(peer: SipPeer) -> None:
     """The failure of the only phone is the caller's (§16.7 step 6)."""
     with registered(peer) as line:
@@ -79,7 +79,7 @@ def failure_of_the_phone_is_forwarded(peer: SipPeer) -> None:
         expect(line.final(invite), 486)
 
 
-@should("RFC 3261 §16.7")
+@should("RFC 3261 §16.7", "503-stays")
 def service_unavailable_stays_here(peer: SipPeer) -> None:
     """A 503 speaks of the phone's host alone: the caller has another failure (§16.7 step 6)."""
     with registered(peer) as line:
@@ -90,7 +90,7 @@ def service_unavailable_stays_here(peer: SipPeer) -> None:
             raise Unmet("500, or any failure but 503", said(response))
 
 
-@must("RFC 3261 §13.2.2.4")
+@must("RFC 3261 §16.11", "ack-is-routed")
 def ack_of_an_answer_arrives(peer: SipPeer) -> None:
     """The ACK of a 2xx goes through to the phone (§16.11, §13.2.2.4)."""
     with registered(peer) as line:
@@ -102,7 +102,7 @@ def ack_of_an_answer_arrives(peer: SipPeer) -> None:
         expect_equal("CSeq", invite.cseq.number, ack.cseq.number)
 
 
-@must("RFC 3261 §17.1.1.3")
+@must("RFC 6026 §8.4", "ack-failure")
 def ack_of_a_failure_is_the_proxys(peer: SipPeer) -> None:
     """The phone has an ACK for its failure from the proxy, whatever the caller does (§17.1.1.3)."""
     with registered(peer) as line:
@@ -113,7 +113,7 @@ def ack_of_a_failure_is_the_proxys(peer: SipPeer) -> None:
         expect_equal("number of Vias", 1, len(ack.vias))
 
 
-@must("RFC 3261 §17.2.1")
+@must("RFC 3261 §17.2.1", "ack-confirms")
 def ack_of_a_failure_goes_no_further(peer: SipPeer) -> None:
     """The caller's ACK of a failure ends at the proxy (§17.2.1)."""
     with registered(peer) as line:
@@ -124,7 +124,7 @@ def ack_of_a_failure_goes_no_further(peer: SipPeer) -> None:
         line.phone.hears_no("ACK", "one ACK")
 
 
-@must("RFC 3261 §17.2.1")
+@must("RFC 3261 §17.2.1", "timer-g-resends")
 def failure_is_repeated_until_the_ack(peer: SipPeer) -> None:
     """The proxy sends a failure again as long as the caller has no ACK for it (§17.2.1)."""
     with registered(peer) as line:
@@ -137,7 +137,7 @@ def failure_is_repeated_until_the_ack(peer: SipPeer) -> None:
         expect_equal("To tag", first.to.tag, second.to.tag)
 
 
-@must("RFC 3261 §17.2.1")
+@must("RFC 3261 §17.2.1", "repeat-gets-latest-1xx")
 def repeated_invite_goes_no_further(peer: SipPeer) -> None:
     """An INVITE that comes again has the last response again, and no phone hears it (§17.2.1)."""
     with registered(peer) as line:
@@ -148,7 +148,7 @@ def repeated_invite_goes_no_further(peer: SipPeer) -> None:
         line.phone.hears_no("INVITE", "one INVITE")
 
 
-@must("RFC 3261 §17.2.2")
+@must("RFC 3261 §17.2.2", "repeat-gets-final")
 def repeated_request_goes_no_further(peer: SipPeer) -> None:
     """Another request that comes again has its response from the proxy (§17.2.2)."""
     with registered(peer) as line:
@@ -160,7 +160,7 @@ def repeated_request_goes_no_further(peer: SipPeer) -> None:
         line.phone.hears_no("OPTIONS", "one OPTIONS")
 
 
-@must("RFC 6026 §7.1")
+@must("RFC 6026 §8.7", "absorbs-invites")
 def repeated_invite_of_a_call_goes_no_further(peer: SipPeer) -> None:
     """An INVITE that comes again behind its 200 is not a new one (RFC 6026 §7.1)."""
     with registered(peer) as line:
@@ -169,7 +169,7 @@ def repeated_invite_of_a_call_goes_no_further(peer: SipPeer) -> None:
         line.phone.hears_no("INVITE", "one INVITE")
 
 
-@must("RFC 3261 §17.1.1.2")
+@must("RFC 3261 §17.1.1.2", "timer-a-resends")
 def silent_phone_is_asked_again(peer: SipPeer) -> None:
     """An INVITE that a phone does not answer is sent again by the proxy (§17.1.1.2)."""
     with registered(peer) as line:
@@ -178,7 +178,7 @@ def silent_phone_is_asked_again(peer: SipPeer) -> None:
         expect_equal("branch", arrived.via.branch, again.via.branch)
 
 
-@must("RFC 3261 §16.10")
+@must("RFC 3261 §16.10", "cancel-is-200")
 def cancel_has_200(peer: SipPeer) -> None:
     """CANCEL of a call that rings has 200 from the proxy (§16.10)."""
     with registered(peer) as line:
@@ -187,7 +187,7 @@ def cancel_has_200(peer: SipPeer) -> None:
         expect(_cancelled(peer, invite), 200)
 
 
-@must("RFC 3261 §16.10")
+@must("RFC 3261 §16.10", "cancels-all")
 def cancel_goes_to_the_phone(peer: SipPeer) -> None:
     """The phone has a CANCEL in the name of its INVITE, and the caller its 487 (§16.10, §9.1)."""
     with registered(peer) as line:
@@ -202,7 +202,7 @@ def cancel_goes_to_the_phone(peer: SipPeer) -> None:
         expect(line.final(invite), 487)
 
 
-@must("RFC 3261 §9.1")
+@must("RFC 3261 §9.1", "waits-for-a-provisional")
 def cancel_waits_for_a_sign_of_the_phone(peer: SipPeer) -> None:
     """The phone has no CANCEL before it has sent a provisional response (§9.1)."""
     with registered(peer) as line:
@@ -216,7 +216,7 @@ def cancel_waits_for_a_sign_of_the_phone(peer: SipPeer) -> None:
         expect(line.final(invite), 487)
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "final-cancels-the-rest")
 def answer_cancels_the_other_forks(peer: SipPeer) -> None:
     """When one phone answers, the others have a CANCEL (§16.7 step 10)."""
     with registered(peer, 2) as line:
@@ -227,7 +227,7 @@ def answer_cancels_the_other_forks(peer: SipPeer) -> None:
         expect_equal("branch", two.via.branch, cancel.via.branch)
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 5393 §4.2.1", "branch-is-unique")
 def forks_have_branches_of_their_own(peer: SipPeer) -> None:
     """Each copy of a forked request has another branch (§16.6 step 8)."""
     with registered(peer, 2) as line:
@@ -235,7 +235,7 @@ def forks_have_branches_of_their_own(peer: SipPeer) -> None:
         expect_equal("number of branches", 2, len({each.via.branch for each in seen}))
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "later-2xx-at-once")
 def every_answer_is_forwarded(peer: SipPeer) -> None:
     """The 2xx of each fork is forwarded, behind another as well (§16.7 step 5)."""
     with registered(peer, 2) as line:
@@ -248,7 +248,7 @@ def every_answer_is_forwarded(peer: SipPeer) -> None:
         expect_equal("To tags", tags, got)
 
 
-@must("RFC 6026 §8.4")
+@must("RFC 6026 §8.4", "every-2xx-up")
 def repeated_answer_is_forwarded(peer: SipPeer) -> None:
     """A 2xx that the phone sends again is forwarded again (RFC 6026 §8.4)."""
     with registered(peer) as line:
@@ -259,7 +259,7 @@ def repeated_answer_is_forwarded(peer: SipPeer) -> None:
             _until(peer, 200)
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "others-wait")
 def failure_waits_for_the_other_forks(peer: SipPeer) -> None:
     """A failure of one phone is kept while another rings (§16.7 step 5)."""
     with registered(peer, 2) as line:
@@ -272,19 +272,19 @@ def failure_waits_for_the_other_forks(peer: SipPeer) -> None:
         expect(line.final(invite), 200)
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "6xx-first")
 def global_failure_is_preferred(peer: SipPeer) -> None:
     """Of the failures of all phones the caller has a 6xx, if there is one (§16.7 step 6)."""
     _expect_best(peer, (404, 603), 603)
 
 
-@should("RFC 3261 §16.7")
+@should("RFC 3261 §16.7", "lowest-class")
 def lowest_class_is_preferred(peer: SipPeer) -> None:
     """Of the other failures the caller has one of the lowest class (§16.7 step 6)."""
     _expect_best(peer, (500, 486), 486)
 
 
-@must("RFC 3261 §16.7")
+@must("RFC 3261 §16.7", "challenges-together")
 def challenges_are_collected(peer: SipPeer) -> None:
     """A 401 or 407 has the challenges of all forks (§16.7 step 7)."""
     with registered(peer, 2) as line:
@@ -298,7 +298,7 @@ def challenges_are_collected(peer: SipPeer) -> None:
                 raise Unmet("the challenges of both phones", f"{said(response)} without {name}")
 
 
-@must("RFC 6026 §7.3")
+@must("RFC 6026 §7.3", "strays-not-forwarded")
 def stray_answer_is_dropped(peer: SipPeer) -> None:
     """A 2xx to an INVITE that the proxy does not know goes no further (RFC 6026 §7.3)."""
     with registered(peer) as line:

@@ -56,6 +56,18 @@ def reach(target: str) -> None:
     raise Unreachable("no reply to REGISTER, OPTIONS or INVITE")
 
 
+def alive(target: str) -> None:
+    """Raise Unreachable unless there is still a reply: most answer an OPTIONS at once.
+
+    Own design: a reply that makes no sense is a sign of life as well.
+    """
+    with closing(SipPeer(target)) as peer, at_most(REACH), suppress(Unmet, OSError):
+        peer.send(peer.request("OPTIONS"))
+        peer.socket.recv(_LARGEST)
+        return
+    reach(target)
+
+
 class SipPeer:
     """A user agent at `host`:`port` that talks to one target by UDP."""
 
@@ -139,8 +151,11 @@ class SipPeer:
         return self.request("INVITE", ("Content-Type", "application/sdp"), *more, body=self.offer)
 
     def send(self, message: Message | bytes) -> None:
-        """Send octets, or a message."""
-        self.socket.send(bytes(message))
+        """Send octets, or a message; Unmet if the target's host refuses them."""
+        try:
+            self.socket.send(bytes(message))
+        except OSError as error:
+            raise Unmet("a listener", error.strerror or str(error)) from None
 
     def receive(self) -> Message:
         """Wait for a message; raises Unmet if it makes no sense."""

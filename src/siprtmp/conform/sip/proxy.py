@@ -20,7 +20,7 @@ should = partial(cases.case, role="proxy", level="SHOULD")
 COOKIE: Final = "z9hG4bK"
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "target-is-the-uri")
 def request_goes_to_the_contact(peer: SipPeer) -> None:
     """The Request-URI of the copy is the Contact that was registered (§16.6 step 2)."""
     with registered(peer) as line:
@@ -29,7 +29,7 @@ def request_goes_to_the_contact(peer: SipPeer) -> None:
         expect_equal("Request-URI", ("conform", line.phone.host, line.phone.port), found)
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 5393 §4.2.1", "via-on-top")
 def via_is_put_on_top(peer: SipPeer) -> None:
     """The copy has one Via more, on top, whose branch has the magic cookie (§16.6 step 8)."""
     with registered(peer) as line:
@@ -40,7 +40,7 @@ def via_is_put_on_top(peer: SipPeer) -> None:
             raise Unmet(f"a branch with {COOKIE}", str(seen.via.branch))
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "keeps-order-of-values")
 def vias_below_stay_as_they_were(peer: SipPeer) -> None:
     """The Vias of elements before us are forwarded in their order (§16.6 step 1)."""
     lower = ("SIP/2.0/TCP b.example.com;branch=z9hG4bKb", "SIP/2.0/UDP c.example.com:5070;shade=1")
@@ -53,7 +53,7 @@ def vias_below_stay_as_they_were(peer: SipPeer) -> None:
         expect_equal("Vias", wanted, got)
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "one-hop-less")
 def max_forwards_is_lowered_by_one(peer: SipPeer) -> None:
     """Max-Forwards of the copy is one less (§16.6 step 3)."""
     with registered(peer) as line:
@@ -61,7 +61,7 @@ def max_forwards_is_lowered_by_one(peer: SipPeer) -> None:
         expect_equal("Max-Forwards", 8, seen.max_forwards)
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "adds-max-forwards")
 def max_forwards_is_added(peer: SipPeer) -> None:
     """A copy of a request without Max-Forwards has one (§16.6 step 3)."""
     with registered(peer) as line:
@@ -70,7 +70,7 @@ def max_forwards_is_added(peer: SipPeer) -> None:
             raise Unmet("Max-Forwards", "none")
 
 
-@must("RFC 3261 §16.3")
+@must("RFC 3261 §16.3", "483-for-zero-hops")
 def zero_hops_have_483(peer: SipPeer) -> None:
     """A request with Max-Forwards 0 goes no further, and has 483 (§16.3 step 3)."""
     with registered(peer) as line:
@@ -78,7 +78,7 @@ def zero_hops_have_483(peer: SipPeer) -> None:
         line.phone.hears_no("MESSAGE", "nothing at the phone")
 
 
-@must("RFC 3261 §16.3")
+@must("RFC 3261 §16.3", "zero-hops-stay")
 def options_with_zero_hops_go_no_further(peer: SipPeer) -> None:
     """An OPTIONS with Max-Forwards 0 is answered by the proxy, however it likes (§16.3 step 3)."""
     with registered(peer) as line:
@@ -86,7 +86,7 @@ def options_with_zero_hops_go_no_further(peer: SipPeer) -> None:
         line.phone.hears_no("OPTIONS", "nothing at the phone")
 
 
-@must("RFC 3261 §16.3")
+@must("RFC 3261 §16.3", "unknown-pass")
 def unknown_method_is_forwarded(peer: SipPeer) -> None:
     """A method that nobody knows is no reason to refuse (§16.3 step 1)."""
     with registered(peer) as line:
@@ -95,7 +95,7 @@ def unknown_method_is_forwarded(peer: SipPeer) -> None:
         expect(line.final(request), 200)
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "copies-all-fields")
 def unknown_fields_are_forwarded(peer: SipPeer) -> None:
     """Header fields that nobody knows are in the copy, values in order (§16.6 step 1)."""
     with registered(peer) as line:
@@ -104,7 +104,7 @@ def unknown_fields_are_forwarded(peer: SipPeer) -> None:
         expect_equal("X-Mood", values, seen.headers.values("X-Mood"))
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "removes-none")
 def what_is_not_the_proxys_stays(peer: SipPeer) -> None:
     """To, From, Call-ID, CSeq and Contact are forwarded as they came (§16.6 step 1)."""
     with registered(peer) as line:
@@ -113,7 +113,7 @@ def what_is_not_the_proxys_stays(peer: SipPeer) -> None:
             expect_equal(name, request.headers[name], seen.headers[name])
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "copies-the-body")
 def body_is_forwarded(peer: SipPeer) -> None:
     """A body is forwarded octet for octet, whatever it is (§16.6 step 1)."""
     body = bytes(range(256)) + b"\r\n\r\n"
@@ -123,7 +123,7 @@ def body_is_forwarded(peer: SipPeer) -> None:
         expect_equal("body", body, seen.body)
 
 
-@must("RFC 3261 §16.3")
+@must("RFC 3261 §16.3", "420-for-proxy-require")
 def unknown_proxy_require_has_420(peer: SipPeer) -> None:
     """Proxy-Require with an option tag that the proxy does not know has 420 (§16.3 step 5)."""
     with registered(peer) as line:
@@ -131,7 +131,7 @@ def unknown_proxy_require_has_420(peer: SipPeer) -> None:
         line.phone.hears_no("OPTIONS", "nothing at the phone")
 
 
-@must("RFC 3261 §16.3")
+@must("RFC 3261 §16.3", "420-names-them")
 def refused_proxy_require_is_named(peer: SipPeer) -> None:
     """The 420 names what is not supported (§16.3 step 5)."""
     with registered(peer) as line:
@@ -151,14 +151,14 @@ def require_is_not_for_a_proxy(peer: SipPeer) -> None:
         expect_equal("Require", "nothing-like-it", seen.headers.get("Require", "none"))
 
 
-@should("RFC 3261 §16.3")
+@should("RFC 3261 §16.3", "416-for-schemes")
 def strange_scheme_has_416(peer: SipPeer) -> None:
     """A Request-URI of a scheme that the proxy does not know has 416 (§16.3 step 2)."""
     _, _, rest = bytes(peer.request("OPTIONS")).partition(b"\r\n")
     expect(peer.ask(b"OPTIONS nobodyKnowsThisScheme:totally SIP/2.0\r\n" + rest), 416)
 
 
-@must("RFC 3261 §16.5")
+@must("RFC 3261 §16.5", "no-empty-set")
 def user_without_a_phone_has_an_error(peer: SipPeer) -> None:
     """A request for a user without a Contact has 404 or 480 at once (§16.5)."""
     uri = peer.target.replace(user=f"conform-{token()}").without_params("transport")
@@ -166,7 +166,7 @@ def user_without_a_phone_has_an_error(peer: SipPeer) -> None:
     expect(peer.ask(request), 404, 480)
 
 
-@must("RFC 3261 §18.2.1")
+@must("RFC 3261 §18.2.1", "source-is-noted")
 def received_names_the_caller(peer: SipPeer) -> None:
     """In the copy, a Via with another host than the source has `received` (§18.2.1)."""
     with registered(peer) as line:
@@ -175,7 +175,7 @@ def received_names_the_caller(peer: SipPeer) -> None:
         expect_equal("received", peer.host, seen.vias[1].received)
 
 
-@must("RFC 3581 §4")
+@must("RFC 3581 §4", "rport-is-filled")
 def rport_names_the_callers_port(peer: SipPeer) -> None:
     """In the copy, an empty `rport` of the caller has the source's port (RFC 3581 §4)."""
     with registered(peer) as line:
@@ -187,7 +187,7 @@ def rport_names_the_callers_port(peer: SipPeer) -> None:
         expect(line.final(request), 200)
 
 
-@must("RFC 3261 §16.4")
+@must("RFC 3261 §16.4", "own-route-is-removed")
 def own_route_is_taken_off(peer: SipPeer) -> None:
     """A Route at the top that names the proxy is not in the copy (§16.4)."""
     with registered(peer) as line:
@@ -196,7 +196,7 @@ def own_route_is_taken_off(peer: SipPeer) -> None:
         expect_equal("Route", (), tuple(map(str, seen.routes)))
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "mark-has-lr")
 def record_route_has_lr(peer: SipPeer) -> None:
     """A Record-Route of the proxy is a URI with `lr` (§16.6 step 4)."""
     with registered(peer) as line:
@@ -206,7 +206,7 @@ def record_route_has_lr(peer: SipPeer) -> None:
                 raise Unmet("lr", str(mark))
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "mark-on-top")
 def record_route_goes_above_others(peer: SipPeer) -> None:
     """The proxy's Record-Route stands before those that were there (§16.6 step 4)."""
     before = "<sip:p1.example.com;lr>"
@@ -216,7 +216,7 @@ def record_route_goes_above_others(peer: SipPeer) -> None:
         expect_equal("the last Record-Route", before, routes[-1] if routes else "none")
 
 
-@must("RFC 3261 §16.12")
+@must("RFC 3261 §16.4", "own-route-is-removed")
 def request_of_the_caller_takes_the_route(peer: SipPeer) -> None:
     """A BYE by the route of the dialog arrives, without the proxy's Route (§16.4, §16.12)."""
     with registered(peer) as line:
@@ -229,7 +229,7 @@ def request_of_the_caller_takes_the_route(peer: SipPeer) -> None:
         expect(line.final(bye), 200)
 
 
-@must("RFC 3261 §16.12")
+@must("RFC 3261 §16.4", "own-route-is-removed")
 def request_of_the_callee_takes_the_route(peer: SipPeer) -> None:
     """A BYE of the callee by the route of the dialog arrives at the caller (§16.4, §16.12)."""
     with registered(peer) as line:
@@ -268,7 +268,7 @@ def next_route_is_followed(peer: SipPeer) -> None:
             other.close()
 
 
-@must("RFC 5393 §4.1")
+@must("RFC 5393 §4.2.2", "loop-is-482")
 def loop_of_a_forked_request_has_482(peer: SipPeer) -> None:
     """A forked request that another proxy sends back unchanged has 482 (RFC 5393 §4.2.2)."""
     with registered(peer, 2) as line:
@@ -283,7 +283,7 @@ def loop_of_a_forked_request_has_482(peer: SipPeer) -> None:
         expect(message, 482)
 
 
-@must("RFC 3261 §16.3")
+@must("RFC 5393 §4.2.1", "covers-target-and-route")
 def spiral_is_no_loop(peer: SipPeer) -> None:
     """A request that comes back with another Request-URI goes on (§16.3 step 4)."""
     with registered(peer) as line, registered(peer) as other:
@@ -294,7 +294,7 @@ def spiral_is_no_loop(peer: SipPeer) -> None:
         other.phone.answer(arrived, 200)
 
 
-@must("RFC 5393 §5.3.3")
+@must("RFC 5393 §5.3.3", "adds-max-breadth")
 def max_breadth_is_added(peer: SipPeer) -> None:
     """A forwarded request has one Max-Breadth; the proxy adds a missing one (RFC 5393 §5.3.3)."""
     with registered(peer) as line:
@@ -302,14 +302,14 @@ def max_breadth_is_added(peer: SipPeer) -> None:
         expect_equal("number of Max-Breadths", 1, len(seen.headers.values("Max-Breadth")))
 
 
-@must("RFC 5393 §5.3.3")
+@must("RFC 5393 §5.3.3", "440-when-too-narrow")
 def breadth_0_has_440(peer: SipPeer) -> None:
     """A request with Max-Breadth 0 cannot be forwarded, and has 440 (RFC 5393 §5.3.3)."""
     with registered(peer) as line:
         expect(peer.ask(line.request("OPTIONS", ("Max-Breadth", "0"))), 440)
 
 
-@must("RFC 5393 §5.3.3")
+@must("RFC 5393 §5.3.3", "stays-within")
 def breadth_1_rings_one_phone_at_a_time(peer: SipPeer) -> None:
     """An INVITE with Max-Breadth 1 is forwarded to one phone, not to two (RFC 5393 §5.3.3)."""
     with registered(peer, 2) as line:

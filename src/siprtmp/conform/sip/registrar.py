@@ -37,7 +37,7 @@ def register_has_200(peer: SipPeer) -> None:
     expect(_bind(peer), 200)
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "all-bindings-told")
 def answer_lists_the_contact(peer: SipPeer) -> None:
     """The 200 has the Contact that was registered (§10.3, step 8)."""
     request = peer.register()
@@ -46,7 +46,7 @@ def answer_lists_the_contact(peer: SipPeer) -> None:
         raise Unmet(f"Contact {request.contacts[0]}", str(list(map(str, bindings))))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "expires-told")
 def each_contact_says_expires(peer: SipPeer) -> None:
     """Every Contact of the 200 says when it expires (§10.3, step 8)."""
     for contact in _bindings(_bind(peer)):
@@ -54,7 +54,7 @@ def each_contact_says_expires(peer: SipPeer) -> None:
             raise Unmet("expires at each Contact", str(contact))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "header-expires")
 def expires_is_not_made_longer(peer: SipPeer) -> None:
     """A binding does not last longer than was asked for (§10.3, step 7)."""
     request = peer.register(("Expires", "7000"))
@@ -66,7 +66,7 @@ def expires_is_not_made_longer(peer: SipPeer) -> None:
             raise Unmet("at most 7000 s", str(contact))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "contact-expires")
 def contacts_expires_goes_before_the_headers(peer: SipPeer) -> None:
     """`expires` of a Contact counts more than the header Expires (§10.3, step 6)."""
     contact = f"{peer.contact};expires=600"
@@ -76,7 +76,7 @@ def contacts_expires_goes_before_the_headers(peer: SipPeer) -> None:
             raise Unmet("at most 600 s", str(found))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "all-bindings-told")
 def query_without_contact_lists(peer: SipPeer) -> None:
     """A REGISTER without Contact changes nothing and lists the bindings (§10.3, step 6)."""
     _bind(peer)
@@ -86,7 +86,7 @@ def query_without_contact_lists(peer: SipPeer) -> None:
         raise Unmet(f"Contact {peer.contact}", said(response))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "contact-expires")
 def expires_0_removes(peer: SipPeer) -> None:
     """`expires=0` removes the Contact (§10.3, step 7)."""
     first = peer.register()
@@ -96,7 +96,7 @@ def expires_0_removes(peer: SipPeer) -> None:
         raise Unmet("no such Contact", str(first.contacts[0]))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "star-removes")
 def star_removes_all(peer: SipPeer) -> None:
     """`Contact: *` with `Expires: 0` removes all bindings (§10.3, step 6)."""
     own = _own_user(peer, "star")
@@ -105,20 +105,20 @@ def star_removes_all(peer: SipPeer) -> None:
     expect_equal("number of Contacts", 0, len(_bindings(response)))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "star-alone")
 def star_needs_expires_0(peer: SipPeer) -> None:
     """`Contact: *` with another Expires has 400 (§10.3, step 6)."""
     expect(_ask(peer, peer.register(("Contact", "*"), ("Expires", "60"))), 400)
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "star-alone")
 def star_stands_alone(peer: SipPeer) -> None:
     """`Contact: *` beside another Contact has 400 (§10.3, step 6)."""
     request = changed(peer.register(("Expires", "0")), "Contact", "*", peer.contact)
     expect(_ask(peer, request), 400)
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "lower-refused")
 def lower_cseq_changes_nothing(peer: SipPeer) -> None:
     """A REGISTER of the same Call-ID with a lower CSeq removes nothing (§10.3, step 7)."""
     first = peer.register(("CSeq", "10 REGISTER"))
@@ -130,13 +130,13 @@ def lower_cseq_changes_nothing(peer: SipPeer) -> None:
         raise Unmet("the Contact, still", "it is gone")
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "extensions-are-checked")
 def extension_of_a_register_has_420(peer: SipPeer) -> None:
     """Require with an unknown option tag has 420 (§10.3, step 2)."""
     expect(peer.ask(peer.register(("Require", "nothing-like-it"))), 420)
 
 
-@should("RFC 3261 §10.3")
+@should("RFC 3261 §10.3", "404-for-strangers")
 def unknown_user_has_404(peer: SipPeer) -> None:
     """A registrar that lists its users answers 404 for others, or takes anybody (§10.3, step 5)."""
     own = _own_user(peer, "nobody")
@@ -145,14 +145,14 @@ def unknown_user_has_404(peer: SipPeer) -> None:
     expect(response, 404, 401, 403, 200)
 
 
-@should("RFC 3261 §10.3")
+@should("RFC 3261 §10.3", "has-date")
 def answer_has_a_date(peer: SipPeer) -> None:
     """The 200 has a Date, for phones without a clock (§10.3, step 8)."""
     if "Date" not in _bind(peer).headers:
         raise Unmet("a Date", "none")
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "no-record-route")
 def no_record_route_in_the_answer(peer: SipPeer) -> None:
     """REGISTER makes no dialog: the registrar passes over its Record-Route (§10.3)."""
     response = _ask(peer, peer.register(("Record-Route", "<sip:p1.example.com;lr>")))
@@ -171,7 +171,7 @@ def q_comes_back(peer: SipPeer) -> None:
     raise Unmet("the Contact", "others only")
 
 
-@must("RFC 3261 §10.2.4")
+@must("RFC 3261 §10.3", "higher-cseq")
 def refresh_makes_no_second_binding(peer: SipPeer) -> None:
     """A Contact that is registered again is there once (§10.2.4)."""
     first = peer.register()
@@ -180,7 +180,7 @@ def refresh_makes_no_second_binding(peer: SipPeer) -> None:
     expect_equal("number of such Contacts", 1, sum(found))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §8.2", "all")
 def two_contacts_at_once(peer: SipPeer) -> None:
     """A REGISTER may have two Contacts (§10.3, step 7)."""
     own = changed(_own_user(peer, "two"), "Contact", peer.contact, "<sip:two@127.0.0.1:9>")
@@ -189,7 +189,7 @@ def two_contacts_at_once(peer: SipPeer) -> None:
     expect_equal("number of Contacts", 2, len(bindings))
 
 
-@must("RFC 3261 §21.4.17")
+@must("RFC 3261 §10.3", "min-expires")
 def too_brief_says_how_long(peer: SipPeer) -> None:
     """A 423 has Min-Expires, a number (§10.3, step 7)."""
     response = _ask(peer, peer.register(("Expires", "1")))
@@ -199,7 +199,7 @@ def too_brief_says_how_long(peer: SipPeer) -> None:
         raise Unmet("Min-Expires", response.headers.get("Min-Expires", "none"))
 
 
-@must("RFC 3327 §5.3")
+@must("RFC 3327 §5.3", "path-in-200")
 def path_comes_back(peer: SipPeer) -> None:
     """Where Path is supported it is kept and comes back in the 200 (RFC 3327 §5.3)."""
     path = "<sip:p1.example.com;lr>"

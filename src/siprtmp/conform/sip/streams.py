@@ -20,7 +20,7 @@ should = partial(cases.case, role="uas", level="SHOULD")
 GOOD = (200, 480, 486)
 
 
-@must("RFC 3261 §18")
+@must("RFC 3261 §18", "udp-and-tcp")
 def tcp_is_there(peer: SipPeer) -> None:
     """Every element has TCP beside UDP (§18)."""
     try:
@@ -29,13 +29,13 @@ def tcp_is_there(peer: SipPeer) -> None:
         raise Unmet("a TCP listener", error.strerror or str(error)) from None
 
 
-@must("RFC 3261 §18.2.2")
+@must("RFC 3261 §18.2.2", "same-connection")
 def reply_takes_the_connection(peer: SipPeer) -> None:
     """The response comes by the connection of the request (§18.2.2)."""
     expect(_replies(peer, _by_tcp(peer))[0], *GOOD)
 
 
-@must("RFC 3261 §18.3")
+@must("RFC 4475 §3.1.1.11", "framed-by-its-length")
 def two_messages_in_one_piece(peer: SipPeer) -> None:
     """Two requests that arrive together are two (§18.3)."""
     both = [_by_tcp(peer), _by_tcp(peer)]
@@ -43,14 +43,14 @@ def two_messages_in_one_piece(peer: SipPeer) -> None:
     expect_equal("answers to both", {each.call_id for each in both}, found)
 
 
-@must("RFC 3261 §18.3")
+@must("RFC 4475 §3.1.1.11", "framed-by-its-length")
 def message_in_two_pieces(peer: SipPeer) -> None:
     """A request that arrives in two pieces is one (§18.3)."""
     octets = bytes(_by_tcp(peer))
     expect(_exchange(peer, [octets[:100], octets[100:]], 1)[0], *GOOD)
 
 
-@must("RFC 3261 §18.3")
+@must("RFC 4475 §3.1.1.11", "framed-by-its-length")
 def body_is_framed_by_its_length(peer: SipPeer) -> None:
     """A body that looks like a request is none (§18.3)."""
     inner, after = _by_tcp(peer), _by_tcp(peer)
@@ -64,13 +64,13 @@ def body_is_framed_by_its_length(peer: SipPeer) -> None:
     expect_equal("answers", {outer.call_id, after.call_id}, found)
 
 
-@must("RFC 3261 §7.5")
+@must("RFC 3261 §7.5", "crlf-before-a-message")
 def line_breaks_between_messages(peer: SipPeer) -> None:
     """Line breaks before a start line are passed over (§7.5)."""
     expect(_exchange(peer, [b"\r\n\r\n\r\n" + bytes(_by_tcp(peer))], 1)[0], *GOOD)
 
 
-@should("RFC 5626 §3.5.1")
+@should("RFC 5626 §5.4", "one-crlf-for-two")
 def ping_has_a_pong(peer: SipPeer) -> None:
     """Two line breaks on a connection are answered by one (RFC 5626 §3.5.1)."""
     with _connected(peer) as stream, at_most(1):

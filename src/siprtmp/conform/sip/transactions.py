@@ -21,7 +21,7 @@ PATIENCE: Final = 3.0  # s: a refusal, and two repeats with the T1 of the RFC
 STATELESS: Final = "the target refuses without state, which RFC 3261 §8.2.7 allows"
 
 
-@must("RFC 3261 §17.2.2")
+@must("RFC 3261 §17.2.2", "repeat-gets-final")
 def repeated_request_has_the_same_response(peer: SipPeer) -> None:
     """A request that is sent again has the response of before, its To tag too (§17.2.2)."""
     request = peer.request("OPTIONS")
@@ -29,7 +29,7 @@ def repeated_request_has_the_same_response(peer: SipPeer) -> None:
     expect_equal("To tag", first.to.tag, second.to.tag)
 
 
-@must("RFC 3261 §17.2.3")
+@must("RFC 3261 §17.2.3", "match-branch")
 def another_branch_is_another_request(peer: SipPeer) -> None:
     """The branch tells requests apart: each has its own response (§17.2.3)."""
     for _ in range(2):
@@ -37,7 +37,7 @@ def another_branch_is_another_request(peer: SipPeer) -> None:
         expect_equal("branch", request.via.branch, peer.ask(request).via.branch)
 
 
-@must("RFC 3261 §17.2.1")
+@must("RFC 3261 §17.2.1", "timer-g-resends")
 def refusal_is_repeated_until_the_ack(peer: SipPeer) -> None:
     """A refusal of INVITE is sent again after T1 as long as no ACK comes (§17.2.1)."""
     peer.introduce()
@@ -47,7 +47,7 @@ def refusal_is_repeated_until_the_ack(peer: SipPeer) -> None:
     expect_equal("status", finals[0][0], finals[1][0])
 
 
-@must("RFC 3261 §17.2.1")
+@must("RFC 3261 §17.2.1", "timer-g-doubles-to-t2")
 def repeats_come_after_t1_and_twice_t1(peer: SipPeer) -> None:
     """The gaps between repeated refusals double, from T1 (§17.2.1)."""
     peer.introduce()
@@ -58,7 +58,7 @@ def repeats_come_after_t1_and_twice_t1(peer: SipPeer) -> None:
         raise Unmet("a gap twice as long as the one before", f"{first:.2f} s, {second:.2f} s")
 
 
-@must("RFC 3261 §17.2.1")
+@must("RFC 3261 §17.2.1", "ack-confirms")
 def ack_ends_the_repeats(peer: SipPeer) -> None:
     """After the ACK the refusal is not sent again (§17.2.1)."""
     peer.ask(peer.unfit())
@@ -67,7 +67,7 @@ def ack_ends_the_repeats(peer: SipPeer) -> None:
         peer.expect_quiet("no refusal behind its ACK")
 
 
-@must("RFC 3261 §17.2.1")
+@should("RFC 3261 §17.2.1", "repeat-in-completed")
 def repeated_invite_has_the_refusal_again(peer: SipPeer) -> None:
     """An INVITE that is sent again before the ACK has the same final response (§17.2.1)."""
     peer.introduce()
@@ -95,7 +95,7 @@ def cancel_of_an_answered_request_has_200(peer: SipPeer) -> None:
         expect_equal("status", final.status, response.status)
 
 
-@should("RFC 3261 §9.2")
+@should("RFC 3261 §9.2", "same-to-tag")
 def cancel_has_the_tag_of_its_invite(peer: SipPeer) -> None:
     """The response to CANCEL has the To tag of the one to its INVITE (§9.2)."""
     peer.introduce()
@@ -107,7 +107,7 @@ def cancel_has_the_tag_of_its_invite(peer: SipPeer) -> None:
     expect_equal("To tag", final.to.tag, cancelled.to.tag)
 
 
-@must("RFC 3261 §9.2", alone=True)
+@should("RFC 3261 §9.2", "487-for-the-invite", alone=True)
 def cancelled_invite_has_487(peer: SipPeer) -> None:
     """CANCEL of an INVITE that is not answered ends it with 487 (§9.2)."""
     invite = peer.invite()
@@ -123,7 +123,7 @@ def cancelled_invite_has_487(peer: SipPeer) -> None:
     expect(final, 487)
 
 
-@must("RFC 3261 §8.2.2.2", alone=True)
+@should("RFC 3261 §8.2.2.2", "482-for-a-copy", alone=True)
 def merged_request_has_482(peer: SipPeer) -> None:
     """An INVITE that arrives again by another path has 482 (§8.2.2.2)."""
     invite = peer.invite()
