@@ -139,7 +139,7 @@ def test_a_stream_may_be_cut_in_the_empty_line():
 
 
 def test_two_messages_of_one_segment():
-    """sipp 675, sngrep 466.  Covers RFC 3261 §18.3 [length-on-streams]."""
+    """sipp 675, sngrep 466.  Covers RFC 3261 §18.3."""
     both = StreamFramer().feed(COMPACT + b"\r\n\r\n" + COMPACT)
     assert [both[0], both[-1]] == StreamFramer().feed(COMPACT) * 2
     assert both[1:-1] == [KeepAlive.PONG, KeepAlive.PING]  # pjproject 482

@@ -58,9 +58,6 @@ class ServerChunkTransport(ChunkTransport):
         self.send_window(self.limits.window)  # RTMP 1.0 §7.2.1.1 [window-first]
         # RTMP 1.0 §7.2.1.1 [then-bandwidth]
         self.send_control(control.SetPeerBandwidth(self.limits.window, control.LimitType.DYNAMIC))
-        # Own design: Wirecast obeys this and tells no window (RTMP 1.0 §5.4.5), so it is told
-        # half-way what has arrived, since its count may have begun with the handshake.
-        self._ack_every = self._ack_every or self.limits.window // 2
         self.send_chunk_size(CHUNK_SIZE)  # RTMP 1.0 §6.2 [fits-a-chunk], §5.4.1 [size-at-least-128]
         self.send_control(control.StreamBegin(0))  # RTMP 1.0 §7.2.1.1 [then-begin]
 

@@ -32,8 +32,7 @@ PADDED: Final = 4  # octets, Source: RFC 8656 §12.5
 
 
 def is_old_channel(data: bytes) -> bool:
-    """Whether this is ChannelData of a reserved channel, by its exact length: RFC 8656 §12.
-
+    r"""Whether this is ChannelData of a reserved channel, by its exact length: RFC 8656 §12.
 
     >>> is_old_channel(b"\x58\x8f\0\2hi"), is_old_channel(b"\x58\x8f\0\2hi there")
     (True, False)

@@ -167,7 +167,7 @@ def test_an_honest_stranger_gets_through_the_losses(gateway, lost):
 
 @pytest.mark.parametrize(("octets", "copies"), [(420, 1), (330, 2)])
 def test_an_invite_without_an_offer_is_answered_by_the_datagram_that_pays(gateway, octets, copies):
-    """Covers RFC 3261 §13.3.1.4 [offer-in-the-2xx]: the 200 has less than three times 420."""
+    """Covers RFC 3261 §13.3.1.4: the 200 has less than three times 420."""
     server = gateway("--room", "team", "--sip-t1", "4000")  # ms: nothing is repeated meanwhile
     with_radio = RtmpClient.connect(server.url("call"))
     with_radio.create_stream().publish("radio")

@@ -123,7 +123,7 @@ def test_a_stranger_has_nothing_sent_elsewhere_that_it_could_not_send_itself():
 
 
 def test_a_target_that_is_allowed_is_told_once_of_each_request_while_it_is_silent():
-    """Covers RFC 3261 §12.2.1.1 [target-is-the-request-uri]: a user may send there anyway."""
+    """Covers RFC 3261 §12.2.1.1: a user may send there anyway."""
     home, branches = forked(BOB, users=USERS, trusting=False)
     answered(home, branches, "Contact", f"<sip:v@{FAR}>")
     told = []

@@ -5,7 +5,6 @@ the report, as docs/6-conformance/field-reports-rtmp.md lists them.
 """
 
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -260,19 +259,6 @@ def acknowledged(transport):
 
     transport.send_control = note
     return found
-
-
-def test_who_tells_no_window_is_acknowledged_all_the_same():
-    """srs-795: Wirecast obeys our Set Peer Bandwidth, tells no window, and waits."""
-    _, encoder, _ = published()
-    transport = encoder.server.transport
-    transport._ack_every = 0  # as of a client that has told none ...
-    transport.welcome()  # ... when it is accepted
-    found = acknowledged(transport)
-    for at in range(4):
-        encoder.write(9, at, 1, b"\x27\x01\0\0\0" + bytes(999_995))
-    assert len(found) == 2
-    assert all(late - early < transport.limits.window for early, late in pairwise((0, *found)))
 
 
 def test_acknowledgements_begin_again_behind_4_gib():

@@ -90,7 +90,7 @@ def without_header(sources, form):
 @pytest.mark.parametrize("form", ["apart", "within"])
 @pytest.mark.parametrize("before", [0, 5])
 def test_sets_among_the_pictures_alone_are_enough(form, before):
-    """Covers RFC 6184 §8.4 [sets-before-their-use]: also of pictures from before the call."""
+    """Covers RFC 6184 §8.4: also of pictures from before the call."""
     show, messages = Show(), list(without_header(film(count=12), form))
     show.publish(messages[:before])
     show.ring()
