@@ -48,6 +48,14 @@ def _headers_by_name(data):
     return [found.values(name) for name, _ in found]
 
 
+def _lists_of_places(data):
+    """Read the headers that list hops and addresses, a line each."""
+    found = message.parse_message(data).headers
+    hops = [via.Via.parse_list(line) for line in found.values("Via")]
+    names = ("Contact", "Record-Route", "Route")
+    return hops, [address.Address.parse_list(line) for name in names for line in found.values(name)]
+
+
 _PACKETS = rtp.rtcp_packets().filter(lambda each: not isinstance(each, rtcp.UnknownPacket))
 _SIP_OCTETS = sip.messages().map(bytes)
 
@@ -64,6 +72,19 @@ FAMILY = Family(
             "the latest hop",
             _SIP_OCTETS | sip.separators().map(bytes),
             lambda data: message.parse_message(data).via,
+        ),
+        Reading("lists of hops and addresses", _SIP_OCTETS, _lists_of_places),
+        Reading("a name in doubled quotes", st.just('""Bob"" <sip:b@c>'), address.Address.parse),
+        Reading(
+            "a list that ends within quotes",
+            st.just('<sip:a@b>, "C <sip:c@d>'),
+            lambda text: grammar.readable(text, address.Address.parse),
+        ),
+        Reading(
+            "what can be read of RTCP",
+            st.lists(_PACKETS, min_size=1, max_size=3).map(lambda each: b"".join(map(bytes, each)))
+            | second(rtp_faults.broken_rtcp()),
+            rtcp.parse_readable,
         ),
         Reading("RTP, fast", rtp.rtp_packets().map(bytes), fast.unpack),
         Reading("broken RTP, fast", rtp_faults.broken_rtp(), lambda pair: fast.unpack(pair[1])),
