@@ -43,7 +43,7 @@ ONGOING: Final = re.compile(r"[-+*/%&|^=<.(,]\Z")
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A pair of braces: the lines of what stands before it, of `{` and of `}`."""
+    """A pair of braces: the lines of its heading, of `{` and of `}`."""
 
     head: int
     first: int

@@ -148,7 +148,7 @@ class Reached:
         yield from self._read(node.body, doubt or ("" if called else CALLBACK))
 
     def _is_called(self, node: Function) -> bool:
-        """Does the test itself call a function in it, or wait for what runs it?"""
+        """Does the test call a function in it, or wait for the thread that runs it?"""
         calls = (inner for inner in walk(self.test) if isinstance(inner, ast.Call))
         awaited = {id(i.value) for i in walk(self.test) if isinstance(i, ast.Await)}
         for call in calls:
@@ -293,7 +293,7 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _leaves(node: ast.stmt, way_out: tuple[type[ast.stmt], ...] = LEAVING) -> bool:
-    """Does a statement have a way out of what it stands in?"""
+    """Does a statement have a way out of the block around it?"""
     if isinstance(node, way_out):
         return True
     if isinstance(node, LOOPS):

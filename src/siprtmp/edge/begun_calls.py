@@ -61,7 +61,7 @@ class BegunCalls:
 
 
 def left_behind(records: Path) -> Iterator[dict[str, object]]:
-    """Give what is known of each call whose gateway has ended without a record, once.
+    """Give the values of each call whose gateway has ended without a record, once.
 
     A file goes when all its calls were given.  Raises OSError if one cannot be read.
     """
