@@ -160,6 +160,13 @@ def _update(project: Project) -> None:
         path.write_text(report.restated(project, claims, path.read_text()))
 
 
+def _lower_claims(project: Project) -> None:
+    """Commit the claims that have just got a killed mutant, where their number is held."""
+    if ratchet.load_claims(project) is not None:
+        committed = ratchet.load(project)
+        ratchet.save(project.folder / ratchet.NAME, committed, _claims_to_commit(project))
+
+
 def _claims_to_commit(project: Project) -> int | None:
     """How many claims may be without a killed mutant from now on: no more than before."""
     now, allowed = ratchet.measure_claims(project), ratchet.load_claims(project)
@@ -311,6 +318,7 @@ def _mutants(project: Project, options: argparse.Namespace) -> int:
     print(trial)
     if options.results:
         results.save(Path(options.results), trial, project)
+        _lower_claims(project)
     return int(bool(trial.survivors))
 
 

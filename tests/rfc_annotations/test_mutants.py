@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rfc_annotations import mutants
+from rfc_annotations import mutants, ratchet, results
 from rfc_annotations.evidence import load
 
 TOP = Path(__file__).resolve().parents[2]
@@ -100,6 +100,17 @@ def test_a_sample_is_the_same_for_the_same_seed(run, repo):
     assert {len(planned) for planned in drawn.values()} == {1}  # there is but one claim
     (repo.root / "src/tea/cup.py").unlink()
     assert draws() == drawn  # whatever other claims there are
+
+
+def test_scores_that_are_kept_lower_the_number_of_claims_without_one(run, repo, env):
+    assert run()[0] == 0  # the evidence
+    held = repo.root / "rfc_annotations" / ratchet.NAME
+    ratchet.save(held, ratchet.load(repo.project()), 3)
+    command = [sys.executable, "-m", "rfc_annotations", "mutants", "--evidence", "evidence.json"]
+    kept = ["--results", str(held.with_name(results.NAME))]
+    subprocess.run([*command, *kept], cwd=repo.root, env=env, timeout=100, check=True)
+    assert ratchet.load_claims(repo.project()) == 0
+    assert repo.problems(15) == []
 
 
 def test_only_the_tests_that_claim_the_line_are_run(run, repo):
