@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,14 @@ from support.gateway.gateway import Gateway
 from support.pages import FENCE, blocks, commands
 
 REPO = Path(__file__).resolve().parent.parent
-SOURCES = ("*.md", "docs/**/*.md", "perf/*.md", "rfc_annotations/*.md", "tests/**/*.md")
+SOURCES = (
+    "*.md",
+    "newsfragments/*.md",
+    "docs/**/*.md",
+    "perf/*.md",
+    "rfc_annotations/*.md",
+    "tests/**/*.md",
+)
 PAGES = sorted(
     page
     for pattern in SOURCES
@@ -28,7 +36,6 @@ EVENT = re.compile(
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
 TABLES = ("trunk", "route")  # of the configuration file, explained on pages of their own
 OTHER_PYTHON = {  # and why
-    "CHANGELOG.md": "what was",
     "cite-in-your-project.md": "the environment of that project",
     "command-line.md": "the titles that --help has",
     "systemd.md": "that of /opt/siprtmp",
@@ -47,6 +54,14 @@ def make_words() -> set[str]:
 
 def test_readme_opens_with_the_two_commands_of_a_fresh_machine():
     assert FENCE.findall((REPO / "README.md").read_text())[0] == ("sh", "make demo\nmake test\n")
+
+
+def test_news_have_a_kind_that_a_release_gathers():
+    settings = tomllib.loads((REPO / "pyproject.toml").read_text())["tool"]["towncrier"]
+    kinds = {kind["directory"] for kind in settings["type"]}
+    news = [page for page in PAGES if page.parent.name == settings["directory"]]
+    names = [page.name.split(".") for page in news if page.name not in settings["ignore"]]
+    assert all(len(name) == 3 and name[1] in kinds for name in names), names
 
 
 @by_page
