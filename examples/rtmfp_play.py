@@ -5,16 +5,13 @@ python rtmfp_play.py rtmfp://127.0.0.1/live/NAME NAME.flv
 
 import sys
 
-from rtmplite import Recorder, Target, connect
+from rtmplite import Player, Recorder
 
 url, path = sys.argv[1:]
-target = Target.parse(url)
-with connect(target) as client, open(path, "wb") as file:
-    stream = client.create_stream()
-    stream.play(target.stream)
-    print(f"playing {target.stream} of {target.tc_url}", flush=True)
+with Player.open(url) as player, open(path, "wb") as file:
+    print(f"playing {player.name} of {player.client.target.tc_url}", flush=True)
     recorder = Recorder()
-    for message in stream:
+    for message in player:
         file.write(recorder.write(message.type_id, message.timestamp, message.payload))
     for position, data in recorder.patches():  # length and key frames, known at the end
         file.seek(position)

@@ -8,19 +8,16 @@ from pathlib import Path
 
 import gevent
 
-from rtmplite import TagType, Target, connect, metadata, read_flv
+from rtmplite import Publisher, TagType, metadata, read_flv
 
 path, url = sys.argv[1:]
 header, tags = read_flv(Path(path).read_bytes())
-target = Target.parse(url)
-with connect(target) as client:
-    stream = client.create_stream()
-    stream.publish(target.stream)
+with Publisher.open(url) as publisher:
     print(f"publishing {len(tags)} messages to {url}", flush=True)
     at = 0
     for tag in tags:
         gevent.sleep(max(0, tag.timestamp - at) / 1000)
         at = max(at, tag.timestamp)
         data = metadata.wrapped(tag.data) if tag.tag_type == TagType.SCRIPT else tag.data
-        stream.write(tag.tag_type, tag.timestamp, data)
+        publisher.write(tag.tag_type, tag.timestamp, data)
 print(f"{at / 1000:.1f} s published")

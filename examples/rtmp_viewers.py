@@ -5,7 +5,7 @@ python rtmp_viewers.py 127.0.0.1 1935    then publish and play rtmp://127.0.0.1/
 
 import sys
 
-from rtmplite import LiveApplication, LiveStream, StreamServer
+from rtmplite import LiveApplication, LiveStream, RtmpServer
 
 most: dict[str, int] = {}
 
@@ -22,7 +22,7 @@ def on_begin(live: LiveStream, now: float) -> None:
 
 
 at = sys.argv[1], int(sys.argv[2])
-with StreamServer({"live": LiveApplication()}, rtmp=at, rtmfp=at) as server:
+with RtmpServer({"live": LiveApplication()}, rtmp=at, rtmfp=at) as server:
     server.registry.on_audience.append(on_audience)
     server.registry.on_begin.append(on_begin)
     print("ready: rtmp://{}:{}/live".format(*at), flush=True)

@@ -5,9 +5,9 @@ python rtmp_watermark.py rtmp://127.0.0.1/live/a rtmfp://127.0.0.1/live/b "seen 
 
 import sys
 
-from rtmplite import MessageType, Target, connect, metadata
+from rtmplite import MessageType, Player, Publisher, metadata
 
-source, destination = map(Target.parse, sys.argv[1:3])
+source, destination = sys.argv[1:3]
 
 
 def marked(payload: bytes) -> bytes:
@@ -18,12 +18,9 @@ def marked(payload: bytes) -> bytes:
     return metadata.wrapped(metadata.build(extra=members | {"watermark": sys.argv[3]}))
 
 
-with connect(source) as player, connect(destination) as publisher:
-    played, published = player.create_stream(), publisher.create_stream()
-    published.publish(destination.stream)
-    played.play(source.stream)
+with Publisher.open(destination) as publisher, Player.open(source) as player:
     print("relaying", flush=True)
-    for type_id, timestamp, _, payload in played:
+    for type_id, timestamp, _, payload in player:
         if type_id == MessageType.DATA:
             payload = marked(payload)
-        published.write(type_id, timestamp, payload)
+        publisher.write(type_id, timestamp, payload)

@@ -2,14 +2,10 @@
 
 python sip_proxy.py 127.0.0.1 5070    then register phones at 127.0.0.1:5070 and call
 
-Anybody may register as anybody here: before it leaves loopback, give the registrar and the element
-a DigestServer as their `verifier`.
+Anybody may register as anybody here: before it leaves loopback, give the server its `users`.
 """
 
-import os
 import sys
-
-import gevent
 
 import p2psip
 
@@ -25,13 +21,6 @@ class Hook(p2psip.Lenient):
 
 
 host, port = sys.argv[1:]
-ports = p2psip.SipPorts(host, int(port))
-stack = p2psip.Stack(random=os.urandom, listeners=ports.listeners, user_agent="example")
-domains = p2psip.Domains([host], stack.is_own_address, distinct=False)
-agents, proxy = p2psip.UserAgent(stack, random=os.urandom), p2psip.Proxy(stack)
-registrar = p2psip.Registrar(domains, None, stack, os.urandom)
-p2psip.SipElement(stack, agents, registrar, proxy, domains, judge=Hook())
-driver = p2psip.SipDriver(stack, ports, locate=p2psip.Locations().flows)
-driver.machines += [agents, proxy]
-print(f"ready: {host}:{ports.address[1]}", flush=True)
-gevent.wait()
+with p2psip.SipServer([(host, int(port))], judge=Hook(), user_agent="example") as server:
+    print(f"ready: {host}:{server.listeners[0].port}", flush=True)
+    server.serve_forever()

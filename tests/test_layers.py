@@ -353,7 +353,7 @@ def test_every_import_follows_the_arrows():
         ("p2psip.transaction.client", "import os\nos.urandom(3)"),
         ("p2psip.net.udp", "from rtmplite.errors import RemoteError"),
         ("rtmplite.rtmp.wire.chunk", "from rtmplite.rtmp.connection import Connection"),
-        ("rtmplite.live.streams", "from rtmplite.net.server.rtmp_server import Server"),
+        ("rtmplite.live.streams", "from rtmplite.net.server.rtmp_listener import Server"),
         ("rtmplite.live.streams", "from rtmplite.rtmp.connection import Connection"),
         ("rtmplite.live.streams", "import dpkt"),
         ("rtmplite.amf.amf0", "from rtmplite.strategies.amf import values"),

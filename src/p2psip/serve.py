@@ -9,7 +9,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,23 +18,13 @@ from gevent.event import Event
 
 from p2psip.errors import LocalError
 from p2psip.net import addresses, websocket
-from p2psip.net.clock import monotonic
-from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.location_sqlite import SqliteLocation
-from p2psip.net.locator import Locations
 from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
-from p2psip.server.digest_server import DigestServer
-from p2psip.server.domains import Domains
-from p2psip.server.element import SipElement
-from p2psip.server.proxy import Proxy
-from p2psip.server.registrar import Registrar
 from p2psip.server.users import UserStore
 from p2psip.sip.grammar import bracketed
-from p2psip.stack.routing import WILDCARDS, is_loopback
-from p2psip.stack.stack import Stack
+from p2psip.sip_server import SipServer
+from p2psip.stack.routing import WILDCARDS, Listener, is_loopback
 from p2psip.talk import say
-from p2psip.transaction.flow import HostPort
-from p2psip.ua.ua import UserAgent
 
 if TYPE_CHECKING:
     from p2psip.net.location_redis import RedisLocation
@@ -116,33 +106,15 @@ def _add_listeners(group: "argparse._ArgumentGroup") -> None:
 
 def serve(options: argparse.Namespace, stop: Event) -> int:
     """Serve until interrupted: RFC 3261 §10.3 and §16.  Raises LocalError, OSError."""
-    verifier = None if options.users is None else DigestServer(_users(options.users), os.urandom)
-    hosts, ports, tls = *_open(options), _contexts(options)
+    _check(options)
+    users = None if options.users is None else _users(options.users)
+    tls = _contexts(options)
     _warn_of_readers(options)
-    stack = Stack(
-        random=os.urandom, listeners=ports.listeners, hosts=options.domain, user_agent="p2psip"
-    )
-    names = options.domain or hosts
-    domains = Domains(names, stack.is_own_address, distinct=bool(options.domain))
     location = None if options.location is None else _location(options.location)
-    registrar = Registrar(domains, verifier, stack, os.urandom, store=location, nat=options.nat)
-    agents, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
-    SipElement(stack, agents, registrar, proxy, domains, verifier=verifier, nat=options.nat)
-    driver = SipDriver(stack, ports, locate=Locations(transports=ports.transports).flows, tls=tls)
-    driver.machines += [agents, proxy]
-    driver.run(registrar.restore, monotonic())
-    if location is not None:
-        location.follow(registrar.adopt)
-    driver.keep(
-        lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow),
-        lambda flow, silence: registrar.is_dead(flow, silence, monotonic()),
-    )
-    _renew_at_hangup(options, verifier, tls)
-    say(f"serving {', '.join(names)} at {', '.join(_told(ports))}")
-    stop.wait()
-    driver.close()
-    if location is not None:
-        location.close()
+    with _open(options, users, tls, location) as server:
+        _renew_at_hangup(options, server, tls)
+        say(f"serving {', '.join(server.names)} at {', '.join(_told(server.listeners))}")
+        stop.wait()
     return 0
 
 
@@ -165,12 +137,10 @@ def _tell(what: str, reason: str) -> None:
     say(f"{what}: {reason}" if reason else what)
 
 
-def _open(options: argparse.Namespace) -> tuple[list[str], SipPorts]:
-    """The hosts of all listeners, and their sockets.  Raises LocalError."""
-    plain = options.sip or ["127.0.0.1:5060"]
-    texts = [*plain, *options.sips, *options.ws]
-    places: dict[str, HostPort] = {text: addresses.parse(text) for text in texts}
-    for text, (host, _) in places.items():
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what cannot be served, in the words of the options.  Raises LocalError."""
+    for text in (*_plain(options), *options.sips, *options.ws):
+        host, _ = addresses.parse(text)
         if host in WILDCARDS:
             raise LocalError(f"{text}: name one address, which phones are told")
         if options.users is None and not is_loopback(host):
@@ -179,12 +149,25 @@ def _open(options: argparse.Namespace) -> tuple[list[str], SipPorts]:
         raise LocalError("--sips needs --tls-cert")
     if options.ws and not websocket.AVAILABLE:
         raise LocalError("--ws needs the extra web: pip install 'siprtmp[web]'")
-    (first, *also), sips, ws = (
-        [places[text] for text in named] for named in (plain, options.sips, options.ws)
+
+
+def _plain(options: argparse.Namespace) -> list[str]:
+    return options.sip or ["127.0.0.1:5060"]
+
+
+def _open(
+    options: argparse.Namespace,
+    users: UserStore | None,
+    tls: TlsContexts | None,
+    location: "SqliteLocation | RedisLocation | None",
+) -> SipServer:
+    plain = _plain(options)
+    sip, sips, ws = (
+        [addresses.parse(text) for text in texts] for texts in (plain, options.sips, options.ws)
     )
+    at = {"sips": sips, "ws": ws, "domains": options.domain, "nat": options.nat}
     try:
-        hosts = dict.fromkeys(host for host, _ in places.values())
-        return list(hosts), SipPorts(*first, also=also, sips=sips, ws=ws)
+        return SipServer(sip, **at, users=users, location=location, tls=tls)
     except OSError as error:
         reason = addresses.not_had(error)  # which names the address of TLS or WebSocket
         named = reason if " at " in reason else f"{' '.join(plain)}: {reason}"
@@ -217,19 +200,19 @@ def _users(path: Path) -> UserStore:
 
 
 def _renew_at_hangup(
-    options: argparse.Namespace, verifier: DigestServer | None, tls: TlsContexts | None
+    options: argparse.Namespace, server: SipServer, tls: TlsContexts | None
 ) -> None:
     """Read the files again at SIGHUP; one that is wrong changes nothing."""
 
     def renew() -> None:
         try:
-            users = _users(options.users) if verifier is not None else None
+            users = None if options.users is None else _users(options.users)
             contexts = _contexts(options)
         except (LocalError, OSError) as error:
             say(f"not read again: {error}")
             return
-        if verifier is not None and users is not None:
-            verifier.users = users
+        if users is not None:
+            server.users = users
         if tls is not None and contexts is not None:
             tls.client, tls.server, tls.names = contexts.client, contexts.server, contexts.names
         say("users and certificate are read again")
@@ -246,9 +229,9 @@ def _has_terminal() -> bool:
     return True
 
 
-def _told(ports: SipPorts) -> Iterator[str]:
+def _told(listeners: Iterable[Listener]) -> Iterator[str]:
     """The addresses of all listeners, for the line that says that they are up."""
     for transport, name in NAMES.items():
-        places = (each for each in ports.listeners if each.transport == transport)
+        places = (each for each in listeners if each.transport == transport)
         if told := " ".join(f"{bracketed(each.host)}:{each.port}" for each in places):
             yield f"{name}{told}"

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,7 @@ from rtmplite.flv import file
 from rtmplite.flv.metadata import unwrapped
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.live.tracks import Tracks
-from rtmplite.net.client.client import Client, ClientStream
-from rtmplite.net.client.reconnecting import Connect, Playing, Publishing, begin
+from rtmplite.net.client.reconnecting import Connect, Player, Publisher
 from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, transports
@@ -123,15 +122,10 @@ def _publish(options: argparse.Namespace) -> int:
     tags = sending.load(options.file)
     if options.direct:
         return direct.publish(_to_peers(options), _named(options), options, tags)
-
-    def publish(stream: ClientStream, name: str) -> None:
-        stream.publish(name, timeout=options.timeout)
-
-    client, stream, target = _begin(options, publish)
-    publishing = Publishing(client, stream, target.stream, _connector(options), options.timeout)
+    publishing = Publisher.open(options.url, connect=_connector(options), timeout=options.timeout)
     try:
         sending.send(options, tags, publishing)
-        publishing.client.send("FCUnpublish", target.stream)
+        publishing.client.send("FCUnpublish", publishing.name)
         publishing.stream.delete()
     except BaseException:
         publishing.leave()
@@ -165,14 +159,6 @@ def _dump(options: argparse.Namespace) -> int:
     return 0
 
 
-def _begin(
-    options: argparse.Namespace, start: Callable[[ClientStream, str], None]
-) -> tuple[Client, ClientStream, Target]:
-    target = Target.parse(options.url)
-    _named(options)
-    return begin(target, _connector(options), start, options.timeout)
-
-
 def _named(options: argparse.Namespace) -> str:
     name = Target.parse(options.url).stream
     if not name:
@@ -189,16 +175,11 @@ def _to_peers(options: argparse.Namespace) -> RtmfpClient:
     return client
 
 
-def _playing(options: argparse.Namespace) -> Playing | direct.DirectPlaying:
+def _playing(options: argparse.Namespace) -> Player | direct.DirectPlaying:
     if options.peer is not None:
         name = _named(options)
         return direct.play(_to_peers(options), options.peer, name, options.timeout)
-
-    def play(stream: ClientStream, name: str) -> None:
-        stream.play(name, timeout=options.timeout)
-
-    client, stream, target = _begin(options, play)
-    return Playing(client, stream, target.stream, _connector(options), options.timeout)
+    return Player.open(options.url, connect=_connector(options), timeout=options.timeout)
 
 
 def _connector(options: argparse.Namespace) -> Connect:
@@ -212,9 +193,7 @@ def _connector(options: argparse.Namespace) -> Connect:
     )
 
 
-def _messages(
-    playing: Playing | direct.DirectPlaying, options: argparse.Namespace
-) -> Iterator[Tag]:
+def _messages(playing: Player | direct.DirectPlaying, options: argparse.Namespace) -> Iterator[Tag]:
     """The tags of a stream, to its end or for the seconds of media in the options."""
     begin = _Begin()
     try:

@@ -12,7 +12,7 @@ Implements RTMP 1.0 §7.2.2.1 as far as it speaks of the duration of a live stre
 from typing import Final
 
 from rtmplite.flv.tag import TIMESTAMP_MASK, TagType
-from rtmplite.live.player import Player
+from rtmplite.live.player import LivePlayer
 from rtmplite.live.tracks import Tracks, Weight
 
 _MEDIA: Final = (Weight.START, Weight.PLAIN)
@@ -27,7 +27,7 @@ class DurationLimit:
     some already.  A duration of 0 gives the messages of one moment.
     """
 
-    def __init__(self, player: Player, duration: float, since: int | None = None) -> None:
+    def __init__(self, player: LivePlayer, duration: float, since: int | None = None) -> None:
         self.is_over = False
         self._player, self._duration, self._usual = player, duration, player.framing
         self._tracks = Tracks()

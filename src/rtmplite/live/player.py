@@ -44,7 +44,7 @@ class Viewer(Protocol):
         """The publisher has gone: NetStream.Play.UnpublishNotify (RTMP 1.0 §7.2.2)."""
 
 
-class Player:
+class LivePlayer:
     """One place in the audience of a stream, from `LiveStream.join` to `leave`.
 
     Own design: `waiting` is the whole state.  It is true if the player joined late or fell behind,

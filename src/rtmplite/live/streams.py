@@ -26,10 +26,10 @@ from typing import Final
 from rtmplite.flv.tag import TagType
 from rtmplite.limits.memory_budget import Account, MemoryBudget
 from rtmplite.live.group_cache import KEEPING, Beginning, GroupCache
-from rtmplite.live.player import Outlet, Player, Viewer
+from rtmplite.live.player import LivePlayer, Outlet, Viewer
 from rtmplite.live.sink import Framing, Sink
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
-from rtmplite.live.timestamp_rebase import Publisher, TimestampRebase
+from rtmplite.live.timestamp_rebase import ReplaceablePublisher, TimestampRebase
 from rtmplite.live.tracks import Tracks, Weight
 from rtmplite.shared_objects.server import SharedObjects
 
@@ -39,7 +39,7 @@ DATA: Final = TagType.SCRIPT
 
 _NOTHING, _ESSENTIAL, _START = Weight.NOTHING, Weight.ESSENTIAL, Weight.START
 
-_Audience = list[tuple[Framing, list[Player]]]  # each framing with the players that use it
+_Audience = list[tuple[Framing, list[LivePlayer]]]  # each framing with the players that use it
 
 
 class LiveStream:
@@ -58,15 +58,15 @@ class LiveStream:
         self.since = 0.0
         self.on_players_changed: Callable[[LiveStream, float], None] | None = None
         self._registry, self._patience = registry, registry.patience
-        self.publisher: Publisher | None = None
+        self.publisher: ReplaceablePublisher | None = None
         self._succession: TimestampRebase | None = None
         self._tracks, self._account = Tracks(), Account(registry.budget)
         self._group = self._new_group()
         self._codecs: list[str] = []
-        self._players: list[Player] = []
+        self._players: list[LivePlayer] = []
         self._taps: list[Sink] = []
         self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
-        self._waiting: list[Player] = []
+        self._waiting: list[LivePlayer] = []
 
     @property
     def players(self) -> int:
@@ -117,7 +117,9 @@ class LiveStream:
         self.tap(kept)
         return kept
 
-    def begin(self, now: float, kind: str = "live", publisher: Publisher | None = None) -> None:
+    def begin(
+        self, now: float, kind: str = "live", publisher: ReplaceablePublisher | None = None
+    ) -> None:
         """Begin a publication: the tracks of a former one are forgotten.
 
         Players that are here get everything from the first message on.  The first `write` does
@@ -217,7 +219,7 @@ class LiveStream:
         now: float,
         queued: int = 0,
         beginning: Beginning | None = None,
-    ) -> Player:
+    ) -> LivePlayer:
         """Add a player: metadata and codec headers come first, the rest from a key frame on.
 
         FLV 10.1 §E.4.3.1 and §E.4.2.1 say why nothing decodes without the headers.
@@ -226,7 +228,7 @@ class LiveStream:
         bytes that wait for this client already are more than a player may be behind.  A player with
         the `beginning` gets all there was instead.
         """
-        player = Player(self, outlet, framing, viewer)
+        player = LivePlayer(self, outlet, framing, viewer)
         if beginning is not None and beginning.is_whole:
             for message in beginning.messages:
                 outlet.put(framing(*message))
@@ -248,8 +250,8 @@ class LiveStream:
         self._changed(now)
         return player
 
-    def left(self, player: Player, now: float) -> None:
-        """Forget a player; for `Player.leave` alone."""
+    def left(self, player: LivePlayer, now: float) -> None:
+        """Forget a player; for `LivePlayer.leave` alone."""
         if player in self._players:
             self._players.remove(player)
             self._changed(now)
@@ -303,8 +305,8 @@ class LiveStream:
                     player.on_begun(now)
 
 
-def _by_framing(players: list[Player], type_id: int) -> _Audience:
-    groups: dict[Framing, list[Player]] = {}
+def _by_framing(players: list[LivePlayer], type_id: int) -> _Audience:
+    groups: dict[Framing, list[LivePlayer]] = {}
     for player in players:
         if player.wants(type_id):
             groups.setdefault(player.framing, []).append(player)

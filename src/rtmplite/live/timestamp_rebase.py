@@ -21,7 +21,7 @@ ANSWER: Final = 3.0  # ... and without an answer, after which a newcomer may hav
 STEP: Final = 40  # ms from the last message of one to the first of the other, about a frame
 
 
-class Publisher(Protocol):
+class ReplaceablePublisher(Protocol):
     """The publisher of a stream, as far as the next one must know it; `ServerStream` is one."""
 
     def is_silent(self, now: float) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 from rtmplite.amf import amf0
 from rtmplite.flv.metadata import wrapped
 from rtmplite.live.group_cache import Beginning
-from rtmplite.live.player import Player
+from rtmplite.live.player import LivePlayer
 from rtmplite.live.sink import Framing
 from rtmplite.live.streams import LiveStream
 from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
@@ -46,7 +46,7 @@ class Push(Link):
         super().__init__(target, dial, random, backoff)
         self.live = live
         self._beginning: Beginning | None = live.keep_beginning()  # until the server is there
-        self._players: dict[RelaySession, Player] = {}
+        self._players: dict[RelaySession, LivePlayer] = {}
 
     @property
     def players(self) -> int:
@@ -79,7 +79,7 @@ class Push(Link):
         if not player.waiting:  # it has begun already, or nothing has been published
             go_over(now)
 
-    def _publish(self, session: RelaySession, now: float) -> Player:
+    def _publish(self, session: RelaySession, now: float) -> LivePlayer:
         beginning, self._beginning = self._beginning, None
         outlet, framing = session.outlet(), _framing(session)
         player = self.live.join(outlet, framing, None, now, beginning=beginning)

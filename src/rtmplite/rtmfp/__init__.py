@@ -35,7 +35,7 @@ _HOMES: Final = {
     "rtmplite.rtmfp.netconnection.server": "RtmfpServerConnection",
     "rtmplite.rtmfp.netconnection.client": "RtmfpClientConnection",
     # The edge
-    "rtmplite.net.server.rtmfp_server": "RtmfpServer",
+    "rtmplite.net.server.rtmfp_listener": "RtmfpListener",
     "rtmplite.net.rtmfp_port": "RtmfpPort",
     "rtmplite.net.client.rtmfp_client": "RtmfpClient",
     "rtmplite.net.client.rtmfp_direct": "DirectPublishing DirectClient UnreachableError",
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rtmplite.net.client.rtmfp_direct import DirectPublishing as DirectPublishing
     from rtmplite.net.client.rtmfp_direct import UnreachableError as UnreachableError
     from rtmplite.net.rtmfp_port import RtmfpPort as RtmfpPort
-    from rtmplite.net.server.rtmfp_server import RtmfpServer as RtmfpServer
+    from rtmplite.net.server.rtmfp_listener import RtmfpListener as RtmfpListener
     from rtmplite.rtmfp.crypto.flash_profile import FlashProfile as FlashProfile
     from rtmplite.rtmfp.crypto.profile import CryptoProfile as CryptoProfile
     from rtmplite.rtmfp.endpoint.endpoint import Endpoint as Endpoint

@@ -22,7 +22,7 @@ from rtmplite.rtmp.wire.framing import CHUNK_STREAMS, COMMAND_CHUNKS, CONTROL_CH
 from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import Player, Viewer
+    from rtmplite.live.player import LivePlayer, Viewer
     from rtmplite.live.streams import LiveStream
 
 AT_ONCE: Final = 16  # messages that one `receive` uses where others wait for the loop
@@ -206,7 +206,9 @@ class ChunkTransport(MessageTransport):
         chunks = CHUNK_STREAMS[type_id]
         self.put(encode_absolute(type_id, timestamp, stream_id, payload, chunks, size))
 
-    def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
+    def join(
+        self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float
+    ) -> "LivePlayer":
         """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
         return live.join(self, ChunkFraming(stream_id), viewer, now, self.queued)
 

@@ -14,7 +14,7 @@ from rtmplite.rtmp.wire.message import Message
 from rtmplite.rtmp.wire.shared_object import SharedObject
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import Player, Viewer
+    from rtmplite.live.player import LivePlayer, Viewer
     from rtmplite.live.streams import LiveStream
 
 
@@ -91,7 +91,9 @@ class ConnectionEnd:
         """Send a user control message: RTMP 1.0 §6.2."""
         self.transport.send_control(message)
 
-    def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
+    def join(
+        self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float
+    ) -> "LivePlayer":
         """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
         return self.transport.join(live, stream_id, viewer, now)
 

@@ -20,7 +20,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.shared_object import SharedObject
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import Outlet, Player, Viewer
+    from rtmplite.live.player import LivePlayer, Outlet, Viewer
     from rtmplite.live.streams import LiveStream
 
 MEDIA_TYPES: Final = frozenset(
@@ -126,7 +126,9 @@ class MessageTransport:
         """Send audio, video or data that nobody else gets; `timestamp` in ms: RTMP 1.0 §7.1."""
         raise NotImplementedError
 
-    def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
+    def join(
+        self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float
+    ) -> "LivePlayer":
         """Play `live` on message stream `stream_id`: RTMP 1.0 §7.2.2.1."""
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.duration_limit import DurationLimit
-from rtmplite.live.player import Player
+from rtmplite.live.player import LivePlayer
 from rtmplite.live.sink import Sink, mended
 from rtmplite.live.streams import LiveStream
 from rtmplite.live.timestamp_rebase import ANSWER
@@ -49,7 +49,7 @@ class ServerStream:
         self.request, self.buffer = PlayRequest(), 0
         self.playback: Playback | None = None
         self._sink: Sink | None = None
-        self._player: Player | None = None
+        self._player: LivePlayer | None = None
         self._excerpt: DurationLimit | None = None
         self.on_withdrawn: Callable[[float], None] | None = None
         self.on_done: Callable[[float], None] | None = None
@@ -140,7 +140,7 @@ class ServerStream:
     def accept_play(self, live: LiveStream, now: float) -> None:
         """Start, or wait for a publisher: §7.2.2.1, in the order of its message flow.
 
-        rtmpdump waits for StreamBegin, Flash Player for |RtmpSampleAccess before it shows
+        rtmpdump waits for StreamBegin, Flash LivePlayer for |RtmpSampleAccess before it shows
         anything to a script, and ffmpeg for either of the two codes.
         """
         if Do.SAY_BEGIN not in self._on(Event.PLAY_ACCEPTED):
@@ -352,7 +352,7 @@ class ServerStream:
         self.rename(name)
 
     def _say_start(self) -> None:
-        """Say Play.Start; Flash Player lets a script see media after |RtmpSampleAccess only."""
+        """Say Play.Start; Flash LivePlayer lets a script see media after |RtmpSampleAccess only."""
         if self.request.reset:  # §7.2.2.1 [reset-if-asked]
             self.status("NetStream.Play.Reset", f"Playing and resetting {self.name}.")
         self.status("NetStream.Play.Start", f"Started playing {self.name}.")
@@ -365,7 +365,7 @@ _COMMANDS: Final[Mapping[str, Callable[[ServerStream, Command, float], None]]] =
     "play2": ServerStream._on_play2,
     "closeStream": ServerStream._on_close,
     "pause": ServerStream._on_pause,
-    "pauseRaw": ServerStream._on_pause,  # Flash Player 9 and later
+    "pauseRaw": ServerStream._on_pause,  # Flash LivePlayer 9 and later
     "seek": ServerStream._on_seek,
     "receiveAudio": ServerStream._on_receive,
     "receiveVideo": ServerStream._on_receive,

@@ -10,7 +10,7 @@ from support.peers.process import require
 
 from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
@@ -42,7 +42,7 @@ class Asking(LiveApplication):
 def url():
     """Where it is."""
     registry, app = Registry(), Asking()
-    server = RtmpServer(
+    server = RtmpListener(
         "127.0.0.1", 0, lambda peer: Told({"live": app}.get, registry, os.urandom, now())
     )
     server.start()

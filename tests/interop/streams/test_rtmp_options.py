@@ -9,7 +9,7 @@ from support.peers.rtmp_servers import media
 
 from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.application import PlayRequest
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
@@ -43,7 +43,7 @@ class Desk:
 
     def __init__(self):
         self.live, registry = Remembering(), Registry()
-        self.server = RtmpServer(
+        self.server = RtmpListener(
             "127.0.0.1",
             0,
             lambda peer: ServerConnection(lambda name: self.live, registry, os.urandom, now()),

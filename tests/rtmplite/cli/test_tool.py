@@ -6,6 +6,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections import Counter
+from unittest.mock import Mock
 
 import pytest
 from support.peers.process import Process
@@ -139,11 +140,12 @@ def test_a_file_is_no_number_of_times(words, times, monkeypatch):
     seen = []
     monkeypatch.setattr(publishing, "load", lambda path: seen.append(str(path)) or [])
 
-    def begin(options, start):
+    def send(options, tags, publisher):
         seen.extend((options.loop, options.url))
         raise LocalError("enough")
 
-    monkeypatch.setattr("rtmplite.cli.tool._begin", begin)
+    monkeypatch.setattr(publishing, "send", send)
+    monkeypatch.setattr("rtmplite.cli.tool.Publisher", Mock())
     assert main(["publish", *words]) == 2
     assert seen == ["FILE", times, "URL"]
 

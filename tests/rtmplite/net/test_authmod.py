@@ -9,10 +9,10 @@ from rtmplite.auth.credentials import Users, UsersGuard, user_lines
 from rtmplite.auth.guard import Calling, Event, GuardedApplication, Guards, Verdict
 from rtmplite.errors import RemoteError
 from rtmplite.live.streams import Registry
-from rtmplite.net.client.reconnecting import Publishing
+from rtmplite.net.client.reconnecting import Publisher
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
@@ -32,7 +32,7 @@ class Home:
         def connection(address):
             return ServerConnection({"live": application}.get, self.registry, os.urandom, now())
 
-        self.server = RtmpServer("127.0.0.1", 0, connection)
+        self.server = RtmpListener("127.0.0.1", 0, connection)
         self.server.start()
         self.place = "{}:{}/live".format(*self.server.address)
 
@@ -75,7 +75,7 @@ def test_who_is_asked_to_move_is_the_same_there(homes):
     client = RtmpClient.connect(f"rtmp://ann:s3cret@{homes[0].place}")
     stream = client.create_stream()
     stream.publish("demo")
-    publishing = Publishing(client, stream, "demo", RtmpClient.connect, timeout=2.0)
+    publishing = Publisher(client, stream, "demo", RtmpClient.connect, timeout=2.0)
     assert len(homes[0].server.ask_to_reconnect(f"rtmp://{homes[1].place}")) == 1
     with gevent.Timeout(20):
         while publishing.client is client:

@@ -12,7 +12,7 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
@@ -65,7 +65,7 @@ def test_listeners_share_their_limits():
     def connection(address):
         return ServerConnection({"live": application}.get, registry, os.urandom, now())
 
-    plain = RtmpServer("127.0.0.1", 0, connection, crowd=crowd)
+    plain = RtmpListener("127.0.0.1", 0, connection, crowd=crowd)
     tunnels = TunnelServer("127.0.0.1", 0, connection, crowd=crowd)
     plain.start()
     tunnels.start()

@@ -12,7 +12,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net import read_budget, tcp_connections
 from rtmplite.net.clock import now
 from rtmplite.net.read_budget import ReadBudget
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.connection import AT_ONCE
 from rtmplite.rtmp.server import ServerConnection
 
@@ -51,7 +51,7 @@ def listening(monkeypatch):
         made.log = log
         return made
 
-    server = RtmpServer("127.0.0.1", 0, machine)
+    server = RtmpListener("127.0.0.1", 0, machine)
     server.start()
     yield server, log
     server.stop()
@@ -165,7 +165,7 @@ def test_one_read_is_used_in_several_turns(monkeypatch):
         def on_media(self, message, now):
             turns.append(loop.now())
 
-    server = RtmpServer(
+    server = RtmpListener(
         "127.0.0.1", 0, lambda address: Noting(lambda app: None, Registry(), bytes, now())
     )
     server.start()

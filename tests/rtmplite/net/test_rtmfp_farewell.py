@@ -19,7 +19,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmfp_server import RtmfpServer
+from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.rtmfp.netconnection.client import ClientFlowTransport, RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
@@ -82,7 +82,7 @@ class World:
     def __init__(self):
         self.registry, self.heard = Registry(), []
         application = LiveApplication()
-        self.server = RtmfpServer(
+        self.server = RtmfpListener(
             "127.0.0.1",
             0,
             lambda peer: RtmfpServerConnection(

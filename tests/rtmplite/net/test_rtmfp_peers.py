@@ -19,8 +19,8 @@ from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.server.peer_options import Elsewhere, Meetings
-from rtmplite.net.server.rtmfp_server import RtmfpServer
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmp.live_application import LiveApplication
@@ -37,7 +37,7 @@ def serving(**options):
     def connection(peer):
         return RtmfpServerConnection(applications, registry, os.urandom, now())
 
-    server = RtmfpServer("127.0.0.1", 0, connection, **options)
+    server = RtmfpListener("127.0.0.1", 0, connection, **options)
     server.start()
     server.url = "rtmfp://{}:{}/live".format(*server.address)
     try:
@@ -261,7 +261,7 @@ def test_what_the_command_line_does_not_take(words, complaint):
 def test_peers_speak_rtmfp(capsys):
     """An RTMP server introduces nobody; an id is 32 bytes in digits, a stream has a name."""
     applications = {"live": LiveApplication()}.get
-    tcp = RtmpServer(
+    tcp = RtmpListener(
         "127.0.0.1",
         0,
         lambda peer: ServerConnection(applications, Registry(), os.urandom, now()),

@@ -16,7 +16,7 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Registry, SlowConsumerPolicy
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.tcp_connections import MAX_SEALED, TcpConnections
 from rtmplite.net.tls import (
     ON_PLAIN_PORT,
@@ -51,7 +51,7 @@ def serve(made):
             return ServerConnection({"live": application}.get, registry, os.urandom, now())
 
         context = server_context(made.file, made.key)
-        server = RtmpServer("127.0.0.1", 0, connection, tls=context, **options)
+        server = RtmpListener("127.0.0.1", 0, connection, tls=context, **options)
         server.registry = registry
         server.start()
         servers.append(server)
@@ -328,7 +328,7 @@ def plain_server():
     def connection(address):
         return ServerConnection(lambda name: LiveApplication(), Registry(), os.urandom, now())
 
-    server = RtmpServer("127.0.0.1", 0, connection)
+    server = RtmpListener("127.0.0.1", 0, connection)
     server.start()
     return server
 

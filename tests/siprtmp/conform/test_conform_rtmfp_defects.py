@@ -11,7 +11,7 @@ import pytest
 
 from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmfp_server import RtmfpServer
+from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.rtmfp.crypto import cipher, dh, flash_profile
 from rtmplite.rtmfp.endpoint import cookie, reassembly, responder
 from rtmplite.rtmfp.netconnection import connection, flow_sync, incoming, media_flows, output
@@ -47,7 +47,7 @@ SILENT = "nothing more within"
 def serving():
     """A server with the application `live`, in this process."""
     registry, applications = Registry(), {"live": LiveApplication()}.get
-    server = RtmfpServer(
+    server = RtmfpListener(
         "127.0.0.1", 0, lambda _: RtmfpServerConnection(applications, registry, os.urandom, now())
     )
     server.start()

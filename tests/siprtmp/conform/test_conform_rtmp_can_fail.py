@@ -15,7 +15,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.live.streams import Registry
 from rtmplite.live.tracks import Tracks
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp import connection, handshake, message_transport, netconnection, netstream
 from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.handshake import ServerHandshake
@@ -33,7 +33,7 @@ from siprtmp.conform.runner import Outcome, run
 CASES = {each.name: each for each in SUITE.cases}
 
 
-class Server(RtmpServer):
+class Server(RtmpListener):
     """A server in this process, whose parts can be replaced."""
 
     def __init__(self):
@@ -45,7 +45,7 @@ class Server(RtmpServer):
         )
         self.start()
 
-    close = RtmpServer.stop
+    close = RtmpListener.stop
 
 
 def nothing(*_, **__):

@@ -65,7 +65,7 @@ class Node:
 
 
 class ServerUser(EndpointListener):
-    """The part of `RtmfpServer`, played for the same machines."""
+    """The part of `RtmfpListener`, played for the same machines."""
 
     def __init__(self, world, introduces, relays):
         self.world, self.by_session, self.applications = world, {}, {"live": LiveApplication()}

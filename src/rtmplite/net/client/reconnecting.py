@@ -6,8 +6,9 @@ is made beside the old one, which goes on until a key frame; then the old one is
 
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, Self, TypeAlias
 
 import gevent
 
@@ -16,6 +17,7 @@ from rtmplite.flv.metadata import wrapped
 from rtmplite.live.tracks import Tracks
 from rtmplite.net.client.client import REDIRECTS, TIMEOUT, Client, ClientStream
 from rtmplite.net.client.refusal import ElsewhereError
+from rtmplite.net.client.rtmfp_client import connect as connect_to
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
 from rtmplite.relay.link import AGAIN, OVERLAP
@@ -78,6 +80,30 @@ class _Following:
         self._not_before = 0.0
         self._begin()
 
+    @classmethod
+    def open(
+        cls, url: str | Target, *, connect: Connect = connect_to, timeout: float = TIMEOUT
+    ) -> Self:
+        """Connect to the server of `url`, or to the one that it names, and begin.
+
+        Raises LocalError if `url` names no stream, RemoteError if the server refuses, OSError if
+        there is none, TimeoutError after `timeout` seconds.
+        """
+        target = url if isinstance(url, Target) else Target.parse(url)
+        if not target.stream:
+            raise LocalError(f"{url} names no stream")
+        start = partial(cls._start, timeout=timeout)
+        client, stream, target = begin(target, connect, start, timeout)
+        return cls(client, stream, target.stream, connect, timeout)
+
+    def __enter__(self) -> Self:
+        """Give the stream itself, which is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close."""
+        self.close()
+
     def close(self) -> None:
         """Close the connection in use, as `Client.close` does, and the next one."""
         self._stop_seeking()
@@ -129,6 +155,10 @@ class _Following:
         if client is not None:
             client.close()
 
+    @staticmethod
+    def _start(stream: ClientStream, name: str, timeout: float) -> None:
+        """Hook: begin at the first server."""
+
     def _begin(self) -> None:
         """Hook: nothing has been written or read yet."""
 
@@ -140,8 +170,16 @@ class _Following:
         client.close()
 
 
-class Publishing(_Following):
-    """Publishes at one server after another; `stream` publishes already."""
+class Publisher(_Following):
+    """Publishes at one server after another; `stream` publishes already.
+
+    with Publisher.open("rtmp://127.0.0.1/live/demo") as publisher:
+        publisher.write(TagType.AUDIO, 0, payload)
+    """
+
+    @staticmethod
+    def _start(stream: ClientStream, name: str, timeout: float) -> None:
+        stream.publish(name, timeout=timeout)
 
     def _begin(self) -> None:
         self._tracks = Tracks()
@@ -182,8 +220,17 @@ class Publishing(_Following):
             self._lost = error
 
 
-class Playing(_Following):
-    """Plays at one server after another; `stream` plays already."""
+class Player(_Following):
+    """Plays at one server after another; `stream` plays already.
+
+    with Player.open("rtmp://127.0.0.1/live/demo") as player:
+        for message in player:
+            print(message.timestamp, len(message.payload))
+    """
+
+    @staticmethod
+    def _start(stream: ClientStream, name: str, timeout: float) -> None:
+        stream.play(name, timeout=timeout)
 
     def _begin(self) -> None:
         self._next: tuple[Client, ClientStream] | None = None
@@ -230,6 +277,12 @@ class Playing(_Following):
         message = self._waiting.popleft()
         self._passed.note(message.type_id, message.timestamp, message.payload, now())
         return message
+
+    def __iter__(self) -> Iterator[Message]:
+        """The messages one after the other, waiting for each, until the stream ends."""
+        while not self.ended or not self.is_drained:
+            if (message := self.read()) is not None:
+                yield message
 
     def _take(self, message: Message) -> None:
         """Keep a message of the server in use, unless the next one takes over here."""

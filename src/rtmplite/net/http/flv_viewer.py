@@ -14,7 +14,7 @@ from gevent.event import Event
 
 from rtmplite.flv.framing import FirstFraming, Framing, framing_at
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.live.player import Player
+from rtmplite.live.player import LivePlayer
 from rtmplite.live.streams import LiveStream
 from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.http.websocket import WebSocket
@@ -101,7 +101,7 @@ class FlvViewer:
         self.traffic: tuple[int, int] | None = None
         self.on_shut: Callable[[], None] = lambda: None
         self._live: LiveStream | None = None
-        self._player: Player | None = None
+        self._player: LivePlayer | None = None
         self._first: FirstFraming | None = None
         self._http, self._socket, self._web = http, connected, web
         self._output: list[bytes | memoryview] = []
@@ -112,7 +112,7 @@ class FlvViewer:
         self._linger: Any = loop.timer(LINGER)
         self._reader.start(self._on_readable)
 
-    def sit(self, live: LiveStream, player: Player) -> None:
+    def sit(self, live: LiveStream, player: LivePlayer) -> None:
         """Take the place of a `PendingViewer`."""
         self._live, self._player = live, player
         if isinstance(player.framing, FirstFraming):

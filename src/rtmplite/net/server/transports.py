@@ -20,8 +20,8 @@ from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.redaction import public
 from rtmplite.net.server import peer_options, rtmfp_figures
 from rtmplite.net.server.access import NUMBERS
-from rtmplite.net.server.rtmfp_server import RtmfpServer
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay.link import Link, State
 from rtmplite.relay.rules import Relays, Rule
@@ -176,21 +176,21 @@ class Transports:
 
         registry.keeps_groups = options.gop_cache == SWITCH[0]
         merge = options.merge_ms
-        self._servers: dict[str, RtmpServer | TunnelServer | RtmfpServer] = {}
+        self._servers: dict[str, RtmpListener | TunnelServer | RtmfpListener] = {}
         self._options = options
         at: dict[str, Address | None] = {name: getattr(options, name) for name in LISTENERS}
         if (address := at["rtmp"]) is not None:
-            self._servers["rtmp"] = RtmpServer(*address, connection, merge_ms=merge, crowd=crowd)
+            self._servers["rtmp"] = RtmpListener(*address, connection, merge_ms=merge, crowd=crowd)
         if (address := at["rtmps"]) is not None:
             if options.tls_cert is None:
                 raise LocalError("--rtmps needs --tls-cert")
-            self._servers["rtmps"] = RtmpServer(
+            self._servers["rtmps"] = RtmpListener(
                 *address, connection, merge_ms=merge, crowd=crowd, tls=_context(options)
             )
         if (address := at["rtmpt"]) is not None:
             self._servers["rtmpt"] = TunnelServer(*address, connection, crowd=crowd)
         if (address := at["rtmfp"]) is not None:
-            self._servers["rtmfp"] = RtmfpServer(
+            self._servers["rtmfp"] = RtmfpListener(
                 *address,
                 by_flows,
                 limits=PortLimits(buffered_bytes=options.max_rtmfp_memory),
@@ -220,7 +220,7 @@ class Transports:
 
         Connections stay.  A certificate that cannot be used leaves the former; raises LocalError.
         """
-        if isinstance(server := self._servers.get("rtmps"), RtmpServer):
+        if isinstance(server := self._servers.get("rtmps"), RtmpListener):
             server.renew(_context(self._options))
 
     @property
@@ -237,7 +237,7 @@ class Transports:
     def rtmfp_figures(self) -> dict[str, int]:
         """The status figures of RTMFP, all zero if there is no such listener."""
         server = self._servers.get("rtmfp")
-        return server.figures if isinstance(server, RtmfpServer) else dict(rtmfp_figures.NONE)
+        return server.figures if isinstance(server, RtmfpListener) else dict(rtmfp_figures.NONE)
 
     def stop(self) -> None:
         """End all connections, with --drain after clients have had time to leave.

@@ -31,7 +31,7 @@ from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import Player, Viewer
+    from rtmplite.live.player import LivePlayer, Viewer
     from rtmplite.live.streams import LiveStream
     from rtmplite.rtmfp.session.recv_flow import RecvFlow
     from rtmplite.rtmfp.session.session import Session
@@ -144,7 +144,9 @@ class FlowTransport(MessageTransport):
 
         self.enqueue(order, len(data))
 
-    def join(self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float) -> "Player":
+    def join(
+        self, live: "LiveStream", stream_id: int, viewer: "Viewer", now: float
+    ) -> "LivePlayer":
         """Play `live`; all players over RTMFP share the same bytes: §5.1.2 [stream-from-flow]."""
         return live.join(self.outlet(stream_id), encode_message, viewer, now, self.queued)
 

@@ -15,8 +15,8 @@ from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.client.rtmfp_client import connect
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmfp_server import RtmfpServer
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay.link import ReconnectBackoff
 from rtmplite.relay.rules import Relays, Rule
@@ -64,9 +64,9 @@ def serve(monkeypatch):
             return kind({"live": application}.get, registry, os.urandom, now())
 
         if flows:
-            server = RtmfpServer("127.0.0.1", port, connection)
+            server = RtmfpListener("127.0.0.1", port, connection)
         else:
-            server = RtmpServer("127.0.0.1", port, connection, tls=tls)
+            server = RtmpListener("127.0.0.1", port, connection, tls=tls)
         server.registry = registry
         server.start()
         scheme = "rtmfp" if flows else "rtmps" if tls else "rtmp"

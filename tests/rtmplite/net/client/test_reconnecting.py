@@ -9,10 +9,10 @@ import pytest
 from rtmplite.errors import RemoteError
 from rtmplite.live.streams import Registry
 from rtmplite.net.client.client import REDIRECTS, ClientStream
-from rtmplite.net.client.reconnecting import Playing, Publishing, begin
+from rtmplite.net.client.reconnecting import Player, Publisher, begin
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.reconnect import request
@@ -26,7 +26,7 @@ class Place:
 
     def __init__(self):
         self.registry, self.live = Registry(), {"live": LiveApplication()}
-        self.server = RtmpServer(
+        self.server = RtmpListener(
             "127.0.0.1",
             0,
             lambda peer: ServerConnection(self.live.get, self.registry, os.urandom, now()),
@@ -41,15 +41,11 @@ class Place:
 
     def publishing(self):
         """A publisher of `demo`."""
-        client, stream = self.client()
-        stream.publish("demo")
-        return Publishing(client, stream, "demo", RtmpClient.connect, timeout=2.0)
+        return Publisher.open(f"{self.url}/demo", timeout=2.0)
 
     def playing(self):
         """A player of `demo`."""
-        client, stream = self.client()
-        stream.play("demo")
-        return Playing(client, stream, "demo", RtmpClient.connect, timeout=2.0)
+        return Player.open(f"{self.url}/demo", timeout=2.0)
 
 
 @pytest.fixture

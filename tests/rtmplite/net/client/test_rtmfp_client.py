@@ -15,8 +15,8 @@ from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
-from rtmplite.net.server.rtmfp_server import RtmfpServer
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmfp.crypto.certificate import Certificate
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
@@ -59,8 +59,8 @@ class Servers:
             made.transport.lifetimes = self.lifetimes
             return made
 
-        self.flash = RtmfpServer("127.0.0.1", 0, connection, crowd=crowd)
-        self.tcp = RtmpServer(
+        self.flash = RtmfpListener("127.0.0.1", 0, connection, crowd=crowd)
+        self.tcp = RtmpListener(
             "127.0.0.1",
             0,
             lambda peer: ServerConnection(applications, self.registry, os.urandom, now()),

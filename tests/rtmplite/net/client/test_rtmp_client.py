@@ -11,7 +11,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.client.refusal import ElsewhereError, next_target
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
@@ -45,7 +45,7 @@ class Echo(LiveApplication):
 def url():
     """Where the echo lives."""
     registry, echo = Registry(), Echo()
-    server = RtmpServer(
+    server = RtmpListener(
         "127.0.0.1",
         0,
         lambda address: ServerConnection({"live": echo}.get, registry, os.urandom, now()),

@@ -9,7 +9,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.live.streams import Registry
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
@@ -24,7 +24,7 @@ def serve(tmp_path):
     def run():
         registry, files = Registry(), SharedFiles(tmp_path / "so", delay=0.01)
         registry.shared.store = files
-        server = RtmpServer(
+        server = RtmpListener(
             "127.0.0.1",
             0,
             lambda address: ServerConnection(

@@ -18,7 +18,7 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server import access
 from rtmplite.net.server.live_log import LoggedLiveApplication, UnknownApplication
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.server import ServerConnection
 
 
@@ -140,7 +140,7 @@ def test_bytes_are_those_of_the_network(written):
     def connection(address):
         return ServerConnection(lambda name: live, registry, bytes, now())
 
-    server = RtmpServer("127.0.0.1", 0, connection)
+    server = RtmpListener("127.0.0.1", 0, connection)
     server.start()
     try:
         url = "rtmp://{}:{}/live".format(*server.address)

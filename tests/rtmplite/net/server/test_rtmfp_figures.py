@@ -4,7 +4,7 @@ from support.rtmfp.endpoints import CLIENT, SERVER, THIRD, World, startup_datagr
 from support.rtmfp.peer_world import PeerWorld
 
 from rtmplite.net.server.rtmfp_figures import NAMES, NONE, figures
-from rtmplite.net.server.rtmfp_server import RtmfpServer
+from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.wire.control_chunks import Fragment
@@ -105,5 +105,5 @@ def test_a_server_tells_for_how_many_it_stands_in():
     bob.machine.call(RELAY_COMMAND, alice.peer_id.hex())
     world.run()
     assert world.user.peer_relays.clients == 1
-    server = RtmfpServer("127.0.0.1", 0, lambda address: None)
+    server = RtmfpListener("127.0.0.1", 0, lambda address: None)
     assert server.figures == NONE

@@ -14,7 +14,7 @@ from rtmplite.net import tcp_connections
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
-from rtmplite.net.server.rtmp_server import RtmpServer
+from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.connection import ConnectionLimits
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
@@ -52,7 +52,7 @@ def serve():
                 limits=limits or ConnectionLimits(),
             )
 
-        server = RtmpServer("127.0.0.1", 0, connection, **options)
+        server = RtmpListener("127.0.0.1", 0, connection, **options)
         server.registry = registry
         server.start()
         servers.append(server)
@@ -338,4 +338,4 @@ def test_a_busy_port_is_an_error(serve):
     """And not a second listener."""
     port = serve().address[1]
     with pytest.raises(OSError):
-        RtmpServer("127.0.0.1", port, lambda address: None).start()
+        RtmpListener("127.0.0.1", port, lambda address: None).start()

@@ -39,7 +39,7 @@ LOOK: Final = 0.01  # s between looks whether they have heard it
 MakeConnection = Callable[[Address], RtmfpServerConnection]
 
 
-class RtmfpServer(EndpointListener):
+class RtmfpListener(EndpointListener):
     """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
 
     `limits` are its port's.  A client that `crowd` does not admit is disconnected; listeners may
@@ -104,7 +104,7 @@ class RtmfpServer(EndpointListener):
     def stop(self, drain: float = 0.0, reconnect_to: str | None = None) -> None:
         """Tell every client, wait until that has arrived, and close; a second call does nothing.
 
-        `drain` and `reconnect_to` are those of `RtmpServer.stop`.
+        `drain` and `reconnect_to` are those of `RtmpListener.stop`.
         """
         if not self._is_open:
             return

@@ -10,7 +10,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server import access
-from rtmplite.net.server.rtmfp_server import RtmfpServer
+from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.net.server.transports import Transports
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmp.live_application import LiveApplication
@@ -19,7 +19,7 @@ from rtmplite.rtmp.live_application import LiveApplication
 def test_clients_are_asked_to_leave_a_server_that_is_drained():
     """As with RTMP: E-RTMP v2 §"NetConnection Commands".  The server waits until they have."""
     registry, applications = Registry(), {"live": LiveApplication()}.get
-    server = RtmfpServer(
+    server = RtmfpListener(
         "127.0.0.1",
         0,
         lambda peer: RtmfpServerConnection(applications, registry, os.urandom, now()),
