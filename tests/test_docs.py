@@ -248,6 +248,14 @@ def test_what_is_observed_of_rtmp_is_a_handshake_and_a_publish(extension):
     assert ("client", "1", "audio", "161 bytes") in lines
 
 
+def test_the_page_of_the_house_has_the_rooms_of_the_code(extension):
+    import house
+
+    page = house.PAGE.read_text()
+    assert page.count("| codec |") >= 3, "a table is missing"
+    assert house.written(page) == page, "run: python docs/_ext/house.py"
+
+
 def test_the_way_of_a_packet_leads_through_functions_that_exist():
     """The tables of the house's page: a file, and a function in it."""
     page = (REPO / "docs/1-start/house.md").read_text()

@@ -4,7 +4,6 @@
 ```{module-map} p2psip.sip
 ```{program-help} siprtmp serve
 ```{settings}
-```{rooms} p2psip
 ```{api} p2psip codecs
 ```{rtmp-conversation}
 """
@@ -15,11 +14,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import observed
-from api import Entry, by_room, room_table
+from api import Entry, by_room
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
@@ -88,26 +86,6 @@ class ModuleMap(Directive):
             doc = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
             rows.append([file.stem, doc.split("\n")[0], sections(doc)])
         return [table(["module", "what it is", "implements"], rows, code=0)]
-
-
-class Rooms(Directive):
-    """The rooms of a family, from the table that `tests/test_layers.py` holds them to."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """One row a room, each below those that it may import."""
-        heads = ["room", "level", "what is in it", "may import"]
-        return [table(heads, list(rooms(self.arguments[0])), code=0)]
-
-
-def rooms(family: str) -> Iterator[list[str]]:
-    """Room, level, first line of the package's docstring, and the rooms that it may import."""
-    for level, room, others in room_table():
-        if room.partition(".")[0] == family:
-            source = REPO / "src" / room.replace(".", "/") / "__init__.py"
-            doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
-            yield [room, level, doc.split("\n")[0], ", ".join(others)]
 
 
 class Api(Directive):
@@ -182,7 +160,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("state-machine", StateMachine)
     app.add_directive("module-map", ModuleMap)
     app.add_directive("program-help", ProgramHelp)
-    app.add_directive("rooms", Rooms)
     app.add_directive("api", Api)
     app.add_directive("settings", SettingsTable)
     app.add_directive("rtmp-conversation", RtmpConversation)
