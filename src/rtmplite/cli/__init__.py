@@ -1,1 +1,1 @@
-"""The commands of `python -m rtmplite`."""
+"""The commands of the program `rtmplite`."""
