@@ -42,7 +42,7 @@ bare: .venv/.test  ## run every word of README and CONTRIBUTING as on a fresh ma
 oracle: .venv/.test  ## draw 10,000 messages of each kind, and ask the RFCs' grammars and other programs about them
 	ORACLE_DRAWS=$(ORACLE_DRAWS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
 	  -k "in_the_grammar or foreign" tests/p2psip/strategies tests/rtmplite/strategies \
-	  tests/siprtmp/oracle tests/interop/test_oracle_adapters.py $(ARGS)
+	  tests/rtclab/oracle tests/interop/test_oracle_adapters.py $(ARGS)
 
 reach: .venv/.test  ## the branches of parsers that no input of the strategies takes: there should be none
 	PYTHONPATH=src:tests $(BIN)/python -m support.reach $(ARGS)

@@ -18,7 +18,7 @@ from docutils import nodes
 
 from rfc_annotations.plot import bar
 from rfc_annotations.results import Score
-from siprtmp.conform import sip
+from rtclab.conform import sip
 
 MACHINE = "src/p2psip/transaction/invite_client.py"
 DOUBLES = ("RFC 3261", "17.1.1.2", "timer-a-doubles")
@@ -224,7 +224,7 @@ def test_a_program_that_answers_calls_alone_is_not_asked_the_rest():
 
 
 def test_the_matrix_says_of_our_own_programs_what_the_suite_says():
-    text = (REPO / "tests/siprtmp/conform/test_conform_ourselves.py").read_text()
+    text = (REPO / "tests/rtclab/conform/test_conform_ourselves.py").read_text()
     [said] = re.findall(r"^EXCUSED = (.*)$", text, re.MULTILINE)
     assert ast.literal_eval(said) == peers.OURS_UNMET
 

@@ -11,7 +11,7 @@ from story_drawing import bits, chart
 from story_rows import chosen, written
 
 from p2psip.sip.message import parse_message
-from siprtmp.explain.fields.field import Field
+from rtclab.explain.fields.field import Field
 
 REPO = Path(__file__).resolve().parent.parent
 PAGES = sorted((REPO / "docs/4-protocols").glob("*.md"))

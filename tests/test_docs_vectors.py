@@ -5,8 +5,8 @@ import json
 import pytest
 import vectors
 
-from siprtmp.oracle import catalogue
-from siprtmp.oracle.codec import KINDS, REFUSALS, VERSION
+from rtclab.oracle import catalogue
+from rtclab.oracle.codec import KINDS, REFUSALS, VERSION
 
 LINES = [
     json.loads(line)

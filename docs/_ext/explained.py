@@ -27,7 +27,7 @@ from story import Step, story
 from story_drawing import bits, chart
 from story_rows import TEXT, Row, chosen, written
 
-from siprtmp.explain.fields.source import Source
+from rtclab.explain.fields.source import Source
 
 CODE = re.compile(r" \([^()]*`[^()]*\)")  # in a docstring, for readers of the code
 

@@ -16,8 +16,8 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
 from rfc_annotations.specs import section_order
-from siprtmp.conform import rtmp, rtp, sip
-from siprtmp.conform.case import ConformCase
+from rtclab.conform import rtmp, rtp, sip
+from rtclab.conform.case import ConformCase
 
 FOLDER = REPO / "docs/6-conformance"
 CASES = {"sip": sip.SUITE.cases, "rtp": rtp.SUITE.cases, "rtmp": rtmp.SUITE.cases}

@@ -1,7 +1,7 @@
 """Runs of our code that pages tell as stories: who sent which octets when, and what they mean.
 
 A story is made by a function below, from machines under a clock and a source of randomness of the
-run, so that every build has the same octets.  `siprtmp.explain` says what they mean; no page and no
+run, so that every build has the same octets.  `rtclab.explain` says what they mean; no page and no
 directive reads a protocol by itself.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from siprtmp.explain.fields.context import Context
-from siprtmp.explain.fields.field import Field, Span
-from siprtmp.explain.guess import PROTOCOLS
+from rtclab.explain.fields.context import Context
+from rtclab.explain.fields.field import Field, Span
+from rtclab.explain.guess import PROTOCOLS
 
 STORIES = {
     "sip-call": "story_sip:call",

@@ -5,7 +5,7 @@ from html import escape
 
 from story import Step
 
-from siprtmp.explain.fields.field import Field
+from rtclab.explain.fields.field import Field
 
 LETTER = 7.2  # width of one letter at this size of type, in pixels
 TIMES, ROW, HEAD = 70, 34, 30  # pixels: the column of times, heights

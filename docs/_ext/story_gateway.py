@@ -17,8 +17,8 @@ from support.gateway.video_rig import HEADER, PPS, SPS, VideoRig, idr, inter, ta
 from p2psip.rtp.packet import RtpPacket
 from p2psip.sdp.attributes import RtpMap
 from p2psip.sip.message import Request, parse_message
+from rtclab.explain.fields.context import Context
 from rtmplite.rtmp.server import ServerConnection
-from siprtmp.explain.fields.context import Context
 from siprtmp.media.transcode import decoder
 
 AUDIO, VIDEO = 8, 9  # types of messages

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from story import Step, Story
 
-from siprtmp.explain.fields.field import Field
-from siprtmp.explain.render import octets_of
+from rtclab.explain.fields.field import Field
+from rtclab.explain.render import octets_of
 
 ALL = 9  # levels; no field is deeper
 MOST = 16  # octets that are written

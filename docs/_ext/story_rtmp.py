@@ -8,13 +8,13 @@ from story import Step, Story, named, told
 from support.rtmfp.link import Link
 from support.sip.elements import random_source
 
+from rtclab.explain.fields.field import Field
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
 from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.message import Message, MessageType
-from siprtmp.explain.fields.field import Field
 
 DELAY = 0.02  # seconds, one way
 SOUND = bytes.fromhex("b2") + bytes(range(0x30, 0x50))  # an audio tag's body: Speex

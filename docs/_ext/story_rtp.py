@@ -6,7 +6,7 @@ from story import Step, Story, told
 from support.sip.elements import random_source
 
 from p2psip.rtp.session import RtpSession
-from siprtmp.explain.fields.field import Field
+from rtclab.explain.fields.field import Field
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.timebase import MediaClock
 

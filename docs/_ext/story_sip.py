@@ -17,7 +17,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request, parse_message
 from p2psip.sip.uri import Uri
 from p2psip.ua.call import UserAgentCall
-from siprtmp.explain.fields.field import Field
+from rtclab.explain.fields.field import Field
 
 DELAY = 0.02  # seconds, one way
 ALICE, BOB = ("alice", "192.0.2.1"), ("bob", "192.0.2.2")

@@ -15,8 +15,8 @@ from typing import Any
 from definitions import REPO
 from docutils import nodes
 
-from siprtmp.oracle import catalogue
-from siprtmp.oracle.codec import VERSION, Codec
+from rtclab.oracle import catalogue
+from rtclab.oracle.codec import VERSION, Codec
 
 FOLDER = REPO / "tests/vectors"
 DRAWN = 100  # cases of each class, as many as the command draws without an option
@@ -111,7 +111,7 @@ def _commands(lines: list[Line]) -> list[str]:
 
 def choose(codec: Codec) -> list[Line]:
     """Draw cases of a codec, and keep some of each section."""
-    from siprtmp.oracle.search import draws  # Hypothesis, which the pages do without
+    from rtclab.oracle.search import draws  # Hypothesis, which the pages do without
 
     head = {"version": VERSION, "codec": codec.name}
     return [

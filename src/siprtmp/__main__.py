@@ -10,6 +10,7 @@ import getpass
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -97,32 +98,12 @@ def calls(arguments: Sequence[str]) -> int:
     return calls_command.run(arguments)
 
 
-def explain(arguments: Sequence[str]) -> int:
-    """Print every field of a packet, a message, a file or a capture."""
-    from siprtmp.explain import command
+def laboratory(name: str, arguments: Sequence[str]) -> int:
+    """Run a command of rtclab, which is known here by this name alone."""
+    import runpy
 
-    return command.run(arguments)
-
-
-def oracle(arguments: Sequence[str]) -> int:
-    """Test another implementation of the protocols with our codecs."""
-    from siprtmp.oracle import command
-
-    return command.run(arguments)
-
-
-def conform(arguments: Sequence[str]) -> int:
-    """Judge a running program by the requirements of a protocol."""
-    from siprtmp.conform import command
-
-    return command.run(arguments)
-
-
-def lint(arguments: Sequence[str]) -> int:
-    """Find what breaks a rule in a capture."""
-    from siprtmp.lint import command
-
-    return command.run(arguments)
+    code: int = runpy.run_module("rtclab")["main"]([name, *arguments])
+    return code
 
 
 def check_config(arguments: Sequence[str]) -> int:
@@ -166,10 +147,10 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "calls": calls,
     "check-config": check_config,
     "users": users,
-    "explain": explain,
-    "oracle": oracle,
-    "conform": conform,
-    "lint": lint,
+    "explain": partial(laboratory, "explain"),
+    "oracle": partial(laboratory, "oracle"),
+    "conform": partial(laboratory, "conform"),
+    "lint": partial(laboratory, "lint"),
 }
 
 

@@ -15,11 +15,11 @@ import pytest
 from support.oracle import WANTED
 from support.peers.process import require
 
-from siprtmp.oracle import catalogue
-from siprtmp.oracle.codec import KINDS, REFUSALS
-from siprtmp.oracle.compare import SECONDS, Comparison
-from siprtmp.oracle.neutral import difference
-from siprtmp.oracle.program import Program
+from rtclab.oracle import catalogue
+from rtclab.oracle.codec import KINDS, REFUSALS
+from rtclab.oracle.compare import SECONDS, Comparison
+from rtclab.oracle.neutral import difference
+from rtclab.oracle.program import Program
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "oracle"
 PATIENCE = 60.0  # s

@@ -2,7 +2,7 @@
 
 import gevent
 
-from siprtmp.conform.runner import Outcome, run
+from rtclab.conform.runner import Outcome, run
 
 
 def judged(suite, targets, *groups, timeout):

@@ -2,7 +2,7 @@
 
 import json
 
-from siprtmp.explain.render import as_json, text_lines
+from rtclab.explain.render import as_json, text_lines
 
 
 def hold(field, data):

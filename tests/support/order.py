@@ -18,7 +18,7 @@ FIRST = (  # longest, or needs both cores: nobody else has begun yet
     "tests/rfc_annotations/test_mutants.py",
 )
 WAITING = (
-    *("tests/interop/", "tests/rtmplite/cli/", "tests/rtmplite/net/", "tests/siprtmp/conform/"),
+    *("tests/interop/", "tests/rtmplite/cli/", "tests/rtmplite/net/", "tests/rtclab/conform/"),
     *("tests/p2psip/test_main.py", "tests/p2psip/test_serve.py", "tests/siprtmp/test_main.py"),
     *("tests/siprtmp/test_demo.py", "tests/siprtmp/test_reload.py", "tests/test_perf.py"),
 )

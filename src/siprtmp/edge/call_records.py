@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from p2psip.net.clock import wallclock
+from p2psip.sip import strict_json
 from siprtmp.calls.call import AudioCall
 from siprtmp.calls.quality import figures_of
 from siprtmp.edge.begun_calls import BegunCalls, left_behind
-from siprtmp.operation import strict_json
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 

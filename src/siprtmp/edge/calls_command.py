@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from p2psip.sip import strict_json
 from siprtmp.edge.state_folder import CONTROL_SOCKET
-from siprtmp.operation import strict_json
 from siprtmp.operation.arguments import ConfigError, Parser, program
 
 PATIENCE: Final = 15.0  # s

@@ -13,12 +13,12 @@ from weakref import WeakSet
 from gevent import Greenlet, getcurrent, sleep
 
 from p2psip.net.clock import monotonic
+from p2psip.sip import strict_json
 from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.server.log_rate_limit import Bucket
 from siprtmp.calls.access.admission import Admitted
 from siprtmp.edge.metrics import CONTENT_TYPE
 from siprtmp.edge.status_access import StatusDoor, said_proof
-from siprtmp.operation import strict_json
 from siprtmp.operation.logs import Log
 
 # One request a connection: a client that sends on without reading answers would fill memory.

@@ -98,11 +98,6 @@ def count(text: str) -> int:
     return _bounded_int(text, 0, 1_000_000)
 
 
-def positive(text: str) -> int:
-    """Read a whole number that is not 0."""
-    return _bounded_int(text, 1, 1_000_000)
-
-
 def packet_size(text: str) -> int:
     """Read how many octets the payload of an RTP packet may have: RFC 3550 §5.1."""
     return _bounded_int(text, 100, 9000)

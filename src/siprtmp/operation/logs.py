@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
-from siprtmp.operation import strict_json
+from p2psip.sip import strict_json
 
 LIBRARY: Final = "library"  # the event of what the libraries log, which are sentences
 _NAME: Final = re.compile("[a-z]+(?:-[a-z]+)*")

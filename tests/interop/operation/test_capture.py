@@ -10,10 +10,10 @@ from support.peers.baresip import Baresip
 from support.peers.peers import Ffmpeg
 from support.peers.process import require
 
+from rtclab.explain.command import key_file
+from rtclab.lint.command import lint
+from rtclab.lint.packets import read_capture
 from rtmplite.net.client.rtmfp_client import RtmfpClient
-from siprtmp.explain.command import key_file
-from siprtmp.lint.command import lint
-from siprtmp.lint.packets import read_capture
 
 SECONDS = 3
 ERROR = 8 << 20  # of Wireshark's severities

@@ -4,8 +4,8 @@ import pytest
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers.browser_phone import Chromium, phone_page, wait_event
 
-from siprtmp.lint.command import lint
-from siprtmp.lint.packets import read_capture
+from rtclab.lint.command import lint
+from rtclab.lint.packets import read_capture
 
 
 @pytest.mark.needs("chromium")

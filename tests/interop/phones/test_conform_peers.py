@@ -10,9 +10,9 @@ from support.peers.baresip import Baresip
 from support.peers.linphone import Linphone
 from support.peers.peers import Kamailio, Sipp
 
-from siprtmp.conform import rtp
-from siprtmp.conform.runner import run
-from siprtmp.conform.sip import SUITE, calls
+from rtclab.conform import rtp
+from rtclab.conform.runner import run
+from rtclab.conform.sip import SUITE, calls
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "6-conformance"
 DATA = json.loads((FOLDER / "sip-peers.json").read_text())

@@ -16,8 +16,8 @@ from p2psip.net.clock import monotonic
 from p2psip.net.media.relayed_ports import RelayedSocket
 from p2psip.net.phone import phone_address
 from p2psip.net.udp import plain_socket
-from siprtmp.lint.command import lint
-from siprtmp.lint.packets import read_capture
+from rtclab.lint.command import lint
+from rtclab.lint.packets import read_capture
 
 pytestmark = pytest.mark.interop
 SECONDS, HZ = 3, 600

@@ -7,8 +7,8 @@ import pytest
 from support.conform import unmet
 from support.peers.peers import AAC_H264, Ffmpeg
 
-from siprtmp.conform.flv import SUITE
-from siprtmp.conform.runner import run
+from rtclab.conform.flv import SUITE
+from rtclab.conform.runner import run
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "6-conformance" / "flv-peers.md"
 ROWS = re.findall(r"^\| `(.+)` \| (.+) \|$", PAGE.read_text(), re.MULTILINE)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.peers.peers import NginxRtmp
 
-from siprtmp.conform.rtmp import SUITE
-from siprtmp.conform.runner import Outcome, run
+from rtclab.conform.rtmp import SUITE
+from rtclab.conform.runner import Outcome, run
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "6-conformance"
 DATA = json.loads((FOLDER / "rtmp-conform.json").read_text())

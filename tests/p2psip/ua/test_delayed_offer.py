@@ -23,8 +23,8 @@ from p2psip.sdp.session import SessionDescription
 from p2psip.sip.build import response_to
 from p2psip.sip.message import parse_message
 from p2psip.ua.ua import CallState
-from siprtmp.oracle.referee.referee import referee
-from siprtmp.oracle.referee.traced import Traced
+from rtclab.oracle.referee.referee import referee
+from rtclab.oracle.referee.traced import Traced
 
 OFFER = sdp(2, media=("audio 5004 RTP/AVP 0", "video 5006 RTP/AVP 34")).encode()
 REFUSED = RemoteError("Not Acceptable Here", 488)

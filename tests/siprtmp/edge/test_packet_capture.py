@@ -6,9 +6,9 @@ import pytest
 
 import p2psip.net.tap
 import rtmplite.net.tap
+from rtclab.lint.packets import read_capture
 from siprtmp.edge import packet_capture
 from siprtmp.edge.packet_capture import PacketCapture
-from siprtmp.lint.packets import read_capture
 from siprtmp.operation.arguments import ConfigError
 
 

@@ -5,6 +5,7 @@ Each case is (rule, scene, number of the packet, keys if there are some).
 
 from support.lint.scene import Scene
 
+from rtclab.explain.fields.context import RtmfpKey
 from rtmplite.rtmfp.crypto.cipher import Protection, Sealer, default_cipher
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.address import Origin, SocketAddress
@@ -22,7 +23,6 @@ from rtmplite.rtmfp.wire.startup_chunks import (
     ResponderInitialKeying,
     ResponderRedirect,
 )
-from siprtmp.explain.fields.context import RtmfpKey
 
 CLIENT, SERVER = "192.0.2.1:40000", "192.0.2.2:1935"
 KEY = b"k" * 16

@@ -2,9 +2,9 @@
 
 import io
 
+from rtclab.lint.findings.packet import SeenPacket, TcpSegment
+from rtclab.lint.judge import Judge
 from siprtmp.edge.pcap_file import PcapFile, TcpTale
-from siprtmp.lint.findings.packet import SeenPacket, TcpSegment
-from siprtmp.lint.judge import Judge
 
 A, B = "192.0.2.1:5060", "192.0.2.2:5060"
 

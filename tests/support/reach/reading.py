@@ -12,9 +12,9 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
-from siprtmp.oracle import catalogue
-from siprtmp.oracle.codec import REFUSALS
-from siprtmp.oracle.search import drawn
+from rtclab.oracle import catalogue
+from rtclab.oracle.codec import REFUSALS
+from rtclab.oracle.search import drawn
 
 # Hypothesis likes to vary an input that it has drawn: 300 broken messages of SIP have 24 faults
 # with one seed, and 57 with a seed for every ten.

@@ -1,7 +1,7 @@
 """Conversations of two user agents, message by message, as a referee takes them."""
 
 from p2psip.sip.message import parse_message
-from siprtmp.oracle.referee.traced import Traced
+from rtclab.oracle.referee.traced import Traced
 
 A, B = "10.0.0.1:5060", "10.0.0.2:5060"
 

@@ -1,0 +1,1 @@
+"""What the commands share: their arguments, and the files that these name."""
