@@ -49,8 +49,8 @@ reach: .venv/.test  ## the branches of parsers that no input of the strategies t
 
 vectors: .venv/.test  ## the oracle's vectors of every codec, as build/vectors/CODEC.jsonl
 	mkdir -p build/vectors
-	for codec in $$($(BIN)/python -m siprtmp oracle list | cut -d' ' -f1); do \
-	  $(BIN)/python -m siprtmp oracle vectors $$codec --count 1000 $(ARGS) \
+	for codec in $$($(BIN)/python -m rtclab oracle list | cut -d' ' -f1); do \
+	  $(BIN)/python -m rtclab oracle vectors $$codec --count 1000 $(ARGS) \
 	    > build/vectors/$$codec.jsonl || exit 1; done
 
 lint: .venv/.test  ## style and format

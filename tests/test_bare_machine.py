@@ -61,7 +61,7 @@ ELSEWHERE = {
     "bare": "this file",
 }
 EXTRAS = {  # the option or command that needs each extra
-    "oracle": "python -m siprtmp oracle vectors sip --count 2 --seed 1",
+    "oracle": "python -m rtclab oracle vectors sip --count 2 --seed 1",
     "redis": "python -c 'import p2psip.net.location_redis'",
     "transcode": "python -c 'import av, siprtmp.media.transcode.decoder'",
     "web": "python -m siprtmp --rtmp 127.0.0.1:0 --rtmfp off --http off --sip 127.0.0.1:0"

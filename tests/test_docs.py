@@ -127,7 +127,7 @@ def test_pages_name_the_python_of_the_venv_in_one_way(page):
     if page.name in OTHER_PYTHON:
         return
     assert not re.search(r"(?<!\.venv/bin/)\bpython3? (?:-m (?!venv\b)|perf/)", page.read_text())
-    ours = {"siprtmp", "p2psip", "rtmplite", "rfc-annotations", "pytest", "pip", "python"}
+    ours = {"siprtmp", "p2psip", "rtmplite", "rtclab", "rfc-annotations", "pytest", "pip", "python"}
     for line in commands(page):
         assert line.split()[0] not in ours, line
 
@@ -145,7 +145,7 @@ def test_options_of_our_programs_exist(page):
         subcommand = [word for word in rest[:1] if not word.startswith("-")]
         if package == "siprtmp" and not subcommand:
             subcommand = ["serve"]
-        if options and package in ("p2psip", "rtmplite", "siprtmp", "rfc_annotations"):
+        if options and package in ("p2psip", "rtmplite", "rtclab", "siprtmp", "rfc_annotations"):
             assert options <= options_of(package, *subcommand), line
 
 

@@ -48,7 +48,7 @@ def test_a_section_says_what_a_reader_must_answer_and_how_to_get_more():
     text = shown.astext()
     assert "refused: no Via, with 400" in text
     assert "\nCSeq: 0 ACK\n" in text, "the message is shown as text"
-    assert "<code>python -m siprtmp oracle vectors sip --broken --seed 1</code>" in text
+    assert "<code>python -m rtclab oracle vectors sip --broken --seed 1</code>" in text
     assert vectors.vectors_in("RFC 3261", "17.1.1.2") == []
 
 

@@ -26,6 +26,7 @@ UNIT = REPO / "examples" / "systemd" / "siprtmp.service"
 HOOK = REPO / "examples" / "certbot" / "siprtmp.sh"
 LOGROTATE = REPO / "examples" / "logrotate" / "siprtmp"
 CONTAINERFILE = REPO / "examples" / "Containerfile"
+PROGRAMS = ("siprtmp", "p2psip", "rtmplite", "rtclab", "rfc-annotations")
 
 
 def commands() -> dict[str, str]:
@@ -37,10 +38,10 @@ def commands() -> dict[str, str]:
 
 
 def test_every_program_is_a_command():
-    assert set(commands()) == {"siprtmp", "p2psip", "rtmplite", "rfc-annotations"}
+    assert set(commands()) == {*PROGRAMS}
 
 
-@pytest.mark.parametrize("name", ["siprtmp", "p2psip", "rtmplite", "rfc-annotations"])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_command_calls_a_function_without_arguments(name, monkeypatch, capsys):
     module, _, function = commands()[name].partition(":")
     monkeypatch.setattr(sys, "argv", [f"/usr/local/bin/{name}", "--help"])

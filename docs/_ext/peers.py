@@ -1,4 +1,4 @@
-"""What other programs do with each case of `siprtmp conform`, as last recorded, in a matrix.
+"""What other programs do with each case of `rtclab conform`, as last recorded, in a matrix.
 
 ```{peer-matrix} sip uas
 ```

@@ -1,6 +1,6 @@
 """Test vectors beside the sections that they are about: octets, and what a reader must answer.
 
-`tests/vectors` has a few of each section, in the form that `siprtmp oracle vectors` prints, so that
+`tests/vectors` has a few of each section, in the form that `rtclab oracle vectors` prints, so that
 a build need not draw them.  `python docs/_ext/vectors.py` draws and chooses them again.
 """
 
@@ -104,7 +104,7 @@ def _text(octets: bytes) -> str:
 def _commands(lines: list[Line]) -> list[str]:
     asked = {(line["codec"], line["class"]) for line in lines}
     return [
-        f"python -m siprtmp oracle vectors {codec} --{kind} --seed 1"
+        f"python -m rtclab oracle vectors {codec} --{kind} --seed 1"
         for codec, kind in sorted(asked)
     ]
 

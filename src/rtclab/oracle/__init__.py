@@ -1,4 +1,4 @@
 """The oracle: what our codecs read and write, for programs in any language.
 
-Own design: docs/5-reference/oracle-protocol.md is the contract.  The gateway imports none of this.
+Own design: docs/5-reference/oracle-protocol.md is the contract.
 """

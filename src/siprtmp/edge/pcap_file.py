@@ -1,7 +1,7 @@
 """Writes a capture: datagrams and streams, with headers of IP, UDP and TCP made for them.
 
 Own design: what a program reads from its sockets has lost its headers.  They are made anew, good
-enough for Wireshark and `siprtmp lint`: sequence numbers count what was read and written, and a
+enough for Wireshark and `rtclab lint`: sequence numbers count what was read and written, and a
 connection begins when its first octets come.  The link type is that of IP without a link.
 
     >>> import io

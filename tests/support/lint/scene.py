@@ -1,4 +1,4 @@
-"""Conversations as captures have them, packet by packet, for the rules of `siprtmp lint`."""
+"""Conversations as captures have them, packet by packet, for the rules of `rtclab lint`."""
 
 import io
 

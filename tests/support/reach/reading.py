@@ -1,6 +1,6 @@
 """What a strategy draws, and the parser that reads it; a family of parsers with all its readings.
 
-Own design: the codecs of `siprtmp oracle` are most of the readings.  The others are strategies
+Own design: the codecs of `rtclab oracle` are most of the readings.  The others are strategies
 without a codec, each with the function that our own tests give its values to.
 """
 

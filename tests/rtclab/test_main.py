@@ -1,0 +1,94 @@
+"""The laboratory's command, and the gateway's, which forwards to it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import rtclab
+import siprtmp
+from rtclab.__main__ import COMMANDS, main
+
+
+@pytest.fixture(autouse=True)
+def started_as_rtclab(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/rtclab"])
+
+
+def test_help_has_a_line_for_each_command(capsys):
+    for words in ([], ["--help"], ["-h"], ["help"]):
+        assert main(words) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith("usage: rtclab COMMAND ")
+        assert re.findall(r"^  ([a-z]+) .*\.$", shown, re.MULTILINE) == list(COMMANDS)
+
+
+def test_laboratory_and_gateway_have_one_version(capsys):
+    assert rtclab.__version__ == siprtmp.__version__
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"rtclab {rtclab.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lnit"], "no such command: lnit; did you mean lint?"),
+        (["sing"], "no such command: sing; try --help"),
+        (["explain", "--sing"], "there is no option --sing; did you mean --json?"),
+        (["lint"], "the following arguments are required: FILE"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(words, said, capsys):
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert not out and err == f"rtclab: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("started_as", "name"),
+    [
+        ("/usr/bin/rtclab", "rtclab"),
+        ("/lib/rtclab/__main__.py", "python -m rtclab"),
+        ("/usr/bin/siprtmp", "siprtmp"),
+        ("/lib/siprtmp/__main__.py", "python -m siprtmp"),
+        ("/lib/pytest/__main__.py", "python -m rtclab"),
+    ],
+)
+def test_commands_name_the_program_as_it_was_started(capsys, monkeypatch, started_as, name):
+    monkeypatch.setattr(sys, "argv", [started_as])
+    for command in COMMANDS:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert capsys.readouterr().out.startswith(f"usage: {name} {command} ")
+    assert main(["lint"]) == 2
+    assert capsys.readouterr().err.startswith(f"{name.removeprefix('python -m ')}: ")
+
+
+EVENT = "040a00a0"  # of a telephone
+
+
+def run(program, *words):
+    return subprocess.run(
+        [sys.executable, "-m", program, *words], capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["explain", "--as", "telephone-event", EVENT], 0),
+        (["explain", "--as", "telephone-event", "04"], 1),
+        (["oracle", "list"], 0),
+        (["conform", "rtp", "--list"], 0),
+        (["conform", "sip", "notauri"], 2),
+        (["lint", "no/such/file"], 2),
+    ],
+)
+def test_the_gateway_forwards(words, code):
+    """Output and exit code are the same; only the program that speaks has another name."""
+    own, forwarded = run("rtclab", *words), run("siprtmp", *words)
+    assert own.returncode == forwarded.returncode == code
+    assert own.stdout == forwarded.stdout and bool(own.stdout) == (code < 2)
+    assert own.stderr.replace("rtclab: ", "siprtmp: ") == forwarded.stderr
+    assert bool(forwarded.stderr) == (code == 2)
