@@ -29,7 +29,7 @@ STARTS: Final = 0, 5  # SequenceStart, MPEG2TSSequenceStart
 FRAMES: Final = 1, 3  # CodedFrames, CodedFramesX
 
 
-@must("FLV 10.1 §E.4.2.1")
+@must("FLV 10.1 §E.4.2.1", "sound-formats")
 def sound_format_is_known(flv: FlvData) -> None:
     """SoundFormat is one of the table (§E.4.2.1)."""
     for tag in flv.of(TagType.AUDIO):
@@ -45,7 +45,7 @@ def aac_says_44_khz_and_stereo(flv: FlvData) -> None:
             raise Unmet("SoundRate 3 and SoundType 1", f"{tag.data[0]:#x} in {tag}")
 
 
-@must("FLV 10.1 §E.4.2.1")
+@must("FLV 10.1 §E.4.2.1", "speex-fixed")
 def speex_says_16_bits_and_mono(flv: FlvData) -> None:
     """The header of Speex is SoundRate 0, SoundSize 1 and SoundType 0 (§E.4.2.1)."""
     found = [
@@ -85,7 +85,7 @@ def aac_frames_are_raw(flv: FlvData) -> None:
             raise Unmet("a raw frame", f"an ADTS header in {tag}")
 
 
-@must("FLV 10.1 §E.4.3.1")
+@must("FLV 10.1 §E.4.3.1", "frame-types")
 def frame_type_and_codec_are_known(flv: FlvData) -> None:
     """Frame type and CodecID of pictures without a FourCC are those of the table (§E.4.3.1)."""
     for tag in flv.of(TagType.VIDEO):
@@ -115,7 +115,7 @@ def avc_config_comes_before_pictures(flv: FlvData) -> None:
         raise Unmet("a sequence header", f"AVCPacketType {first.data[1]} in {first}")
 
 
-@must("FLV 10.1 §E.4.3.2")
+@must("FLV 10.1 §E.4.3.2", "decoder-configuration")
 def avc_config_makes_sense(flv: FlvData) -> None:
     """The sequence header is a whole AVCDecoderConfigurationRecord (§E.4.3.2)."""
     for tag in _avc(flv):
@@ -123,14 +123,14 @@ def avc_config_makes_sense(flv: FlvData) -> None:
             _config(tag)
 
 
-@must("FLV 10.1 §E.4.3.2")
+@must("FLV 10.1 §E.4.3.2", "full-frames")
 def nal_units_fill_their_tag(flv: FlvData) -> None:
     """The lengths of the NAL units end where the tag ends (§E.4.3.2)."""
     for _ in _pictures(flv):
         pass
 
 
-@must("FLV 10.1 §E.4.3.1")
+@must("FLV 10.1 §E.4.3.1", "frame-types")
 def idr_pictures_are_key_frames(flv: FlvData) -> None:
     """A tag with an IDR slice is of frame type 1, or 4 (§E.4.3.1)."""
     for tag, kinds in _pictures(flv):
@@ -138,7 +138,7 @@ def idr_pictures_are_key_frames(flv: FlvData) -> None:
             raise Unmet("frame type 1", f"{tag.data[0] >> 4} in {tag}")
 
 
-@should("FLV 10.1 §E.4.3.1")
+@should("FLV 10.1 §E.4.3.1", "frame-types")
 def key_frames_are_idr_pictures(flv: FlvData) -> None:
     """A tag of frame type 1 has an IDR slice: a player can begin there (§E.4.3.1)."""
     for tag, kinds in _pictures(flv):
@@ -146,7 +146,7 @@ def key_frames_are_idr_pictures(flv: FlvData) -> None:
             raise Unmet("an IDR slice", f"none in {tag}")
 
 
-@must("FLV 10.1 §E.4.3.1")
+@must("FLV 10.1 §E.4.3.1", "composition-time")
 def composition_time_is_for_pictures(flv: FlvData) -> None:
     """CompositionTime is 0 in a sequence header and at a sequence's end (§E.4.3.1)."""
     for tag in _avc(flv):
@@ -154,7 +154,7 @@ def composition_time_is_for_pictures(flv: FlvData) -> None:
             raise Unmet("0", f"{tag.data[2:5].hex(' ')} in {tag}")
 
 
-@should("FLV 10.1 §E.4.3.1")
+@should("FLV 10.1 §E.4.3.1", "composition-time")
 def pictures_have_times_of_their_own(flv: FlvData) -> None:
     """No two pictures are shown at one time: time and CompositionTime together (§E.4.3.1)."""
     seen: dict[int, RawTag] = {}
@@ -165,7 +165,7 @@ def pictures_have_times_of_their_own(flv: FlvData) -> None:
         seen[time] = tag
 
 
-@must('E-RTMP v2 §"Enhanced Video"')
+@must('E-RTMP v2 §"Enhanced Video"', "video-packet-types")
 def enhanced_tags_are_whole(flv: FlvData) -> None:
     """Tags with a FourCC are laid out as their packet type says (E-RTMP v2 §"Enhanced Video")."""
     for tag in _enhanced(flv):
@@ -175,7 +175,7 @@ def enhanced_tags_are_whole(flv: FlvData) -> None:
             raise Unmet("a whole enhanced tag", f"{error}, in {tag}") from None
 
 
-@should('E-RTMP v2 §"Enhanced Video"')
+@should('E-RTMP v2 §"Enhanced Video"', "video-fourccs")
 def four_ccs_are_known(flv: FlvData) -> None:
     """FourCCs are those of the tables (E-RTMP v2 §"Enhanced Video", §"Enhanced Audio")."""
     known = {*map(int, VideoFourCc), *map(int, AudioFourCc)}
@@ -185,7 +185,7 @@ def four_ccs_are_known(flv: FlvData) -> None:
                 raise Unmet("a FourCC of the tables", f"{four_cc_text(track)!r} in {tag}")
 
 
-@must('E-RTMP v2 §"Enhanced Video"')
+@must('E-RTMP v2 §"Enhanced Video"', "one-sequence-start")
 def enhanced_start_comes_before_frames(flv: FlvData) -> None:
     """AV1, HEVC, AVC and VVC have a SequenceStart before frames (E-RTMP v2 §"Enhanced Video")."""
     needs = {int(each) for each in VideoFourCc if each not in (VideoFourCc.VP8, VideoFourCc.VP9)}
@@ -218,7 +218,7 @@ def enhanced_sound_starts_before_frames(flv: FlvData) -> None:
             raise Unmet("SequenceStart before", f"frames in {tag}")
 
 
-@must('E-RTMP v2 §"Enhanced Video"')
+@must("FLV 10.1 §E.4.3.1", "frame-types")
 def hevc_pictures_have_their_frame_type(flv: FlvData) -> None:
     """HEVC that needs no other picture alone is a key frame (E-RTMP v2 §"Enhanced Video")."""
     found = False

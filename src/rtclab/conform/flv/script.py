@@ -22,7 +22,7 @@ should = partial(cases.case, role="file", level="SHOULD")
 NEAR: Final = 1.0  # s by which a duration may be wrong: the last frame has a length of its own
 
 
-@must("FLV 10.1 §E.4.4.1")
+@must("FLV 10.1 §E.4.4.1", "name-and-value")
 def script_data_are_a_name_and_values(flv: FlvData) -> None:
     """Each tag of script data is a string and values, of AMF0 (§E.4.4.1)."""
     for tag in flv.of(TagType.SCRIPT):
@@ -41,19 +41,19 @@ def metadata_come_first(flv: FlvData) -> None:
         raise Unmet("onMetaData", f"type {flv.tags[0].kind}" if flv.tags else "no tag")
 
 
-@must("FLV 10.1 §E.5")
+@must("FLV 10.1 §E.5", "properties")
 def sound_is_as_described(flv: FlvData) -> None:
     """`audiocodecid` is the SoundFormat of the sound (§E.5)."""
     _expect_codec(flv, TagType.AUDIO, "audiocodecid")
 
 
-@must("FLV 10.1 §E.5")
+@must("FLV 10.1 §E.5", "properties")
 def pictures_are_as_described(flv: FlvData) -> None:
     """`videocodecid` is the CodecID of the pictures (§E.5)."""
     _expect_codec(flv, TagType.VIDEO, "videocodecid")
 
 
-@must("FLV 10.1 §E.5")
+@must("FLV 10.1 §E.5", "properties")
 def duration_is_that_of_the_tags(flv: FlvData) -> None:
     """`duration` is the time of the last tag, in seconds (§E.5)."""
     told = _metadata(flv).get("duration")
@@ -64,7 +64,7 @@ def duration_is_that_of_the_tags(flv: FlvData) -> None:
         raise Unmet(f"{last:.3f} s", f"{told:.3f} s")
 
 
-@must("FLV 10.1 §E.5")
+@must("FLV 10.1 §E.5", "properties")
 def size_of_the_file_is_told(flv: FlvData) -> None:
     """`filesize` is the number of octets (§E.5)."""
     told = _metadata(flv).get("filesize")
@@ -74,7 +74,7 @@ def size_of_the_file_is_told(flv: FlvData) -> None:
         raise Unmet(str(len(flv.data)), f"{told:g}")
 
 
-@must("FLV 10.1 §E.5")
+@must("FLV 10.1 §E.5", "properties")
 def size_of_the_pictures_is_told(flv: FlvData) -> None:
     """`width` and `height` are those of the AVC sequence header (§E.5)."""
     said = _metadata(flv)

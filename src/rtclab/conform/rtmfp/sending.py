@@ -64,7 +64,7 @@ def repetition_waits_250_ms(peer: RtmfpPeer) -> None:
         raise Unmet("a gap of 0.25 s or more", f"{second - first:.3f} s")
 
 
-@should("RFC 7016 §3.5.2.2")
+@should("RFC 7016 §3.5.2.2", "erto-backoff")
 def repetitions_slow_down(peer: RtmfpPeer) -> None:
     """Each time-out is longer than the one before, by 1.4142 as proposed there (§3.5.2.2)."""
     times = [when for _, when in _repeated(peer, 4)]

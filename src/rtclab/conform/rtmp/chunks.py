@@ -58,7 +58,7 @@ def type_3_begins_a_message(peer: RtmpPeer) -> None:
     player.expect([(AUDIO, time, SOUND) for time in (1000, 1040, 1080, 1120)])
 
 
-@must("RTMP 1.0 §5.3.1.2")
+@must("RTMP 1.0 §5.3.1", "header-lengths")
 def headers_come_byte_by_byte(peer: RtmpPeer) -> None:
     """Each byte of a chunk may come alone (§5.3.1.2)."""
     line = peer.connected()
@@ -255,7 +255,7 @@ def times_wrap(peer: RtmpPeer) -> None:
     player.expect([(AUDIO, time, SOUND) for time in times])
 
 
-@must("RTMP 1.0 §5.3.1.2.5")
+@must("RTMP 1.0 §5.3.1.2.5", "length-is-of-message")
 def empty_message_takes_no_data(peer: RtmpPeer) -> None:
     """After a message of no bytes the next one is read rightly (§5.3.1.2.5)."""
     publisher = peer.publisher()

@@ -33,13 +33,13 @@ def connect_has_a_result(peer: RtmpPeer) -> None:
     expect_equal("answer", ("_result", SUCCESS), (answer.name, code))
 
 
-@must("RTMP 1.0 §7.2.1.1")
+@must("RTMP 1.0 §7.2", "same-id")
 def answer_to_connect_has_number_1(peer: RtmpPeer) -> None:
     """The transaction id of connect, and so of its answer, is 1 (§7.2.1.1)."""
     expect_equal("transaction id", 1.0, peer.shaken().connect().transaction_id)
 
 
-@must("RTMP 1.0 §7.2.1.1")
+@must("RTMP 1.0 §7.2.1.1", "then-result")
 def answer_to_connect_has_properties(peer: RtmpPeer) -> None:
     """The first object of the answer has the server's properties, such as fmsVer (§7.2.1.1)."""
     answer = peer.shaken().connect()
@@ -47,7 +47,7 @@ def answer_to_connect_has_properties(peer: RtmpPeer) -> None:
         raise Unmet("an object with fmsVer", str(answer.object))
 
 
-@must("RTMP 1.0 §7.2.1.1")
+@must("RTMP 1.0 §7.2.1.1", "then-result")
 def answer_to_connect_has_information(peer: RtmpPeer) -> None:
     """The second object of the answer has level, code and description (§7.2.1.1)."""
     found = information(peer.shaken().connect())
@@ -97,43 +97,43 @@ def connect_may_have_more_arguments(peer: RtmpPeer) -> None:
     expect_equal("answer", "_result", answer.name)
 
 
-@must("AMF0 §2.8")
+@must("AMF0 §2.8", "undefined-is-a-marker")
 def connect_may_have_null_and_undefined(peer: RtmpPeer) -> None:
     """The object of connect may have unknown members that are null or undefined (AMF0 §2.8)."""
     peer.connected(xNull=None, xUndefined=UNDEFINED, xBoolean=True)
 
 
-@must("AMF0 §2.5")
+@must("AMF0 §2.5", "object-layout")
 def connect_may_have_objects_within(peer: RtmpPeer) -> None:
     """The object of connect may have unknown members that are objects (AMF0 §2.5)."""
     peer.connected(xObject={"a": {"b": 1.0}}, xNumber=1.0)
 
 
-@must("AMF0 §2.12")
+@must("AMF0 §2.12", "strict-array-layout")
 def connect_may_have_arrays_within(peer: RtmpPeer) -> None:
     """The object of connect may have unknown members that are arrays (AMF0 §2.12)."""
     peer.connected(xArray=EcmaArray(a="b"), xList=[1.0, "two", None], xNumber=1.0)
 
 
-@must("AMF0 §2.13")
+@must("AMF0 §2.13", "date-layout")
 def connect_may_have_a_date(peer: RtmpPeer) -> None:
     """The object of connect may have an unknown member that is a date (AMF0 §2.13)."""
     peer.connected(xDate=Date(1.0e12), xNumber=1.0)
 
 
-@must("AMF0 §2.17")
+@must("AMF0 §2.17", "xml-is-long-string")
 def connect_may_have_xml(peer: RtmpPeer) -> None:
     """The object of connect may have an unknown member that is XML (AMF0 §2.17)."""
     peer.connected(xXml=XmlDocument("<a/>"), xNumber=1.0)
 
 
-@must("AMF0 §2.18")
+@must("AMF0 §2.18", "typed-object-layout")
 def connect_may_have_a_typed_object(peer: RtmpPeer) -> None:
     """The object of connect may have an unknown member of a class (AMF0 §2.18)."""
     peer.connected(xTyped=TypedObject("com.example.Thing", {"a": 1.0}), xNumber=1.0)
 
 
-@must("AMF0 §2.14")
+@must("AMF0 §2.14", "long-string-u32")
 def connect_may_have_a_long_string(peer: RtmpPeer) -> None:
     """The object of connect may have an unknown member that is a long string (AMF0 §2.14)."""
     line = peer.shaken()
@@ -143,7 +143,7 @@ def connect_may_have_a_long_string(peer: RtmpPeer) -> None:
     expect_equal("answer", "_result", line.answer(1).name)
 
 
-@must("AMF0 §2.10")
+@must("AMF0 §2.10", "ecma-array-layout")
 def object_of_connect_may_be_an_array(peer: RtmpPeer) -> None:
     """An ECMA array serves as the object of connect, as it has the same members (AMF0 §2.10)."""
     line = peer.shaken()
@@ -153,7 +153,7 @@ def object_of_connect_may_be_an_array(peer: RtmpPeer) -> None:
     expect_equal("answer", "_result", line.answer(1).name)
 
 
-@may("RTMP 1.0 §7.2.1.1")
+@may("RTMP 1.0 §7.2", "result-or-error")
 def unknown_application_is_refused(peer: RtmpPeer) -> None:
     """connect to an application that is not there has _error, not silence (§7.2.1.1)."""
     answer = peer.shaken().connect(app=token(), tcUrl=f"rtmp://conform/{token()}")

@@ -107,7 +107,7 @@ def unknown_event_is_passed_over(peer: RtmpPeer) -> None:
     _expect_ping(line)
 
 
-@must("RTMP 1.0 §7.1.7")
+@must("RTMP 1.0 §7.1.7", "stream-begin")
 def events_of_a_server_are_passed_over(peer: RtmpPeer) -> None:
     """Events that only servers send end nothing when a client sends them (§7.1.7)."""
     line = peer.connected()

@@ -116,7 +116,7 @@ def s2_echoes_the_random_bytes(peer: RtmpPeer) -> None:
         raise Unmet("the random bytes of C1", "others")
 
 
-@must("RTMP 1.0 §5.2")
+@must("RTMP 1.0 §5.2.3", "packet-1536")
 def handshake_comes_byte_by_byte(peer: RtmpPeer) -> None:
     """Each byte of C0, C1 and C2 may come alone (§5.2)."""
     line, c1 = peer.line(), packet_1()
@@ -127,7 +127,7 @@ def handshake_comes_byte_by_byte(peer: RtmpPeer) -> None:
     _expect_connected(line)
 
 
-@must("RTMP 1.0 §5.2.1")
+@must("RTMP 1.0 §5.2.1", "data-after-s2")
 def c2_and_connect_in_one_piece(peer: RtmpPeer) -> None:
     """The first chunk may follow C2 at once (§5.2.1)."""
     line, _ = _opened(peer)

@@ -58,7 +58,7 @@ def pictures_come_unchanged(peer: RtmpPeer) -> None:
     player.expect(sent)
 
 
-@must("RTMP 1.0 §7.2.2.6")
+@should("RTMP Errata §5.2", "not-backwards")
 def sound_and_pictures_keep_their_order(peer: RtmpPeer) -> None:
     """Sound and pictures come in the order in which they were published (§7.2.2.6)."""
     publisher, player = peer.pair()

@@ -53,7 +53,7 @@ def unknown_marker_of_amf(peer: RtmpPeer) -> None:
     _expect_harmless(peer, NAME + b"\xee\xee\xee")
 
 
-@must("AMF0 §2.9")
+@must("RTMP Errata §2", "errors-noticed")
 def reference_to_nothing(peer: RtmpPeer) -> None:
     """A reference to an object that is not there hurts nobody else (AMF0 §2.9)."""
     _expect_harmless(peer, NAME + b"\x07\xff\xff")
@@ -65,7 +65,7 @@ def objects_within_objects(peer: RtmpPeer) -> None:
     _expect_harmless(peer, NAME + b"\x03\x00\x01a" * 10_000)
 
 
-@must("RTMP 1.0 §7.1.1")
+@must("RTMP 1.0 §7.1.1", "parts")
 def command_of_no_values(peer: RtmpPeer) -> None:
     """A command without a name hurts nobody else (RTMP 1.0 §7.1.1)."""
     _expect_harmless(peer, b"")
@@ -119,7 +119,7 @@ def many_messages_that_do_not_end(peer: RtmpPeer) -> None:
             line.send(chunk(0, number, bytes(128), length=0xFFFFFF, type_id=VIDEO, stream_id=1))
 
 
-@must("RTMP 1.0 §6.1.1")
+@must("RTMP Errata §2", "errors-noticed")
 def unknown_message_type_is_passed_over(peer: RtmpPeer) -> None:
     """Messages of types that nobody has end nothing (RTMP 1.0 §6.1.1)."""
     line = peer.connected()
@@ -149,7 +149,7 @@ def media_of_a_few_bytes(peer: RtmpPeer) -> None:
             stream.send(VIDEO, 0, payload)
 
 
-@must("RTMP 1.0 §7.2.2.6")
+@must("RTMP Errata §2", "errors-noticed")
 def media_without_a_publisher(peer: RtmpPeer) -> None:
     """Media on streams that are not published hurt nobody else (RTMP 1.0 §7.2.2.6)."""
     with peer.others_served() as line:
@@ -157,7 +157,7 @@ def media_without_a_publisher(peer: RtmpPeer) -> None:
             NetStream(line, number, "").send(VIDEO, 0, SOUND)
 
 
-@must("RTMP 1.0 §7.2.1")
+@must("RTMP Errata §2", "errors-noticed")
 def command_before_connect(peer: RtmpPeer) -> None:
     """publish before connect publishes nothing, and hurts nobody else (RTMP 1.0 §7.2.1)."""
     line = peer.shaken()
@@ -172,7 +172,7 @@ def command_before_connect(peer: RtmpPeer) -> None:
     peer.connected().create_stream()
 
 
-@must("RTMP 1.0 §7.2.2")
+@must("RTMP Errata §2", "errors-noticed")
 def commands_with_wrong_arguments(peer: RtmpPeer) -> None:
     """publish, play and others without what they need hurt nobody else (RTMP 1.0 §7.2.2)."""
     with peer.others_served() as line:
@@ -182,14 +182,14 @@ def commands_with_wrong_arguments(peer: RtmpPeer) -> None:
             stream.command(name, {"a": 1.0}, None, "x")
 
 
-@must("RTMP 1.0 §7.2.1.1")
+@must("RTMP Errata §2", "errors-noticed")
 def second_connect(peer: RtmpPeer) -> None:
     """A second connect, to another application, hurts nobody else (RTMP 1.0 §7.2.1.1)."""
     with peer.others_served() as line:
         line.write(line.connect_command(app=token()).message())
 
 
-@must("RTMP 1.0 §5.2")
+@must("RTMP Errata §2", "errors-noticed")
 def nonsense_after_the_handshake(peer: RtmpPeer) -> None:
     """Octets that are no chunks hurt nobody else (RTMP 1.0 §5.3)."""
     with peer.others_served():
@@ -198,7 +198,7 @@ def nonsense_after_the_handshake(peer: RtmpPeer) -> None:
         line.is_over()
 
 
-@must("RTMP 1.0 §5.2.5")
+@must("RTMP Errata §2", "errors-noticed")
 def half_a_handshake(peer: RtmpPeer) -> None:
     """Clients that stop within the handshake hurt nobody else (RTMP 1.0 §5.2.5)."""
     with peer.others_served():
@@ -223,7 +223,7 @@ def player_that_does_not_read(peer: RtmpPeer) -> None:
             raise Unmet("the picture", "another")
 
 
-@must("RTMP 1.0 §7.1.7")
+@must("RTMP 1.0 §7.2", "same-id")
 def answers_that_nobody_asked_for(peer: RtmpPeer) -> None:
     """Answers and statuses without a reason hurt nobody else (RTMP 1.0 §7.1.7)."""
     with peer.others_served() as line:

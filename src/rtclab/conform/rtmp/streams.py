@@ -45,7 +45,7 @@ def status_has_number_0(peer: RtmpPeer) -> None:
     expect_equal("number and object", (0.0, None), (status.transaction_id, status.object))
 
 
-@must("RTMP 1.0 §7.2.2")
+@must("RTMP 1.0 §7.2.2", "on-status")
 def status_comes_on_its_stream(peer: RtmpPeer) -> None:
     """The message stream of an onStatus is the one that it is about (§7.2.2)."""
     stream = peer.stream()
@@ -54,7 +54,7 @@ def status_comes_on_its_stream(peer: RtmpPeer) -> None:
     expect_equal("message stream", stream.id, found)
 
 
-@may("RTMP 1.0 §7.3.3")
+@may("RTMP 1.0 §7.1.7", "stream-begin")
 def publish_begins_the_stream(peer: RtmpPeer) -> None:
     """StreamBegin with the number of the stream answers publish, beside the status (§7.3.3)."""
     stream = peer.stream()

@@ -141,7 +141,7 @@ def bye_is_sent_at_the_end(peer: RtpListener) -> None:
     expect_equal("sources that leave", {talk.rtp[0].packet.ssrc}, left)
 
 
-@should("RFC 4961 §3")
+@should("RFC 4961 §4", "always-symmetric")
 def reports_come_from_where_they_are_received(peer: RtpListener) -> None:
     """The source of RTCP is where the target receives it: symmetric RTCP (RFC 4961 §3)."""
     talk = peer.plain()

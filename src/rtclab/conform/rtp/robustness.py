@@ -81,7 +81,7 @@ def padding_is_taken_off(peer: RtpListener) -> None:
     _is_received(peer, padding=7)
 
 
-@must("RFC 3550 §5.3.1")
+@must("RFC 3550 §5.3.1", "extension-behind-csrcs")
 def extension_is_passed_over(peer: RtpListener) -> None:
     """Packets with a header extension are received: none is lost (§5.3.1)."""
     _is_received(peer, extension=Extension(0xABAC, b"what is this"))

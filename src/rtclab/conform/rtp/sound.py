@@ -128,7 +128,7 @@ def sound_comes_in_real_time(peer: RtpListener) -> None:
         raise Unmet(f"{real:.1f} s of sound", f"{told:.1f} s")
 
 
-@should("RFC 4961 §3")
+@should("RFC 4961 §4", "always-symmetric")
 def sound_comes_from_where_it_is_received(peer: RtpListener) -> None:
     """The source of RTP is the address of the answer: symmetric RTP (RFC 4961 §3)."""
     talk = peer.plain()

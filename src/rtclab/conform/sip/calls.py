@@ -188,7 +188,7 @@ def other_call_id_is_no_dialog(peer: SipPeer) -> None:
     expect(peer.ask(changed(bye, "Call-ID", "another")), 481)
 
 
-@must("RFC 3261 §12.2.2")
+@must("RFC 3261 §12.1", "named-by-three-parts")
 def uris_of_to_and_from_do_not_matter(peer: SipPeer) -> None:
     """A dialog goes by its tags: other URIs in To and From are no reason to refuse (§12.2.2)."""
     invite, response = peer.call()
@@ -211,7 +211,7 @@ def second_invite_is_answered(peer: SipPeer) -> None:
     expect_equal("To tag", response.to.tag, second.to.tag)
 
 
-@must("RFC 3261 §14.2")
+@must("RFC 3261 §14.1", "refusal-changes-nothing")
 def refused_change_leaves_the_call(peer: SipPeer) -> None:
     """After an INVITE within the call was refused the call goes on (§14.2)."""
     invite, response = peer.call()

@@ -143,7 +143,7 @@ def refused_proxy_require_is_named(peer: SipPeer) -> None:
         expect_equal("Unsupported", {"nothing-like-it", "and-neither"}, found)
 
 
-@must("RFC 3261 §20.32")
+@must("RFC 3261 §16.6", "copies-all-fields")
 def require_is_not_for_a_proxy(peer: SipPeer) -> None:
     """Require is for the other user agent: the proxy forwards it unread (§20.32)."""
     with registered(peer) as line:
@@ -247,7 +247,7 @@ def request_of_the_callee_takes_the_route(peer: SipPeer) -> None:
         expect_equal("Route", (), tuple(map(str, arrived.routes)))
 
 
-@must("RFC 3261 §16.6")
+@must("RFC 3261 §16.6", "route-or-target-is-the-hop")
 def next_route_is_followed(peer: SipPeer) -> None:
     """Behind its own Route the proxy goes to the next, and leaves that in (§16.6 step 6)."""
     with registered(peer) as line:

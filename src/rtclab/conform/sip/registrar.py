@@ -31,7 +31,7 @@ def leave(target: str, run: Sequence[ConformCase]) -> None:
             peer.ask(peer.register(*REMOVE_ALL))
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.3", "all-bindings-told")
 def register_has_200(peer: SipPeer) -> None:
     """A REGISTER with a Contact has 200 (§10.3)."""
     expect(_bind(peer), 200)

@@ -216,7 +216,7 @@ def stray_responses_are_dropped(peer: SipPeer) -> None:
     peer.expect_quiet("nothing, to a response")
 
 
-@must("RFC 3261 §18")
+@must("RFC 4475 §4", "hostile-input-is-met")
 def garbage_does_no_harm(peer: SipPeer) -> None:
     """After octets that are no SIP the next request is answered (§18)."""
     peer.send(bytes(range(256)))
