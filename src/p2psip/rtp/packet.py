@@ -80,9 +80,9 @@ class RtpPacket:
         if len(data) < _FIXED.size:
             raise RemoteError("RTP packet shorter than its fixed header")
         first, second, sequence, timestamp, ssrc = _FIXED.unpack_from(data)
-        if first >> 6 != VERSION:
+        if first >> 6 != VERSION:  # §5.1 [version-2], §A.1 [header-checks]
             raise RemoteError(f"RTP version {first >> 6}")
-        start, count = _FIXED.size, first & 0x0F
+        start, count = _FIXED.size, first & 0x0F  # §5.1 [csrc-count]
         if start + 4 * count > len(data):
             raise RemoteError("CSRC list beyond the end")
         csrcs = struct.unpack_from(f"!{count}I", data, start)
@@ -91,7 +91,7 @@ class RtpPacket:
         extension = _read_extension(data, start) if first & EXTENSION else None
         if extension is not None:
             start += _EXTENSION.size + len(extension.data)  # RFC 3551 §2 [extension-is-skipped]
-        padding = data[-1] if first & PADDING else 0
+        padding = data[-1] if first & PADDING else 0  # §5.1 [padding-counts-itself]
         if first & PADDING and not 0 < padding <= len(data) - start:
             raise RemoteError(f"{padding} octets of padding in {len(data) - start}")
         payload = bytes(data[start : len(data) - padding])

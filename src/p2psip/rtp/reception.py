@@ -109,9 +109,11 @@ class Reception:
         last_sr, delay = 0, 0
         if self._heard_report is not None and self._heard_report[0].ssrc == self.ssrc:
             report, at = self._heard_report
+            # §6.4.1 [last-sr] [delay-since-last-sr]
             last_sr, delay = report.ntp >> 16 & 0xFFFFFFFF, int((now - at) * 65536) & 0xFFFFFFFF
         fraction, lost = source.fraction_lost(), source.lost
         highest, jitter = source.extended_highest, source.jitter & 0xFFFFFFFF
+        # §6.4.1 [block-of-each-source]
         return (ReportBlock(self.ssrc, fraction, lost, highest, jitter, last_sr, delay),)
 
     def _knows(self, payload_type: int) -> bool:

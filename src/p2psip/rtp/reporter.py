@@ -272,7 +272,7 @@ class Reporter:
         if not self._reported and all(each.last_sent is None for each in self.senders):
             return b""  # §6.3.7 [no-bye-of-the-silent]
         ssrcs = tuple(each.ssrc for each in self.senders[:MAX_BLOCKS])
-        # §6.1 [bye-last]
+        # §6.1 [bye-last], §6.3.7 [bye-is-sent]
         return self._compound(now, *self._extended(), Bye(ssrcs, reason.encode()[:255]))
 
     def _extended(self) -> tuple[ExtendedReport, ...]:

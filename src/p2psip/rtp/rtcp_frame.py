@@ -40,7 +40,7 @@ def read_all(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes]]:
         start, at = at + 4, at + 4 + 4 * words
         if first >> 6 != VERSION:
             raise RemoteError(f"RTCP version {first >> 6}")
-        if at > end:
+        if at > end:  # §A.2 [compound-checks]
             raise RemoteError("RTCP packet beyond the end")
         body = bytes(data[start:at])
         if first & 0x20:

@@ -53,12 +53,13 @@ class Sender:
 
         `timestamp` is in clock ticks, modulo 32 bits, its random offset already in it.
         """
-        # RFC 4733 §2.5.1.6 [numbers-by-one]
+        # §5.1 [sequence-by-one], RFC 4733 §2.5.1.6 [numbers-by-one]
         self._sequence = sequence = self._sequence + 1 & 0xFFFF
-        self.packets_sent += 1
-        self.octets_sent += len(payload)
+        self.packets_sent += 1  # §6.4.1 [packets-since-the-beginning]
+        self.octets_sent += len(payload)  # §6.4.1 [octets-of-payloads]
         self._last_timestamp, self.last_sent = timestamp, now
         second = payload_type | 0x80 if marker else payload_type
+        # §5.1 [ssrc-names-the-source]
         return pack_fixed(VERSION_2, second, sequence, timestamp, self.ssrc) + payload
 
     def send_about(
@@ -93,6 +94,7 @@ class Sender:
             return ReceiverReport(self.ssrc, blocks)  # §6.1 [empty-report], §6.4.2 [empty-report]
         timestamp = self.timestamp(now)  # §6.4.1 [timestamp-of-the-report]
         counts = (self.packets_sent, self.octets_sent)
+        # §6.4.1 [time-of-day]
         return SenderReport(self.ssrc, ntp, timestamp, *counts, blocks)
 
     def judge(self, block: ReportBlock, ntp: int) -> None:

@@ -107,6 +107,7 @@ class Source:
     @property
     def extended_highest(self) -> int:
         """The same for a report block: 32 bits, counted from the last restart: §6.4.1."""
+        # §6.4.1 [highest-with-cycles]
         return self._highest - self._zero & 0xFFFFFFFF
 
     @property
@@ -117,7 +118,7 @@ class Source:
     @property
     def lost(self) -> int:
         """Packets expected less packets received; negative if some came twice: §A.3."""
-        return self.expected - self.received
+        return self.expected - self.received  # §6.4.1 [lost-since-the-beginning]
 
     @property
     def jitter(self) -> int:
@@ -129,6 +130,7 @@ class Source:
         expected, received = self.expected, self.received
         interval = expected - self._expected_prior
         lost = interval - (received - self._received_prior)
+        # §6.4.1 [fraction-since-the-last]
         self._expected_prior, self._received_prior = expected, received
         return min((lost << 8) // interval, 255) if interval > 0 and lost > 0 else 0
 

@@ -172,7 +172,7 @@ class Proxy:
         if self._has_looped(request):
             raise RemoteError("Loop Detected", 482)
         if wanted := request.headers.all("Proxy-Require"):
-            # §16.3 [420-for-proxy-require] [420-names-them]
+            # §16.3 [420-for-proxy-require] [420-names-them], §20.29 [asks-the-proxy]
             raise RefusalError(420, "Bad Extension", [("Unsupported", ", ".join(wanted))])
         breadth = _breadth(request)
         if not breadth:  # RFC 5393 §5.3.3 [440-when-too-narrow]

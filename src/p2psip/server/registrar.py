@@ -152,6 +152,7 @@ class Registrar:
         Empty for a URI of another domain.
         """
         alive = [binding for binding in self.registered(uri, now) if binding.is_proven]
+        # RFC 3261 §10.2.1.2 [q-is-a-preference]
         return sorted(alive, key=lambda binding: -binding.q)
 
     def registered(self, uri: Uri, now: float) -> list[Binding]:

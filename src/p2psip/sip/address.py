@@ -63,7 +63,7 @@ class Address:
             # RFC 4475 §3.1.2.13 [question-needs-brackets]
             raise RemoteError("Address Needs Angle Brackets")
         else:
-            display, spec = "", first
+            display, spec = "", first  # §20 [bare-uri-without-parameters]
         # §20 [unknown-parameters-ignored]
         # RFC 4475 §3.3.12 [contact-parameter], §3.3.13 [uri-parameter]
         return cls(Uri.parse(spec), unquote(display.strip(LWS)), parse_params(rest) if rest else ())

@@ -40,6 +40,7 @@ _SKIP: Final = {
 
 def text_of(data: bytes | memoryview | str) -> str:
     """Decode octets as UTF-8, without loss: RFC 3261 §7.3.1 makes opaque values UTF-8."""
+    # RFC 3261 §7 [utf-8]
     return data if isinstance(data, str) else bytes(data).decode("utf-8", "surrogateescape")
 
 

@@ -101,8 +101,8 @@ class Headers:
             name, colon, value = line.partition(":")
             known = _CANONICAL.get(name)
             if known is None:
-                name = name.rstrip(LWS)
-                known = _CANONICAL.get(name.lower())
+                name = name.rstrip(LWS)  # §7.3.1 [space-around-the-colon]
+                known = _CANONICAL.get(name.lower())  # §7.3.1 [names-have-no-case]
                 if known is None and not (colon and is_token(name)):
                     raise RemoteError("Bad Header Line")
             # §7.3.3 [both-forms], §8.2.2 [odd-fields-pass]

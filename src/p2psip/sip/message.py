@@ -144,7 +144,7 @@ def unfold(head: bytes) -> list[str]:
     """
     text = text_of(head)
     if "\r\n " in text or "\r\n\t" in text:
-        # §25.1 [folds-are-spaces]; RFC 4475 §3.1.1.1 [tortuous-is-read]
+        # §25.1 [folds-are-spaces], §7.3.1 [lines-are-folded]; RFC 4475 §3.1.1.1 [tortuous-is-read]
         text = _FOLD.sub(" ", text)
     lines = text.split("\r\n")
     # §7 [lines-end-in-crlf]
@@ -276,7 +276,7 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
     headers = Headers.parse_lines(lines)
     length = content_length(headers)
     if length is None:
-        return headers, rest
+        return headers, rest  # §18.3 [body-to-the-end]
     if length > len(rest):
         # RFC 4475 §3.1.2.2 [longer-than-its-datagram]
         raise RemoteError("Body Shorter Than Content-Length")  # §18.3 [short-request-400]

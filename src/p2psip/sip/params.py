@@ -52,7 +52,7 @@ def find(params: Params, name: str) -> str | None:
     """
     wanted = name.lower()
     for key, value in params:
-        if key.lower() == wanted:
+        if key.lower() == wanted:  # §7.3.1 [parameters-have-no-case]
             return unquote(value) if value else ""
     return None
 

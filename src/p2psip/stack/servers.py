@@ -247,6 +247,7 @@ class Servers:
         if target is None:
             handle.reply(481, now)  # §9.2 [481-without-a-match]
             return
+        # §9.2 [200-for-the-cancel]
         handle.reply(200, now)  # §16.10 [cancel-is-200]; §22.1 [cancel-not-challenged]
         if target.final:
             return

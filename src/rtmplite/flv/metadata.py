@@ -111,6 +111,7 @@ def wrapped(payload: bytes) -> bytes:
 
 def unwrapped(payload: bytes) -> bytes:
     """Remove a publisher's wrapper, if there is one, as for a player: Field §"@setDataFrame"."""
+    # Field §"@setDataFrame" [unwrapped]
     return payload.removeprefix(_WRAPPER)
 
 

@@ -115,7 +115,7 @@ class Tracks:
         """
         kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
         # E-RTMP v2 §"Metadata Frame" [metadata-first] [in-time], E-RTMP v1 §"Metadata Frame"
-        # [metadata-first]
+        # [metadata-first], Field §"Beginnings of streams" [metadata-first] [headers-first]
         return sorted(kept, key=lambda each: _OPENING.index(each[0]))
 
     def can_begin(self, weight: Weight, now: float) -> bool:
@@ -125,7 +125,7 @@ class Tracks:
         """
         if weight is _PLAIN:
             return not self.has_video(now)
-        return weight is Weight.START
+        return weight is Weight.START  # Field §"Beginnings of streams" [key-frame-first]
 
     @property
     def codecs(self) -> list[str]:

@@ -144,6 +144,7 @@ class ServerHandshake(_Handshake):
             scheme, their_digest = signed
             self.scheme = scheme.name
             s1 = digest.sign(self._packet_1(now, SERVER_VERSION), scheme, SERVER_TEXT)
+            # Field §"Digest handshake" [answered-in-kind]
             s2 = digest.answer(self._filler(), their_digest, SERVER_KEY)
         return bytes((VERSION,)) + s1 + s2  # §5.2.2 [version-3] [answer-3]
 

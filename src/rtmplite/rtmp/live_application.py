@@ -32,6 +32,7 @@ class LiveApplication(OpenApplication):
         live = connection.registry.open(APP, stream.path)
         if not stream.path or (live.publishing and not _may_replace(live, stream, now)):
             description = f"{name} is already published." if name else "A stream needs a name."
+            # Field §"Names in use" [bad-name]
             stream.reject_publish("NetStream.Publish.BadName", description, now)
             return
         live.begin(now, stream.kind, stream)

@@ -284,6 +284,7 @@ class NetConnection(ConnectionEnd):
 
     def _on_connect(self, command: Command, now: float) -> None:
         self.properties = command.object if isinstance(command.object, dict) else {}
+        # RTMP Errata §8.1.5 [more-arguments]
         self.connect_args, self._connect_id = command.args, command.transaction_id or 1.0
         self.capabilities = Capabilities.parse(self.properties)
         self.tc_url = text(self.properties.get("tcUrl"))
@@ -309,7 +310,7 @@ class NetConnection(ConnectionEnd):
         if stream_id is None:
             self.error(command.transaction_id, RemoteError("Too many streams"))
             return
-        self.streams[stream_id] = ServerStream(self, stream_id)
+        self.streams[stream_id] = ServerStream(self, stream_id)  # RTMP 1.0 §7.2.2 [several-streams]
         # RTMP 1.0 §7.2.1.3 [gives-the-stream]
         self.result(command.transaction_id, float(stream_id))
 
@@ -317,7 +318,8 @@ class NetConnection(ConnectionEnd):
         """End a stream: RTMP 1.0 §7.2.2.3, on the connection by RTMP Errata §8.3."""
         stream_id = command.args[0] if command.args else None
         if isinstance(stream_id, float) and stream_id in self.streams:  # no NaN is
-            self.streams.pop(int(stream_id)).stop(now)  # RTMP 1.0 §7.2.2.3 [no-answer]
+            # RTMP 1.0 §7.2.2.3 [no-answer] [destroyed]
+            self.streams.pop(int(stream_id)).stop(now)
             self.transport.stream_ended(int(stream_id))
 
     def _on_check(self, command: Command, now: float) -> None:
@@ -382,7 +384,7 @@ class NetConnection(ConnectionEnd):
         """Stop the streams, and tell the application: RTMP 1.0 §7.2.1."""
         self.state = State.CLOSED
         for stream in list(self.streams.values()):
-            stream.stop(now)
+            stream.stop(now)  # Field §"Names in use" [freed-with-its-connection]
         self.streams.clear()
         self.registry.shared.leave(self, now)
         if self._application is not None:

@@ -147,6 +147,7 @@ class ServerStream:
             return
         self.connection.send_control(control.StreamBegin(self.id))
         self._say_start()
+        # §7.2.2.1 [waits], §7.2.2.6 [any-client-plays]
         self._player = player = self.connection.join(live, self.id, self, now)
         if self.request.duration != TO_THE_END:
             since = None if player.waiting else live.starts_at
@@ -290,7 +291,7 @@ class ServerStream:
 
     def _on_close(self, command: Command, now: float) -> None:
         if self.state is State.PUBLISHING:
-            self.unpublish(now)
+            self.unpublish(now)  # Field §"Names in use" [freed-by-close-stream]
         elif self.state is State.PLAYING:
             self.stop(now)
             self.status("NetStream.Play.Stop", f"Stopped playing {self.name}.")
@@ -301,7 +302,7 @@ class ServerStream:
         """Pause or go on (§7.2.2.8); a live stream goes on without its paused players."""
         paused = bool(command.args and command.args[0])
         if self._player is not None:
-            self._player.select(paused=paused)
+            self._player.select(paused=paused)  # §7.2.2.8 [stops]
         if self.playback is not None:
             at = command.args[1] if len(command.args) > 1 else 0.0
             self.playback.pause(paused, at if isinstance(at, float) else 0.0, now)
@@ -328,6 +329,7 @@ class ServerStream:
         of_audio = command.name == "receiveAudio"
         audio, video = (wanted, None) if of_audio else (None, wanted)
         if self._player is not None:
+            # §7.2.2.4 [switched-off], §7.2.2.5 [switched-off]
             self._player.select(audio=audio, video=video)
         elif self.playback is not None:
             self.playback.select(now, audio=audio, video=video)
@@ -355,6 +357,7 @@ class ServerStream:
         """Say Play.Start; Flash LivePlayer lets a script see media after |RtmpSampleAccess only."""
         if self.request.reset:  # §7.2.2.1 [reset-if-asked]
             self.status("NetStream.Play.Reset", f"Playing and resetting {self.name}.")
+        # §7.2.2.1 [start-is-told]
         self.status("NetStream.Play.Start", f"Started playing {self.name}.")
         self.data("|RtmpSampleAccess", True, True)
 

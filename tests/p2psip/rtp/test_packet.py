@@ -15,7 +15,7 @@ from p2psip.strategies.rtp import rtp_packets
 
 @given(rtp_packets(), st.sampled_from([bytes, memoryview]))
 def test_reading_undoes_writing(packet, kind):
-    """Covers RFC 3550 §5.1.
+    """Covers RFC 3550 §5.1 [version-2] [padding-counts-itself] [csrc-count].
 
     Covers RFC 3550 §5.1 [extension-when-x] and §5.3.1 [extension-behind-csrcs].
     """
@@ -47,6 +47,19 @@ def read_twice(data):
 def test_any_octets_are_read_or_refused_by_both_readers_alike(data):
     """Covers RFC 3550 §A.1: the media path's reader is the codec's equal."""
     event("read" if read_twice(data) else "refused")
+
+
+def test_a_header_that_lies_is_refused():
+    """Covers RFC 3550 §A.1 [header-checks]: another version, and lengths beyond the end."""
+    good = bytes(RtpPacket(0, 1, 2, 3, b"\1"))
+    assert RtpPacket.parse(good).payload == b"\1"
+    for first in (0x00, 0x40, 0xC0, 0x81, 0x90):
+        with pytest.raises(RemoteError):
+            RtpPacket.parse(bytes((first,)) + good[1:])
+    assert RtpPacket.parse(b"\xa0" + good[1:]).payload == b""
+    for padding in (b"\0", b"\2"):
+        with pytest.raises(RemoteError):
+            RtpPacket.parse(b"\xa0" + good[1:-1] + padding)
 
 
 @pytest.mark.parametrize("first", [0x8F, 0x9F, 0xBF, 0xA0])

@@ -61,7 +61,10 @@ def test_a_new_source_must_speak_what_was_agreed():
 
 
 def test_blocks_report_what_came_since_the_last():
-    """Covers RFC 3550 §6.4.1: with the echo of the sender report, of the same source only."""
+    """Covers RFC 3550 §6.4.1 [block-of-each-source] [last-sr] [delay-since-last-sr].
+
+    The echo of the sender report is of the same source only.
+    """
     reception = Reception(8000)
     assert reception.block(0.0) == ()
     reception.note(SenderReport(1, 0x1122334455667788, 9, 0, 0), now=5.0)

@@ -108,7 +108,10 @@ def test_memory_is_bounded(packet):
 
 @pytest.mark.parametrize("wrong", ["81ca0003 00000002 01066162 63646566", "80c80001 00000001"])
 def test_a_packet_that_cannot_be_read_is_left_out(wrong):
-    """Covers Field §"Compounds with a packet amiss": unless it is all, or the lengths are wrong."""
+    """Covers Field §"Compounds with a packet amiss": unless it is all, or the lengths are wrong.
+
+    Covers RFC 3550 §A.2 [compound-checks].
+    """
     report, wrong = bytes(ReceiverReport(2, ())), bytes.fromhex(wrong)
     assert parse_readable(report + wrong + bytes(Pli(2, 1))) == [ReceiverReport(2, ()), Pli(2, 1)]
     for data in (wrong, report + wrong[:-4], report + b"\x80\xc9\0\1"):

@@ -22,7 +22,11 @@ def test_numbers_grow_beyond_16_bits(first, shuffles, timestamp):
 
 @given(sequences, st.sets(st.integers(1, 200)), st.integers(0, 5))
 def test_loss_is_counted(first, missing, twice):
-    """Covers RFC 3550 §A.3: a packet that comes twice hides one that did not come."""
+    """Covers RFC 3550 §A.3: a packet that comes twice hides one that did not come.
+
+    Covers RFC 3550 §6.4.1 [lost-since-the-beginning] [fraction-since-the-last].
+    And RFC 3550 §6.4.1 [highest-with-cycles].
+    """
     source = Source(8000)
     sent = [number for number in range(202) if number not in missing]
     for number in [*sent, *[201] * twice]:

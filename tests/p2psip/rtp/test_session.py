@@ -143,7 +143,7 @@ def test_the_peer_leaves():
 def test_who_never_spoke_says_no_goodbye():
     """Covers RFC 3550 §6.3.7.
 
-    Covers RFC 3550 §6.3.7 [no-bye-of-the-silent] and §6.1 [bye-last].
+    Covers RFC 3550 §6.3.7 [no-bye-of-the-silent] [bye-is-sent] and §6.1 [bye-last].
     """
     silent = session(1)
     assert silent.bye(1.0) == b""

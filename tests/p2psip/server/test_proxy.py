@@ -73,7 +73,7 @@ def test_what_is_not_forwarded(header, status, extra):
     """Covers RFC 3261 §16.3 and RFC 5393 §5.3.3 [440-when-too-narrow].
 
     Covers RFC 3261 §16.3 [checks-come-first] [is-refused] [zero-hops-stay] [483-for-zero-hops].
-    And RFC 3261 §16.3 [420-for-proxy-require] [420-names-them].
+    And RFC 3261 §16.3 [420-for-proxy-require] [420-names-them], §20.29 [asks-the-proxy].
     """
     home = Home()
     home.hear(register(), source=BOB)

@@ -187,7 +187,7 @@ def test_a_connection_is_the_way_back():
 
 
 def test_the_preferred_contact_comes_first():
-    """Covers RFC 3261 §20.10: q."""
+    """Covers RFC 3261 §10.2.1.2 [q-is-a-preference] and §20.10: q."""
     home = Home()
     texts = ["<sip:a@x>;q=0.1", "<sip:b@x>;q=oops", "<sip:c@x>;q=0.5", "<sip:d@x>;q=nan"]
     answer(home, register(contact=", ".join(texts)))

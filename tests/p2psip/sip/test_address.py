@@ -39,7 +39,7 @@ def test_parsing_undoes_writing(people):
 def test_forms(text, display, user, params):
     """Covers RFC 3261 §20 [unknown-parameters-ignored], §20.10, §20.20 and RFC 4475 §3.1.1.6.
 
-    Covers Field §"Quotes within quotes".
+    Covers Field §"Quotes within quotes" and RFC 3261 §20 [bare-uri-without-parameters].
     """
     address = Address.parse(text)
     assert (address.display, address.uri.user, address.params) == (display, user, params)

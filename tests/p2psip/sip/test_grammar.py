@@ -8,9 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psip.errors import RemoteError
-from p2psip.sip.grammar import MAX_VALUES, host_port, number, quote, split, split_list, unquote
+from p2psip.sip.grammar import (
+    MAX_VALUES,
+    bytes_of,
+    host_port,
+    number,
+    quote,
+    split,
+    split_list,
+    text_of,
+    unquote,
+)
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def test_text_is_utf_8():
+    """Covers RFC 3261 §7 [utf-8]: and octets that are none come back as they were."""
+    assert text_of("\u0416\u00e9".encode()) == "\u0416\u00e9"
+    assert bytes_of(text_of(b"\xff\xc3")) == b"\xff\xc3"
 
 
 @given(text)

@@ -34,7 +34,10 @@ def test_prepending_and_appending_keep_the_order(headers, name, value):
 
 
 def test_compact_forms_capitals_and_unknown_names():
-    """Covers RFC 3261 §7.3.3 [both-forms], §8.2.2 [odd-fields-pass] and §7.3.1."""
+    """Covers RFC 3261 §7.3.3 [both-forms], §8.2.2 [odd-fields-pass].
+
+    And RFC 3261 §7.3.1 [names-have-no-case] [space-around-the-colon].
+    """
     headers = Headers.parse_lines(
         ["v:  SIP/2.0/UDP a ", "TO : x", "i\t:y", "l:0", "X-Odd: ;;,,;;,;", "s:", "k: path, gruu"]
     )

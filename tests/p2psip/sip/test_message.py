@@ -48,7 +48,7 @@ def test_parsing_undoes_writing(message):
 
 @given(st.data())
 def test_every_spelling_is_the_same_message(data):
-    """Covers RFC 3261 §7.3.1, §7.3.3, §7.5 and RFC 4475 §3.1.1.1, §3.1.1.8."""
+    """Covers RFC 3261 §7.3.1 [lines-are-folded], §7.3.3, §7.5 and RFC 4475 §3.1.1.1, §3.1.1.8."""
     message = data.draw(messages())
     spelling = data.draw(spellings(message))
     read = parse_message(spelling)
@@ -95,7 +95,10 @@ def test_nothing_is_salvaged_that_must_not_be_answered():
 
 
 def test_the_body_is_cut_and_bytes_stay_bytes():
-    """Covers RFC 3261 §18.3 [rest-is-dropped] and RFC 4475 §3.1.1.11, §3.4.1."""
+    """Covers RFC 3261 §18.3 [rest-is-dropped] [body-to-the-end].
+
+    And RFC 4475 §3.1.1.11, §3.4.1.
+    """
     head = b"MESSAGE sip:a SIP/2.0\r\nSubject: x\r\n"
     assert parse_message(head + b"Content-Length: 2\r\n\r\n\x00\xffjunk").body == b"\x00\xff"
     assert parse_message(head + b"\r\n\x00\xff\r\n\r\n").body == b"\x00\xff\r\n\r\n"

@@ -17,7 +17,10 @@ def test_parsing_undoes_writing(params):
 
 @given(header_params(), tokens(), free_text())
 def test_what_is_put_is_found_in_any_capitals_and_dropped(params, name, value):
-    """Covers RFC 3261 §7.3.1 [no-parameter-twice] and §25.1 [specials-in-quotes]."""
+    """Covers RFC 3261 §7.3.1 [no-parameter-twice] [parameters-have-no-case].
+
+    And RFC 3261 §25.1 [specials-in-quotes].
+    """
     more = put(params, name, value)
     assert parse_params(split(write_params(more), ";")[1:]) == more
     assert find(more, name.swapcase()) == value

@@ -164,6 +164,7 @@ def test_a_cancel_of_an_invite_refused_at_once_has_the_tag_of_the_refusal():
 
 
 def test_a_cancel_after_the_answer_changes_nothing():
+    """Covers RFC 3261 §9.2 [200-for-the-cancel]."""
     core = Server(200)
     stack = lone_stack(core)
     stack.receive(incoming(), UDP, 0.0)

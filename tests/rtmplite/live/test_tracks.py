@@ -50,7 +50,7 @@ def test_every_message_has_its_weight(type_id, payload, weight):
 
 
 def test_the_opening_is_the_newest_of_each():
-    """Metadata first, then the headers; nothing that can be played."""
+    """Covers Field §"Beginnings of streams" [metadata-first] [headers-first]."""
     tracks = Tracks()
     for payload in (b"\x17\x00\0\0\0old", b"\x17\x01\0\0\0idr", b"\x17\x00\0\0\0new"):
         tracks.note(9, 40, payload, 0.0)
@@ -294,6 +294,7 @@ def test_an_old_video_packet_has_no_tracks(payload):
 
 
 def test_a_player_can_begin_at_a_key_frame_or_where_there_are_no_pictures():
+    """Covers Field §"Beginnings of streams" [key-frame-first]."""
     tracks = Tracks()
     assert tracks.can_begin(Weight.START, 0.0) and tracks.can_begin(Weight.PLAIN, 0.0)
     tracks.note(9, 0, b"\x17\1", 0.0)

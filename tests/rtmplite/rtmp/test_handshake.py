@@ -78,7 +78,7 @@ def test_pieces_make_no_difference(step, sign):
 
 @pytest.mark.parametrize("scheme", digest.SCHEMES)
 def test_a_signed_packet_is_answered_in_kind(scheme):
-    """Covers Field §"Digest handshake", Field §"Digest offset schemes"."""
+    """Covers Field §"Digest handshake" [answered-in-kind], Field §"Digest offset schemes"."""
     plain = bytes(4) + b"\x80\0\7\2" + counting(SIZE - 8)
     c1 = digest.sign(plain, scheme, digest.PLAYER_TEXT)
     server = ServerHandshake(counting, 0.0)

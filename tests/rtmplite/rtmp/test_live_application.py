@@ -22,7 +22,10 @@ def published(world, name="demo", url="rtmp://host/live"):
 
 
 def test_tags_out_are_tags_in(corpus):
-    """Every medium of a recording, with large frames and small ones: RTMP 1.0 §7.2.2.6."""
+    """Covers RTMP 1.0 §7.2.2.6 [any-client-plays], §7.2.2.1 [waits].
+
+    Every medium of a recording, with large frames and small ones.
+    """
     _, tags = file.read_flv((corpus / "flv" / "h264_slices4_speex16k.flv").read_bytes())
     world = World()
     players = [world.client() for _ in range(3)]
@@ -37,7 +40,7 @@ def test_tags_out_are_tags_in(corpus):
 
 
 def test_metadata_loses_its_wrapper():
-    """OBS, ffmpeg and librtmp wrap onMetaData for the server: RTMP 1.0 §7.1.2."""
+    """Covers Field §"@setDataFrame" [unwrapped]: OBS, ffmpeg and librtmp wrap onMetaData."""
     world = World()
     early = world.client()
     early.play("demo")
@@ -73,7 +76,10 @@ def test_who_comes_late_starts_on_a_key_frame(corpus):
 
 
 def test_a_name_can_be_published_once():
-    """Covers RTMP 1.0 §7.2.2.6: the second comer is refused, until the first has gone."""
+    """Covers Field §"Names in use" [bad-name], RTMP 1.0 §7.2.2.3 [destroyed].
+
+    The second comer is refused, until the first has gone.
+    """
     world = World()
     first, stream_id = published(world)
     second, _ = published(world)
@@ -111,7 +117,10 @@ def test_clients_may_split_the_url_as_they_like(url, name):
 
 
 def test_two_streams_of_one_connection_have_two_numbers():
-    """The bytes differ by their stream id alone: RTMP 1.0 §5.3.1.2.5."""
+    """Covers RTMP 1.0 §7.2.2 [several-streams].
+
+    The bytes differ by their stream id alone: RTMP 1.0 §5.3.1.2.5.
+    """
     world = World()
     player = world.client()
     numbers = [player.play("demo"), player.play("demo")]

@@ -154,7 +154,7 @@ def test_a_publication_taken_back_closes_the_connection():
 
 
 def test_playing_begins_as_players_expect():
-    """Covers RTMP 1.0 §7.2.2.1 [reset-if-asked]: the order of the message flow."""
+    """Covers RTMP 1.0 §7.2.2.1 [reset-if-asked] [start-is-told]: the order of the message flow."""
     world = World()
     peer = world.client()
     peer.play("demo")
@@ -186,7 +186,7 @@ def test_the_end_of_a_publication_is_told_twice():
 
 
 def test_pause_stops_and_unpause_starts_at_a_key_frame():
-    """Covers RTMP 1.0 §7.2.2.8 [notify]."""
+    """Covers RTMP 1.0 §7.2.2.8 [notify] [stops]."""
     world = World()
     player, publisher = world.client(), world.client()
     playing, publishing = player.play("demo"), publisher.publish("demo")
@@ -202,7 +202,10 @@ def test_pause_stops_and_unpause_starts_at_a_key_frame():
 
 @pytest.mark.parametrize(("command", "type_id"), [("receiveAudio", 8), ("receiveVideo", 9)])
 def test_a_medium_can_be_switched_off(command, type_id):
-    """Covers RTMP 1.0 §7.2.2.4 [says-when-on] and RTMP 1.0 §7.2.2.5 [says-when-on]."""
+    """Covers RTMP 1.0 §7.2.2.4 [says-when-on] [switched-off].
+
+    And RTMP 1.0 §7.2.2.5 [says-when-on] [switched-off].
+    """
     world = World()
     player, publisher = world.client(), world.client()
     playing, publishing = player.play("demo"), publisher.publish("demo")
@@ -230,7 +233,7 @@ def test_commands_for_what_is_not_played_are_harmless():
 
 
 def test_close_stream_says_what_has_ended():
-    """Covers RTMP 1.0 §7.2.2: the stream itself stays and can be used again."""
+    """Covers Field §"Names in use" [freed-by-close-stream]: the stream can be used again."""
     world = World()
     peer = world.client()
     stream_id = peer.publish("demo")

@@ -120,7 +120,7 @@ def test_an_unknown_application_is_refused():
     ],
 )
 def test_what_the_client_said_is_kept(url, app, instance):
-    """Covers RTMP Errata §8.1.2, §8.1.3 and §8.1.5."""
+    """Covers RTMP Errata §8.1.2, §8.1.3 and §8.1.5 [more-arguments]."""
     peer = World().client(url, args=("login", None, 5.0), properties={"flashVer": "test"})
     assert (peer.server.app, peer.server.instance) == (app, instance)
     assert peer.server.tc_url == url.rstrip("/")
@@ -237,7 +237,7 @@ def test_a_close_with_a_code_is_the_last_thing_said():
 
 
 def test_a_lost_connection_ends_its_streams_before_it():
-    """Own design: on_disconnect is the last thing an application hears."""
+    """Covers Field §"Names in use" [freed-with-its-connection]."""
     world = World()
     peer, other = world.client(), world.client()
     other.play("demo")

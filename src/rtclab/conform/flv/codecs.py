@@ -37,7 +37,7 @@ def sound_format_is_known(flv: FlvData) -> None:
             raise Unmet("a SoundFormat of the table", f"{tag.data[0] >> 4} in {tag}")
 
 
-@should("FLV 10.1 §E.4.2.1")
+@should("FLV 10.1 §E.4.2.1", "aac-says-stereo")
 def aac_says_44_khz_and_stereo(flv: FlvData) -> None:
     """The header of AAC says 44 kHz and stereo, whatever it is (§E.4.2.1)."""
     for tag in _aac(flv):
@@ -58,15 +58,15 @@ def speex_says_16_bits_and_mono(flv: FlvData) -> None:
             raise Unmet("0xb2", f"{tag.data[0]:#x} in {tag}")
 
 
-@must("FLV 10.1 §E.4.2.2")
+@must('Field §"Beginnings of streams"', "headers-first")
 def aac_config_comes_before_frames(flv: FlvData) -> None:
-    """The first tag of AAC is its sequence header (§E.4.2.2)."""
+    """The first tag of AAC is its sequence header (Field §"Beginnings of streams")."""
     first = _aac(flv)[0]
     if first.data[1] != AacPacketType.SEQUENCE_HEADER:
         raise Unmet("a sequence header", f"AACPacketType {first.data[1]} in {first}")
 
 
-@must("FLV 10.1 §E.4.2.2")
+@must("FLV 10.1 §E.4.2.2", "audio-specific-config")
 def aac_config_makes_sense(flv: FlvData) -> None:
     """The sequence header is an AudioSpecificConfig: type, rate and channels (§E.4.2.2)."""
     for tag in _aac(flv):
@@ -77,7 +77,7 @@ def aac_config_makes_sense(flv: FlvData) -> None:
             raise Unmet("an AudioSpecificConfig", f"{tag.data[2:].hex(' ')} in {tag}")
 
 
-@must("FLV 10.1 §E.4.2.2")
+@must("FLV 10.1 §E.4.2.2", "raw-frames")
 def aac_frames_are_raw(flv: FlvData) -> None:
     """Frames of AAC have no ADTS header (§E.4.2.2)."""
     for tag in _aac(flv):
@@ -96,9 +96,9 @@ def frame_type_and_codec_are_known(flv: FlvData) -> None:
             raise Unmet("a frame type and a CodecID", f"{frame} and {codec} in {tag}")
 
 
-@should("FLV 10.1 §E.4.3.1")
+@should('Field §"Beginnings of streams"', "key-frame-first")
 def first_picture_is_a_key_frame(flv: FlvData) -> None:
-    """The first picture needs no other (§E.4.3.1)."""
+    """The first picture needs no other (Field §"Beginnings of streams")."""
     for tag in flv.of(TagType.VIDEO):
         if tag.data and not _is_header(tag):
             frame = tag.data[0] >> 4 & 7
@@ -107,9 +107,9 @@ def first_picture_is_a_key_frame(flv: FlvData) -> None:
             return
 
 
-@must("FLV 10.1 §E.4.3.1")
+@must('Field §"Beginnings of streams"', "headers-first")
 def avc_config_comes_before_pictures(flv: FlvData) -> None:
-    """The first tag of AVC is its sequence header (§E.4.3.1)."""
+    """The first tag of AVC is its sequence header (Field §"Beginnings of streams")."""
     first = _avc(flv)[0]
     if first.data[1] != AvcPacketType.SEQUENCE_HEADER:
         raise Unmet("a sequence header", f"AVCPacketType {first.data[1]} in {first}")
@@ -201,9 +201,9 @@ def enhanced_start_comes_before_frames(flv: FlvData) -> None:
             raise Unmet("SequenceStart before", f"frames in {tag}")
 
 
-@must('E-RTMP v2 §"Enhanced Audio"')
+@must('Field §"Beginnings of streams"', "headers-first")
 def enhanced_sound_starts_before_frames(flv: FlvData) -> None:
-    """AAC with a FourCC has a SequenceStart before frames (E-RTMP v2 §"Enhanced Audio")."""
+    """AAC with a FourCC has a SequenceStart before frames (Field §"Beginnings of streams")."""
     started: set[int] = set()
     for tag in _enhanced(flv):
         body = _body(tag)
@@ -220,7 +220,7 @@ def enhanced_sound_starts_before_frames(flv: FlvData) -> None:
 
 @must("FLV 10.1 §E.4.3.1", "frame-types")
 def hevc_pictures_have_their_frame_type(flv: FlvData) -> None:
-    """HEVC that needs no other picture alone is a key frame (E-RTMP v2 §"Enhanced Video")."""
+    """HEVC that needs no other picture alone is a key frame (§E.4.3.1)."""
     found = False
     for tag in _enhanced(flv):
         body = _body(tag)

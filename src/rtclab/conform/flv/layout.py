@@ -130,7 +130,7 @@ def first_timestamp_is_0(flv: FlvData) -> None:
 
 @should("RTMP Errata §5.2", "not-backwards")
 def times_do_not_go_back(flv: FlvData) -> None:
-    """Tags of one type stand in the order of their times, for no player sorts them (§E.4.1)."""
+    """Tags of one type stand in the order of their times (RTMP Errata §5.2)."""
     for kind in (TagType.AUDIO, TagType.VIDEO):
         found = [each for each in flv.tags if each.kind == kind]
         for before, after in pairwise(found):
@@ -138,9 +138,9 @@ def times_do_not_go_back(flv: FlvData) -> None:
                 raise Unmet(f"{before.timestamp} ms or later", f"{after.timestamp} ms in {after}")
 
 
-@should("FLV 10.1 §E.4.1")
+@should('Field §"Sound beside pictures"', "near-each-other")
 def sound_and_pictures_stand_together(flv: FlvData) -> None:
-    """Sound and pictures of one time stand near each other: within two seconds (§E.4.1)."""
+    """Sound and pictures of one time are within two seconds (Field §"Sound beside pictures")."""
     last = dict.fromkeys((TagType.AUDIO, TagType.VIDEO), 0)
     if not all(any(each.kind == kind for each in flv.tags) for kind in last):
         raise NotApplicable("sound or pictures alone")

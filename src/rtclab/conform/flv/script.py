@@ -34,9 +34,9 @@ def script_data_are_a_name_and_values(flv: FlvData) -> None:
             raise Unmet("a name and a value", f"{len(found)} values in {tag}")
 
 
-@should("FLV 10.1 §E.5")
+@should('Field §"Beginnings of streams"', "metadata-first")
 def metadata_come_first(flv: FlvData) -> None:
-    """onMetaData is the first tag (§E.5)."""
+    """onMetaData is the first tag (Field §"Beginnings of streams")."""
     if not flv.tags or flv.tags[0].kind != TagType.SCRIPT or not _said(flv.tags[0]):
         raise Unmet("onMetaData", f"type {flv.tags[0].kind}" if flv.tags else "no tag")
 

@@ -95,7 +95,7 @@ def answer_has_a_type_and_a_time(peer: RtmfpPeer) -> None:
         raise Unmet("a message of type 20 or 17", f"type {message.type_id}")
 
 
-@must("RFC 7425 §5.3")
+@must("RTMP 1.0 §7.2.1.3", "gives-the-stream")
 def streams_have_numbers_of_their_own(peer: RtmfpPeer) -> None:
     """Each createStream has a _result with another number above 0 (§5.3.7)."""
     client = connected(peer)

@@ -97,7 +97,7 @@ def exception_comes_before_every_acknowledgement(peer: RtmfpPeer) -> None:
         _expect_report_and_ack(session)
 
 
-@must("RFC 7016 §3.6.3.7")
+@must("RFC 7016 §3.6.3.1", "no-metadata-rejects")
 def rejected_flow_leaves_the_others_alone(peer: RtmfpPeer) -> None:
     """The connection goes on beside a flow that was rejected (§3.6.3.7)."""
     client = connected(peer)

@@ -90,7 +90,7 @@ def answer_says_the_encoding(peer: RtmpPeer) -> None:
         raise Unmet("0 or 3", str(found))
 
 
-@must("RTMP Errata §8.1.5")
+@must("RTMP Errata §8.1.5", "more-arguments")
 def connect_may_have_more_arguments(peer: RtmpPeer) -> None:
     """Any number of arguments may follow the object of connect (RTMP Errata §8.1.5)."""
     answer = peer.shaken().connect("a key", 7.0, {"user": "ann"}, None)
@@ -168,7 +168,7 @@ def create_stream_gives_a_number(peer: RtmpPeer) -> None:
     peer.connected().create_stream()
 
 
-@must("RTMP 1.0 §7.2.1.3")
+@must("RTMP 1.0 §7.2.1.3", "gives-the-stream")
 def each_stream_has_its_number(peer: RtmpPeer) -> None:
     """Two streams that a client has at once have different numbers (§7.2.1.3)."""
     line = peer.connected()

@@ -23,6 +23,8 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 PACKET: Final = 1536  # bytes of C1, C2, S1 and S2: RTMP 1.0 §5.2.3
 VERSION: Final = b"\x03"
 QUIET: Final = 0.3  # s without a word from the target: it has nothing to say
+PONG: Final = 2.0  # s in which a Ping Request is answered, if at all
+NO_PONG: Final = "the target answers no Ping Request"  # which is another case's
 COMMANDS: Final = 3  # the chunk stream of commands
 CONTROL: Final = 2
 MEDIA: Final = 6
@@ -125,6 +127,15 @@ class RtmpLine:
         for message in self.messages():
             if (order := _control(message)) is not None:
                 yield order
+
+    def ping(self, time: int) -> int | None:
+        """Send a Ping Request; gives the time of its response, or None (RTMP 1.0 §7.1.7)."""
+        self.tell(control.PingRequest(time))
+        with at_most(PONG):
+            for order in self.controls():
+                if isinstance(order, control.PingResponse):
+                    return order.timestamp
+        return None
 
     def is_over(self, seconds: float = QUIET) -> bool:
         """Listen for a moment; tells whether the target closed the connection."""

@@ -5,6 +5,7 @@ Implements RTMP 1.0 §7.1.2 to RTMP 1.0 §7.1.6 and RTMP 1.0 §7.2.2.6, from bot
 
 import os
 from functools import partial
+from itertools import pairwise
 from typing import Final
 
 from rtclab.conform.case import Cases, NotApplicable, Unmet
@@ -60,16 +61,28 @@ def pictures_come_unchanged(peer: RtmpPeer) -> None:
 
 @should("RTMP Errata §5.2", "not-backwards")
 def sound_and_pictures_keep_their_order(peer: RtmpPeer) -> None:
-    """Sound and pictures come in the order in which they were published (§7.2.2.6)."""
+    """Sounds come in the order in which they were published, and so do pictures (RTMP Errata §5.2).
+
+    RTMP Errata §5.2 lets a server send sound before pictures.
+    """
     publisher, player = peer.pair()
     kinds = [VIDEO, AUDIO, VIDEO, AUDIO, AUDIO, VIDEO, VIDEO, AUDIO]
     bodies = {AUDIO: PLAIN, VIDEO: b"\x12" + bytes(20)}
-    sent = [(kind, 10 * at, bodies[kind]) for at, kind in enumerate(kinds)]
-    publisher.send_all(sent)
-    player.expect(sent)
+    publisher.send_all((kind, 10 * at, bodies[kind]) for at, kind in enumerate(kinds))
+    got = [each for each, _ in zip(player.media(AUDIO, VIDEO), kinds, strict=False)]
+    for kind in (AUDIO, VIDEO):
+        wanted = [10 * at for at, each in enumerate(kinds) if each == kind]
+        expect_equal(
+            f"ms between messages of type {int(kind)}",
+            [after - before for before, after in pairwise(wanted)],
+            [
+                after.timestamp - before.timestamp
+                for before, after in pairwise(each for each in got if each.type_id == kind)
+            ],
+        )
 
 
-@must("RTMP 1.0 §7.2.2.6")
+@must("RTMP 1.0 §7.2.2.6", "any-client-plays")
 def each_old_codec_comes_through(peer: RtmpPeer) -> None:
     """Sound and pictures of any codec pass, known to the target or not (§7.2.2.6)."""
     publisher, player = peer.pair()
@@ -79,7 +92,7 @@ def each_old_codec_comes_through(peer: RtmpPeer) -> None:
     player.expect(sent)
 
 
-@must("RTMP 1.0 §7.2.2.6")
+@must("RTMP 1.0 §7.2.2.6", "any-client-plays")
 def two_players_get_the_same(peer: RtmpPeer) -> None:
     """Each of two players gets all that is published (§7.2.2.6)."""
     publisher, player = peer.pair()
@@ -100,7 +113,7 @@ def data_come_unchanged(peer: RtmpPeer) -> None:
     expect_equal("values", said, values(player.data("onTextData")))
 
 
-@should('Field §"@setDataFrame"')
+@should('Field §"@setDataFrame"', "unwrapped")
 def metadata_come_without_their_order(peer: RtmpPeer) -> None:
     """Of @setDataFrame players get onMetaData and an object (Field §"@setDataFrame")."""
     publisher, player = peer.pair()
@@ -111,7 +124,7 @@ def metadata_come_without_their_order(peer: RtmpPeer) -> None:
         raise Unmet("onMetaData and an object", str(found))
 
 
-@should('Field §"@setDataFrame"')
+@should('Field §"@setDataFrame"', "unwrapped")
 def metadata_have_their_values(peer: RtmpPeer) -> None:
     """The members of the metadata have the values that were published (Field §"@setDataFrame")."""
     publisher, player = peer.pair()
@@ -136,9 +149,9 @@ def data_of_type_15_come_through(peer: RtmpPeer) -> None:
     expect_equal("values", ["onTextData", "conform"], values(player.data("onTextData")))
 
 
-@should("RTMP 1.0 §7.2.2.6")
+@should('Field §"Beginnings of streams"', "headers-first")
 def late_player_gets_the_headers(peer: RtmpPeer) -> None:
-    """Who plays later gets the headers of AVC and AAC before other media (§7.2.2.6)."""
+    """Who plays later gets the headers of codecs first (Field §"Beginnings of streams")."""
     publisher = peer.publisher()
     _begin(publisher)
     player = peer.player(publisher.name)
@@ -153,9 +166,9 @@ def late_player_gets_the_headers(peer: RtmpPeer) -> None:
     expect_equal("header of AAC", AAC_HEADER.hex(), first[AUDIO].hex())
 
 
-@should("RTMP 1.0 §7.2.2.6")
+@should('Field §"Beginnings of streams"', "metadata-first")
 def late_player_gets_the_metadata(peer: RtmpPeer) -> None:
-    """Who plays later gets the metadata (§7.2.2.6)."""
+    """Who plays later gets the metadata (Field §"Beginnings of streams")."""
     publisher = peer.publisher()
     _begin(publisher)
     player = peer.player(publisher.name)
@@ -165,9 +178,9 @@ def late_player_gets_the_metadata(peer: RtmpPeer) -> None:
     expect_equal("width and height", (320.0, 240.0), size)
 
 
-@may("RTMP 1.0 §7.2.2.6")
+@may('Field §"Beginnings of streams"', "key-frame-first")
 def late_player_begins_at_a_key_frame(peer: RtmpPeer) -> None:
-    """The first picture that a late player gets needs none before (§7.2.2.6)."""
+    """A late player's first picture needs none before (Field §"Beginnings of streams")."""
     publisher = peer.publisher()
     _begin(publisher)
     player = peer.player(publisher.name)

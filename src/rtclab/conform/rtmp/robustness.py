@@ -55,7 +55,7 @@ def unknown_marker_of_amf(peer: RtmpPeer) -> None:
 
 @must("RTMP Errata §2", "errors-noticed")
 def reference_to_nothing(peer: RtmpPeer) -> None:
-    """A reference to an object that is not there hurts nobody else (AMF0 §2.9)."""
+    """A reference to an object that is not there hurts nobody else (RTMP Errata §2)."""
     _expect_harmless(peer, NAME + b"\x07\xff\xff")
 
 
@@ -121,7 +121,7 @@ def many_messages_that_do_not_end(peer: RtmpPeer) -> None:
 
 @must("RTMP Errata §2", "errors-noticed")
 def unknown_message_type_is_passed_over(peer: RtmpPeer) -> None:
-    """Messages of types that nobody has end nothing (RTMP 1.0 §6.1.1)."""
+    """Messages of types that nobody has end nothing (RTMP Errata §2)."""
     line = peer.connected()
     for type_id in (0, 7, 10, 13, 23, 99, 255):
         line.write(Message(type_id, 0, 0, b"what is it"), 7)
@@ -151,7 +151,7 @@ def media_of_a_few_bytes(peer: RtmpPeer) -> None:
 
 @must("RTMP Errata §2", "errors-noticed")
 def media_without_a_publisher(peer: RtmpPeer) -> None:
-    """Media on streams that are not published hurt nobody else (RTMP 1.0 §7.2.2.6)."""
+    """Media on streams that are not published hurt nobody else (RTMP Errata §2)."""
     with peer.others_served() as line:
         for number in (0, 1, 77, 0xFFFFFF):
             NetStream(line, number, "").send(VIDEO, 0, SOUND)
@@ -159,7 +159,7 @@ def media_without_a_publisher(peer: RtmpPeer) -> None:
 
 @must("RTMP Errata §2", "errors-noticed")
 def command_before_connect(peer: RtmpPeer) -> None:
-    """publish before connect publishes nothing, and hurts nobody else (RTMP 1.0 §7.2.1)."""
+    """publish before connect publishes nothing, and hurts nobody else (RTMP Errata §2)."""
     line = peer.shaken()
     stream = NetStream(line, 1, token())
     line.write(Command("createStream", 2.0).message())
@@ -174,7 +174,7 @@ def command_before_connect(peer: RtmpPeer) -> None:
 
 @must("RTMP Errata §2", "errors-noticed")
 def commands_with_wrong_arguments(peer: RtmpPeer) -> None:
-    """publish, play and others without what they need hurt nobody else (RTMP 1.0 §7.2.2)."""
+    """publish, play and others without what they need hurt nobody else (RTMP Errata §2)."""
     with peer.others_served() as line:
         stream = NetStream(line, line.create_stream(), "")
         for name in ("publish", "play", "pause", "seek", "receiveAudio", "deleteStream"):
@@ -184,14 +184,14 @@ def commands_with_wrong_arguments(peer: RtmpPeer) -> None:
 
 @must("RTMP Errata §2", "errors-noticed")
 def second_connect(peer: RtmpPeer) -> None:
-    """A second connect, to another application, hurts nobody else (RTMP 1.0 §7.2.1.1)."""
+    """A second connect, to another application, hurts nobody else (RTMP Errata §2)."""
     with peer.others_served() as line:
         line.write(line.connect_command(app=token()).message())
 
 
 @must("RTMP Errata §2", "errors-noticed")
 def nonsense_after_the_handshake(peer: RtmpPeer) -> None:
-    """Octets that are no chunks hurt nobody else (RTMP 1.0 §5.3)."""
+    """Octets that are no chunks hurt nobody else (RTMP Errata §2)."""
     with peer.others_served():
         line = peer.shaken()
         line.send(bytes(range(256)) * 40)
@@ -200,7 +200,7 @@ def nonsense_after_the_handshake(peer: RtmpPeer) -> None:
 
 @must("RTMP Errata §2", "errors-noticed")
 def half_a_handshake(peer: RtmpPeer) -> None:
-    """Clients that stop within the handshake hurt nobody else (RTMP 1.0 §5.2.5)."""
+    """Clients that stop within the handshake hurt nobody else (RTMP Errata §2)."""
     with peer.others_served():
         for count in (0, 1, 700, 1537, 1538):
             line = peer.line()
@@ -209,9 +209,9 @@ def half_a_handshake(peer: RtmpPeer) -> None:
                 line.socket.shutdown(1)
 
 
-@must("RTMP 1.0 §5.4.3")
+@must("RTMP 1.0 §7.2.2.6", "any-client-plays")
 def player_that_does_not_read(peer: RtmpPeer) -> None:
-    """A player that reads nothing holds up neither its publisher nor others (RTMP 1.0 §5.4.3)."""
+    """A player that reads nothing holds up neither its publisher nor others (RTMP 1.0 §7.2.2.6)."""
     publisher, player = peer.pair()
     idle = peer.player(publisher.name).line.socket
     idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -225,7 +225,7 @@ def player_that_does_not_read(peer: RtmpPeer) -> None:
 
 @must("RTMP 1.0 §7.2", "same-id")
 def answers_that_nobody_asked_for(peer: RtmpPeer) -> None:
-    """Answers and statuses without a reason hurt nobody else (RTMP 1.0 §7.1.7)."""
+    """Answers and statuses without a reason hurt nobody else (RTMP 1.0 §7.2)."""
     with peer.others_served() as line:
         for name in ("_result", "_error", "onStatus", "onBWDone"):
             line.write(Command(name, 99.0, None, (None,)).message())

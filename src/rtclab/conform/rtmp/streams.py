@@ -38,7 +38,7 @@ def status_has_level_code_description(peer: RtmpPeer) -> None:
             raise Unmet(f"a string {name}", str(found.get(name)))
 
 
-@must("RTMP 1.0 §7.2.2")
+@must("RTMP 1.0 §7.2.2", "number-0")
 def status_has_number_0(peer: RtmpPeer) -> None:
     """An onStatus has transaction id 0 and a null in place of an object (§7.2.2)."""
     status = _published(peer)[1]
@@ -64,7 +64,7 @@ def publish_begins_the_stream(peer: RtmpPeer) -> None:
         raise Unmet(f"StreamBegin {stream.id}", "none before the answer to a later call")
 
 
-@must("RTMP 1.0 §7.2.2.6")
+@must("RTMP 1.0 §7.2.2.6", "any-client-plays")
 def publishing_as_obs_does(peer: RtmpPeer) -> None:
     """With the calls of OBS before and after publish the stream comes through (§7.2.2.6)."""
     line, player = peer.connected(), peer.stream()
@@ -81,9 +81,9 @@ def publishing_as_obs_does(peer: RtmpPeer) -> None:
     _expect_published(peer.stream(), player.name)
 
 
-@may("RTMP 1.0 §7.2.2.6")
+@may('Field §"Names in use"', "bad-name")
 def second_publisher_is_refused(peer: RtmpPeer) -> None:
-    """A name that is published has no second publisher: NetStream.Publish.BadName (§7.2.2.6)."""
+    """A name has one publisher: NetStream.Publish.BadName for others (Field §"Names in use")."""
     first, second = peer.publisher(), peer.stream()
     second.command("publish", first.name, "live", number=second.line.number())
     found = information(next(second.statuses()))
@@ -91,7 +91,7 @@ def second_publisher_is_refused(peer: RtmpPeer) -> None:
     expect_equal("level and code", ("error", "NetStream.Publish.BadName"), said_so)
 
 
-@must("RTMP 1.0 §7.2.2.1")
+@must("RTMP 1.0 §7.2.2.1", "start-is-told")
 def play_has_a_status(peer: RtmpPeer) -> None:
     """play of a live stream is answered by NetStream.Play.Start (§7.2.2.1)."""
     publisher, player = peer.publisher(), peer.stream()
@@ -127,7 +127,7 @@ def reset_is_not_told_unasked(peer: RtmpPeer) -> None:
     expect_equal("code", START, _code(player))
 
 
-@must("RTMP 1.0 §7.2.2.1")
+@must("RTMP 1.0 §7.2.2.1", "waits")
 def player_waits_for_its_publisher(peer: RtmpPeer) -> None:
     """play of a name that nobody publishes waits for its publisher (§7.2.2.1)."""
     publisher, player = peer.stream(), peer.stream()
@@ -138,7 +138,7 @@ def player_waits_for_its_publisher(peer: RtmpPeer) -> None:
     player.expect([(AUDIO, 0, SOUND)])
 
 
-@must("RTMP 1.0 §7.2.2.1")
+@must("RTMP 1.0 §7.2.2", "several-streams")
 def connection_publishes_and_plays(peer: RtmpPeer) -> None:
     """Two streams of one connection can publish and play at once (§7.2.2)."""
     publisher = peer.publisher()
@@ -169,7 +169,7 @@ def going_on_has_a_status(peer: RtmpPeer) -> None:
     player.status("NetStream.Unpause.Notify")
 
 
-@must("RTMP 1.0 §7.2.2.8")
+@must("RTMP 1.0 §7.2.2.8", "stops")
 def paused_player_gets_nothing(peer: RtmpPeer) -> None:
     """Between pause and going on no sound is sent (§7.2.2.8)."""
     publisher, player = peer.pair()
@@ -187,7 +187,7 @@ def seek_has_an_answer(peer: RtmpPeer) -> None:
             return
 
 
-@must("RTMP 1.0 §7.2.2.4")
+@must("RTMP 1.0 §7.2.2.4", "switched-off")
 def receive_audio_switches_sound_off(peer: RtmpPeer) -> None:
     """After receiveAudio with false no sound is sent (§7.2.2.4)."""
     publisher, player = peer.pair()
@@ -195,7 +195,7 @@ def receive_audio_switches_sound_off(peer: RtmpPeer) -> None:
     _expect_none_meanwhile(publisher, player, AUDIO, SOUND)
 
 
-@must("RTMP 1.0 §7.2.2.5")
+@must("RTMP 1.0 §7.2.2.5", "switched-off")
 def receive_video_switches_pictures_off(peer: RtmpPeer) -> None:
     """After receiveVideo with false no picture is sent (§7.2.2.5)."""
     publisher, player = peer.pair()
@@ -215,7 +215,7 @@ def receive_video_has_two_statuses(peer: RtmpPeer) -> None:
     _expect_two(peer, "receiveVideo")
 
 
-@must("RTMP 1.0 §7.2.2.3")
+@must("RTMP 1.0 §7.2.2.3", "destroyed")
 def deleted_stream_frees_its_name(peer: RtmpPeer) -> None:
     """After deleteStream another client can publish the name (§7.2.2.3)."""
     first, second = peer.publisher(), peer.stream()
@@ -224,18 +224,18 @@ def deleted_stream_frees_its_name(peer: RtmpPeer) -> None:
     _expect_published(second, first.name)
 
 
-@must("RTMP 1.0 §7.2.2")
+@must('Field §"Names in use"', "freed-by-close-stream")
 def closed_stream_frees_its_name(peer: RtmpPeer) -> None:
-    """After closeStream another client can publish the name (§7.2.2)."""
+    """After closeStream another client can publish the name (Field §"Names in use")."""
     first, second = peer.publisher(), peer.stream()
     first.command("closeStream")
     first.line.between()
     _expect_published(second, first.name)
 
 
-@must("RTMP 1.0 §7.2.2")
+@must('Field §"Names in use"', "freed-by-close-stream")
 def closed_stream_can_be_published_again(peer: RtmpPeer) -> None:
-    """A stream after closeStream can be published again by its client (§7.2.2)."""
+    """A stream after closeStream can be published again by its client (Field §"Names in use")."""
     publisher, player = peer.pair()
     publisher.command("closeStream")
     publisher.line.between()
@@ -244,9 +244,9 @@ def closed_stream_can_be_published_again(peer: RtmpPeer) -> None:
     player.expect([(AUDIO, 0, SOUND)])
 
 
-@must("RTMP 1.0 §7.2.2.6")
+@must('Field §"Names in use"', "freed-with-its-connection")
 def lost_publisher_frees_its_name(peer: RtmpPeer) -> None:
-    """After the publisher's connection has ended another client can publish the name (§7.2.2.6)."""
+    """The end of a publisher's connection frees its name (Field §"Names in use")."""
     first, second = peer.publisher(), peer.stream()
     first.line.socket.shutdown(1)
     while first.line.receive():

@@ -70,7 +70,7 @@ def sender_sends_sender_reports(peer: RtpListener) -> None:
     expect_equal("SSRCs", {talk.rtp[0].packet.ssrc}, {report.ssrc for _, report in found})
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "packets-since-the-beginning")
 def packets_are_counted(peer: RtpListener) -> None:
     """A sender report has the number of packets so far (§6.4.1)."""
     talk = peer.plain()
@@ -80,7 +80,7 @@ def packets_are_counted(peer: RtpListener) -> None:
             raise Unmet(f"{came} packets", str(report.packets))
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "octets-of-payloads")
 def octets_are_counted(peer: RtpListener) -> None:
     """A sender report has the octets of the payloads so far, no headers (§6.4.1)."""
     talk = peer.plain()
@@ -101,7 +101,7 @@ def timestamp_is_that_of_the_sound(peer: RtpListener) -> None:
             raise Unmet(f"{when - last.time:.2f} s behind the last packet", f"{ticks / RATE:.2f} s")
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "time-of-day")
 def wall_clock_goes_on(peer: RtpListener) -> None:
     """The NTP time of sender reports advances as time does (§6.4.1)."""
     for (before, one), (after, two) in pairwise(_sender_reports(peer.plain(), 2)):
@@ -133,7 +133,7 @@ def reports_are_not_too_many(peer: RtpListener) -> None:
             raise Unmet(f"{SOONEST:.1f} s at least", f"{after.time - before.time:.1f} s")
 
 
-@should("RFC 3550 §6.3.7")
+@should("RFC 3550 §6.3.7", "bye-is-sent")
 def bye_is_sent_at_the_end(peer: RtpListener) -> None:
     """Who leaves says BYE, with the SSRC of the sound (§6.3.7)."""
     talk = peer.plain()
@@ -150,7 +150,7 @@ def reports_come_from_where_they_are_received(peer: RtpListener) -> None:
     expect_equal("source", {wanted}, {each.source[1] for each in talk.rtcp})
 
 
-@must("RFC 5761 §5.1.1")
+@must("RFC 5761 §5.1.1", "mux-is-answered")
 def reports_share_the_port(peer: RtpListener) -> None:
     """Where `rtcp-mux` was agreed, reports arrive at the port of the sound (RFC 5761 §5.1.1)."""
     talk = peer.call("a=rtcp-mux")

@@ -19,13 +19,13 @@ ON_THE_WAY: Final = 0.1  # s between a report's making and its arrival, and back
 ROUGH: Final = 0.5  # of a jitter: the network adds its own
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "block-of-each-source")
 def our_packets_are_reported(peer: RtpListener) -> None:
     """Reports have a block about the sound that the target receives (§6.4.1)."""
     last_block(peer.lossy())
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "highest-with-cycles")
 def highest_number_is_told(peer: RtpListener) -> None:
     """A report block has the highest sequence number sent before the report (§6.4.1)."""
     talk = peer.lossy()
@@ -35,7 +35,7 @@ def highest_number_is_told(peer: RtpListener) -> None:
         raise Unmet(str(last.packet.sequence), str(block.highest_sequence & 0xFFFF))
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "highest-with-cycles")
 def wraps_are_counted(peer: RtpListener) -> None:
     """After 65535 the highest sequence number has a cycle more (§6.4.1)."""
     _, block = last_block(peer.lossy())
@@ -43,7 +43,7 @@ def wraps_are_counted(peer: RtpListener) -> None:
     expect_equal("cycles", 1 if low < FIRST else 0, block.highest_sequence >> 16)
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "lost-since-the-beginning")
 def lost_packets_are_counted(peer: RtpListener) -> None:
     """A block has the number of packets that were never sent (§6.4.1)."""
     talk = peer.lossy()
@@ -52,7 +52,7 @@ def lost_packets_are_counted(peer: RtpListener) -> None:
     expect_equal("lost", expected - received, block.lost)
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "fraction-since-the-last")
 def fraction_is_of_the_lost(peer: RtpListener) -> None:
     """The fraction lost is that of the packets since the block before (§6.4.1, §A.3)."""
     talk = peer.lossy()
@@ -76,14 +76,14 @@ def jitter_is_measured(peer: RtpListener) -> None:
         raise Unmet(f"some {wanted:.0f} ticks", str(block.jitter))
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "last-sr")
 def our_report_is_named(peer: RtpListener) -> None:
     """A block has the time of our last sender report (§6.4.1)."""
     _, wanted, told = _echo(peer.lossy())
     expect_equal("last SR", f"{wanted:#x}", f"{told:#x}")
 
 
-@must("RFC 3550 §6.4.1")
+@must("RFC 3550 §6.4.1", "delay-since-last-sr")
 def delay_since_our_report_is_told(peer: RtpListener) -> None:
     """A block has the time since our last sender report arrived (§6.4.1)."""
     talk = peer.lossy()

@@ -30,13 +30,13 @@ GARBAGE: Final = (
 )
 
 
-@must("RFC 3550 §A.1")
+@must("RFC 3550 §A.1", "header-checks")
 def garbage_does_no_harm(peer: RtpListener) -> None:
     """Datagrams that are no RTP, or lie about their lengths, change nothing (§A.1)."""
     _goes_on(peer, lambda number: GARBAGE[number % len(GARBAGE)])
 
 
-@must("RFC 3550 §A.2")
+@must("RFC 3550 §A.2", "compound-checks")
 def garbage_as_control_does_no_harm(peer: RtpListener) -> None:
     """RTCP that lies about its lengths changes nothing (§A.2)."""
     good = bytes(ReceiverReport(1))
@@ -57,25 +57,25 @@ def unknown_payload_type_is_ignored(peer: RtpListener) -> None:
     _goes_on(peer, lambda number: peer.packet(number, payload_type=77, payload=b"?" * 33))
 
 
-@must("RFC 3550 §8.2")
+@should("RFC 3550 §8.2", "no-flip-flop")
 def other_ssrc_does_no_harm(peer: RtpListener) -> None:
     """A second source in between does not end the first (§8.2)."""
     _goes_on(peer, lambda number: peer.packet(number, ssrc=0xCAFE, sequence=7 * number & 0xFFFF))
 
 
-@must("RFC 3550 §5.1")
+@must("RFC 3550 §A.1", "header-checks")
 def empty_packets_do_no_harm(peer: RtpListener) -> None:
     """Packets without a payload change nothing (§5.1)."""
     _goes_on(peer, lambda number: peer.packet(number, payload=b""))
 
 
-@must("RFC 3550 §5.1")
+@must("RFC 3550 §5.1", "sequence-by-one")
 def repeated_packets_do_no_harm(peer: RtpListener) -> None:
     """Packets that the network doubles change nothing (§A.1)."""
     _goes_on(peer, peer.packet)
 
 
-@must("RFC 3550 §5.1")
+@must("RFC 3550 §5.1", "padding-counts-itself")
 def padding_is_taken_off(peer: RtpListener) -> None:
     """Packets with padding are received: none is lost (§5.1)."""
     _is_received(peer, padding=7)
@@ -87,7 +87,7 @@ def extension_is_passed_over(peer: RtpListener) -> None:
     _is_received(peer, extension=Extension(0xABAC, b"what is this"))
 
 
-@must("RFC 3550 §5.1")
+@must("RFC 3550 §5.1", "csrc-count")
 def contributors_are_passed_over(peer: RtpListener) -> None:
     """Packets with CSRCs are received: none is lost (§5.1)."""
     _is_received(peer, csrcs=(1, 2, 3))
@@ -99,7 +99,7 @@ def events_are_agreed_to(peer: RtpListener) -> None:
     _with_events(peer)
 
 
-@must("RFC 4733 §2.5.2")
+@must("RFC 4733 §2.5.2.2", "ended-is-not-restarted")
 def events_do_no_harm(peer: RtpListener) -> None:
     """A key that is pressed is taken where it was agreed, and the sound goes on (RFC 4733 §2.5.2).
 

@@ -26,7 +26,7 @@ FEW: Final = (1 << 16) + NEXT_SECOND  # ticks that a first packet of 16 random b
 VERSION: Final = 2
 
 
-@must("RFC 3550 §5.1")
+@must("RFC 3550 §5.1", "version-2")
 def version_is_two(peer: RtpListener) -> None:
     """Every packet has version 2 (§5.1)."""
     for each in peer.plain().rtp:
@@ -41,7 +41,7 @@ def packets_are_well_formed(peer: RtpListener) -> None:
         _ = each.packet
 
 
-@must("RFC 3550 §8")
+@must("RFC 3550 §5.1", "ssrc-names-the-source")
 def ssrc_stays_the_same(peer: RtpListener) -> None:
     """All packets of a call have one SSRC (§8)."""
     found = {each.ssrc for each in _packets(peer.plain())}
@@ -72,7 +72,7 @@ def timestamp_begins_anywhere(peer: RtpListener) -> None:
         raise Unmet("two random timestamps", f"{one} and {two}")
 
 
-@must("RFC 3550 §5.1")
+@must("RFC 3550 §5.1", "sequence-by-one")
 def sequence_steps_by_one(peer: RtpListener) -> None:
     """Each packet has the sequence number of the one before plus one (§5.1)."""
     for before, after in pairwise(_packets(peer.plain())):

@@ -160,7 +160,7 @@ def no_record_route_in_the_answer(peer: SipPeer) -> None:
         raise Unmet("no Record-Route", response.headers["Record-Route"])
 
 
-@must("RFC 3261 §10.3")
+@must("RFC 3261 §10.2.1.2", "q-is-a-preference")
 def q_comes_back(peer: SipPeer) -> None:
     """The preference of a Contact is kept (§10.2.1.2)."""
     request = peer.register(("Contact", f"{peer.contact};q=0.3"))

@@ -78,7 +78,7 @@ def repeated_invite_has_the_refusal_again(peer: SipPeer) -> None:
     expect_equal("To tag", first.to.tag, next(_finals(peer)).to.tag)
 
 
-@must("RFC 3261 §9.2")
+@must("RFC 3261 §9.2", "200-for-the-cancel")
 def cancel_of_an_answered_request_has_200(peer: SipPeer) -> None:
     """CANCEL finds its INVITE by the branch, has 200, and changes nothing that is final (§9.2)."""
     peer.introduce()

@@ -182,7 +182,7 @@ def every_require_line_counts(peer: SipPeer) -> None:
     expect(peer.ask(request), 420)
 
 
-@must("RFC 3261 §8.2.2.3")
+@must("RFC 3261 §20.29", "asks-the-proxy")
 def proxy_require_is_not_for_a_uas(peer: SipPeer) -> None:
     """Proxy-Require is for proxies: a user agent server does not look at it (§20.29)."""
     expect(peer.ask(peer.request("OPTIONS", ("Proxy-Require", "nothing-like-it"))), 200, 486, 480)

@@ -112,7 +112,7 @@ def on_status(level: str, code: str, description: str, **extra: Value) -> Comman
     """
     # §7.2.2 [on-status]
     information: dict[str, Value] = {"level": level, "code": code, "description": description}
-    return Command("onStatus", 0.0, None, (information | extra,))  # §7.2.2 [on-status]
+    return Command("onStatus", 0.0, None, (information | extra,))  # §7.2.2 [on-status] [number-0]
 
 
 def _information(reason: RemoteError) -> dict[str, Value]:

@@ -20,7 +20,7 @@ RATE: Final = 48_000
 SOUND: Final = AAC, RATE  # for the stream's metadata: FLV 10.1 §E.5
 FRAME: Final = 1024  # samples of a frame of AAC
 BITS: Final = 64_000  # a second, for one channel
-HEADER: Final = b"\xaf\x00"  # FLV 10.1 §E.4.2.1 [aac-packet-type]
+HEADER: Final = b"\xaf\x00"  # FLV 10.1 §E.4.2.1 [aac-packet-type] [aac-says-stereo]
 FRAME_HEAD: Final = b"\xaf\x01"
 
 
@@ -43,6 +43,7 @@ class AacTags:
         if self._encoder is None:
             self._encoder = _open()
             self._encode = begun_alone(self._encoder.encode)
+            # FLV 10.1 §E.4.2.2 [audio-specific-config]
             tags.append((at, HEADER + (self._encoder.extradata or b"")))
         if rate != self._rate:
             self._rate = rate
@@ -53,6 +54,7 @@ class AacTags:
             for packet in self._encode(piece):
                 behind = (packet.pts or 0) - self._taken
                 self._last_ms = max(self._last_ms, at + round(behind * 1000 / RATE))
+                # FLV 10.1 §E.4.2.2 [raw-frames]
                 tags.append((self._last_ms, FRAME_HEAD + bytes(packet)))
         self._taken += len(samples) * RATE / rate
         return tags

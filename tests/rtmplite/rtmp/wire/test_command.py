@@ -29,7 +29,7 @@ def test_what_is_written_reads_back(command, kind, stream_id, timestamp):
 
 
 def test_the_answers_look_like_this():
-    """Covers RTMP 1.0 §7.2 [same-id] [result-or-error], RTMP 1.0 §7.2.2 [on-status]."""
+    """Covers RTMP 1.0 §7.2 [same-id] [result-or-error], RTMP 1.0 §7.2.2 [on-status] [number-0]."""
     assert result(4.0, None, 1.0) == Command("_result", 4.0, None, (1.0,))
     reason = RemoteError("no such stream", "NetStream.Play.StreamNotFound")
     information = {

@@ -83,7 +83,10 @@ def test_a_tone_reaches_the_phone(kind, name):
 
 @pytest.mark.parametrize("name", ["opus", "g722", "l16", "l16-44"])
 def test_a_tone_reaches_the_players(name):
-    """Covers FLV 10.1 §E.4.2.1 [aac-packet-type]: the configuration first, in the phone's time."""
+    """Covers FLV 10.1 §E.4.2.1 [aac-packet-type] [aac-says-stereo].
+
+    And FLV 10.1 §E.4.2.2 [audio-specific-config] [raw-frames]; all in the phone's time.
+    """
     codec = PHONES[name]
     rig, made = call(codec), encoder(codec, 20, "")
     wave, number = tone(codec.sample_rate), 0
