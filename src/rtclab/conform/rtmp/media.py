@@ -69,7 +69,7 @@ def sound_and_pictures_keep_their_order(peer: RtmpPeer) -> None:
     kinds = [VIDEO, AUDIO, VIDEO, AUDIO, AUDIO, VIDEO, VIDEO, AUDIO]
     bodies = {AUDIO: PLAIN, VIDEO: b"\x12" + bytes(20)}
     publisher.send_all((kind, 10 * at, bodies[kind]) for at, kind in enumerate(kinds))
-    got = [each for each, _ in zip(player.media(AUDIO, VIDEO), kinds, strict=False)]
+    got = [each for _, each in zip(kinds, player.media(AUDIO, VIDEO), strict=False)]
     for kind in (AUDIO, VIDEO):
         wanted = [10 * at for at, each in enumerate(kinds) if each == kind]
         expect_equal(
