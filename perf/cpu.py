@@ -8,7 +8,9 @@ import os
 import platform
 import resource
 import subprocess
+import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -110,6 +112,8 @@ class Server:
         self.line = next((line for line in self.process.stdout if line.startswith(ready)), "")
         if not self.line:
             raise RuntimeError(f"{argv[0]} ended with {self.process.wait()} before it was ready")
+        # A server whose pipe is full would wait for us.
+        threading.Thread(target=deque, args=(self.process.stdout, 0), daemon=True).start()
 
     def meter(self) -> Meter:
         """A new window on its CPU clock."""
