@@ -196,6 +196,7 @@ def _accept(
     # RFC 6337 §5.4 [zero-address-is-no-direction]
     word = WORDS[we_send and receives, we_receive and sends]
     # §6.1 [numbers-of-the-offer], RFC 6184 §8.2.2 [number-of-the-offer]
+    # RFC 7798 §7.2.2 [number-of-the-offer]
     answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
     line = _line(ours, answered, word, theirs)
     both = [(other, mine.payload_type) for (other, _), mine in zip(pairs, answered, strict=True)]
