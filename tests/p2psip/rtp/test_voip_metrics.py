@@ -128,6 +128,7 @@ def test_the_sizes_of_the_buffer_and_what_is_not_known():
         jitter_absolute=6000,
     )
     assert (metrics.end_system_delay, metrics_of("11").round_trip) == (0, 0)
+    assert bytes(metrics)[16:20] == (2500).to_bytes(2, "big") + bytes(2)
     assert metrics.r_factor is metrics.mos_lq is metrics.mos_cq is metrics.signal_level is None
     longest = metrics_of("11", rtt=100.0, hold_seconds=100.0)
     assert (longest.round_trip, longest.jitter_maximum, longest.jitter_absolute) == (65535,) * 3
