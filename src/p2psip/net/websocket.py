@@ -8,6 +8,10 @@ Own design: any Origin is welcome.  No cookie and no address is taken for a proo
 proves its user by Digest, so a page of another site can do no more than any other client.
 Departs from RFC 7118 §7 [reads-cookies]: for the same reason, and since no page of ours gives any.
 Not done: RFC 7118 §7 [401-to-the-handshake]: passwords are asked for by SIP alone.
+Not done: RFC 6455 §9.1 [malformed-list-fails]: no extension is accepted, so their list is not read.
+Not done: RFC 6455 §7.1.1 [clean-close]: TCP is closed without the alert that ends TLS, since the
+Close before it has told the end.
+Not done: RFC 6455 §7.1.7 [failure-is-logged]: the log would fill with what strangers send.
 """
 
 from typing import Any, Final
@@ -72,7 +76,7 @@ class WebSocketFramer:
 
     def take(self) -> list[Item] | None:
         """Return what the next frame completes, if anything; None when more octets are needed."""
-        if self.broken:
+        if self.broken:  # RFC 6455 §7.1.7 [nothing-after-failure]
             return None
         data, self._input = self._input, b""
         try:
@@ -86,6 +90,7 @@ class WebSocketFramer:
             return None if event is None else self._take(event)
         except RemoteProtocolError as error:
             # RFC 6455 §4.2.2 [other-versions] [refused-by-http], §4.4 [versions-are-told]
+            # RFC 6455 §4.2.1 [400-for-a-wrong-handshake]
             self._end(error.event_hint or RejectConnection())
         except (h11.ProtocolError, ValueError):  # in a header that the library then cannot read
             self._end(RejectConnection())
@@ -96,14 +101,14 @@ class WebSocketFramer:
 
         Nothing after the last words, with which a message may have come.
         """
-        if self.broken:  # RFC 6455 §5.5.1 [no-data-after-close]
+        if self.broken:  # RFC 6455 §5.5.1 [no-data-after-close], §6.1 [only-while-open]
             return b""
         try:
             text = message.decode()  # RFC 6455 §5.6 [text-is-utf-8]
         except UnicodeDecodeError:
-            # RFC 7118 §4.2 [binary-if-not-utf-8]
+            # RFC 7118 §4.2 [binary-if-not-utf-8], RFC 6455 §6.1 [opcode-tells-the-kind]
             return bytes(self._connection.send(BytesMessage(data=message)))
-        # RFC 7118 §5 [one-each]
+        # RFC 7118 §5 [one-each], RFC 6455 §6.1 [in-frames] [opcode-tells-the-kind]
         return bytes(self._connection.send(TextMessage(data=text)))
 
     def take_output(self) -> bytes:
@@ -161,11 +166,12 @@ class WebSocketFramer:
 
     def _end(self, last: "Event") -> None:
         """Say the last words, if they still can be said."""
-        self.broken = True
+        self.broken = True  # RFC 6455 §7.1.7 [failed-is-closed], §7.1.2 [closed-after-both]
         self._message.clear()
         self._output += self._pong
         self._pong = b""
         try:
+            # RFC 6455 §7.1.7 [failure-has-a-code]
             self._output += self._connection.send(last)
         except (LocalProtocolError, h11.ProtocolError):
             return

@@ -46,7 +46,7 @@ class VoipMetrics:
     burst_duration: int = 0
     gap_duration: int = 0
     round_trip: int = 0
-    end_system_delay: int = 0
+    end_system_delay: int = 0  # §4.7.3 [unknown-delay-is-zero]
     signal_level: int | None = None
     noise_level: int | None = None
     echo_return_loss: int | None = None
@@ -147,7 +147,8 @@ class ExtendedReport:
             if kind == VOIP_METRICS and length == _VOIP_WORDS:
                 blocks.append(VoipMetrics._read(content))
             else:
-                blocks.append(OtherBlock(kind, specific, content))  # §3 [unknown-blocks-skipped]
+                # §3 [unknown-blocks-skipped], §4 [others-are-passed-on]
+                blocks.append(OtherBlock(kind, specific, content))
             at = end
         return cls(ssrc, tuple(blocks))
 

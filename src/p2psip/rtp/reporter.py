@@ -278,6 +278,7 @@ class Reporter:
     def _extended(self) -> tuple[ExtendedReport, ...]:
         """Make the report of how we hear the peer, if there is one: RFC 3611 §2."""
         metrics = None if self.local_metrics is None else self.local_metrics()
+        # RFC 3611 §5 [without-signalling]
         return () if metrics is None else (ExtendedReport(self.senders[0].ssrc, (metrics,)),)
 
     def _requests(self) -> list[Feedback]:

@@ -104,6 +104,8 @@ class BurstMeter:
         qualities are those of the E-model (`e_model`).
         Not done: RFC 3611 §4.7.4 [levels-are-told]: sound is passed on as it came; to measure it
         would take the decoders of all codecs.
+        Not done: RFC 3611 §4.7.3 [end-system-delay]: of it only the wait for order is known, since
+        the program that gives and takes the sound has its own.
         """
         expected = 0 if self._first is None else next_sequence - self._first
         bursts, packets, missing = self._closed()
@@ -123,6 +125,7 @@ class BurstMeter:
             burst_duration=_mean_ms(packets, bursts, packet_ms),
             # §4.7.2 [no-gap-no-duration] [durations-are-estimated]
             gap_duration=_mean_ms(expected - packets, gaps, packet_ms),
+            # §4.7.3 [round-trip-once-known]
             round_trip=0 if rtt is None else min(round(1000 * rtt), _MOST),
             gmin=GMIN,  # §4.7.2 [gmin-16], §4.7.6 [gmin-is-constant]
             # §4.7.5 [qualities-are-there]

@@ -1,6 +1,9 @@
 """The parameters of H.265 in SDP: which profile, which way of sending, which parameter sets.
 
 Implements RFC 7798 §7, for unicast and one stream.
+Not done: RFC 7798 §4.3 [all-three-ways]: no phone sends one picture by several streams.
+Not done: RFC 7798 §7.2.2 [all-parameters-are-understood]: most are limits of an encoder, and there
+is none here.
 
     >>> negotiate("", "profile-id=2;level-id=93;sprop-pps=RAHA")
     ('profile-id=2;level-id=93', 'profile-id=2;level-id=93;sprop-pps=RAHA')
@@ -18,11 +21,11 @@ from p2psip.sdp.attributes import parameters
 
 # Source: §7, what identifies a configuration beside the level, and what is meant without them
 _IDENTITY: Final = (
-    ("profile-space", "0"),
-    ("profile-id", "1"),
-    ("tier-flag", "0"),
+    ("profile-space", "0"),  # §7.1 [no-space-is-0]
+    ("profile-id", "1"),  # §7.1 [no-profile-is-1]
+    ("tier-flag", "0"),  # §7.1 [no-tier-is-0]
     ("profile-compatibility-indicator", ""),
-    ("interop-constraints", ""),
+    ("interop-constraints", "B00000000000"),  # §7.1 [no-constraints-are-progressive-frames]
 )
 _LEVEL: Final = "level-id"
 _SETS: Final = ("sprop-vps", "sprop-sps", "sprop-pps")  # in the order in which they depend
@@ -35,18 +38,20 @@ def negotiate(ours: str, theirs: str) -> tuple[str, str] | None:
     One stream in the order of decoding is what `H265Unpacker` reads.  Own design: an end that names
     no profile, as a gateway that looks into nothing, takes each.
     """
-    mine, other = parameters(ours), parameters(theirs)
+    mine, other = parameters(ours), parameters(theirs)  # §7.1 [unknown-is-ignored]
+    # §4.3 [one-stream-for-unicast] [single-stream-if-it-says-so]
     is_single = other.get("tx-mode", "SRST").upper() == "SRST"
     if not is_single or other.get("sprop-max-don-diff", "0") != "0":
         return None
     names = [name for name, _ in _IDENTITY]
+    # §7.1 [same-in-offer-and-answer], §7.2.2 [used-symmetrically]
     if any(name in mine for name in names) and any(
         mine.get(name, default).lower() != other.get(name, default).lower()
         for name, default in _IDENTITY
     ):
         return None
     kept = (f"{name}={other[name]}" for name in (*names, _LEVEL) if name in other)
-    return ";".join(kept), theirs
+    return ";".join(kept), theirs  # §7.2.1 [parameters-in-fmtp]
 
 
 def parameter_sets(fmtp: str) -> tuple[bytes, ...]:
@@ -55,6 +60,7 @@ def parameter_sets(fmtp: str) -> tuple[bytes, ...]:
     for name in _SETS:
         for text in said.get(name, "").split(",")[:MAX_SETS]:
             try:
+                # §7.2.2 [sets-of-the-description]
                 sets.append(b64decode(text, validate=True))
             except binascii.Error:
                 continue

@@ -83,11 +83,13 @@ def make_offer(
     # §8 [each-old-line] [never-removed], §8.1 [new-lines-below]
     for index, (ours, old) in enumerate(zip_longest(media, before)):
         if ours is None:
+            # RFC 6337 §5.2.5 [refused-lines-stay]
             lines.append(refusal(old) if old else MediaDescription("audio", 0, "RTP/AVP", ("0",)))
             continue
         used = codecs_of(old) if old and old.kind == ours.kind else ()
         if index < len(beyond) and beyond[index].kind == ours.kind:
             used += codecs_of(beyond[index])
+        # RFC 6337 §5.2.5 [numbers-keep-their-codec]
         lines.append(_line(ours, numbered(ours.formats, used), ours.direction))
     return _session(origin, host, lines).following(previous)
 
@@ -191,8 +193,10 @@ def _accept(
     we_send, we_receive = FLOWS[ours.direction]
     # §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive], §8.4 [no-hold-in-return]
     # Field §"Holds that are answered wrongly"
+    # RFC 6337 §5.4 [zero-address-is-no-direction]
     word = WORDS[we_send and receives, we_receive and sends]
     # §6.1 [numbers-of-the-offer], RFC 6184 §8.2.2 [number-of-the-offer]
+    # RFC 7798 §7.2.2 [number-of-the-offer]
     answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
     line = _line(ours, answered, word, theirs)
     both = [(other, mine.payload_type) for (other, _), mine in zip(pairs, answered, strict=True)]

@@ -188,9 +188,11 @@ class SessionDescription:
         if previous is None:
             return self
         same = replace(self, origin=previous.origin)  # RFC 3264 §8 [same-origin]
-        if same == previous:  # RFC 3264 §8 [same-version-same-text]
+        # RFC 3264 §8 [same-version-same-text], RFC 6337 §5.2.5 [same-version-same-text]
+        if same == previous:
             return same
         # RFC 3264 §8 [version-plus-one]; RFC 3261 §14.1 [new-version]
+        # RFC 6337 §5.2.5 [version-by-one]
         return replace(same, origin=replace(previous.origin, version=previous.origin.version + 1))
 
     def replace_media(self, media: Iterable[MediaDescription]) -> Self:

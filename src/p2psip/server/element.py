@@ -406,7 +406,8 @@ def _refuse_secure(request: Request) -> None:
     if needs_tls(request):  # RFC 7118 §9.2 [sips-by-wss]
         raise RemoteError("Unsupported URI Scheme", 416)
     if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
-        raise RemoteError("SIPS Contact Without TLS", 400)  # RFC 5630 §5.3 [400-for-a-mix]
+        # RFC 5630 §5.3 [400-for-a-mix], §5.1.2 [400-for-a-mix]
+        raise RemoteError("SIPS Contact Without TLS", 400)
 
 
 def _is_born_here(server: ServerHandle) -> bool:

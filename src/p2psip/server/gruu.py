@@ -83,8 +83,11 @@ class Gruus:
                     # §5.1 [temporary-is-made], §5.2 [temporary-is-the-latest]
                     made[number] = temporary_gruu(self._secret, to, number, self._random)
                 # §5.2 [public-in-200] [temporary-in-200]
-                contact = contact.with_param(PUBLIC, quote(str(public_gruu(to, binding.instance))))
-                contact = contact.with_param(TEMPORARY, quote(str(made[number])))
+                public, temporary = public_gruu(to, binding.instance), made[number]
+                for name, gruu in ((PUBLIC, public), (TEMPORARY, temporary)):
+                    # RFC 5630 §5.2.1 [gruu-as-its-contact]
+                    gruu = gruu.replace(scheme=contact.uri.scheme)
+                    contact = contact.with_param(name, quote(str(gruu)))
             contacts.append(contact)
         return contacts
 
@@ -96,7 +99,7 @@ class Gruus:
 
     def owner(self, uri: Uri) -> Aor | None:
         """The user of a GRUU, None if it is not one of ours: §5.4."""
-        aor = self._domains.address_of_record(uri)
+        aor = self._domains.address_of_record(uri)  # RFC 5630 §5.2.1 [gruu-of-either-scheme]
         number = self.number(uri)
         if aor is None or number is None:
             # §5.4 [valid-with-the-aor], §5.3 [public-stays]: no device need be there

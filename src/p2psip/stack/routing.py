@@ -253,6 +253,7 @@ def needs_tls(request: Request) -> bool:
     Not done: RFC 3261 §26.4.4 [to-is-inspected]: a call that was forwarded has a To of another
     scheme, too, and is not refused.
     """
+    # RFC 5630 §5.1.1 [sips-route-by-tls]
     return any(uri.scheme == "sips" for uri in (request.uri, *(r.uri for r in request.routes)))
 
 
@@ -269,6 +270,9 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
     A topmost Route without `lr` names an RFC 2543 proxy, which routes by the Request-URI alone:
     the two change places, as §12.2.1.1 and §16.6 step 6 say.  The URI of the server is a SIPS URI
     if that of the target is.
+
+    Not done: RFC 5630 §5.1.1 [route-becomes-sips]: TLS is chosen whatever the Route says, which is
+    the proxy's own name for itself.
     """
     routes = request.routes
     if not routes:
@@ -284,7 +288,7 @@ def next_hop(request: Request) -> tuple[Request, Uri]:
     rest = [*routes[1:], Address(request.uri)]  # §8.1.1.1 [given-route]
     headers = request.headers.with_("Route", *rest)  # §16.6 [strict-router-is-served]
     # §16.6 [first-route-is-the-target] [strict-router-is-the-hop], §8.1.2 [strict-router-first],
-    # §12.2.1.1 [strict-router-is-the-request-uri]
+    # §12.2.1.1 [strict-router-is-the-request-uri], RFC 5630 §5.1.1 [strict-sips-route]
     return request.replace(uri=first.without_params("method"), headers=headers), hop
 
 

@@ -288,7 +288,11 @@ class UserAgentCall(ABC):
         self._end("BYE", now)
 
     def _on_info(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
-        """Take an INFO (RFC 6086 §4.2.2)."""
+        """Take an INFO (RFC 6086 §4.2.2).
+
+        Not done: RFC 6086 §4.3.1 [multipart-bodies]: the owner hears a body of several parts whole,
+        and takes it apart by `parse_multipart` or refuses it with 415.
+        """
         package = self.agent.extensions.info_package(request)
         try:
             self.owner.on_info(self, request.content_type, request.body, now, package)
@@ -296,7 +300,8 @@ class UserAgentCall(ABC):
             # §8.2.3 [415-for-the-body]: what its sender calls optional is not refused
             if error.status != 415 or not is_optional(request):
                 raise
-        leg.shared.reply(server, 200, now)  # RFC 6086 §4.2.2 [200-otherwise]
+        # RFC 6086 §4.2.2 [200-otherwise], §4.3.2 [bodies-in-requests-only]
+        leg.shared.reply(server, 200, now)
 
     def _end(self, reason: str, now: float) -> None:
         """End without a message, and tell the owner unless it has ended the call."""

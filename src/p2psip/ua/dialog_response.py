@@ -22,9 +22,13 @@ def dialog_response(
     sdp: bytes,
     headers: Sequence[tuple[str, object]] = (),
 ) -> Response:
-    """A response that names our Contact, with a session description if there is one (§12.1.1)."""
+    """A response that names our Contact, with a session description if there is one (§12.1.1).
+
+    Departs from RFC 6086 §5.2.3 [no-list-unasked]: the list goes with every such response, as Allow
+    and Supported do; a peer that knows no packages ignores it.
+    """
     # §12.1.1 [adds-a-contact]; §13.3.1.1 [one-dialog]; §13.3.1.4 [2xx-says-what-we-can]
-    # RFC 3311 §4 [reliable-allows-update] [2xx-allows-update]
+    # RFC 3311 §4 [reliable-allows-update] [2xx-allows-update], RFC 6086 §5.2.3 [answer-lists]
     fields = [("Contact", Address(contact)), *extensions.headers(), *headers]
     return response_to(
         server.request,

@@ -101,7 +101,7 @@ class PeerOffers:
 
     def _follow(self, request: Request, leg: CallLeg) -> None:
         leg.dialog.refresh(request)  # §12.2.2 [contact-moves-the-target]
-        leg.learn(request)
+        leg.learn(request)  # RFC 6086 §5.2.4 [refusal-keeps-the-list]
 
     def _later(self) -> RefusalError:
         """The refusal of a second offer, or of an INVITE before the first is answered (§14.2)."""

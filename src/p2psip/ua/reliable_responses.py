@@ -53,6 +53,7 @@ class ReliableResponses:
 
         Departs from RFC 3261 §13.3.1: one that the caller requires to be reliable has no offer of
         ours if there is no early media, since the formats are chosen when the call is answered.
+        Departs from RFC 6337 §5.2.2 [first-reliable-offers]: for the same reason.
         """
         if self._current is not None:
             # RFC 3262 §3 [waits-for-the-first] [waits-for-each]

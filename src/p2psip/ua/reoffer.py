@@ -79,6 +79,7 @@ class Reoffer:
         # RFC 3311 §5.1 [reinvite-once-up] [by-either-side]
         request = call.new_request("INVITE" if call.is_up else "UPDATE", self._wanted, SDP)
         # §12.2.1.1 [refresh-has-a-contact] [same-contact] [sips-stays-sips]
+        # RFC 5630 §5.1.1.2 [refresh-stays-sips], §5.1.2 [refresh-stays-sips]
         request = request.replace(headers=request.headers.append("Contact", Address(call.contact)))
         leg.session.we_offer(self._wanted)
         self._wanted, self._leg = None, leg

@@ -133,7 +133,8 @@ class UserAgent:
         called before this returns.
         """
         # §12.1.2 [sips-for-sips]
-        # §8.1.1.8 [sips-for-sips]
+        # §8.1.1.8 [sips-for-sips], RFC 5630 §5.1.1 [sips-contact-for-sips]
+        # RFC 5630 §5.1.1.2 [sip-contact-for-sip]
         secure = "sips" in (to.uri.scheme, *(each.scheme for each in route[:1]))
         contact = self.stack.contact_by(contact, to.uri.param("transport"), secure=secure)
         # RFC 3891 §6.2 [requires-replaces]
@@ -365,7 +366,7 @@ class UserAgent:
 def _wants_sips(request: Request) -> bool:
     """Whether a request that begins a dialog asks for a SIPS URI as our Contact (§12.1.1)."""
     first = request.record_routes[:1] or request.contacts[:1]
-    # §12.1.1 [sips-for-sips]
+    # §12.1.1 [sips-for-sips], RFC 5630 §5.1.2 [sips-contact-for-sips]
     return "sips" in (request.uri.scheme, *(each.uri.scheme for each in first))
 
 

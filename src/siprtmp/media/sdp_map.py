@@ -250,7 +250,7 @@ def offer_again(
     # RFC 6337 §5.3 [own-wish-in-each-offer] [their-hold-is-not-ours]
     # Field §"Offers that keep a hold"
     sound, pictures = HOLD if holds else TALK
-    # RFC 3261 §14.2 [offers-as-if-new] [offers-all-formats]
+    # RFC 3261 §14.2 [offers-as-if-new] [offers-all-formats], RFC 6337 §5.1 [offers-its-own-wish]
     codecs = _codecs(names)
     lines: list[LocalMedia | None] = []
     for line in before.media:
@@ -265,6 +265,8 @@ def offer_again(
             tunnel = replace(ours.x_flv, rtcp_mux=rtcp_mux(line))
             lines.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
         else:
+            # Not done: RFC 6337 §5.2.5 [video-is-tried-again]: a phone that has refused pictures,
+            # which its user sees, is not asked for them with each hold.
             lines.append(None)
     # RFC 3261 §14.2 [overlaps-with-the-last]
     return make_offer(lines, ours.origin, ours.host, previous=before, remote=theirs)

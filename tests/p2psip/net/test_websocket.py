@@ -148,7 +148,7 @@ def test_no_length_is_needed():
 def test_what_is_no_utf_8_goes_as_binary(symbol, kind):
     """Covers RFC 7118 §4.2 [binary-if-not-utf-8], §5 [one-each].
 
-    Covers RFC 6455 §5.6 [text-is-utf-8].
+    Covers RFC 6455 §5.6 [text-is-utf-8], §6.1 [in-frames] [opcode-tells-the-kind].
     """
     browser, framer = opened()
     message = b"SIP/2.0 200 " + symbol + b"\r\n\r\n"
@@ -212,7 +212,9 @@ def test_a_message_without_end_is_cut_off(kind):
 
 
 def test_a_goodbye_is_answered():
-    """Covers RFC 6455 §5.5.1 [close-is-answered] [answered-at-once] [no-data-after-close]."""
+    """Covers RFC 6455 §5.5.1 [close-is-answered] [answered-at-once] [no-data-after-close], §6.1
+    [only-while-open], §7.1.2 [closed-after-both].
+    """
     browser, framer = opened()
     browser.say(TextMessage(data=sip().decode()), CloseConnection(code=1000))
     assert len(passed(browser, framer)) == 1 and framer.broken
@@ -226,10 +228,13 @@ def test_a_frame_that_is_wrong_ends_the_connection(frame, code):
     [reserved-bits-end-it] [unknown-opcode-ends-it] [length-of-63-bits] [shortest-length]
     [reserved-bits-are-zero], §5.6 [text-is-utf-8] and §7.4.1 [reserved-codes-stay].
 
-    Covers RFC 6455 §8.1 [no-utf-8-fails].
+    Covers RFC 6455 §8.1 [no-utf-8-fails], §7.1.7 [failed-is-closed] [failure-has-a-code]
+    [nothing-after-failure].
     """
-    _, framer = opened()
+    browser, framer = opened()
     assert framer.feed(frame) == [] and framer.broken
+    browser.say(TextMessage(data=sip().decode()))
+    assert framer.feed(browser.out) == []
     said = framer.take_output()
     assert said[0] == 0x88 and said[1] == len(said) - 2
     assert said[2:4] == (b"" if code is None else code.to_bytes(2, "big"))
@@ -251,7 +256,9 @@ def handshake(**fields):
 
 @pytest.mark.parametrize("field", ["Host", "Upgrade", "Connection", "Sec-WebSocket-Key"])
 def test_a_handshake_without_one_of_its_fields_is_refused(field):
-    """Covers RFC 6455 §4.2.2 [refused-by-http] [handshake-is-answered]."""
+    """Covers RFC 6455 §4.2.2 [refused-by-http] [handshake-is-answered], §4.2.1
+    [400-for-a-wrong-handshake].
+    """
     framer = WebSocketFramer()
     framer.feed(handshake())
     assert framer.take_output().startswith(b"HTTP/1.1 101 ")

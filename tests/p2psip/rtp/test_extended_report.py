@@ -91,7 +91,7 @@ def test_qualities_have_a_range(name):
 
 
 def test_a_session_keeps_what_the_peer_hears():
-    """Covers RFC 3611 §4.7: of our own stream, and not of another."""
+    """Covers RFC 3611 §4.7: of our own stream, and not of another; §4 [others-are-passed-on]."""
     ours = RtpSession(7, 8000, "a@b", random.Random(1).randbytes, 0.0)
     metrics = VoipMetrics(7, loss_rate=12, mos_lq=41)
     report = ExtendedReport(9, (VoipMetrics(8), metrics, OtherBlock(1, 0)))

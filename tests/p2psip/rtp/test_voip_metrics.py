@@ -115,7 +115,8 @@ def test_before_any_packet_all_is_zero():
 
 def test_the_sizes_of_the_buffer_and_what_is_not_known():
     """Covers RFC 3611 §4.7.6 [sizes-with-the-mode], and §4.7.7 [nominal-is-there] [last-known]
-    [maximum-is-there] [fixed-has-one-maximum] [too-long-is-65535]."""
+    [maximum-is-there] [fixed-has-one-maximum] [too-long-is-65535], §4.7.3 [round-trip-once-known]
+    [unknown-delay-is-zero]."""
     metrics = metrics_of("11", rtt=2.5, hold_seconds=6.0)
     assert metrics == VoipMetrics(
         7,
@@ -126,6 +127,8 @@ def test_the_sizes_of_the_buffer_and_what_is_not_known():
         jitter_maximum=6000,
         jitter_absolute=6000,
     )
+    assert (metrics.end_system_delay, metrics_of("11").round_trip) == (0, 0)
+    assert bytes(metrics)[16:20] == (2500).to_bytes(2, "big") + bytes(2)
     assert metrics.r_factor is metrics.mos_lq is metrics.mos_cq is metrics.signal_level is None
     longest = metrics_of("11", rtt=100.0, hold_seconds=100.0)
     assert (longest.round_trip, longest.jitter_maximum, longest.jitter_absolute) == (65535,) * 3
@@ -171,7 +174,10 @@ def test_late_packets_are_discarded_once_and_remembered_for_long():
 
 
 def test_the_peer_reads_what_we_tell():
-    """Covers RFC 3611 §4.7: with each report and with the last, and not before a packet came."""
+    """Covers RFC 3611 §4.7: with each report and with the last, and not before a packet came.
+
+    Covers RFC 3611 §5 [without-signalling].
+    """
     ours = RtpSession(7, 8000, "a@b", random.Random(1).randbytes, 0.0)
     peer = RtpSession(9, 8000, "c@d", random.Random(2).randbytes, 0.0)
     meter = BurstMeter()

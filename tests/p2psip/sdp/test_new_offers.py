@@ -31,7 +31,7 @@ from p2psip.strategies import sdp
 
 
 def test_new_offers_keep_the_session():
-    """Covers RFC 3264 §8 and RFC 6337 §5.2.5: o=, version, number of lines.
+    """Covers RFC 6337 §5.2.5 [refused-lines-stay] [version-by-one] [same-version-same-text].
 
     Covers RFC 3261 §14.1 [new-version].
     Covers RFC 3264 §8 [same-origin] [version-plus-one] [same-version-same-text] [each-old-line]
@@ -67,6 +67,7 @@ def test_numbers_never_change_their_meaning():
     """Covers RFC 3264 §8.3.2: after an answer in the peer's numbers, our offer keeps them.
 
     Covers RFC 3264 §8.3.2 [numbers-keep-their-meaning] and §6.1 [maps-dynamic].
+    Covers RFC 6337 §5.2.5 [numbers-keep-their-codec].
     """
     theirs = offered("m=audio 9000 RTP/AVP 96 97 98", "a=rtpmap:96 opus/48000/2",
                      "a=rtpmap:97 speex/16000", "a=rtpmap:98 iLBC/8000")  # fmt: skip

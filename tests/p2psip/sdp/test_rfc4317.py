@@ -151,7 +151,7 @@ def test_our_offers_are_theirs(exchanges, section):
 def test_holds_are_recognised(exchanges):
     """Covers RFC 3264 §8.4: by direction (3.1, 3.2) and by 0.0.0.0 (5.2, 5.3).
 
-    Covers Field §"Hold by address".
+    Covers Field §"Hold by address", RFC 6337 §5.4 [zero-address-is-no-direction].
     """
     offer, answer = exchanges["3.1"][:2]
     held = apply_answer(offer, answer)[0]
@@ -160,7 +160,8 @@ def test_holds_are_recognised(exchanges):
     audio, tones = apply_answer(*exchanges["3.2"][2:])
     assert not audio.held and audio.direction == "sendonly" and tones.direction == "recvonly"
     offer, answer, *_ = exchanges["5.2"]
-    _, (held,) = make_answer(offer, locals_of(answer), answer.origin, "x.example")
+    said, (held,) = make_answer(offer, locals_of(answer), answer.origin, "x.example")
+    assert not any(said.media[0].attribute(each) == "" for each in ("recvonly", "inactive"))
     assert held.held and held.remote is held.remote_rtcp is None and not held.sends
     assert held.direction == "sendrecv"  # RFC 6337 §5.4
     assert apply_answer(*exchanges["5.3"][:2])[0].held

@@ -23,7 +23,8 @@ def secure(params=""):
 @pytest.mark.parametrize("transport", ["UDP", "TCP", "WS"])
 @pytest.mark.parametrize("field", [("Route", f"<sips:{HOME};lr>"), ("Contact", "<sips:a@b>"), ()])
 def test_what_came_in_the_clear_is_refused(transport, field):
-    """Covers RFC 3261 §26.2.2, RFC 5630 §5.3 [400-for-a-mix] [480-without-sips].
+    """Covers RFC 3261 §26.2.2, RFC 5630 §5.3 [400-for-a-mix] [480-without-sips], §5.1.2
+    [400-for-a-mix].
 
     Covers RFC 7118 §9.2 [sips-by-wss].
     """

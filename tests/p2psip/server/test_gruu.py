@@ -104,6 +104,25 @@ def test_a_device_that_asks_gets_both():
     assert refused.status == 200 and "gruu" not in refused.headers.all("Require")
 
 
+@pytest.mark.parametrize("scheme", ["sip", "sips"])
+def test_a_gruu_has_the_scheme_of_its_contact_and_leads_to_the_device_by_either(scheme):
+    """Covers RFC 5630 §5.2.1 [gruu-as-its-contact] [gruu-of-either-scheme]."""
+    home = Home()
+    bind(home)
+    aor = Uri.parse("sip:bob@home")
+    [bound] = home.registrar.registered(aor, 0.0)
+    uri = bound.contact.uri.replace(scheme=scheme)
+    [told] = home.registrar.gruus.told(
+        [replace(bound, contact=bound.contact.replace(uri=uri))], aor
+    )
+    for name in ("pub-gruu", "temp-gruu"):
+        gruu = Uri.parse(told.param(name))
+        assert gruu.scheme == scheme
+        for other in ("sip", "sips"):
+            assert home.registrar.gruus.owner(gruu.replace(scheme=other)) == ("bob", "home")
+            assert home.registrar.gruus.is_of(bound, gruu.replace(scheme=other))
+
+
 def test_a_temporary_one_is_new_each_time_and_all_lead_to_the_device():
     """Covers RFC 5627 §5.1 [never-equal-twice], §5.4 [instance-is-found] [valid-until-invalidated].
 

@@ -84,6 +84,20 @@ def test_a_sips_target_is_reached_by_tls_through_any_proxy(router):
     assert str(locate.uri) == "sips:p.com;lr"
 
 
+@pytest.mark.parametrize("router", ["10.0.0.3;lr", "10.0.0.3"])
+def test_a_secure_proxy_is_reached_by_tls_for_any_target(router):
+    """Covers RFC 5630 §5.1.1 [sips-route-by-tls] [strict-sips-route]."""
+    listeners = [Listener("UDP", "10.0.0.1", PORT), Listener("TLS", "10.0.0.1", 5061)]
+    stack = Stack(random=random_source("x"), listeners=listeners)
+    route = ("Route", f"<sips:{router}>")
+    stack.request(request("OPTIONS", "sip:bob@b.com", 1, route), Asker(), 0)
+    [(message, flow)] = sent(stack)
+    assert flow == Flow("TLS", ("10.0.0.3", 5061), domain="10.0.0.3")
+    is_loose = router.endswith("lr")
+    assert str(message.uri) == ("sip:bob@b.com" if is_loose else "sips:10.0.0.3")
+    assert not routing.may_carry(Flow("UDP", ("10.0.0.3", PORT)), message)
+
+
 def test_who_we_are():
     """Covers RFC 3261 §8.1.1.8 [contact-is-a-listener], §18.2.1 [contact-is-heard]."""
     stack = Stack(

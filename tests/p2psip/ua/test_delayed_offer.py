@@ -56,7 +56,7 @@ def declines(body):
 def test_the_offer_of_a_reliable_response_is_answered_in_its_prack(lost):
     """Covers RFC 3262 §5 [answers-in-the-prack].
 
-    Covers RFC 3261 §13.2.1 [answer-is-acknowledgement].
+    Covers RFC 3261 §13.2.1 [answer-is-acknowledgement], RFC 6337 §5.2.4 [answers-as-if-called].
     """
     link, alice, bob = phones(early, weather=drop(*lost))
     call = alice.dial(B, 0.0, b"")
@@ -111,7 +111,10 @@ def test_a_callee_that_makes_no_offer_has_a_call_without_a_session():
 
 @pytest.mark.parametrize("offer", [OFFER, b"nothing that can be read"])
 def test_an_offer_in_a_183_that_is_refused_is_answered_and_the_call_cancelled(offer):
-    """Covers RFC 3262 §5 [answers-in-the-prack], since no message refuses it."""
+    """Covers RFC 3262 §5 [answers-in-the-prack], since no message refuses it.
+
+    Covers RFC 6337 §5.2.4 [refuses-all-by-zeros].
+    """
     link, alice, script, call, invite = asked(REFUSED)
     script.say(provisional(invite, 5, 183, offer), A)
     [prack, cancel] = script.heard[1:]

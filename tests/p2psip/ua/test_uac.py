@@ -109,7 +109,11 @@ class Owner(CallHandler):
     ],
 )
 def test_a_secure_call_has_a_secure_contact(to, route, secure):
-    """Covers RFC 3261 §12.1.2 [sips-for-sips], §12.2.1.1 [sips-stays-sips]."""
+    """Covers RFC 3261 §12.1.2 [sips-for-sips], §12.2.1.1 [sips-stays-sips].
+
+    Covers RFC 5630 §5.1.1 [sips-contact-for-sips], §5.1.1.2 [sip-contact-for-sip]
+    [refresh-stays-sips].
+    """
     stack = Stack(random=random_source(A), listeners=[Listener("TLS", A, 5061)])
     agent = UserAgent(stack, random=random_source(A))
     bob, owner = Address(Uri.parse(to)), Owner()

@@ -17,6 +17,7 @@ from support.sip.flows import (
     settle,
     within,
 )
+from support.sip.stacks import sent
 
 from p2psip.dialog.dialog import DialogId
 from p2psip.errors import LocalError
@@ -185,7 +186,9 @@ class Owner(CallHandler):
     ],
 )
 def test_a_secure_call_has_a_secure_contact(uri, route, contact, secure):
-    """Covers RFC 3261 §12.1.1 [sips-for-sips]."""
+    """Covers RFC 3261 §12.1.1 [sips-for-sips], RFC 5630 §5.1.2 [sips-contact-for-sips]
+    [refresh-stays-sips].
+    """
     stack = Stack(random=random_source(B), listeners=[Listener("TLS", B, 5061)])
     agent = UserAgent(stack, random=random_source(B))
     invite = first_request(Contact=contact, Record_Route=route or None)
@@ -194,6 +197,14 @@ def test_a_secure_call_has_a_secure_contact(uri, route, contact, secure):
     server = stack._servers.open(invite, flow, 1000)
     call = agent.incoming(server, stack.contact("bob"), Owner(), 0.0)
     assert call.contact.scheme == ("sips" if secure else "sip") and stack.is_ours(call.contact)
+    call.accept(b"answer", 0.0)
+    [answer] = [message for message, _ in sent(stack)]
+    agent.on_ack(ack(invite, answer), flow, 0.1)
+    call.reinvite(b"hold", 0.2)
+    [locate] = stack.take_orders()
+    stack.located(locate.token, [flow], 0.2)
+    [again] = [message for message, _ in sent(stack)]
+    assert [each.uri for each in again.contacts] == [call.contact]
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,9 @@ def test_the_phone_holds_and_comes_back(how):
 
 
 def test_a_phone_that_asks_for_our_offer_comes_back_from_hold(world, desk, alice):
-    """Covers RFC 6337 §5.3: all we have, under the numbers it had, and both ways."""
+    """Covers RFC 6337 §5.3 and §5.1 [offers-its-own-wish]: all we have, under the numbers it had,
+    and both ways.
+    """
     alice.call("invite", BOB, "wideband", "pcmu", "narrowband")
     world.wait()
     phone = desk.calls[-1]

@@ -38,7 +38,7 @@ from p2psip.sdp.offer_answer import (
     make_answer,
     make_offer,
 )
-from p2psip.sdp.session import SessionDescription
+from p2psip.sdp.session import MediaDescription, SessionDescription
 
 AudioHandler = Callable[[bytes, int], object]
 EventHandler = Callable[[HeardEvent, int], object]
@@ -60,10 +60,10 @@ class AudioStream:
     `srtp` has us offer it, and accept no other answer.  `host` is ours; the peer sends to `told`,
     or where the pool says that others outside reach its ports.  `rtcp_mux` has us offer one port
     for both RTP and RTCP, which we take whenever it is offered.  With `voip_metrics` our reports
-    tell how we hear the peer (RFC 3611 §4.7), without asking first.  `ptime` is how many ms
-    of sound we ask for in a packet (RFC 8866 §6.4).  `direction` is what the next offer or answer
-    asks for (RFC 8866 §6.7).  Where comfort noise was agreed on, a pause of ours is told by it
-    (RFC 3389 §5).  Raises NoPortsError.
+    tell how we hear the peer (RFC 3611 §4.7), unless its description asks for other reports alone.
+    `ptime` is how many ms of sound we ask for in a packet (RFC 8866 §6.4).  `direction` is what the
+    next offer or answer asks for (RFC 8866 §6.7).  Where comfort noise was agreed on, a pause of
+    ours is told by it (RFC 3389 §5).  Raises NoPortsError.
     """
 
     def __init__(
@@ -229,11 +229,12 @@ class AudioStream:
             )
             if self._tells_metrics:
                 self._meter = BurstMeter()
-                self._session.reporter.local_metrics = self._metrics
             self._order = ReorderBuffer(meter=self._meter)
             self._keys, self._heard_keys = EventSender(codec.clock_rate), EventReceiver()
         if media.telephone_event is None or not media.sends:
             self._keys.clear()
+        tells = self._tells_metrics and _may_tell_metrics(theirs, line)
+        self._session.reporter.local_metrics = self._metrics if tells else None
         self._media, self._ours, self._theirs = media, ours, theirs
         self._noise = type_beside(media, CN) if media.sends else None
         self._red = type_beside(media, RED)
@@ -395,3 +396,15 @@ class AudioStream:
         self._tell_events(self._heard_keys.tick(now))
         for report in self._session.tick(now):
             self._transport.send_rtcp(report)
+
+
+def _may_tell_metrics(theirs: SessionDescription, line: MediaDescription) -> bool:
+    """Whether a peer's description leaves room for VoIP metrics: RFC 3611 §5.1.
+
+    Not done: RFC 3611 §5.2 [sends-what-is-asked]: a program decides whether its calls are measured.
+    """
+    asked = line.attribute("rtcp-xr")
+    if asked is None:  # RFC 3611 §5.1 [line-before-session]
+        asked = theirs.attribute("rtcp-xr")
+    # RFC 3611 §5.1 [only-what-is-named]
+    return asked is None or "voip-metrics" in asked.split()

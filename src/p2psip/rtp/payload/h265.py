@@ -74,7 +74,7 @@ def read_h265(payload: bytes | memoryview) -> tuple[bytes, ...] | H265Fragment:
         return (data,)
     if kind == AGGREGATE:
         return tuple(_read_aggregate(data))  # §4.4.2 [aggregate-type]
-    if kind == PACI:
+    if kind == PACI:  # §4.4.4 [paci-type]
         return _read_paci(data)
     if kind != FRAGMENT:
         return ()
@@ -82,7 +82,8 @@ def read_h265(payload: bytes | memoryview) -> tuple[bytes, ...] | H265Fragment:
     if len(data) <= HEAD + 1:
         raise RemoteError("H.265 fragment of nothing")
     inner = data[2] & _FU_TYPE
-    if inner not in UNIT_TYPES:  # §4.4.3 [fragments-not-nested] [aggregates-not-fragmented]
+    # §4.4.3 [fragments-not-nested] [aggregates-not-fragmented], §4.4.4 [paci-stands-alone]
+    if inner not in UNIT_TYPES:
         raise RemoteError(f"H.265 fragment of type {inner}")
     # §4.4.3 [header-of-the-unit] [type-of-the-unit]
     header = (data[0] & ~_TYPE | inner << 1) << 8 | data[1]
@@ -106,7 +107,7 @@ def _read_aggregate(data: bytes) -> Iterable[bytes]:
         # §4.4.2 [no-fragments-in-aggregates] [aggregates-not-nested]
         if kind_of(unit) in (AGGREGATE, FRAGMENT):
             raise RemoteError("H.265 aggregate of something else than NAL units")
-        if kind_of(unit) in UNIT_TYPES:
+        if kind_of(unit) in UNIT_TYPES:  # §4.4.4 [paci-stands-alone]
             yield unit
 
 
@@ -122,6 +123,7 @@ def _read_paci(data: bytes) -> tuple[bytes, ...] | H265Fragment:
         raise RemoteError("H.265 PACI with an extension beyond the end")
     # the bit A stands for the bit F of what is carried
     first = data[0] & ~(_TYPE | FORBIDDEN) | fields >> 8 & FORBIDDEN | inner << 1
+    # §4.4.4 [extension-is-ignored]
     return read_h265(bytes((first, data[1])) + data[2 * HEAD + size :])
 
 

@@ -112,7 +112,9 @@ class Registration:
         self.deadline: float | None = None
         self.on_deadline: Callable[[Registration, float | None], None] | None = None
         if aor.uri.scheme == "sips":
-            contact = stack.contact_by(contact, "TLS", secure=True)  # §10.2.1 [sips-contact]
+            # §10.2.1 [sips-contact]
+            # RFC 5630 §5.1.1.1 [contact-tells-our-wish] [aor-as-its-contact]
+            contact = stack.contact_by(contact, "TLS", secure=True)
         self._stack, self._aor, self._contact = stack, aor, contact
         # §10.2 [no-user-in-request-uri]
         self._registrar = registrar.replace(user=None, password=None)
@@ -343,7 +345,8 @@ class Registration:
 
     def _register(self, expires: int, now: float) -> None:
         self._wake_at(None)  # no refresh beside it: §10.2 [one-at-a-time]
-        contacts = [self._contact_field()]  # §10.2.4 [own-binding-alone]
+        # §10.2.4 [own-binding-alone], RFC 5630 §5.1.1.1 [one-version]
+        contacts = [self._contact_field()]
         if self._bound is not None and self._bound != self._contact:
             contacts.append(Address(self._bound).with_param("expires", "0"))
         self._told = self._contact

@@ -54,7 +54,7 @@ class Extensions:
     @property
     def recv_info(self) -> tuple[str, str]:
         """The list of Info Packages, an empty one if there are none (RFC 6086 §5.2.2)."""
-        # RFC 6086 §5.2.2 [lists-packages] [empty-list]
+        # RFC 6086 §5.2.2 [lists-packages] [empty-list], §5.2.3 [same-list-throughout]
         return "Recv-Info", ", ".join(self.info_packages)
 
     def headers(self) -> list[tuple[str, object]]:
@@ -71,7 +71,7 @@ class Extensions:
         Departs from RFC 3261 §8.1.3.5 [goes-without]: only what a call is worth nothing without is
         required, and so a 420 is the end of it.
         """
-        # RFC 3262 §4 [only-in-invite]
+        # RFC 3262 §4 [only-in-invite], RFC 6086 §5.2.3 [invite-lists]
         return [*self.headers(), *self.require(*self.required, *applied)]
 
     def require(self, *applied: str) -> list[tuple[str, object]]:

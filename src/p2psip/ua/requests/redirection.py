@@ -38,7 +38,7 @@ class Redirection:
 
     def next(self, refusal: Response) -> Uri | None:
         """The address to try after a refusal, None if there is no other (§8.1.3.4)."""
-        # RFC 3261 §8.1.3.2 [unknown-is-x00] [knows-x00]
+        # RFC 3261 §8.1.3.2 [unknown-is-x00] [knows-x00], RFC 5630 §5.1.1 [refusal-is-no-leave]
         if 300 <= refusal.status < 400 and refusal.status not in NOT_FOLLOWED:
             self._add(refusal)
         if not self._targets or not self._left or refusal.status >= GLOBAL:
@@ -51,6 +51,7 @@ class Redirection:
     def _add(self, redirect: Response) -> None:
         """Take the Contacts of a 3xx (§8.1.3.4)."""
         for contact in redirect.contacts:
+            # RFC 5630 §5.1.1 [sips-stays-sips]
             if contact.is_star or contact.uri.scheme != "sip":
                 continue
             # RFC 3261 §8.1.3.4 [whole-uri]

@@ -61,6 +61,7 @@ class WebSocket:
     @classmethod
     def frame(cls, data: bytes) -> bytes:
         """One binary message: RFC 6455 §5.6."""
+        # RFC 6455 §6.1 [in-frames] [last-has-fin]
         return bytes(cls._shared.send_data(data, fin=True))
 
     def receive(self, data: bytes, now: float) -> tuple[bytes, bool]:
@@ -101,7 +102,7 @@ class WebSocket:
     def close(self) -> bytes:
         """Give the frame that closes it: RFC 6455 §5.5.1."""
         try:
-            # RFC 6455 §5.5.1 [close-has-a-code]
+            # RFC 6455 §5.5.1 [close-has-a-code], §7.1.2 [close-frame-comes-first]
             return self._connection.send(CloseConnection(code=NORMAL))
         except LocalProtocolError:
             return b""

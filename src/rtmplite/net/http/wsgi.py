@@ -28,12 +28,47 @@ TICK: Final = 0.5  # s between looks for connections that are late
 PAUSE: Final = 0.05  # s, when the system has no descriptor ...
 MANY: Final = 16  # ... and at most so many connections that ask nothing are closed
 _HOST: Final = re.compile(r"[^\s/?#@,\\]*")  # RFC 9112 §3.2
+_ABSOLUTE: Final = re.compile(r"https?://([^\s/?#@,\\]+)(.*)", re.IGNORECASE)  # RFC 9112 §3.2.2
+# A name that its colon follows, and a value of one line.  Source: RFC 9112 §5
+_FIELD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*\r?\n")
+
+
+class _Head:
+    """The lines of a head as gevent reads them: a ValueError for one that is no field.
+
+    A proxy before us may take such a line for the end of the head, or for two fields.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readline(self, most: int) -> bytes:
+        """Read a line, of `most` octets if it is too long."""
+        line: bytes = self._file.readline(most)
+        is_end = line in (b"\r\n", b"\n", b"")  # RFC 9112 §2.2 [lf-ends-a-line]
+        # RFC 9112 §2.2 [octets-are-read] [no-bare-cr] [fields-begin-the-line]
+        if not is_end and len(line) < most and not _FIELD.fullmatch(line):
+            # RFC 9112 §5.1 [no-space-before-the-colon], §5.2 [folded-is-refused]
+            # RFC 9112 §2.2 [400-for-no-grammar]
+            raise ValueError("a line that is no field")
+        return line
 
 
 class Handler(WSGIHandler):
     """One HTTP connection."""
 
     server: "Server"
+
+    def MessageClass(self, file: Any, *args: Any) -> Any:  # noqa: N802
+        """Parse the fields of a request, as gevent calls it."""
+        head: Any = _Head(file)
+        return super().MessageClass(head, *args)
+
+    def read_requestline(self) -> str:
+        """Read the first line of a request, which an empty one may precede."""
+        line = super().read_requestline()
+        # RFC 9112 §2.2 [empty-line-before]
+        return super().read_requestline() if line.strip("\r\n") == "" != line else line
 
     def read_request(self, raw_requestline: str) -> Any:
         """Read the head of a request; too many headers are an error without a trace in the log."""
@@ -51,6 +86,8 @@ class Handler(WSGIHandler):
             # gevent looks for `close` alone, where it may stand beside Upgrade: RFC 9112 §9.6
             # [close-ends-it] [said-and-done] [nothing-behind-close] [nothing-behind-our-close]
             self.close_connection |= "close" in map(str.strip, said.split(","))
+            # RFC 9112 §6.1 [closed-behind-both] [closed-behind-an-old-one]: whatever else it says
+            self.close_connection |= "Transfer-Encoding" in self.headers
         return is_read
 
     def finalize_headers(self) -> None:
@@ -61,15 +98,25 @@ class Handler(WSGIHandler):
             headers.append((b"Connection", b"close"))  # RFC 9112 §9.6 [answer-says-close]
 
     def _check(self) -> None:
-        """Refuse what proxies may read in another way than we do, by a ValueError."""
+        """Refuse what proxies may read in another way than we do, by a ValueError.
+
+        Departs from RFC 9112 §6.1 [501-for-codings]: a coding that hides where the request ends is
+        refused as one that is malformed, with 400.
+        """
         hosts = self.headers.get_all("Host", [])
         is_old = self.request_version != "HTTP/1.1" and not hosts
         if not is_old and (len(hosts) != 1 or not _HOST.fullmatch(hosts[0].strip())):
             # RFC 9112 §3.2 [host-is-required]
             raise ValueError("not one Host")
+        if absolute := _ABSOLUTE.fullmatch(str(self.path)):
+            # RFC 9112 §3.2.2 [absolute-form-is-taken] [its-host-counts]
+            del self.headers["Host"]
+            self.headers["Host"], rest = absolute.groups()
+            self.path = rest if rest.startswith("/") else f"/{rest}"
         codings = self.headers.get_all("Transfer-Encoding", [])
+        # RFC 9112 §6.1 [chunked-is-read]
         if codings and [each.strip().lower() for each in codings] != ["chunked"]:
-            # RFC 9112 §6.3 [other-codings-are-refused]
+            # RFC 9112 §6.3 [other-codings-are-refused], §7.1 [no-parameters-of-chunked]
             raise ValueError("a coding other than chunked")
         lengths = {each.strip() for each in self.headers.get_all("Content-Length", [])}
         if len(lengths) > 1 or not all(each.isascii() and each.isdigit() for each in lengths):

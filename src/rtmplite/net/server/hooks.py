@@ -123,6 +123,7 @@ class HttpGuard:
             if place.is_secure:
                 tls = self._tls or gevent_ssl.create_default_context()
                 connected = tls.wrap_socket(connected, server_hostname=place.host)
+            # RFC 9112 §2.2 [nothing-around-a-request]
             connected.sendall(head.encode("latin-1") + data)
             return verdict_of(*_answer(connected))
         finally:
@@ -147,6 +148,7 @@ def service(url: str) -> Service:
     # RFC 3986 §3 [scheme-is-required]
     if parts.scheme not in _SCHEMES or not parts.host:
         raise LocalError(f"{url} is not http://HOST[:PORT]/PATH")
+    # RFC 9112 §3.2.1 [path-and-query-alone] [slash-for-no-path]
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     authority = parts.authority.encode("idna").decode() if parts.host else ""
     port = parts.port or _SCHEMES[parts.scheme]
@@ -179,6 +181,10 @@ def _answer(connected: socket.socket) -> tuple[int, str]:
 
 
 def _head(head: bytes) -> tuple[int, str]:
+    """Read the status and Location of one head.
+
+    Not done: RFC 9112 §5.2 [folded-answers]: a Location has no space at which it could be folded.
+    """
     lines = head.split(b"\r\n")
     match = _STATUS.match(lines[0])
     if match is None:

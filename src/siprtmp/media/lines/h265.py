@@ -16,7 +16,7 @@ from siprtmp.media.lines.picture_format import CLOCK_RATE, PictureCodec
 from siprtmp.media.translate.flv_to_h265 import H265 as NAME
 from siprtmp.media.translate.picture_limits import PictureLimits
 
-FORMAT: Final = Codec("H265", CLOCK_RATE, 1, 104)  # §7
+FORMAT: Final = Codec("H265", CLOCK_RATE, 1, 104)  # §7.2.1 [named-h265] [clock-of-90000]
 
 
 def limits(fmtp: str, media: AgreedMedia) -> PictureLimits:

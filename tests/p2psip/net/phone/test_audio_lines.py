@@ -102,3 +102,30 @@ def test_each_side_says_how_long_packets_should_be(stream, said, ptime):
     assert ours.attribute("ptime") == "40"
     [ours] = SessionDescription.parse(stream.offer()).media
     assert ours.attribute("ptime") == "40"
+
+
+@pytest.mark.parametrize(
+    ("session", "line", "told"),
+    [
+        (None, None, True),
+        (None, "voip-metrics", True),
+        (None, "stat-summary=loss,jitt voip-metrics", True),
+        (None, "", False),
+        (None, "pkt-loss-rle=100", False),
+        ("", None, False),
+        ("", "voip-metrics", True),
+        ("voip-metrics", "rcvr-rtt=all", False),
+    ],
+)
+def test_a_peer_that_names_reports_is_sent_no_others(session, line, told):
+    """Covers RFC 3611 §5.1 [only-what-is-named] [line-before-session]."""
+    nothing = [lambda *args: None] * 3
+    stream = AudioStream(LOOPBACK, [audio_codec("PCMU")], PortPool(), *nothing, voip_metrics=True)
+    above, below = ([] if each is None else [f"a=rtcp-xr:{each}"] for each in (session, line))
+    try:
+        stream.answer(offer(above, (*PLAIN, *below)).encode())
+        assert (stream._session.reporter.local_metrics is not None) == told
+        stream.answer(offer((*PLAIN, "a=rtcp-xr:")).encode())  # the peer changes its mind
+        assert stream._session.reporter.local_metrics is None
+    finally:
+        stream.close()

@@ -122,13 +122,14 @@ def test_small_units_of_one_picture_share_a_packet():
     [
         "", "42", "6001", "600100", "60010000", "6001000142", "600100034201",  # aggregates
         "6001000362014 2".replace(" ", ""), "6001000360014 2".replace(" ", ""),  # of a FU, an AP
-        "6201", "620193", "6201b042", "6201b142",  # fragments of nothing, of types 48 and 49
+        "6201", "620193", "6201b042", "6201b142", "6201b242",  # fragments of nothing, of 48 to 50
         "640100", "64016400420141",  # PACI, within a PACI
     ],
 )  # fmt: skip
 def test_what_is_refused(payload):
     """Covers RFC 7798 §4.4.2 [no-fragments-in-aggregates] [aggregates-not-nested],
-    §4.4.3 [fragments-not-nested] [aggregates-not-fragmented] [fragment-has-octets] and §4.4.
+    §4.4.3 [fragments-not-nested] [aggregates-not-fragmented] [fragment-has-octets], §4.4.4
+    [paci-stands-alone].
     """
     with pytest.raises(RemoteError):
         read_h265(bytes.fromhex(payload))
@@ -137,13 +138,19 @@ def test_what_is_refused(payload):
 
 
 def test_types_without_a_meaning_are_no_loss():
-    """Covers RFC 7798 §6 [other-types-are-kept-back]."""
+    """Covers RFC 7798 §6 [other-types-are-kept-back], §4.4.4 [paci-stands-alone]."""
+    paci = "0006 6401 0200 8041"
+    assert read_h265(bytes.fromhex(f"6001 0003 420141 {paci}")) == (b"\x42\x01A",)
     assert read_h265(bytes.fromhex("660100")) == () == read_h265(bytes.fromhex("7e01"))
     assert read_h265(bytes.fromhex("6001 0003 420141 0003 660142")) == (b"\x42\x01A",)
 
 
 def test_a_paci_packet_gives_what_it_carries():
-    """Covers RFC 7798 §4.4: three octets of extension, a slice with its F bit clear and set."""
+    """Covers RFC 7798 §4.4.4 [paci-type] [extension-is-ignored].
+
+    Three octets of extension, all its bits too, and a slice with its F bit clear and set.
+    """
+    assert read_h265(bytes.fromhex("6401 023f aabbcc 8041")) == (b"\x02\x01\x80A",)
     assert read_h265(bytes.fromhex("6401 0230 aabbcc 8041")) == (b"\x02\x01\x80A",)
     assert read_h265(bytes.fromhex("6401 8230 aabbcc 8041")) == (b"\x82\x01\x80A",)
 

@@ -363,6 +363,20 @@ def test_a_refresh_goes_to_the_server_that_granted():
     assert ask(6000.0, two, one)[0] == one
 
 
+@pytest.mark.parametrize("scheme", ["sip", "sips"])
+def test_a_registration_has_one_contact_of_the_scheme_of_its_name(scheme):
+    """Covers RFC 5630 §5.1.1.1 [contact-tells-our-wish] [aor-as-its-contact] [one-version]."""
+    stack = Stack(random=random_source("bob"), listeners=[Listener("TLS", BOB, 5061)])
+    contact, aor = stack.contact("bob", "TLS"), Uri.parse(f"{scheme}:bob@10.0.0.1:5061")
+    route = [Uri.parse("sips:10.0.0.1;lr")]
+    new = Registration(stack, Address(aor), contact, aor, Owner(), random_source("r"), route=route)
+    new.start(0.0)
+    [sent] = stack.take_orders()
+    message = parse_message(sent.data)
+    [told] = message.contacts
+    assert {each.uri.scheme for each in (told, message.from_, message.to)} == {scheme}
+
+
 def test_a_secure_name_has_a_secure_contact():
     """Covers RFC 3261 §10.2.1 [sips-contact], §10.2 [no-user-in-request-uri]."""
     stack = Stack(random=random_source("bob"), listeners=[Listener("TLS", BOB, 5061)])

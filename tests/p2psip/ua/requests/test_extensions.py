@@ -9,15 +9,17 @@ from support.sip.flows import (
     first_request,
     names,
     phones,
+    pick_up,
+    ring,
     settle,
     within,
 )
 from support.sip.stacks import lone_stack
 
-from p2psip.errors import LocalError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.net.phone.phone_core import user_agent_of
 from p2psip.sip.headers import Headers
-from p2psip.sip.message import Response, parse_message
+from p2psip.sip.message import Request, Response, parse_message
 from p2psip.ua.requests.extensions import Extensions, listed
 from p2psip.ua.requests.request_validation import CALL_METHODS, RefusalError
 
@@ -104,8 +106,43 @@ def test_a_dialog_begins_with_the_list_of_info_packages():
     assert ("Recv-Info", "dtmf, trickle-ice") in ours.headers()
 
 
+def test_both_sides_list_their_packages_in_each_message_that_makes_the_dialog():
+    """Covers RFC 6086 §5.2.3 [invite-lists] [answer-lists] [same-list-throughout]."""
+    link, alice, bob = phones(ring)
+    bob.agent.extensions = Extensions(info_packages=("dtmf", "weather"))
+    alice.dial(B, link.now)
+    link.run(until=1.0)
+    pick_up(bob.calls[0], link.now)
+    link.run(until=2.0)
+    sent = [parse_message(data) for *_, (_, data) in link.sent]
+    [invite] = [each for each in sent if isinstance(each, Request) and each.method == "INVITE"]
+    assert invite.headers.values("Recv-Info") == ("",)
+    answers = {
+        each.status: each.headers.values("Recv-Info") for each in sent if isinstance(each, Response)
+    }
+    assert answers[180] == answers[200] == ("dtmf, weather",)
+    settle(link, alice, bob)
+
+
+def test_a_refused_offer_leaves_the_list_of_packages():
+    """Covers RFC 6086 §5.2.4 [refusal-keeps-the-list]."""
+    link, alice, bob, call, other = established()
+    alice.agent.extensions = Extensions(info_packages=("dtmf",))
+    bob.reply_to_offer = RemoteError("Not Acceptable Here", 488)
+    call.reinvite(b"hold", link.now)
+    link.run(until=2.0)
+    assert "B 488 INVITE" in names(link) and not other.leg.receives("dtmf")
+    bob.reply_to_offer = b"held"
+    call.reinvite(b"hold", link.now)
+    link.run(until=3.0)
+    assert other.leg.receives("dtmf")
+    settle(link, alice, bob)
+
+
 def test_an_info_of_an_unknown_package_is_refused_with_the_list():
-    """Covers RFC 6086 §4.2.2 [469-lists-packages] [200-otherwise] and §5.2.2 [stays-prepared]."""
+    """Covers RFC 6086 §4.2.2 [469-lists-packages] [200-otherwise], §4.3.2
+    [bodies-in-requests-only] and §5.2.2 [stays-prepared].
+    """
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
     bob.agent.extensions = Extensions(info_packages=("dtmf",))
@@ -113,6 +150,7 @@ def test_an_info_of_an_unknown_package_is_refused_with_the_list():
     assert (answer.status, answer.headers["Recv-Info"]) == (469, "dtmf")
     answer = script.say(within(invite, response, "INFO", 3, Info_Package="DTMF;x=1"), B)
     assert answer.status == 200 and bob.log[-1][0] == "info" and bob.log[-1][-1] == "dtmf"
+    assert answer.body == b""
     assert [event for event in bob.events() if event == "info"] == ["info"]
     settle(link, bob)
 

@@ -117,6 +117,16 @@ def test_a_caller_that_gave_up_is_not_sent_elsewhere():
     ],
 )
 def test_addresses_of_other_kinds(contact, found):
+    """Covers RFC 5630 §5.1.1 [sips-stays-sips]."""
     _link, _alice, script, _call = calling(0)
     target = Redirection(Uri("sip", "a", host="b"), 5).next(moved(last_invite(script), contact))
     assert (None if target is None else str(target)) == found
+
+
+@pytest.mark.parametrize(("status", "target"), [(416, None), (480, None), (302, "sip:bob@b")])
+def test_a_refusal_by_its_scheme_offers_no_other_address(status, target):
+    """Covers RFC 5630 §5.1.1 [refusal-is-no-leave]."""
+    headers = [("Warning", '380 b "SIPS Not Allowed"'), ("Contact", "<sip:bob@b>")]
+    refusal = response_to(calling(0)[3].invite, status, to_tag="t", headers=headers)
+    found = Redirection(Uri.parse("sips:bob@b"), 5).next(refusal)
+    assert (None if found is None else str(found)) == target

@@ -88,7 +88,7 @@ def test_a_frame_that_is_wrong_ends_it(frame, code):
 )
 def test_a_message_is_one_frame_of_the_shortest_length(octets, head):
     """Covers RFC 6455 §5.1 [server-does-not-mask], §5.2 [reserved-bits-are-zero]
-    [shortest-length].
+    [shortest-length], §6.1 [in-frames] [last-has-fin].
     """
     frame = websocket.WebSocket.frame(bytes(octets))
     length = len(frame) - octets
@@ -96,7 +96,9 @@ def test_a_message_is_one_frame_of_the_shortest_length(octets, head):
 
 
 def test_nothing_is_agreed_on_that_was_not_asked_for():
-    """Covers RFC 6455 §4.2.2 [none-unasked] [no-extensions], §9 [only-requested]."""
+    """Covers RFC 6455 §4.2.2 [none-unasked] [no-extensions], §9 [only-requested], §7.1.2
+    [close-frame-comes-first].
+    """
     asked = [("Sec-WebSocket-Protocol", "flv"), ("Sec-WebSocket-Extensions", "permessage-deflate")]
     web = websocket.WebSocket.accept([*HEADERS, *asked], "/")
     names = [line.partition(b":")[0].lower() for line in web.head.split(b"\r\n")[1:]]

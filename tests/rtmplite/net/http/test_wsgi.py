@@ -72,6 +72,15 @@ LONG = b"/" + b"x" * 7980
         (b"GET / HTTP/1.1\r\nHost: a:80\r\nConnection: close", b"200"),
         (b"GET / HTTP/1.1\r\nHost: [::1]\r\nConnection: close", b"200"),
         (b"GET / HTTP/1.0", b"200"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nx: \xff \t\x80", b"200"),
+        (b"GET / HTTP/1.1\nHost: a\nConnection: close", b"200"),
+        (b"\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close", b"200"),
+        (b"\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close", b"400"),
+        (b"GET / HTTP/1.1\r\n x: y\r\nHost: a", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nx: y\r\n z", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nx: y\rz: w", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nx : y", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nx", b"400"),
         (b"GET / HTTP/1.1", b"400"),
         (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a", b"400"),
         (b"GET / HTTP/1.0\r\nHost: a\r\nHost: a", b"400"),
@@ -84,6 +93,7 @@ LONG = b"/" + b"x" * 7980
         (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip", b"400"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nContent-Length: 3", b"400"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, x", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked;x=y", b"400"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x", b"400"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +3", b"400"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 4", b"400"),
@@ -94,9 +104,74 @@ def test_a_head_that_may_be_read_in_two_ways_is_refused(serve, head, status):
     """Covers RFC 9112 §3 [too-long-a-target] [lines-of-8000], §3.2 [bad-line-is-400]
     [not-corrected] [host-is-required] and §6.3 [other-codings-are-refused]
     [bad-length-is-an-error] [bad-length-is-400].
+
+    Covers RFC 9112 §2.2 [octets-are-read] [lf-ends-a-line] [empty-line-before] [no-bare-cr]
+    [fields-begin-the-line] [400-for-no-grammar], §5.1 [no-space-before-the-colon], §5.2
+    [folded-is-refused] and §7.1 [no-parameters-of-chunked].
     """
     answer = answer_to(serve(), head + b"\r\n\r\n")
     assert answer.split(b" ", 2)[1] == status and answer.count(b"HTTP/1.1") == 1
+
+
+def echo(server):
+    """Have the server answer with what it took for the target, the host and the body."""
+
+    def application(environ, begin):
+        said = environ["PATH_INFO"], environ["QUERY_STRING"], environ["HTTP_HOST"]
+        body = environ["wsgi.input"].read()
+        said = " ".join((*said, body.decode(), environ.get("HTTP_TRAILER", "")))
+        begin("200 OK", [("Content-Length", str(len(said)))])
+        return [said.encode()]
+
+    server.application = application
+    return server
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (b"http://b.example/p?q", b"/p q b.example"),
+        (b"HTTP://b.example:80", b"/  b.example:80"),
+        (b"https://[::1]?q", b"/ q [::1]"),
+        (b"/http://b.example", b"/http://b.example  a"),
+    ],
+)
+def test_a_target_may_be_a_whole_url(serve, target, said):
+    """Covers RFC 9112 §3.2.2 [absolute-form-is-taken] [its-host-counts]."""
+    head = b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    assert answer_to(echo(serve()), head).endswith(b"\r\n\r\n" + said + b"  ")
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+
+
+def test_a_body_in_chunks_is_read(serve):
+    """Covers RFC 9112 §6.1 [chunked-is-read], §7.1 [chunks-are-decoded], §7.1.1
+    [extensions-are-ignored], §7.1.2 [no-field-from-a-trailer].
+    """
+    body = b"3;x=y\r\nabc\r\n0002\r\nde\r\n0\r\nTrailer: x\r\n\r\n"
+    assert answer_to(echo(serve()), CHUNKED + b"\r\n" + body).endswith(b"\r\n\r\n/  a abcde ")
+
+
+@pytest.mark.parametrize("size", [b"f" * 20, b"f" * 4000, b"-1", b"x"])
+def test_a_chunk_of_no_possible_size_is_an_error(serve, size):
+    """Covers RFC 9112 §7.1 [large-sizes-do-no-harm]."""
+    answer = answer_to(echo(serve()), CHUNKED + b"\r\n" + size + b"\r\nabc\r\n0\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        CHUNKED + b"Content-Length: 3\r\n\r\n",
+        CHUNKED.replace(b"1.1", b"1.0") + b"Connection: keep-alive\r\n\r\n",
+    ],
+)
+def test_nothing_is_read_behind_a_body_with_two_ends(serve, head):
+    """Covers RFC 9112 §6.1 [closed-behind-both] [closed-behind-an-old-one]."""
+    answer = answer_to(serve(), head + b"3\r\nabc\r\n0\r\n\r\n" + ASK)
+    assert answer.count(b"HTTP/1.1 200") == answer.count(b"HTTP/1.1") == 1
+    assert b"\r\nConnection: close\r\n" in answer and answer.endswith(b"yes")
 
 
 def test_requests_that_come_together_leave_time_for_others(serve, monkeypatch):

@@ -156,7 +156,7 @@ def test_the_request_has_a_host_and_a_length(hole, monkeypatch):
     """Covers RFC 9112 §3.2 [client-says-host] [host-of-the-url] and §6.3 [length-is-told]
     [length-or-chunks] [not-chunked] [nothing-behind-the-answer], §4 [reason-is-ignored], §9.6
     [close-is-announced] [one-request-is-all] [closed-behind-the-answer] [close-is-heeded]
-    [nothing-is-pipelined].
+    [nothing-is-pipelined], §2.2 [nothing-around-a-request].
 
     What follows the answer is not read, whatever the words of its first line say.
     """
@@ -186,6 +186,7 @@ def test_the_request_has_a_host_and_a_length(hole, monkeypatch):
     serving.get(timeout=20)
     head, _, body = said.partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
+    assert lines[0] == b"POST /hook HTTP/1.1"
     assert lines.count(b"Host: " + place.encode()) == 1 and b"chunked" not in head
     assert lines.count(b"Content-Length: %d" % len(body)) == 1 and body
     assert lines.count(b"Connection: close") == 1
@@ -243,6 +244,19 @@ def test_a_bug_behind_an_answer_is_logged(service, caplog):
         while guard.under_way:
             gevent.sleep(0.002)
     assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("http://h", "/"),
+        ("http://h?x=1", "/?x=1"),
+        ("https://user:secret@h:8443/a?b=c#d", "/a?b=c"),
+    ],
+)
+def test_a_request_names_path_and_query(url, path):
+    """Covers RFC 9112 §3.2.1 [path-and-query-alone] [slash-for-no-path]."""
+    assert service_at(url).path == path
 
 
 def test_what_a_path_may_not_hold_is_escaped():

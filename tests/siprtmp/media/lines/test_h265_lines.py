@@ -27,19 +27,22 @@ def line(session, name):
 
 
 def test_it_is_offered_alone_if_the_client_names_it_alone():
-    """Covers RFC 7798 §7: without parameters, as no profile is known yet."""
+    """Covers RFC 7798 §7.2.1: without parameters, as no profile is known yet."""
     session = sdp_map.offer(NAMES, OURS)
     assert line(session, "rtpmap") == ["104 H265/90000"] and not line(session, "fmtp")
     assert H265.is_offered(session)
 
 
 def test_a_phone_is_answered_with_its_own_profile():
-    """Covers RFC 7798 §7: its sets are kept, and not repeated."""
+    """Covers RFC 7798 §7.2.1 [named-h265] [clock-of-90000] [parameters-in-fmtp], §7.2.2
+    [number-of-the-offer] [sets-of-the-description]: its sets are kept, and not repeated.
+    """
     theirs = phone(
         "b=AS:300", "a=rtpmap:98 h265/90000",
         "a=fmtp:98 profile-id=2; level-id=120;sprop-vps=QAE=,!;sprop-sps=QgE=;sprop-pps=RAE=",
     )  # fmt: skip
     session, plan = sdp_map.answer(theirs, NAMES, OURS)
+    assert line(session, "rtpmap") == ["98 H265/90000"]
     assert line(session, "fmtp") == ["98 profile-id=2;level-id=120"]
     agreed = plan.video.other("h265")
     assert (agreed.send_type, agreed.receive_type) == (98, 98)
@@ -48,9 +51,11 @@ def test_a_phone_is_answered_with_its_own_profile():
     assert plan.video.names == ["h265"] and plan.video.made == ""
 
 
-@pytest.mark.parametrize("fmtp", ["tx-mode=MRST", "sprop-max-don-diff=2"])
+@pytest.mark.parametrize("fmtp", ["tx-mode=MRST", "tx-mode=MRMT", "sprop-max-don-diff=2"])
 def test_streams_that_are_not_in_the_order_of_decoding_are_refused(fmtp):
-    """Covers RFC 7798 §7."""
+    """Covers RFC 7798 §4.3 [one-stream-for-unicast] [single-stream-if-it-says-so]."""
+    single = phone("a=rtpmap:98 H265/90000", "a=fmtp:98 tx-mode=srst;sprop-max-don-diff=0")
+    assert sdp_map.answer(single, NAMES, OURS)[1].video.names == ["h265"]
     session, plan = sdp_map.answer(
         phone("a=rtpmap:98 H265/90000", f"a=fmtp:98 {fmtp}"), NAMES, OURS
     )
