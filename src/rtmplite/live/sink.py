@@ -23,6 +23,6 @@ class Sink(Protocol):
         """Note that no more will come, because it was unpublished or cut off."""
 
 
-def mended(sink: Sink) -> Sink:
+def mended(sink: Sink) -> PublishedPictures:
     """Give a sink what odd encoders send as decoders need it: FLV 10.1 §E.4.3.2."""
     return PublishedPictures(sink)
