@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.flv.published_pictures import PublishedPictures
 from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.player import LivePlayer
-from rtmplite.live.sink import Sink, mended
+from rtmplite.live.sink import MendedSink, Sink, mended
 from rtmplite.live.streams import LiveStream
 from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
@@ -49,7 +48,7 @@ class ServerStream:
         self.name, self.path, self.query, self.kind = "", "", "", "live"
         self.request, self.buffer = PlayRequest(), 0
         self.playback: Playback | None = None
-        self._sink: PublishedPictures | None = None
+        self._sink: MendedSink | None = None
         self._player: LivePlayer | None = None
         self._excerpt: DurationLimit | None = None
         self.on_withdrawn: Callable[[float], None] | None = None
