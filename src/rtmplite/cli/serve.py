@@ -19,6 +19,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net import addresses
 from rtmplite.net.http.flv_http import TEXT, FlvHttp
 from rtmplite.net.http.wsgi import Server
+from rtmplite.net.last_resort import SECONDS, ended_within
 from rtmplite.net.redaction import public
 from rtmplite.net.secret_files import is_open_to_all
 from rtmplite.net.server import access, record, transports
@@ -140,7 +141,8 @@ def run(options: argparse.Namespace) -> int:
     ready = " ".join(f"{name}={addresses.written(*at)}" for name, at in listening)
     print(f"ready {ready}", flush=True)
     stop.wait()
-    server.stop()
+    with ended_within(SECONDS + options.drain):
+        server.stop()
     return 0
 
 

@@ -5,8 +5,9 @@ for publishers that keep to neither; E-RTMP v2 §"Enhanced Video" has the same f
 
 Own design: parameter sets that come among the pictures make a header, in front of the next key
 frame, if they are not those of the last one.  A header that replaces another one waits for the
-picture that needs it.  Slices of one picture that come in messages of one time become one message:
-from the second picture on, since only the next message tells that a picture has ended.
+picture that needs it.  Slices of one picture that come in messages of one time become one message.
+Only the next message tells that a picture has ended, so that the first one waits for it, or for
+`HOLD`, and later ones where the first has come in several messages.
 
     >>> class Tape(list):
     ...     def write(self, type_id, timestamp, payload, now):
@@ -16,6 +17,7 @@ from the second picture on, since only the next message tells that a picture has
     >>> pictures = PublishedPictures(tape)
     >>> pictures.write(9, 0, head + sets, 0.0)
     >>> pictures.write(9, 40, head + bytes.fromhex("00000004658884210000"[:16]), 0.0)
+    >>> pictures.tick(pictures.deadline)
     >>> tape
     [(40, '1700'), (40, '1701')]
 """
@@ -40,6 +42,7 @@ from rtmplite.flv.video import is_sequence_header as is_video_header
 MAX_PICTURE: Final = (
     1 << 20
 )  # bytes of a picture that is put together; longer ones pass as they are
+HOLD: Final = 0.5  # s that a picture waits for more of it, longer than one lost packet takes
 MAX_SETS: Final = 16 * 1024  # bytes of a message without a picture, and of a header made of sets
 MAX_SET: Final = 1024  # bytes of one set; they have some 30
 
@@ -153,8 +156,9 @@ class PublishedPictures:
         self._sink = sink
         self._header, self._new = b"", b""  # in force, and to be in force with the next picture
         self._track: _Track | None = None
-        self._splits = False  # slices come in messages of their own
+        self._splits: bool | None = None  # slices come in messages of their own, None: not known
         self._held: tuple[int, bytes] | None = None  # a picture that may go on
+        self._until = 0.0  # it waits
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one message of type 8, 9 or 18: RTMP 1.0 §7.1.2 to §7.1.5."""
@@ -166,6 +170,16 @@ class PublishedPictures:
         if self._held is not None and self._held[0] != timestamp:
             self._release(now)
         self._sink.write(type_id, timestamp, payload, now)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, while a picture waits.  Own design: a still one goes out too."""
+        return self._until if self._held is not None else None
+
+    def tick(self, now: float) -> None:
+        """Pass on a picture that nothing has followed.  Own design: see `HOLD`."""
+        if self._held is not None and now >= self._until:
+            self._release(now)
 
     def end(self, now: float) -> None:
         """Note that no more will come: RTMP 1.0 §7.2.2.3."""
@@ -245,13 +259,13 @@ class PublishedPictures:
 
     def _pass_or_hold(self, timestamp: int, payload: bytes, now: float) -> None:
         """Pass a picture on, or hold it if the next message may have more of it."""
-        if self._splits and len(payload) <= MAX_PICTURE:
-            self._held = timestamp, payload
+        if self._splits is not False and len(payload) <= MAX_PICTURE:
+            self._held, self._until = (timestamp, payload), now + HOLD
         else:
             self._sink.write(TagType.VIDEO, timestamp, payload, now)
 
     def _go_on(self, timestamp: int, head: bytes, slices: bytes, now: float) -> None:
-        """Take more slices of the last picture, which has gone if nobody expected them."""
+        """Take more slices of the last picture, which has gone if nothing told of them."""
         self._splits = True
         if self._held is not None and len(self._held[1]) + len(slices) <= MAX_PICTURE:
             self._held = timestamp, self._held[1] + slices
@@ -264,6 +278,7 @@ class PublishedPictures:
     def _release(self, now: float) -> None:
         """Pass on the picture that waits: it is whole."""
         if self._held is not None:
+            self._splits = bool(self._splits)
             (timestamp, payload), self._held = self._held, None
             self._sink.write(TagType.VIDEO, timestamp, payload, now)
 

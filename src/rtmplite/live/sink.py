@@ -23,6 +23,17 @@ class Sink(Protocol):
         """Note that no more will come, because it was unpublished or cut off."""
 
 
-def mended(sink: Sink) -> Sink:
+class MendedSink(Sink, Protocol):
+    """A sink that may keep a picture for a moment.  Own design: see `PublishedPictures`."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`."""
+
+    def tick(self, now: float) -> None:
+        """Pass on a picture that nothing has followed."""
+
+
+def mended(sink: Sink) -> MendedSink:
     """Give a sink what odd encoders send as decoders need it: FLV 10.1 §E.4.3.2."""
     return PublishedPictures(sink)

@@ -45,6 +45,17 @@ class Pull(Link):
         self._passed, self._pictures = PlayedPosition(), PublishedPictures(live)
         self._ahead: StandbyBuffer | None = None  # while the next server has not taken over
 
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`."""
+        times = (super().deadline, self._pictures.deadline)
+        return min((at for at in times if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Act on the deadlines that have passed, also that of a picture that waits."""
+        self._pictures.tick(now)
+        super().tick(now)
+
     def ask(self, session: RelaySession) -> None:
         """RTMP 1.0 §7.2.2.1."""
         session.set_buffer_length(session.stream_id, BUFFER)

@@ -216,9 +216,11 @@ class NetConnection(ConnectionEnd):
     def deadline(self) -> float | None:
         """Own design: when to call `tick`, None once closed."""
         at = super().deadline
-        if at is not None and any(each.is_over for each in self.streams.values()):
-            return 0.0
-        if at is None or not self.limits.idle or self.state is not State.CONNECTED:
+        if at is None:
+            return None
+        times = [each.deadline for each in self.streams.values()]
+        at = min((at, *(each for each in times if each is not None)))
+        if not self.limits.idle or self.state is not State.CONNECTED:
             return at
         return min(at, self._active + self.limits.idle)
 
@@ -229,8 +231,7 @@ class NetConnection(ConnectionEnd):
         ):
             self._active = now
         for stream in self.streams.values():
-            if stream.is_over:
-                stream.finish(now)
+            stream.tick(now)
         idle = self.limits.idle
         if idle and self.state is State.CONNECTED and now >= self._active + idle:
             self.close(now, f"idle for {idle:g} s", "NetConnection.Connect.IdleTimeout")

@@ -12,7 +12,7 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.player import LivePlayer
-from rtmplite.live.sink import Sink, mended
+from rtmplite.live.sink import MendedSink, Sink, mended
 from rtmplite.live.streams import LiveStream
 from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
@@ -48,7 +48,7 @@ class ServerStream:
         self.name, self.path, self.query, self.kind = "", "", "", "live"
         self.request, self.buffer = PlayRequest(), 0
         self.playback: Playback | None = None
-        self._sink: Sink | None = None
+        self._sink: MendedSink | None = None
         self._player: LivePlayer | None = None
         self._excerpt: DurationLimit | None = None
         self.on_withdrawn: Callable[[float], None] | None = None
@@ -159,6 +159,20 @@ class ServerStream:
     def is_over(self) -> bool:
         """Whether a live stream has been played for the duration that was asked for: §7.2.2.1."""
         return self._excerpt is not None and self._excerpt.is_over
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`."""
+        if self.is_over:
+            return 0.0
+        return self._sink.deadline if self._sink is not None else None
+
+    def tick(self, now: float) -> None:
+        """End a playback that is over, and pass on a published picture that nothing follows."""
+        if self.is_over:
+            self.finish(now)
+        if self._sink is not None:
+            self._sink.tick(now)
 
     def finish(self, now: float) -> None:
         """End a limited live playback as the end of a recording: §7.2.2.1, RTMP 1.0 §7.1.7."""

@@ -14,6 +14,7 @@ from gevent.event import AsyncResult
 
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
+from rtmplite.net.last_resort import SECONDS, ended_within
 from rtmplite.net.sighup import on_hangup
 from siprtmp.edge.gateway import Gateway
 from siprtmp.edge.process.garbage_collection import Collector, settle
@@ -41,7 +42,9 @@ def run(arguments: Sequence[str]) -> int:
     Alarm(Collector(gateway.is_quiet, gateway.totals.ended.total, monotonic())).set()
     listening = (f"{name}={address}" for name, address in gateway.addresses().items())
     print("ready", *listening, flush=True)
-    gateway.stop_calls(done.get())
-    gevent.sleep(FAREWELL_SECONDS)
-    gateway.stop()
+    reason = done.get()
+    with ended_within(SECONDS + settings.drain):
+        gateway.stop_calls(reason)
+        gevent.sleep(FAREWELL_SECONDS)
+        gateway.stop()
     return 0

@@ -163,3 +163,27 @@ def test_a_call_between_two_phones_ends_with_a_bye_to_each(gateway, calls, liste
         phone.settle(heard)
     server.wait_until(lambda: not listed(state)["calls"], what="the end of the call")
     assert f"proxy-end call={call['id']} reason=operator" in server.output
+
+
+def test_a_call_by_an_address_is_shown_by_that_address(gateway, listed, tmp_path):
+    """RFC 3261 §16.5: routes match the domain by any of its names; people see the one called."""
+    state, records, path = (tmp_path / each for each in ("state", "calls.jsonl", "siprtmp.toml"))
+    routes = {"news@127.0.0.1": 'stream = "studio"', "far@127.0.0.1": 'to = "sip:bob@localhost"'}
+    path.write_text("".join(f'[[route]]\nmatch = "{a}"\n{to}\n' for a, to in routes.items()))
+    words = ("--config", str(path), "--state", str(state), "--call-records", str(records))
+    server = gateway(*words, "--sip-t1", "100", "--log-format", "json")
+    bob, caller, other = Callee(server), Caller(server, "news"), Caller(server, "far")
+    contact = f"<sip:bob@127.0.0.1:{bob.port}>"
+    assert bob.ask("REGISTER", "sip:localhost", To="<sip:bob@localhost>", Contact=contact) == 200
+    assert caller.ask_raw(caller.within("INVITE", body=caller.offer)) == 200
+    other.send(other.within("INVITE", body=other.offer))
+    invite = bob.invite()
+    assert invite.startswith(f"INVITE sip:bob@127.0.0.1:{bob.port} ".encode())
+    shown = {each["direction"]: each["callee"] for each in listed(state)["calls"]}
+    assert shown == {"in": "sip:news@127.0.0.1", "through": "sip:far@127.0.0.1"}
+    server.stop()
+    events = [json.loads(line) for line in server.output.splitlines() if line.startswith("{")]
+    said = {each["event"]: each["callee"] for each in events if "callee" in each}
+    assert said == {"call-start": "sip:news@127.0.0.1", "proxy-start": "sip:far@127.0.0.1"}
+    [kept] = [json.loads(line) for line in records.read_text().splitlines()]
+    assert kept["callee"] == "sip:news@127.0.0.1"

@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.corpus_lines import readme_lines
 from support.mutations import mutations
+from support.rtmp.vod_world import described
 
 from rtmplite.amf import amf0
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file, video
 from rtmplite.flv.describe import Facts, describe
-from rtmplite.flv.index import IndexPlace, load_index, scan
+from rtmplite.flv.index import BEFORE_KEY, IndexPlace, load_index, scan
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.strategies import flv
 
@@ -37,15 +38,6 @@ def film(count=100, metadata=None):
     return tags
 
 
-def described(tags):
-    """The same with an index in front, as it would be if positions had not moved."""
-    found = scan(file.MemoryFile(file.write_flv(tags)))
-    facts = Facts(set(found.kinds), {}, found.duration, 0, found.times, found.positions)
-    shift = len(file.framed(Tag(18, 0, describe({}, facts))))
-    facts.positions = [position + shift for position in found.positions]
-    return [Tag(18, 0, describe({}, facts)), *tags]
-
-
 def test_key_frames_are_found_by_looking():
     """Own design: at or before, at or after, and nothing after the last."""
     raw = file.write_flv(film(3))
@@ -68,10 +60,10 @@ def test_sound_alone_has_a_place_every_second():
 
 
 def test_what_a_file_says_is_believed_if_true():
-    """Covers Field §"Keyframes in metadata": a few reads instead of all."""
+    """Covers Field §"Keyframes in metadata": a few reads, and two for each key frame, not all."""
     source = Counted(file.write_flv(described(film(1000))))
     index = load_index(source)
-    assert source.reads < 40
+    assert source.reads < 40 + 2 * len(index.times)
     looked = scan(source)
     assert (index.times, index.positions) == (looked.times, looked.positions)
     assert (index.head, index.kinds) == (looked.head, looked.kinds)
@@ -192,6 +184,38 @@ def test_a_file_that_tells_its_headers_need_not_be_searched():
         assert heads(load_index(source)) == EXPECTED
 
 
+def test_files_of_others_are_searched_in_front_of_key_frames():
+    """Own design: a header is found there, also behind some sound and metadata, by few reads."""
+    assert heads(load_index(file.MemoryFile(file.write_flv(described(changing()))))) == EXPECTED
+    tags = [each for tag in film(1000) for each in _between(tag)]
+    source = Counted(file.write_flv(described(tags)))
+    index = load_index(source)
+    found = [tuple(tag.data for tag in index.head_at(place)[1:]) for place in index.positions]
+    assert found == [(AAC, AVC)] * 500 + [(AAC + b"2", AVC + b"2")] * 500
+    count, source.reads = source.reads, 0
+    scan(source)
+    assert count < 5 * source.reads and len(index.headers) == 4
+
+
+def _between(tag):
+    """Begin anew at 250 s, as a recorder does that goes on with another publication."""
+    if tag != Tag(9, 250_000, KEY):
+        return [tag]
+    new = [Tag(18, 250_000, b"\2\0\3onX"), Tag(9, 249_990, AVC + b"2"), Tag(8, 249_990, AAC + b"2")]
+    return [*new, Tag(8, 249_992, SOUND), Tag(8, 249_998, SOUND), tag]
+
+
+def test_only_some_tags_in_front_of_a_key_frame_are_looked_at():
+    """Own design: with few pictures among much sound, not the whole file."""
+    tags = [Tag(9, 0, AVC), Tag(8, 0, AAC)]
+    for at in range(0, 50_000, 5000):
+        sounds = [Tag(8, at + each, SOUND) for each in range(20, 5000, 20)]
+        tags += [Tag(9, at, KEY), *sounds]
+    source = Counted(file.write_flv(described(tags)))
+    load_index(source)
+    assert source.reads < 10 * 4 * BEFORE_KEY
+
+
 def test_older_files_of_ours_are_searched():
     """Own design: they have room for key frames, and do not tell where headers are."""
     raw = told(changing(), None)
@@ -225,6 +249,6 @@ def test_a_description_in_amf3_is_one():
     first = described_by(len(file.framed(described_by(0))))
     source = Counted(file.write_flv([first, *film(200)]))
     index = load_index(source)
-    assert source.reads < 40 and index.times.tolist() == list(range(0, 100_000, 1000))
+    assert source.reads < 40 + 2 * 100 and index.times.tolist() == list(range(0, 100_000, 1000))
     assert index.head[0] == Tag(18, 0, first.data[1:]) and "keyframes" in index.members
     assert scan(source).duration == index.duration == 99_540

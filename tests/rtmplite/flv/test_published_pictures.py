@@ -20,7 +20,7 @@ from support.mutations import mutations
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.hevc import HevcConfig
-from rtmplite.flv.published_pictures import MAX_PICTURE, MAX_SET, MAX_SETS, PublishedPictures
+from rtmplite.flv.published_pictures import HOLD, MAX_PICTURE, MAX_SET, MAX_SETS, PublishedPictures
 from rtmplite.flv.video import FrameType
 from rtmplite.strategies.avc import BitWriter
 
@@ -241,14 +241,34 @@ def test_an_empty_header_of_sound_is_none():
 
 
 def test_slices_in_messages_of_one_time_become_a_picture():
-    """Covers RFC 6184 §5.1: `first_mb_in_slice` tells; from the second picture on."""
+    """Covers RFC 6184 §5.1: `first_mb_in_slice` tells; also of the first picture."""
     parts = [slice_of(5, 1), slice_of(5, 2, first=8), slice_of(5, 3, first=16)]
     rest = [slice_of(1, 4), slice_of(1, 5, first=8)]
     split = [(0, HEADER), *((0, key(each)) for each in parts)]
     split += [(40, inter(each)) for each in rest] + [(80, key(each)) for each in parts]
     out = passed(*split)
-    assert out[1:4] == [(0, key(parts[0])), (0, inter(parts[1], parts[2])), (40, inter(*rest))]
-    assert out[4:] == [(80, key(*parts))]
+    assert out[1:] == [(0, key(*parts)), (40, inter(*rest)), (80, key(*parts))]
+
+
+def test_the_first_picture_waits_for_what_follows_it():
+    """Own design: the next picture, sound of another time, or nothing for a while."""
+    first, sound = [(0, HEADER), (0, key(IDR))], (AUDIO, 20, b"\xaf\x01")
+    assert passed(*first, end=False) == first[:1]
+    assert passed(*first, (40, inter(P)), end=False) == [*first, (40, inter(P))]
+    assert passed(*first, sound, (40, inter(P)), end=False)[1:] == [
+        (VIDEO, *first[1]), sound, (VIDEO, 40, inter(P)),
+    ]  # fmt: skip
+    tape = Tape()
+    pictures = PublishedPictures(tape)
+    for at, body in first:
+        pictures.write(VIDEO, at, body, 5.0)
+    assert pictures.deadline == 5.0 + HOLD
+    for now, count in ((5.0, 1), (5.0 + HOLD, 2)):
+        pictures.tick(now)
+        assert len(tape.video) == count
+    assert pictures.deadline is None
+    pictures.write(VIDEO, 9000, inter(P), 15.0)
+    assert len(tape.video) == 3 and pictures.deadline is None
 
 
 def test_a_picture_that_may_go_on_leaves_with_the_next_message():

@@ -19,6 +19,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
+from rtmplite.net.server import rtmfp_listener
 from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.rtmfp.netconnection.client import ClientFlowTransport, RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
@@ -269,3 +270,15 @@ def test_push_ends_with_an_error_when_its_target_is_gone(world, impatient, capfd
     assert "not all has arrived" in capfd.readouterr().err.splitlines()[-1]
     client.close()
     source.stop()
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(5.0, True), (0.0, False)])
+def test_a_server_that_stops_tells_its_clients_for_a_moment(world, monkeypatch, seconds, is_told):
+    """Own design: thousands could take longer; the end of their sessions all of them hear."""
+    monkeypatch.setattr(rtmfp_listener, "FAREWELL", seconds)
+    client = RtmfpClient.connect("rtmfp://{}:{}/live".format(*world.server.address))
+    [connection] = world.server.connections
+    world.server.stop()
+    assert (connection.reason == "server stopped") is is_told
+    until(lambda: client.closed)
+    client.close()

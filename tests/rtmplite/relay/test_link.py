@@ -1,9 +1,11 @@
 """One link at a time: push and pull through every trouble a network has, in virtual time."""
 
 import pytest
+from support.gateway.h264_world import HEADER, slice_of, tag_of
 from support.rtmp.relay_world import BACKOFF, FRAME, KEY, METADATA, SOUND, VIDEO_HEADER, RelayWorld
 
 from rtmplite.amf import amf0
+from rtmplite.flv.video import FrameType
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.relay.link import ReconnectBackoff, State
 from rtmplite.relay.push import publishing
@@ -208,6 +210,22 @@ def test_a_pull_plays_what_is_there():
     bodies = [body for _, _, body in viewer.media()]
     assert bodies == [METADATA, VIDEO_HEADER, KEY, SOUND, FRAME]
     assert [at for _, at, _ in viewer.media()][-3:] == [40, 41, 60]
+
+
+def test_a_still_picture_is_pulled():
+    """Own design: it waits for the rest of itself, and leaves where nothing follows."""
+    world = RelayWorld(pull=["live/*=rtmp://far/live/{name}"])
+    stream = world.far.client().publish("demo")
+    viewer = world.home.client()
+    viewer.play("demo")
+    world.run()
+    (link,) = world.relays.links
+    for body in (HEADER, tag_of(FrameType.KEY, [slice_of(5)])):
+        link.on_media(link._session, Message(VIDEO, 0, stream, body), world.now)
+        world.run()
+    assert len(viewer.media()) == 1
+    world.wait(1.0)
+    assert len(viewer.media()) == 2
 
 
 def test_what_the_server_says_of_itself_is_not_relayed():

@@ -356,9 +356,10 @@ UNCHANGED = {
 @pytest.mark.parametrize("case", UNCHANGED)
 def test_what_needs_no_mending_passes_as_it_is(case):
     """RTMP 1.0 §7.1.4, RTMP 1.0 §7.1.5: the payload is the codec's own affair."""
-    _, encoder, player = published()
+    world, encoder, player = published()
     for message in UNCHANGED[case]:
         encoder.write(message[0], message[1], 1, message[2])
+    world.wait(1)
     assert player.media() == UNCHANGED[case]
 
 
@@ -395,6 +396,7 @@ def test_an_empty_header_of_pictures_is_none():
     world, encoder, player = published()
     for payload in (HEAD, AVC, KEY, HEAD):
         encoder.write(9, 0, 1, payload)
+    world.wait(1)
     assert [payload for _, _, payload in player.media()] == [AVC, KEY]
     assert [payload for _, _, payload in late(world)] == [AVC]
 

@@ -3,7 +3,7 @@
 import pytest
 from support.corpus_lines import readme_lines
 from support.gateway import h264_world
-from support.rtmp.vod_world import AAC, AVC, INTER, KEY, SOUND, VodWorld, as_played, film
+from support.rtmp.vod_world import AAC, AVC, INTER, KEY, SOUND, VodWorld, as_played, described, film
 
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag
@@ -199,11 +199,16 @@ def changing():
     return [*tags[: at + 1], Tag(9, 4950, AVC + b"2"), *tags[at + 1 :]]
 
 
-def test_behind_a_new_header_it_is_in_force():
+@pytest.mark.parametrize("tags", [changing(), described(changing())], ids=["plain", "indexed"])
+def test_behind_a_new_header_it_is_in_force(tags):
     """Covers RTMP 1.0 §7.2.2.1 and §7.2.2.7: for a start, a seek, and back again."""
-    world = VodWorld(demo=changing())
+    world = VodWorld(demo=tags)
     started = world.viewer("demo", 7000.0)
-    assert started.tags[:3] == [(8, 7000, AAC), (9, 7000, AVC + b"2"), (9, 7000, KEY)]
+    assert [tag for tag in started.tags if tag[0] != 18][:3] == [
+        (8, 7000, AAC),
+        (9, 7000, AVC + b"2"),
+        (9, 7000, KEY),
+    ]
     viewer = world.viewer("demo")
     for at, header in ((7700.0, AVC + b"2"), (2000.0, AVC), (5000.0, AVC + b"2")):
         viewer.send("seek", at)

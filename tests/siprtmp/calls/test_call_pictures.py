@@ -49,6 +49,7 @@ def publish(world, tool, stream, sources):
     for source in sources:
         world.wait(0.04)
         tool.write(VIDEO, source.time, stream, source.body)
+    world.wait(0.04)
 
 
 def test_what_is_made_is_told_to_the_operator():

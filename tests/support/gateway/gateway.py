@@ -46,6 +46,11 @@ class Gateway(Process):
         return self.listeners["rtmp"]
 
     @property
+    def rtmfp(self) -> str:
+        """host:port of the RTMFP listener."""
+        return self.listeners["rtmfp"]
+
+    @property
     def sip(self) -> str:
         """host:port of the SIP listener, UDP and TCP."""
         return self.listeners["sip"]

@@ -3,7 +3,8 @@
 from support.rtmp.rtmp_world import World
 
 from rtmplite.flv import file
-from rtmplite.flv.index import load_index
+from rtmplite.flv.describe import Facts, describe
+from rtmplite.flv.index import load_index, scan
 from rtmplite.flv.tag import Tag
 from rtmplite.rtmp.client import Called, Ended
 from rtmplite.rtmp.wire.message import Message
@@ -20,6 +21,15 @@ def film(seconds, mark=b""):
         tags += [Tag(9, at, KEY + mark), Tag(8, at + 20, SOUND + mark)]
         tags += [Tag(9, at + 500, INTER + mark)]
     return tags
+
+
+def described(tags):
+    """The same with an index in front, as tools of others write it."""
+    found = scan(file.MemoryFile(file.write_flv(tags)))
+    facts = Facts(set(found.kinds), {}, found.duration, 0, found.times, found.positions)
+    shift = len(file.framed(Tag(18, 0, describe({}, facts))))
+    facts.positions = [position + shift for position in found.positions]
+    return [Tag(18, 0, describe({}, facts)), *tags]
 
 
 class Shelf:

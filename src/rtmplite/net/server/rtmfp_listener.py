@@ -114,9 +114,11 @@ class RtmfpListener(EndpointListener):
         end = now() + drain
         while now() < end and not all(each.closed for each in asked):
             gevent.sleep(LOOK)
-        for connection in self.connections:
-            connection.close(now(), "server stopped", CLOSED)
         end = now() + FAREWELL
+        for connection in self.connections:
+            if now() >= end:
+                break  # of thousands, some hear of the end of their session alone
+            connection.close(now(), "server stopped", CLOSED)
         while self._by_session and now() < end:
             gevent.sleep(LOOK)
         if self._relay is not None:

@@ -17,7 +17,7 @@ from siprtmp.media.transcode.picture_decoder import PictureDecoder
 from siprtmp.media.transcode.side_by_side import HALF, HEIGHT, WIDTH
 
 VIDEO, DATA = 9, 18
-SILENCE = b"\x82" + bytes((g711.ULAW_SILENCE,)) * 320  # 40 ms
+SILENCE = b"\x82" + bytes((g711.ULAW_SILENCE,)) * 160  # 20 ms
 H264 = (
     b"m=video 6000 RTP/AVP 99\r\na=rtpmap:99 H264/90000\r\n"
     b"a=fmtp:99 profile-level-id=42e01f;packetization-mode=1\r\n"
@@ -63,7 +63,8 @@ class Call:
         for body in (header, self.film[1 + self.sent].body):
             if body:
                 self.tool.write(VIDEO, 40 * self.sent, self.stream, body)
-        self.tool.write(AUDIO, 40 * self.sent, self.stream, SILENCE)
+        for at in (0, 20):
+            self.tool.write(AUDIO, 40 * self.sent + at, self.stream, SILENCE)
         self.sent += 1
 
     def send(self):
