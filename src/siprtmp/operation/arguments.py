@@ -1,7 +1,7 @@
-"""Command lines: the parser, the program's name, and the values that options take.
+"""Command lines: the parser, the program's name, and numbers that options of several tools take.
 
 Own design: the functions that read a value raise argparse.ArgumentTypeError with one line for the
-operator, so that the command line and the configuration file show the same text.
+operator.
 """
 
 import argparse

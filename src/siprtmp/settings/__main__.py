@@ -1,4 +1,7 @@
-"""`python -m siprtmp.settings`: prints the example file, or the schema for editors."""
+"""`python -m siprtmp.settings`: prints the example file, or the schema for editors.
+
+Own design: an installation from a package has no folder of examples.
+"""
 
 import sys
 from collections.abc import Sequence

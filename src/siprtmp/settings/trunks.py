@@ -102,7 +102,7 @@ class TrunkSettings:
         example="berlin",
     )
     address: Uri = required(
-        SettingType(_uri, schema={**STRING, "pattern": "^sip:"}),
+        SettingType(_uri, schema={**STRING, "pattern": "^[Ss][Ii][Pp]:"}),
         "The account: a SIP URI with a user.",
         example="sip:4930123456@provider.example",
     )
