@@ -1,7 +1,6 @@
-"""Command lines: the parser, the program's name, and numbers that options of several tools take.
+"""Command lines: the parser, the program's name, and times in seconds.
 
-Own design: the functions that read a value raise argparse.ArgumentTypeError with one line for the
-operator.
+Own design: a mistake is told in one line.
 """
 
 import argparse
@@ -55,13 +54,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def count(text: str) -> int:
-    """Read a whole number that may be 0."""
-    return _bounded_int(text, 0, 1_000_000)
-
-
-
-
 def seconds(text: str, low: float = SHORTEST, high: float = LONGEST) -> float:
     """Read a time in seconds, from `low` to `high`."""
     try:
@@ -70,14 +62,4 @@ def seconds(text: str, low: float = SHORTEST, high: float = LONGEST) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
     if not low <= value <= high:
         raise argparse.ArgumentTypeError(f"{text} s is not between {low:g} and {high:.0f}")
-    return value
-
-
-def _bounded_int(text: str, low: int, high: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if not low <= value <= high:
-        raise argparse.ArgumentTypeError(f"{value} is not between {low} and {high}")
     return value

@@ -17,10 +17,9 @@ from rtmplite.errors import LocalError
 from rtmplite.net.addresses import parse
 from rtmplite.net.server.settings import Address, Listener
 from rtmplite.net.settings import Many, Number, SettingType
+from siprtmp.operation.arguments import LONGEST, SHORTEST, seconds
 
 OFF: Final = "off"
-SHORTEST: Final = 0.001  # s
-LONGEST: Final = 1e7  # s
 STUN_PORT: Final = 3478
 
 _PICTURES: Final = re.compile(r"(?:([0-9]{2,4})x([0-9]{2,4}))?(?:@([1-9][0-9]?))?")
@@ -145,17 +144,6 @@ def video_limits(text: str) -> VideoLimits | None:
                 f"{text!r} is not on, off, or limits such as 640x360@15,500,baseline"
             )
     return limits
-
-
-def seconds(text: str) -> float:
-    """Read a time in seconds."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
-    if not SHORTEST <= value <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text} s is not between {SHORTEST:g} and {LONGEST:.0f}")
-    return value
 
 
 def bounded_int(text: str, low: int, high: int) -> int:
