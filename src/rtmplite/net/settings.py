@@ -258,18 +258,18 @@ def groups(program: type) -> dict[str, list[Setting]]:
 
 
 def chosen(owner: type[T], given: Mapping[str, Any], base: T | None = None) -> T:
-    """A dataclass of rows with the values of `given`, those of `base` where it has none."""
+    """A dataclass of rows with the values of `given`; the others are those of `base`."""
     own = {row.name: given[row.name] for row in rows(owner) if row.name in given}
-    return owner(**own) if base is None else cast(T, replace(cast(Any, base), **own))
+    return cast(T, replace(cast(Any, base or owner()), **own))
 
 
 def composed(program: type[T], given: Mapping[str, Any], base: T | None = None) -> T:
     """The settings of a program with the values of `given`, by the names of the rows."""
+    base = base or program()
     parts = {
-        name: chosen(owner, given, None if base is None else getattr(base, name))
-        for name, _, owner in sections(program)
+        name: chosen(owner, given, getattr(base, name)) for name, _, owner in sections(program)
     }
-    return program(**parts) if base is None else cast(T, replace(cast(Any, base), **parts))
+    return cast(T, replace(cast(Any, base), **parts))
 
 
 def gathered(program: type, options: argparse.Namespace) -> dict[str, Any]:

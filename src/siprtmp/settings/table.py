@@ -34,6 +34,7 @@ from rtmplite.net.settings import (
     Many,
     changed,
     composed,
+    groups,
     section,
     setting,
     text,
@@ -424,7 +425,13 @@ class Settings:
 
     @classmethod
     def of(cls, **given: Any) -> "Settings":
-        """Settings by the names of the options, with underscores; others have their defaults."""
+        """Settings by the names of the options, with underscores; others have their defaults.
+
+        Raises TypeError for a name that is not in the table.
+        """
+        known = {row.name for group in groups(cls).values() for row in group}
+        if unknown := given.keys() - known - TABLES.keys():
+            raise TypeError(f"no such settings: {', '.join(sorted(unknown))}")
         return cls().with_values(given)
 
     def with_values(self, given: Mapping[str, Any]) -> "Settings":

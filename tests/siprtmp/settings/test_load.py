@@ -398,5 +398,12 @@ def test_any_values_are_settings_or_an_error(document):
         assert str(error)
 
 
+def test_settings_are_made_by_the_names_of_their_options():
+    """An unknown name is the mistake of a caller."""
+    assert Settings.of(sip_t1=20, nat=True).calls.sip_t1 == 20
+    with pytest.raises(TypeError, match="no such settings: sip_t2"):
+        Settings.of(sip_t1=20, sip_t2=30)
+
+
 def test_toml_is_what_the_example_is():
     assert tomllib.loads(EXAMPLE.read_text())["sip-t1"] == 500
