@@ -44,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     listening = (f"{name}={address}" for name, address in gateway.addresses().items())
     print("ready", *listening, flush=True)
     reason = done.get()
-    with ended_within(SECONDS + settings.drain):
+    with ended_within(SECONDS + settings.end.drain):
         gateway.stop_calls(reason)
         gevent.sleep(FAREWELL_SECONDS)
         gateway.stop()
