@@ -130,7 +130,8 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT, or until the terminal closes."""
     _log_to_stderr()
-    server = _Server(parsed(ServeSettings, options))
+    settings = parsed(ServeSettings, options)
+    server = _Server(settings)
     server.start()
     stop = Event()
 
@@ -145,7 +146,7 @@ def run(options: argparse.Namespace) -> int:
     ready = " ".join(f"{name}={addresses.written(*at)}" for name, at in listening)
     print(f"ready {ready}", flush=True)
     stop.wait()
-    with ended_within(SECONDS + options.drain):
+    with ended_within(SECONDS + settings.end.drain):
         server.stop()
     return 0
 
