@@ -12,7 +12,7 @@ from rtmplite.limits.rate_limit_key import rate_limit_key as rtmp_key
 from rtmplite.net import addresses as rtmp_addresses
 from rtmplite.net.server.access import is_loopback as rtmp_is_loopback
 from rtmplite.rtmp.wire import url
-from siprtmp.operation.config import is_loopback
+from siprtmp.settings.table import is_loopback
 
 READERS = {
     "p2psip": (sip_addresses.parse, p2psip.LocalError),

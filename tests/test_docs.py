@@ -14,6 +14,7 @@ import pytest
 from definitions import definitions
 from support.gateway.gateway import Gateway
 from support.pages import FENCE, blocks, commands
+from support.settings_rows import ROWS
 
 REPO = Path(__file__).resolve().parent.parent
 SOURCES = (
@@ -34,7 +35,6 @@ EVENT = re.compile(
     r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|\blog_(?:event|warning)\(\s*"([a-z-]+)"'
 )
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
-TABLES = ("trunk", "route")  # of the configuration file, explained on pages of their own
 OTHER_PYTHON = {  # and why
     "cite-in-your-project.md": "the environment of that project",
     "command-line.md": "the titles that --help has",
@@ -272,9 +272,11 @@ def test_the_way_of_a_packet_leads_through_functions_that_exist():
 def test_the_settings_page_has_a_meaning_for_every_key(extension):
     from settings_rows import settings
 
-    from siprtmp.operation.config import Settings
-
-    rows = [row for _, rows in settings() for row in rows]
-    assert all(meaning for _, _, meaning in rows)
-    names = sorted(key.replace("-", "_") for key, _, _ in rows)
-    assert names == sorted(set(Settings.__dataclass_fields__) - {"source", *TABLES})
+    shown = {title: rows for title, rows in settings()}
+    assert all(meaning for rows in shown.values() for *_, meaning in rows)
+    assert "name" in dict(row[:2] for row in shown.pop("[[trunk]]"))
+    assert "match" in dict(row[:2] for row in shown.pop("[[route]]"))
+    assert [key for rows in shown.values() for key, *_ in rows] == [
+        row.option for row in ROWS.values()
+    ]
+    assert ["answer-timeout", "60 s"] in [row[:2] for row in shown["calls"]]

@@ -97,6 +97,7 @@ edge    rtmplite.net                 rtmplite.limits rtmplite.rtmfp.wire rtmplit
                                      rtmplite.rtmfp.crypto rtmplite.rtmfp.session
                                      rtmplite.rtmfp.endpoint rtmplite.rtmp
                                      rtmplite.rtmfp.netconnection
+codec   [rtmplite.net.settings]
 edge    rtmplite.net.client          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.shared_objects rtmplite.live rtmplite.rtmp
@@ -162,20 +163,26 @@ machine siprtmp.media.lines          p2psip.sdp siprtmp.media.translate
 machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate siprtmp.media.lines
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
-                                     rtmplite.auth rtmplite.net rtmplite.net.server
-edge    [siprtmp.operation.config]
-edge    [siprtmp.operation.options]
+                                     rtmplite.net rtmplite.net.server
 edge    [siprtmp.operation.refusals]
-edge    [siprtmp.operation.rtmp_options]
+machine siprtmp.settings             p2psip.sip p2psip.server rtmplite.auth rtmplite.net
+                                     rtmplite.net.server siprtmp.operation
+edge    [siprtmp.settings.__main__]
+edge    [siprtmp.settings.check]
+edge    [siprtmp.settings.generated]
+edge    [siprtmp.settings.load]
+edge    [siprtmp.settings.table]
+edge    [siprtmp.settings.types]
 machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.server rtmplite.auth rtmplite.rtmp siprtmp.operation
+                                     siprtmp.settings
 machine siprtmp.calls                p2psip.rtp p2psip.sdp p2psip.sip p2psip.transaction
                                      p2psip.stack p2psip.ua.requests p2psip.ua p2psip.ua.registering
                                      p2psip.server rtmplite.amf rtmplite.flv rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.vod
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.lines siprtmp.media siprtmp.operation
-                                     siprtmp.calls.access
+                                     siprtmp.settings siprtmp.calls.access
 machine siprtmp.calls.conference     p2psip.sip p2psip.stack rtmplite.flv rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp siprtmp.media.translate
                                      siprtmp.media.transcode siprtmp.media siprtmp.calls
@@ -193,13 +200,14 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.relay
                                      rtmplite.vod rtmplite.net rtmplite.net.http rtmplite.net.server
                                      siprtmp.media.transcode siprtmp.media siprtmp.operation
-                                     siprtmp.calls.access siprtmp.calls siprtmp.calls.conference
+                                     siprtmp.settings siprtmp.calls.access siprtmp.calls
+                                     siprtmp.calls.conference
                                      siprtmp.calls.rich siprtmp.calls.mixed siprtmp.edge.process
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
-program siprtmp                      p2psip.sip rtmplite.net siprtmp.operation siprtmp.edge
-                                     siprtmp.demo
+program siprtmp                      p2psip.sip rtmplite.net siprtmp.operation siprtmp.settings
+                                     siprtmp.edge siprtmp.demo
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

@@ -4,31 +4,31 @@ Apart from the directives, so that its test needs no Sphinx.
 """
 
 from collections.abc import Iterator
+from dataclasses import MISSING
 
-from siprtmp.operation.config import Settings
-from siprtmp.operation.options import build_parser
+from rtmplite.net.settings import FIRST, Setting, groups, rows
+from siprtmp.settings.table import TABLES, Settings
 
 
 def settings() -> Iterator[tuple[str, list[list[str]]]]:
-    """The title of each group, and key, default and meaning of its settings."""
-    defaults = Settings()
-    for group in build_parser()._action_groups:
-        rows = []
-        for action in group._group_actions:
-            key = action.option_strings[-1].removeprefix("--")
-            if hasattr(defaults, key.replace("-", "_")):
-                value = shown(getattr(defaults, key.replace("-", "_")))
-                rows.append([key, value, (action.help or "").replace("%%", "%")])
-        if rows:
-            yield group.title or "", rows
+    """The title of each group, and key, default and meaning of its settings; then the tables."""
+    for title, options in groups(Settings).items():
+        yield title, [_row(each) for each in options]
+    for name, owner in TABLES.items():
+        yield f"[[{name}]]", [_row(each) for each in rows(owner)]
 
 
-def shown(value: object) -> str:
+def _row(row: Setting) -> list[str]:
+    since = "" if row.since == FIRST else f" Since {row.since}."
+    return [row.option, _shown(row), row.meaning + since]
+
+
+def _shown(row: Setting) -> str:
     """A default as the file would have it."""
-    if value is None or value in ((), (0, 0)):
+    if row.default is MISSING:
+        return "required"
+    if row.written in (None, ""):
         return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ":".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(row.written, bool):
+        return str(row.written).lower()
+    return f"{row.written} {row.unit}".rstrip()

@@ -108,11 +108,12 @@ def laboratory(name: str, arguments: Sequence[str]) -> int:
 
 def check_config(arguments: Sequence[str]) -> int:
     """Read a configuration file as `serve` would."""
-    from siprtmp.operation import config
+    from siprtmp.settings.check import check
+    from siprtmp.settings.load import load_file
 
     if len(arguments) != 1:
         raise ConfigError("check-config takes one FILE")
-    config.check(config.load_file(Path(arguments[0])))
+    check(load_file(Path(arguments[0])))
     print(f"{arguments[0]}: good")
     return 0
 

@@ -14,7 +14,9 @@ from rtmplite.net.client.reconnecting import begin
 from rtmplite.net.client.rtmfp_client import connect
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
-from rtmplite.net.server.transports import add_trust, trust
+from rtmplite.net.server.settings import TrustSettings
+from rtmplite.net.server.transports import trust
+from rtmplite.net.settings import add_options, chosen, rows
 from rtmplite.net.usage import add_timeout, seconds, sentence
 from rtmplite.rtmp.client import Target
 
@@ -32,7 +34,7 @@ def add_to(commands: Any) -> None:
     )
     probe.add_argument("--json", action="store_true", help="Print JSON.")
     add_timeout(probe.add_argument)
-    add_trust(probe.add_argument)
+    add_options(probe.add_argument, rows(TrustSettings))
     probe.set_defaults(run=run)
 
 
@@ -43,9 +45,10 @@ def run(options: argparse.Namespace) -> int:
         raise LocalError(f"{options.url} names no stream")
     began = now()
     times: list[float] = []
+    tls = trust(chosen(TrustSettings, vars(options)))
 
     def reach(where: Target) -> Client:
-        client = connect(where, timeout=options.timeout, tls=trust(options))
+        client = connect(where, timeout=options.timeout, tls=tls)
         times[:] = [now()]
         return client
 

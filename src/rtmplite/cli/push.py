@@ -12,7 +12,9 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.clock import now
-from rtmplite.net.server.transports import add_trust, place, tell, trust
+from rtmplite.net.server.settings import TrustSettings
+from rtmplite.net.server.transports import place, tell, trust
+from rtmplite.net.settings import add_options, chosen, rows
 from rtmplite.net.usage import sentence
 from rtmplite.relay.link import Link, ReconnectBackoff, State
 from rtmplite.relay.pull import Pull
@@ -45,7 +47,7 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="Wait for the next publisher when the source is unpublished.",
     )
-    add_trust(push.add_argument)
+    add_options(push.add_argument, rows(TrustSettings))
     push.set_defaults(run=run)
 
 
@@ -76,7 +78,8 @@ class _Job:
         self.failure: str | None = None
         self._forever, self._messages, self._bytes, self._time = options.forever, 0, 0, 0
         backoff = ReconnectBackoff(attempts=options.attempts)
-        self._dialer = Dialer(tls=trust(options), tick=self._tick)
+        tls = trust(chosen(TrustSettings, vars(options)))
+        self._dialer = Dialer(tls=tls, tick=self._tick)
         registry = Registry()
         live = registry.open("push", source.stream)
         self._dialer.on_cut_short = self._cut_short

@@ -4,7 +4,8 @@ import argparse
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,9 +27,24 @@ from rtmplite.net.server import access, record, transports
 from rtmplite.net.server.files import Alarms, Files
 from rtmplite.net.server.live_log import UnknownApplication
 from rtmplite.net.server.log_rate_limit import Sparing
+from rtmplite.net.server.settings import (
+    AccessSettings,
+    Address,
+    ClientLimits,
+    EndSettings,
+    Listener,
+    PlayerSettings,
+    RelaySettings,
+    RtmfpSettings,
+    RtmpListeners,
+    TlsSettings,
+    TransportSettings,
+    TrustSettings,
+)
 from rtmplite.net.server.shared_files import SharedFiles
+from rtmplite.net.settings import FOLDER, add_options, groups, parsed, section, setting
 from rtmplite.net.sighup import on_hangup
-from rtmplite.net.usage import add_in_groups, sentence
+from rtmplite.net.usage import sentence
 from rtmplite.net.workers import Workers
 from rtmplite.relay.link import Link
 from rtmplite.rtmp import live_application
@@ -37,25 +53,63 @@ from rtmplite.vod import application
 
 log = logging.getLogger(__name__)
 
-_LISTENERS: Final = (*transports.LISTENERS, "http")
 HELP: Final = f"run a server with the applications {live_application.APP} and {application.APP}"
 
-GROUPS: Final[Mapping[str, Sequence[str]]] = {
-    "listeners": ("rtmp", "rtmps", "rtmpt", "rtmfp", "http", "tls-cert", "tls-key"),
-    "players": ("gop-cache", "merge-ms"),
-    "who may connect, publish and play": (
-        *("users", "users-only", "allow-anonymous"),
-        *("publish-key", "play-key", "sign-key", "sign-play"),
-        *("on-connect", "on-publish", "on-play", "on-done", "hook-timeout", "hook-requests"),
-    ),
-    "files": ("record", "vod", "shared"),
-    "limits": ("max-connections", "max-per-address", "max-message", "max-rtmfp-memory", "idle"),
-    "relays": ("push", "pull", "ca", "insecure"),
-    "clients that connect by RTMFP": (
-        *("rtmfp-peers", "rtmfp-relay-host", "rtmfp-redirect-to", "rtmfp-overflow-to"),
-    ),
-    "the end": ("drain", "reconnect-to"),
-}
+
+@dataclass(frozen=True, slots=True)
+class ServeListeners(RtmpListeners):
+    """Where clients and browsers connect."""
+
+    http: Address | None = setting(
+        Listener(), None, "Accept requests of browsers for /live/NAME.flv here ({default})."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSettings:
+    """What is recorded, played and kept."""
+
+    record: Path | None = setting(
+        FOLDER,
+        None,
+        "Record everything that is published as FLV files in DIR, which is made if need be.",
+    )
+    vod: Path | None = setting(
+        FOLDER,
+        None,
+        f"Play the FLV files in DIR under their names, in the application {application.APP}.",
+    )
+    shared: Path | None = setting(FOLDER, None, "Keep persistent shared objects in DIR.")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """All options of the command, in the groups of `--help`."""
+
+    listeners: ServeListeners = section(ServeListeners, "listeners")
+    tls: TlsSettings = section(TlsSettings, "listeners")
+    players: PlayerSettings = section(PlayerSettings, "players")
+    access: AccessSettings = section(AccessSettings, "who may connect, publish and play")
+    folders: FolderSettings = section(FolderSettings, "files")
+    limits: ClientLimits = section(ClientLimits, "limits")
+    relays: RelaySettings = section(RelaySettings, "relays")
+    trust: TrustSettings = section(TrustSettings, "relays")
+    rtmfp: RtmfpSettings = section(RtmfpSettings, "clients that connect by RTMFP")
+    end: EndSettings = section(EndSettings, "the end")
+
+    @property
+    def transports(self) -> TransportSettings:
+        """Those of listeners and relays."""
+        return TransportSettings(
+            self.listeners,
+            self.tls,
+            self.players,
+            self.limits,
+            self.relays,
+            self.trust,
+            self.rtmfp,
+            self.end,
+        )
 
 
 def add_to(commands: Any) -> None:
@@ -68,65 +122,16 @@ def add_to(commands: Any) -> None:
         " [::1]:1935; port 0 takes a free port, and off opens no listener. Defaults are in"
         " parentheses.",
     )
-    add_in_groups(serve, GROUPS, _declare)
+    for title, options in groups(ServeSettings).items():
+        add_options(serve.add_argument_group(title).add_argument, options)
     serve.set_defaults(run=run)
-
-
-def _declare(add: Callable[..., Any]) -> None:
-    for name, default, what in (
-        ("rtmp", "127.0.0.1:1935", "RTMP clients here (127.0.0.1:1935)"),
-        ("rtmps", None, "RTMP clients over TLS here, with the certificate of --tls-cert (off)"),
-        ("rtmpt", None, "RTMP clients that come through HTTP here (off)"),
-        ("rtmfp", None, "RTMFP clients here, by UDP (off)"),
-        ("http", None, "requests of browsers for /live/NAME.flv here (off)"),
-    ):
-        add(
-            f"--{name}",
-            type=addresses.listener,
-            default=default,
-            metavar="HOST:PORT",
-            help=f"Accept {what}.",
-        )
-    add(
-        "--merge-ms",
-        type=float,
-        default=0.0,
-        metavar="N",
-        help="Merge output for N milliseconds into fewer and larger writes (0).",
-    )
-    add(
-        "--record",
-        type=Path,
-        metavar="DIR",
-        help="Record everything that is published as FLV files in DIR, which is made if need be.",
-    )
-    add(
-        "--vod",
-        type=Path,
-        metavar="DIR",
-        help=f"Play the FLV files in DIR under their names, in the application {application.APP}.",
-    )
-    add("--shared", type=Path, metavar="DIR", help="Keep persistent shared objects in DIR.")
-    transports.add_options(add)
-    add(
-        "--users",
-        type=Path,
-        metavar="FILE",
-        help="Let only the users of this file publish; `rtmplite users` makes its lines. SIGHUP"
-        " reads it again.",
-    )
-    add(
-        "--allow-anonymous",
-        action="store_true",
-        help="Let everybody publish who reaches the listeners, also beyond loopback.",
-    )
-    access.add_options(add)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT, or until the terminal closes."""
     _log_to_stderr()
-    server = _Server(options)
+    settings = parsed(ServeSettings, options)
+    server = _Server(settings)
     server.start()
     stop = Event()
 
@@ -141,21 +146,21 @@ def run(options: argparse.Namespace) -> int:
     ready = " ".join(f"{name}={addresses.written(*at)}" for name, at in listening)
     print(f"ready {ready}", flush=True)
     stop.wait()
-    with ended_within(SECONDS + options.drain):
+    with ended_within(SECONDS + settings.end.drain):
         server.stop()
     return 0
 
 
 class _Server:
-    """The server that the options describe.  Raises LocalError for wrong ones, at once."""
+    """The server that the settings describe.  Raises LocalError for wrong ones, at once."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-        if not any(getattr(options, name) for name in transports.LISTENERS):
+    def __init__(self, settings: ServeSettings) -> None:
+        self._settings, at = settings, settings.listeners
+        if not any((at.rtmp, at.rtmps, at.rtmpt, at.rtmfp)):
             raise LocalError("nothing to serve: --rtmp is off, and there is no other")
-        self._doors = access.Access(options, _say_refused)
-        _warn_of_readers(options)
-        self._doors.check(getattr(options, name) for name in _LISTENERS)
+        self._doors = access.Access(settings.access, _say_refused)
+        _warn_of_readers(settings)
+        self._doors.check((at.rtmp, at.rtmps, at.rtmpt, at.rtmfp, at.http))
         self._registry, self._workers = Registry(), Workers()
         self._shared: SharedFiles | None = None
         self._recordings: record.Recordings | None = None
@@ -163,14 +168,19 @@ class _Server:
         self._open_folders()
         live = PrintedLive(self._doors.user_of)
         self._applications: dict[str, Application] = {live_application.APP: self._guarded(live)}
-        if options.vod is not None:
-            files = Files(_films(options.vod), self._workers)
+        if (films := settings.folders.vod) is not None:
+            files = Files(_films(films), self._workers)
             vod = application.VodApplication(files, Alarms())
             self._applications[application.APP] = self._guarded(vod)
         self._unknown = UnknownApplication(lambda: list(self._applications), warn)
-        crowd = access.crowd(options)
+        crowd = access.crowd(settings.limits)
         self._ways = transports.Transports(
-            options, self._application_for, self._registry, access.limits(options), crowd, _tell
+            settings.transports,
+            self._application_for,
+            self._registry,
+            access.limits(settings.limits),
+            crowd,
+            _tell,
         )
         admits = self._doors.admits
         self._flv = FlvHttp(self._registry, admits=admits, crowd=crowd, on_viewer=live.watch)
@@ -178,8 +188,8 @@ class _Server:
     def start(self) -> None:
         """Listen.  Raises LocalError and OSError for an address that cannot be had."""
         self._ways.start()
-        if self._options.http is not None:
-            at = self._options.http
+        at = self._settings.listeners.http
+        if at is not None:
             try:
                 self._http = self._flv.serve(at, _nothing_else)
             except OSError as error:
@@ -228,12 +238,12 @@ class _Server:
         return self._applications.get(name, self._unknown)
 
     def _open_folders(self) -> None:
-        options = self._options
-        if options.shared is not None:
-            self._shared = SharedFiles(_folder(options.shared), self._workers)
+        folders = self._settings.folders
+        if folders.shared is not None:
+            self._shared = SharedFiles(_folder(folders.shared), self._workers)
             self._registry.shared.store = self._shared
-        if options.record is not None:
-            folder = _folder(options.record)
+        if folders.record is not None:
+            folder = _folder(folders.record)
             self._recordings = record.Recordings(folder, self._registry, self._workers)
 
 
@@ -276,9 +286,10 @@ def _tell(link: Link, moment: float) -> None:
     print(stamped("relay", transports.in_words(link, moment)), file=sys.stderr, flush=True)
 
 
-def _warn_of_readers(options: argparse.Namespace) -> None:
+def _warn_of_readers(settings: ServeSettings) -> None:
     """Log each file with a secret that everybody on this machine can read."""
-    for path in (options.users, options.sign_key, options.tls_key or options.tls_cert):
+    key = settings.tls.tls_key or settings.tls.tls_cert
+    for path in (settings.access.users, settings.access.sign_key, key):
         if path is not None and is_open_to_all(path):
             log.warning("%s can be read by every user of this machine: chmod o-r", path)
 

@@ -21,6 +21,8 @@ from rtmplite.net.client.reconnecting import Connect, Player, Publisher
 from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, transports
+from rtmplite.net.server.settings import TrustSettings
+from rtmplite.net.settings import add_options, chosen, rows
 from rtmplite.net.usage import (
     BAD_USAGE,
     Parser,
@@ -114,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
             "--digest", action="store_true", help="Sign the handshake, as Flash Player does."
         )
         add_timeout(command.add_argument)
-        transports.add_trust(command.add_argument)
+        add_options(command.add_argument, rows(TrustSettings))
     return parser
 
 
@@ -188,7 +190,7 @@ def _connector(options: argparse.Namespace) -> Connect:
         connect,
         timeout=options.timeout,
         digest=options.digest,
-        tls=transports.trust(options),
+        tls=transports.trust(chosen(TrustSettings, vars(options))),
         lifetimes=RELIABLE if getattr(options, "fast", False) else LIVE,
     )
 

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -51,25 +51,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def sentence(words: str) -> str:
     """The line of a command in a list, as the sentence that begins its own help."""
     return f"{words[0].upper()}{words[1:]}."
-
-
-def add_in_groups(
-    parser: argparse.ArgumentParser,
-    groups: Mapping[str, Sequence[str]],
-    declare: Callable[[Callable[..., Any]], None],
-) -> None:
-    """Add the options that `declare` declares to titled groups; `groups` has names by title."""
-    declared: dict[str, dict[str, Any]] = {}
-
-    def add(option: str, **details: Any) -> None:
-        declared[option.removeprefix("--")] = details
-
-    declare(add)
-    for title, names in groups.items():
-        group = parser.add_argument_group(title)
-        for name in names:
-            group.add_argument(f"--{name}", **declared.pop(name))
-    assert not declared, f"options without a group: {', '.join(declared)}"
 
 
 def seconds(text: str) -> float:

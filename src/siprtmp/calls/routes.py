@@ -25,7 +25,7 @@ from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.context import CallContext
 from siprtmp.calls.failures import FORBIDDEN, NOBODY, failed
 from siprtmp.calls.played_call import PlayedCall
-from siprtmp.operation.route_settings import USER, RouteSettings
+from siprtmp.settings.routes import USER, RouteSettings
 
 Acceptor = Callable[[ServerHandle, float], None]
 

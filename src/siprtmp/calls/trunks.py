@@ -26,7 +26,7 @@ from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
 from siprtmp.operation.logs import Log
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 LINE_PARAM: Final = "line"  # in our Contact, tells the lines of one user apart, and the trunks
 OFF: Final = "unregistered"  # the state of a trunk that does not register

@@ -11,8 +11,7 @@ from typing import Final
 from p2psip.server.call_allowance import Allowance
 from p2psip.server.domains import Domains
 from siprtmp.calls.toll_guard import Tolls
-from siprtmp.operation import rtmp_options
-from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback
+from siprtmp.settings.table import Settings, is_loopback
 
 AT_ONCE: Final = 10
 AN_HOUR: Final = 60
@@ -21,21 +20,21 @@ MESSAGES: Final = 600  # an hour
 
 def tolls(settings: Settings, domains: Domains) -> Tolls:
     """The object that applies the limits to each call."""
-    has_passwords = settings.users is not None
-    return Tolls(allowance(settings), domains, has_passwords=has_passwords, nat=settings.nat)
+    has_passwords = settings.access.users is not None
+    return Tolls(allowance(settings), domains, has_passwords=has_passwords, nat=settings.media.nat)
 
 
 def allowance(settings: Settings) -> Allowance:
     """The limits in force; 0 is no limit."""
-    listening = settings.listening((*rtmp_options.LISTENERS, *SIP_LISTENERS))
-    is_open = any(not is_loopback(host) for _, (host, _) in listening)
-    at_once, an_hour = settings.max_user_calls, settings.max_user_calls_per_hour
+    calls, at = settings.calls, settings.listeners
+    is_open = any(not is_loopback(host) for _, (host, _) in (*at.of_rtmp(), *at.of_sip()))
+    at_once, an_hour = calls.max_user_calls, calls.max_user_calls_per_hour
     if at_once is None:
         at_once = AT_ONCE if is_open else 0
     if an_hour is None:
         an_hour = AN_HOUR if is_open else 0
-    messages = settings.max_user_messages_per_hour
+    messages = calls.max_user_messages_per_hour
     if messages is None:
         messages = MESSAGES if is_open else 0
-    targets = settings.allow_targets if settings.allow_targets or is_open else None
+    targets = calls.allow_targets if calls.allow_targets or is_open else None
     return Allowance(at_once=at_once, an_hour=an_hour, messages=messages, targets=targets)

@@ -33,8 +33,9 @@ from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
 from siprtmp.edge.status_access import StatusDoor
 from siprtmp.media.transcode import decoder
 from siprtmp.operation.arguments import ConfigError, needs_extra
-from siprtmp.operation.config import Settings, load_credentials, load_users
 from siprtmp.operation.logs import Log
+from siprtmp.settings.check import load_credentials, load_users
+from siprtmp.settings.table import Settings
 
 
 class Gateway:
@@ -45,58 +46,59 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.log = settings, Log("siprtmp")
-        path = settings.capture
+        process, anonymous = settings.process, settings.access.allow_anonymous
+        path = process.capture
         self._capture = None if path is None else PacketCapture(path, self.log)
-        self.state = StateFolder(settings.state) if settings.state is not None else None
+        self.state = StateFolder(process.state) if process.state is not None else None
         users, credentials = load_users(settings), load_credentials(settings)
         self._verifier = DigestServer(users, os.urandom) if users is not None else None
-        self.admission = Admission(settings.allow_anonymous, users, credentials)
+        self.admission = Admission(anonymous, users, credentials)
         self.rtmp = RtmpSide(settings, self.log, self.admission)
         self._http: StatusServer | None = None
         self._control: Control | None = None
         self._status_door = StatusDoor.of(
-            settings.http, settings.domain, settings.allow_anonymous, self.admission
+            settings.listeners.http, settings.calls.domain, anonymous, self.admission
         )
         self.sip: SipSide | None = None
         self._mixes: MixedCalls | None = None
         self._said: SaidCalls | None = None
-        if settings.mix_calls:
+        if settings.calls.mix_calls:
             _load_decoder()
         self._process = ProcessFigures()
         self.totals, self._lag = CallTotals(), LoopLag()
-        records = settings.call_records
+        records = process.call_records
         self._records = None if records is None else CallRecords(records, self.log)
 
     def start(self) -> None:
         """Open the configured listeners.  Raises ConfigError for an address that can't be had."""
-        settings = self.settings
+        settings, at = self.settings, self.settings.listeners
         warn_of_readers(settings, self.log)
-        if settings.sip:
-            with _naming("--sip", *settings.sip):
+        if at.sip:
+            with _naming("--sip", *at.sip):
                 registry = self.rtmp.registry
                 self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
             self.sip.facilities.on_end = self._call_ended
             if self._records is not None:
                 self.sip.facilities.on_begin = self._records.begin
-            if settings.mix_calls or settings.state is not None:  # by which the operator asks
+            if settings.calls.mix_calls or self.state is not None:  # by which the operator asks
                 self._mixes = MixedCalls(self.sip.media, registry)
                 self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
-            if settings.record is not None:
+            if settings.folders.record is not None:
                 self._said = SaidCalls(registry)
             self.sip.facilities.on_up = self._call_up
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
-            if settings.room:
+            if settings.calls.room:
                 self.rtmp.add("room", self.sip.rooms)
         self.rtmp.start()
         if self.sip is not None:
             self.sip.routes.library = self.rtmp.library
             self.sip.routes.registry = self.rtmp.registry
-        if settings.http is not None:
-            with _naming("--http", settings.http):
+        if at.http is not None:
+            with _naming("--http", at.http):
                 figures = Seldom(self.status)
                 self._http = StatusServer(
-                    settings.http,
+                    at.http,
                     figures,
                     self.rtmp.live,
                     self._status_door,
@@ -146,7 +148,7 @@ class Gateway:
         files: dict[str, Callable[[], None]] = {}
         if self._verifier is not None:
             files["users"] = self._reload_users
-        if self.settings.tls_cert is not None:
+        if self.settings.tls.tls_cert is not None:
             files["tls-cert"] = self._reload_certificate
         for what, renew in files.items():
             try:
@@ -157,7 +159,7 @@ class Gateway:
                 self.log.event("reloaded", option=what)
 
     def _reload_certificate(self) -> None:
-        if self.settings.rtmps is not None:
+        if self.settings.listeners.rtmps is not None:
             self.rtmp.renew_certificate()
         if self.sip is not None:
             self.sip.renew_certificate()
@@ -174,7 +176,7 @@ class Gateway:
             self._records.begin(call, now)
         if self._said is not None:
             self._said.follow(call, now)
-        if self._mixes is not None and self.settings.mix_calls:
+        if self._mixes is not None and self.settings.calls.mix_calls:
             self._mixes.follow(call, now)
 
     def _call_ended(self, call: AudioCall, reason: str, now: float) -> None:

@@ -14,8 +14,8 @@ from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.audit_log import address_of, user_and_host
-from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
+from siprtmp.settings.table import ProcessSettings
 
 if TYPE_CHECKING:
     from p2psip.net.location_redis import RedisLocation
@@ -46,7 +46,9 @@ class LocationLog:
         return tell
 
 
-def open_location(settings: Settings, log: LocationLog) -> "SqliteLocation | RedisLocation | None":
+def open_location(
+    settings: ProcessSettings, log: LocationLog
+) -> "SqliteLocation | RedisLocation | None":
     """The store of bindings, if there is to be one; ConfigError if it cannot be used.
 
     See `p2psip.net.location_redis` and `p2psip.net.location_sqlite`.

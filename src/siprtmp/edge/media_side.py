@@ -27,8 +27,8 @@ from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.video_leg import VideoLeg
 from siprtmp.media.x_flv_leg import XFlvLeg
-from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
+from siprtmp.settings.table import MediaSettings
 
 RELAY_LOST = "relay lost"  # the TURN server was restarted, or does not answer
 
@@ -36,14 +36,15 @@ RELAY_LOST = "relay lost"  # the TURN server was restarted, or does not answer
 class MediaSide:
     """The `MediaEdge` of all calls.
 
-    `host_for` has the address for given peers; `phone_hosts` tells where a user's phones have
-    registered from.  `prepared` are the ports for calls to peers outside, `pictures` is
-    the transcoding of pictures, None without.
+    `timeout` is that of a silent phone.  `host_for` has the address for given peers; `phone_hosts`
+    tells where a user's phones have registered from.  `prepared` are the ports for calls to peers
+    outside, `pictures` is the transcoding of pictures, None without.
     """
 
     def __init__(
         self,
-        settings: Settings,
+        settings: MediaSettings,
+        timeout: float,
         bind_ip: str,
         network: LocalNetwork,
         phone_hosts: Callable[[Uri, float], Collection[str]],
@@ -52,7 +53,7 @@ class MediaSide:
         self._network, self.host_for = network, network.host_for
         self._phone_hosts = phone_hosts
         self._bind_ip, self._log = bind_ip, log
-        self._latch, self._timeout = settings.nat, settings.media_timeout
+        self._latch, self._timeout = settings.nat, timeout
         self._video_packet_size = settings.video_packet_size
         self._ports = PortPool(*settings.rtp_ports)
         self.prepared = PreparedPorts(self._ports, bind_ip)

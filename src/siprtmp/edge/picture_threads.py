@@ -13,7 +13,8 @@ from p2psip.net.clock import monotonic
 from rtmplite.net.workers import Workers
 from siprtmp.media.transcode import picture_encoder
 from siprtmp.media.transcode.transcoding import AvPictureTranscoding
-from siprtmp.operation.arguments import ConfigError, VideoLimits
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.settings.types import VideoLimits
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from siprtmp.calls import named_call
 from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.calls.mixed import mixed_call, said_call
 from siprtmp.calls.rich import sip_app
-from siprtmp.operation.config import Settings, is_loopback
 from siprtmp.operation.logs import Log
+from siprtmp.settings.table import Settings, is_loopback
 
 CALLS: Final = (
     named_call.APP,
@@ -39,11 +39,13 @@ class Films:
     def __init__(
         self, settings: Settings, workers: Workers, doors: Access, admission: Admission, log: Log
     ) -> None:
-        assert settings.vod is not None
-        self._settings, self._folder, self._workers = settings, settings.vod, workers
+        assert settings.folders.vod is not None
+        self._folder, self._record = settings.folders.vod, settings.folders.record
+        self._has_users, self._is_local = settings.access.users is not None, settings.is_local
+        self._workers = workers
         self._doors, self._admission, self._log = doors, admission, log
         self.all = Files(self._folder, workers)
-        record = settings.record
+        record = self._record
         recorded = [] if record is None else [str(record.resolve() / name) for name in CALLS]
         self._hidden = (*CALLS, *recorded)  # the latter for what links lead to
 
@@ -59,13 +61,13 @@ class Films:
         """Log which clients may play recorded calls, if there are any or may be some later."""
         if not self._has_calls():
             return
-        users = ["users"] if self._settings.users is not None else []
-        loopback = ["loopback"] if self._settings.is_local else []
+        users = ["users"] if self._has_users else []
+        loopback = ["loopback"] if self._is_local else []
         served = ",".join(users + loopback) or "nobody"
         self._log.report("recorded-calls", folder=self._folder, served_to=served)
 
     def _has_calls(self) -> bool:
-        folder, record = self._folder.resolve(), self._settings.record
+        folder, record = self._folder.resolve(), self._record
         if record is not None:
             record = record.resolve()
             if record.is_relative_to(folder) or folder.is_relative_to(record):
@@ -74,7 +76,7 @@ class Films:
 
     def _is_proven(self, asked: Question, query: str) -> bool:
         return (
-            (self._settings.is_local and is_loopback(asked.host))
+            (self._is_local and is_loopback(asked.host))
             or self._admission.prove(asked.host, now(), asked.connect_query, query) is Admitted.YES
             or self._doors.has_challenged(asked)
         )

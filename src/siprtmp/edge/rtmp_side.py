@@ -28,8 +28,8 @@ from rtmplite.vod.application import VodApplication
 from siprtmp.calls.access.admission import Admission
 from siprtmp.edge.recorded_calls import Films
 from siprtmp.operation.arguments import ConfigError
-from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
+from siprtmp.settings.table import Settings
 
 
 class RtmpSide:
@@ -41,18 +41,17 @@ class RtmpSide:
     def __init__(self, settings: Settings, log: Log, admission: Admission) -> None:
         self._settings, self._log, self._admission = settings, log, admission
         self.registry, self._workers = Registry(), Workers()
-        options = settings.namespace()
         with _as_setting():
-            self._doors = access.Access(options, self._refused)
+            self._doors = access.Access(settings.access, self._refused)
             self._streams = LoggedLiveApplication(self._happened, self._doors.user_of)
             self._applications: dict[str, Application] = {}
             unknown = UnknownApplication(lambda: list(self._applications), self._happened)
-            crowd = access.crowd(options)
+            crowd = access.crowd(settings.limits)
             self._ways = Transports(
-                options,
+                settings.transports,
                 lambda name: self._applications.get(name, unknown),
                 self.registry,
-                access.limits(options),
+                access.limits(settings.limits),
                 crowd,
                 self._linked,
             )
@@ -125,18 +124,18 @@ class RtmpSide:
 
         Whatever is published is recorded, calls as well.
         """
-        settings = self._settings
-        if settings.record is not None:
-            folder = _folder("record", settings.record)
+        folders = self._settings.folders
+        if folders.record is not None:
+            folder = _folder("record", folders.record)
             self._recordings = Recordings(folder, self.registry, self._workers)
-        if settings.vod is not None:
-            films = Films(settings, self._workers, self._doors, self._admission, self._log)
+        if folders.vod is not None:
+            films = Films(self._settings, self._workers, self._doors, self._admission, self._log)
             films.say()
             self.library = films.all
             application = VodApplication(films.all, Alarms(), films.library_for)
             self._applications["vod"] = self._doors.guard(application)
-        if settings.shared is not None:
-            self._shared = SharedFiles(_folder("shared", settings.shared), self._workers)
+        if folders.shared is not None:
+            self._shared = SharedFiles(_folder("shared", folders.shared), self._workers)
             self.registry.shared.store = self._shared
 
     def _happened(self, event: str, values: Mapping[str, object]) -> None:

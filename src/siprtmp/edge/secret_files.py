@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rtmplite.net.secret_files import is_open_to_all
-from siprtmp.operation.config import Settings, load_file
 from siprtmp.operation.logs import Log
+from siprtmp.settings.load import load_file
+from siprtmp.settings.table import Settings
 
 _CURE = "chmod o-r"
 
@@ -21,8 +22,9 @@ def warn_of_readers(settings: Settings, log: Log) -> None:
 
 
 def _secret_files(settings: Settings) -> Iterator[tuple[Path, str]]:
-    key = settings.tls_key or settings.tls_cert  # which may have the key as well
-    for path in (settings.users, settings.sign_key, key):
+    access, tls = settings.access, settings.tls
+    key = tls.tls_key or tls.tls_cert  # which may have the key as well
+    for path in (access.users, access.sign_key, key):
         if path is not None:
             yield path, _CURE
     if settings.source is not None and _has_secret(load_file(settings.source)):
@@ -31,10 +33,11 @@ def _secret_files(settings: Settings) -> Iterator[tuple[Path, str]]:
 
 def _has_secret(written: Settings) -> bool:
     """Whether a configuration file has passwords or keys itself."""
-    urls = (*written.push, *written.pull, written.location or "")
+    relays, access = written.relays, written.access
+    urls = (*relays.push, *relays.pull, written.process.location or "")
     return bool(
-        written.publish_key
-        or written.play_key
+        access.publish_key
+        or access.play_key
         or any("@" in url for url in urls)
         or any(each.push for each in written.route)  # whose last part is the key of a stream
         or any(each.in_file for each in written.trunk)

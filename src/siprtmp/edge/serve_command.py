@@ -18,8 +18,9 @@ from rtmplite.net.last_resort import SECONDS, ended_within
 from rtmplite.net.sighup import on_hangup
 from siprtmp.edge.gateway import Gateway
 from siprtmp.edge.process.garbage_collection import Collector, settle
-from siprtmp.operation import config, logs
+from siprtmp.operation import logs
 from siprtmp.operation.refusals import Refusals
+from siprtmp.settings.load import load
 
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
 
@@ -29,8 +30,8 @@ def run(arguments: Sequence[str]) -> int:
 
     Raises ConfigError, one line for the operator.
     """
-    settings = config.load(arguments)
-    logs.configure(settings.log_level, settings.log_format, Refusals())
+    settings = load(arguments)
+    logs.configure(settings.logs.log_level, settings.logs.log_format, Refusals())
     gateway = Gateway(settings)
     done: AsyncResult[str] = AsyncResult()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -43,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     listening = (f"{name}={address}" for name, address in gateway.addresses().items())
     print("ready", *listening, flush=True)
     reason = done.get()
-    with ended_within(SECONDS + settings.drain):
+    with ended_within(SECONDS + settings.end.drain):
         gateway.stop_calls(reason)
         gevent.sleep(FAREWELL_SECONDS)
         gateway.stop()

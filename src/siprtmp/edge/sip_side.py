@@ -33,6 +33,7 @@ from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
 from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
+from rtmplite.net.server.settings import TlsSettings
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
 from siprtmp.calls import quality
@@ -53,8 +54,8 @@ from siprtmp.edge.stun_side import StunSide
 from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import SIP_LISTENERS, Settings, is_loopback
 from siprtmp.operation.logs import Log
+from siprtmp.settings.table import Settings, is_loopback
 
 FEW = 100  # transactions, as of phones that register again
 USER_AGENT = f"siprtmp/{__version__}"
@@ -75,44 +76,44 @@ class SipSide:
         registry: Registry,
     ) -> None:
         self._settings, self._admission, self._log = settings, admission, log
-        if settings.ws and not websocket.AVAILABLE:
+        at = settings.listeners
+        if at.ws and not websocket.AVAILABLE:
             raise ConfigError(needs_extra("--ws", "web"))
         self._contexts = _contexts(settings)
-        first, *also = settings.sip
-        ports = SipPorts(*first, also=also, sips=settings.sips, ws=settings.ws)
-        hosts = (host for _, (host, _) in settings.listening(SIP_LISTENERS))
+        first, *also = at.sip
+        ports = SipPorts(*first, also=also, sips=at.sips, ws=at.ws)
+        hosts = (host for _, (host, _) in at.of_sip())
         beside = next((each for each in hosts if (":" in each) != (":" in first[0])), None)
-        network = LocalNetwork(ports.address[0], settings.external_ip, beside)
-        stack = _make_stack(settings, ports, network)
-        self.stack = stack
+        network = LocalNetwork(ports.address[0], settings.network.external_ip, beside)
+        self.stack = stack = _make_stack(settings, ports, network)
         self.agent = UserAgent(
             stack,
             random=os.urandom,
-            answer_timeout=settings.answer_timeout,
-            nat=settings.nat,
+            answer_timeout=settings.calls.answer_timeout,
+            nat=settings.media.nat,
             extensions=EXTENSIONS,
         )
         self._domains = Domains(
-            settings.domains, stack.is_own_address, distinct=bool(settings.domain)
+            settings.domains, stack.is_own_address, distinct=bool(settings.calls.domain)
         )
         self.registrar = self._make_registrar(verifier)
         self.proxy = Proxy(stack)
         self.tolls = call_limits.tolls(settings, self._domains)
-        self.media = MediaSide(settings, ports.address[0], network, self._phone_hosts, log)
+        self.media = self._make_media(ports.address[0], network)
         self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
         self.rights = self._make_rights()
-        self.lines = SipApplication(self, keep_first=settings.keep_first_line)
+        self.lines = SipApplication(self, keep_first=settings.access.keep_first_line)
         self.names = CallApplication(self)
-        self.rooms = RoomApplication(self, settings.room, registry)
+        self.rooms = RoomApplication(self, settings.calls.room, registry)
         self.endpoint = self._make_element(verifier)
         self._whence = Whence(self.lines.host)
         if verifier is not None:
             verifier.whence = self._whence
         stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
-        self._locations = locations = _locations(settings, ports.transports)
+        self._locations = locations = _locations(settings.calls.outbound_proxy, ports.transports)
         self._registrations = Registrations()
         self.trunks = TrunkSide(
-            stack, self._registrations, self._domains, self._is_here, settings, log
+            stack, self._registrations, self._domains, self._is_here, settings.trunk, log
         )
         self.facilities.trunks, self.facilities.share = self.trunks.trunks, self._share
         self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
@@ -127,20 +128,24 @@ class SipSide:
         self._public = self._ask_stun(network)
         self._relays = self._use_turn(network)
 
+    def _make_media(self, host: str, network: LocalNetwork) -> MediaSide:
+        media, timeout = self._settings.media, self._settings.calls.media_timeout
+        return MediaSide(media, timeout, host, network, self._phone_hosts, self._log)
+
     def _make_rights(self) -> NameRights:
-        own = self._settings.trunk, self._settings.room
+        own = self._settings.trunk, self._settings.calls.room
         return NameRights(self._admission, self._domains, self._is_bound, *own)
 
     def _make_registrar(self, verifier: DigestServer | None) -> Registrar:
         location = LocationLog(self._log)
-        self._location = open_location(self._settings, location)
+        self._location = open_location(self._settings.process, location)
         return Registrar(
             self._domains,
             verifier,
             self.stack,
             os.urandom,
             store=self._location,
-            nat=self._settings.nat,
+            nat=self._settings.media.nat,
             tell=location.contact,
         )
 
@@ -154,7 +159,7 @@ class SipSide:
             route=self._route,
             verifier=verifier,
             vouches=self._is_caller,
-            nat=self._settings.nat,
+            nat=self._settings.media.nat,
             judge=self.tolls,
             called=lambda request, flow: self.trunks.called(request, flow),
         )
@@ -164,7 +169,7 @@ class SipSide:
     @property
     def caller(self) -> Address:
         """From of calls placed for stock tools: RFC 3261 §8.1.1.3."""
-        text = self._settings.call_from
+        text = self._settings.calls.call_from
         return Address.parse(text) if text else Address(Uri("sip", "call", host=self._domain_host))
 
     def _is_caller(self, uri: Uri) -> bool:
@@ -263,7 +268,7 @@ class SipSide:
     def renew_certificate(self) -> None:
         """Read the certificate again; after a ConfigError the old one stays."""
         if self._contexts is not None:
-            self._contexts.server, self._contexts.names = _certificate(self._settings)
+            self._contexts.server, self._contexts.names = _certificate(self._settings.tls)
 
     def hang_up_all(self) -> None:
         """BYE, CANCEL or refuse every call: RFC 3261 §15."""
@@ -287,14 +292,15 @@ class SipSide:
 
     def _ask_stun(self, network: LocalNetwork) -> PublicAddress | None:
         """Ask the servers of --stun, unless the operator has said what they would."""
-        if not self._settings.stun or self._settings.external_ip is not None:
+        settings = self._settings.network
+        if not settings.stun or settings.external_ip is not None:
             return None
-        ports = self.media.prepared if self._settings.turn is None else None
+        ports = self.media.prepared if settings.turn is None else None
         owner = StunSide(self.stack, network, ports, self._moved, self._log)
-        return PublicAddress(self.driver.udp, self._settings.stun, owner)
+        return PublicAddress(self.driver.udp, settings.stun, owner)
 
     def _use_turn(self, network: LocalNetwork) -> Relays | None:
-        text, password = self._settings.turn, os.environ.get(PASSWORD, "")
+        text, password = self._settings.network.turn, os.environ.get(PASSWORD, "")
         if text is None:
             return None
         if not password:
@@ -359,7 +365,8 @@ class SipSide:
     @property
     def _domain_host(self) -> str:
         """A domain that others reach us by; `localhost` would mean the callee's own machine."""
-        return self._settings.domain[0] if self._settings.domain else self.media.media_host
+        domain = self._settings.calls.domain
+        return domain[0] if domain else self.media.media_host
 
     def _route(self, request: Request) -> Acceptor | None:
         """The route of the operator for a request, or else who is known here by its name."""
@@ -373,9 +380,9 @@ class SipSide:
 def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> Stack:
     return Stack(
         random=os.urandom,
-        t1=settings.sip_t1 / 1000,
+        t1=settings.calls.sip_t1 / 1000,
         listeners=ports.listeners,
-        advertised=settings.external_ip,
+        advertised=settings.network.external_ip,
         inside=network.own_address,
         hosts=settings.domains,
         user_agent=USER_AGENT,
@@ -384,16 +391,17 @@ def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> S
 
 def _contexts(settings: Settings) -> TlsContexts | None:
     """The settings of TLS, None without it.  Raises ConfigError."""
-    if not settings.sips and (not settings.ws or settings.tls_cert is None):
+    at = settings.listeners
+    if not at.sips and (not at.ws or settings.tls.tls_cert is None):
         return None
     try:
-        client = client_context(settings.ca, insecure=settings.insecure)
+        client = client_context(settings.trust.ca, insecure=settings.trust.insecure)
     except LocalError as error:
         raise ConfigError(f"--ca {error}") from None
-    return TlsContexts(client, *_certificate(settings))
+    return TlsContexts(client, *_certificate(settings.tls))
 
 
-def _certificate(settings: Settings) -> tuple[ssl.SSLContext, frozenset[str]]:
+def _certificate(settings: TlsSettings) -> tuple[ssl.SSLContext, frozenset[str]]:
     assert settings.tls_cert is not None
     try:
         context = server_context(settings.tls_cert, settings.tls_key)
@@ -403,11 +411,11 @@ def _certificate(settings: Settings) -> tuple[ssl.SSLContext, frozenset[str]]:
         raise ConfigError(f"--tls-{option} {error}") from None
 
 
-def _locations(settings: Settings, transports: Sequence[str]) -> Locations:
+def _locations(proxy: str | None, transports: Sequence[str]) -> Locations:
     try:
-        return Locations(settings.outbound_proxy, transports)
+        return Locations(proxy, transports)
     except RemoteError as error:
-        raise ConfigError(f"--outbound-proxy {settings.outbound_proxy}: {error}") from None
+        raise ConfigError(f"--outbound-proxy {proxy}: {error}") from None
 
 
 def _token(text: str) -> str:

@@ -14,7 +14,7 @@ from socket import gethostname
 from typing import Any, Final
 
 from siprtmp.calls.access.admission import Admission, Admitted
-from siprtmp.operation.config import is_loopback
+from siprtmp.settings.table import is_loopback
 
 MAX_PROOF: Final = 1024  # letters of a header with user and password
 

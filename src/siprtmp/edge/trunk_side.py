@@ -4,7 +4,7 @@ Own design: it connects `siprtmp.calls.trunks` to the SIP stack.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from p2psip.server.domains import Domains
@@ -16,9 +16,8 @@ from p2psip.ua.registering.registration import Registration, State
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
 from siprtmp.calls.trunks import LINE_PARAM, Trunk, Trunks
-from siprtmp.operation.config import Settings
 from siprtmp.operation.logs import Log
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 
 class TrunkSide:
@@ -30,12 +29,12 @@ class TrunkSide:
         registrations: Registrations,
         domains: Domains,
         is_here: Callable[[Uri, float], bool],
-        settings: Settings,
+        settings: Sequence[TrunkSettings],
         log: Log,
     ) -> None:
         self._stack, self._registrations = stack, registrations
         made = []
-        for number, each in enumerate(settings.trunk):
+        for number, each in enumerate(settings):
             token = f"trunk{number}"
             made.append(Trunk(each, partial(self._contact, each, token), token, log))
         self.trunks = Trunks(made, domains, is_here)

@@ -1,1 +1,1 @@
-"""Settings and logs."""
+"""Logs, and what all command lines share."""

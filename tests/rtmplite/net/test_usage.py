@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from rtmplite.cli.serve import GROUPS
+from rtmplite.cli.serve import ServeSettings
 from rtmplite.cli.tool import main
+from rtmplite.net.settings import groups
 from rtmplite.net.usage import did_you_mean
 
 
@@ -50,5 +51,5 @@ def test_the_help_of_all_commands(capsys):
         _, text = said(capsys, command, "--help")
         options = re.split(r"\n  (?=-|[A-Z{]|name|user|realm)", text)[1:]
         assert options and all(re.search(r"\.\s*(\n\n[\w ,]+:)?\s*$", each) for each in options)
-    names = [name for names in GROUPS.values() for name in names]
+    names = [row.option for rows in groups(ServeSettings).values() for row in rows]
     assert len(names) == len(set(names))

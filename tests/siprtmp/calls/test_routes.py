@@ -19,8 +19,8 @@ from rtmplite.flv.tag import Tag
 from siprtmp.calls.rich.sip_app import LINE_PARAM
 from siprtmp.calls.routes import Routes
 from siprtmp.calls.trunks import Trunk, Trunks
-from siprtmp.operation.route_settings import RouteSettings
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.routes import RouteSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 CAROL = "10.0.0.4"
 PACKETS = 50  # a second of sound

@@ -25,7 +25,7 @@ from siprtmp.calls.toll_guard import Tolls
 from siprtmp.edge.call_limits import allowance as allowance_of
 from siprtmp.edge.overview import Overview
 from siprtmp.operation.audit_log import AuditLog
-from siprtmp.operation.config import Settings
+from siprtmp.settings.table import Settings
 
 
 class Judged(Home):
@@ -316,7 +316,7 @@ def test_stock_tools_of_one_host_have_so_many_calls_at_once(limited):
 
 def limits_of(**options):
     """(at once, an hour, targets) as settings say."""
-    allowance = allowance_of(Settings(**options))
+    allowance = allowance_of(Settings.of(**options))
     limits = allowance._at_once, allowance._an_hour, allowance._messages
     return (*limits, allowance._targets)
 

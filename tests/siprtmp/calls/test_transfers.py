@@ -9,7 +9,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.ua.replaces import Replaces
 from siprtmp.calls.trunks import Trunk, Trunks
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 ULAW = b"\x82" + bytes(160)
 CAROL = "10.0.0.7"

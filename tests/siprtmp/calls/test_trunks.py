@@ -9,7 +9,7 @@ from support.sip.homes import HOME
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from siprtmp.calls.trunks import LINE_PARAM, Trunk, Trunks, is_worth_another
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 SECOND = "10.0.0.4"
 START, REJECTED = "NetStream.Publish.Start", "NetStream.Publish.Rejected"

@@ -1,7 +1,5 @@
 """The side of a gateway that has the media ports of its calls."""
 
-from types import SimpleNamespace
-
 import gevent
 import pytest
 from gevent.event import AsyncResult
@@ -12,16 +10,16 @@ from p2psip.net.local_network import LocalNetwork
 from siprtmp.edge import picture_threads
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.media.translate.made_pictures import Made
-from siprtmp.operation.arguments import ConfigError, VideoLimits
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.settings.table import MediaSettings
+from siprtmp.settings.types import VideoLimits
 
 
 def media_side(*, log=None, **options):
     """One on loopback, with these settings."""
-    settings = {"nat": False, "media_timeout": 60.0, "rtp_ports": (0, 0), "video_packet_size": 1200}
-    settings["transcode_video"] = None
     network = LocalNetwork("127.0.0.1")
-    settings = SimpleNamespace(**settings | options)
-    return MediaSide(settings, "127.0.0.1", network, lambda user, now: (), log)
+    settings = MediaSettings(**options)
+    return MediaSide(settings, 60.0, "127.0.0.1", network, lambda user, now: (), log)
 
 
 def test_pictures_have_packets_of_the_size_that_was_set():

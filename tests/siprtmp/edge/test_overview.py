@@ -15,7 +15,7 @@ from rtmplite.flv import metadata
 from siprtmp.calls.trunks import Trunk, Trunks
 from siprtmp.edge import calls_command
 from siprtmp.edge.overview import Overview
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 AVC_HEADER = bytes.fromhex("1700000000014d401effe1")
 

@@ -11,7 +11,7 @@ from rtmplite.net.server.access import Access
 from rtmplite.net.workers import Workers
 from siprtmp.calls.access.admission import Admission
 from siprtmp.edge.recorded_calls import Films
-from siprtmp.operation.config import Settings
+from siprtmp.settings.table import Settings
 
 FAR, HERE = "192.0.2.9", "127.0.0.1"
 GOOD, WRONG = f"user=bob&pass={PASSWORD}", "user=bob&pass=guess"
@@ -37,10 +37,10 @@ class World:
         line = f"bob:home:{ha1('bob', 'home', PASSWORD, 'MD5')}"
         users.write_text(line)
         given = {"record": folder, "vod": folder, "users": users if has_users else None}
-        settings = Settings(**given | options)
+        settings = Settings.of(**given | options)
         credentials = Users.parse(line) if has_users else None
-        admission = Admission(settings.allow_anonymous, None, credentials)
-        doors = Access(settings.namespace())
+        admission = Admission(settings.access.allow_anonymous, None, credentials)
+        doors = Access(settings.access)
         self.log = Told()
         self.films = Films(settings, Workers(), doors, admission, self.log)
 

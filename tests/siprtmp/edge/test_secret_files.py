@@ -12,7 +12,7 @@ from support.gateway.accounts import PASSWORD, users_file
 from support.peers.process import Process
 
 from siprtmp.edge.secret_files import warn_of_readers
-from siprtmp.operation.config import load_file
+from siprtmp.settings.load import load_file
 
 TRUNK = '[[trunk]]\nname = "t"\naddress = "sip:us@127.0.0.1"\nnumbers = ["+49*"]\n'
 ROUTE = '[[route]]\nmatch = "hot"\nstream = "s"\npush = "rtmp://live.example/app/KEY"\n'

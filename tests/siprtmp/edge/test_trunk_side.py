@@ -8,8 +8,7 @@ from support.sip.homes import BOB, HOME, Home, Member, store
 from p2psip.server.domains import Domains
 from p2psip.sip.uri import Uri
 from siprtmp.edge.trunk_side import TrunkSide
-from siprtmp.operation.config import Settings
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 PASSWORD = "zanzibar"
 
@@ -24,10 +23,9 @@ def provider():
 def trunk_side(gateway, log, **options):
     given = {"password": PASSWORD} | options
     trunk = TrunkSettings("t", Uri.parse("sip:us@home"), ("*",), **given)
-    settings = Settings(trunk=(trunk,))
     domains = Domains(["gw"], gateway.stack.is_own_address, distinct=True)
     registrations = gateway.registrations
-    return TrunkSide(gateway.stack, registrations, domains, lambda uri, now: False, settings, log)
+    return TrunkSide(gateway.stack, registrations, domains, lambda uri, now: False, [trunk], log)
 
 
 def test_a_trunk_registers_moves_and_takes_it_back(provider):

@@ -1,4 +1,4 @@
-"""The access rules of a server: their options, and the guard that applies them."""
+"""The access rules of a server as one guard, and the limits of its connections."""
 
 import argparse
 import getpass
@@ -39,12 +39,12 @@ from rtmplite.auth.guard import (
 )
 from rtmplite.errors import LocalError
 from rtmplite.net.clock import now
-from rtmplite.net.connection_limit import CONNECTIONS, CONNECTIONS_OF_ONE, ConnectionLimit
+from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.descriptors import raise_limit, within
 from rtmplite.net.secret_files import keep_private
-from rtmplite.net.server.hooks import REQUESTS, TIMEOUT, HttpGuard
+from rtmplite.net.server.hooks import HttpGuard
+from rtmplite.net.server.settings import AccessSettings, ClientLimits
 from rtmplite.net.usage import sentence
-from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import NetConnection
@@ -54,111 +54,28 @@ from rtmplite.rtmp.netstream_state import State
 PATIENCE: Final = 3.0  # s until an encoder that was asked for a user has gone without
 MOST_WAITING: Final = 1000  # of them
 
-_HOOKS: Final = {
-    Event.CONNECT: "Ask this web service by HTTP whether a client may connect.",
-    Event.PUBLISH: "Ask this web service whether a client may publish.",
-    Event.PLAY: "Ask this web service whether a client may play.",
-    Event.DONE: "Tell this web service when a client has stopped publishing or playing.",
-}
 
-
-def _at_least(low: float) -> Callable[[str], float]:
-    def seconds(text: str) -> float:
-        value = float(text)
-        if not low <= value < 1e7:
-            raise argparse.ArgumentTypeError(f"{text} is not between {low:g} and 10000000")
-        return value
-
-    return seconds
-
-
-def _count(low: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        value = int(text)
-        if not low <= value < 1 << 31:
-            raise argparse.ArgumentTypeError(f"{text} is not at least {low}")
-        return value
-
-    return number
-
-
-# Of each option that is a number: the function that reads it, and its default.
-NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
-    "hook_timeout": (_at_least(0.01), TIMEOUT),
-    "hook_requests": (_count(1), REQUESTS),
-    "idle": (_at_least(0), ConnectionLimits().idle),
-    "max_connections": (_count(1), CONNECTIONS),
-    "max_per_address": (_count(1), CONNECTIONS_OF_ONE),
-    "max_message": (_count(4096), ConnectionLimits().message),
-    "max_rtmfp_memory": (_count(1 << 20), DEFAULT_LIMITS.buffered_bytes),
-    "drain": (_at_least(0), 0.0),
-}
-
-
-def add_options(add: Callable[..., Any]) -> None:
-    """Declare the options that `Access`, `limits` and `crowd` read; `add` is as `add_argument`.
-
-    `--users` and `--allow-anonymous` are left to the caller, as the gateway's phones obey them too.
-    """
-    add(
-        "--users-only",
-        action="store_true",
-        help="Let only the users of --users connect, to play as well.",
-    )
-    for verb in ("publish", "play"):
-        add(
-            f"--{verb}-key",
-            action="append",
-            default=[],
-            metavar="NAME=KEY",
-            help=f"Let clients {verb} the stream NAME as NAME?key=KEY only; * stands for every"
-            " other name. May be repeated.",
-        )
-    add(
-        "--sign-key",
-        type=Path,
-        metavar="FILE",
-        help="Let clients publish by a signed link only; FILE has the secret, and `rtmplite sign`"
-        " makes links.",
-    )
-    add("--sign-play", action="store_true", help="Let them play by a signed link only as well.")
-    for event, said in _HOOKS.items():
-        add(f"--on-{event}", metavar="URL", help=said)
-    for option, unit, said in (
-        ("hook-timeout", "S", "Refuse a client when the web service is silent for S seconds"),
-        ("hook-requests", "N", "Ask the web service about at most N clients at once"),
-        ("idle", "S", "Close a connection that does nothing for S seconds; 0 is never"),
-        ("max-connections", "N", "Serve at most N connections"),
-        ("max-per-address", "N", "Serve at most N connections from one address"),
-        ("max-message", "BYTES", "Cut off a client that sends a longer message"),
-        ("max-rtmfp-memory", "BYTES", "Keep at most so much for all sessions by RTMFP together"),
-    ):
-        read, usual = NUMBERS[option.replace("-", "_")]
-        shown = f"{usual:g}" if usual < 1e6 else f"{usual}"
-        add(f"--{option}", type=read, default=usual, metavar=unit, help=f"{said} ({shown}).")
-
-
-def limits(options: argparse.Namespace) -> ConnectionLimits:
+def limits(settings: ClientLimits) -> ConnectionLimits:
     """The limits of each connection."""
-    return ConnectionLimits(idle=options.idle, message=options.max_message)
+    return ConnectionLimits(idle=settings.idle, message=settings.max_message)
 
 
-def crowd(options: argparse.Namespace) -> ConnectionLimit:
+def crowd(settings: ClientLimits) -> ConnectionLimit:
     """The limits of all connections: as asked for, if the system has the descriptors."""
     raise_limit()
-    most = within(options.max_connections)
-    return ConnectionLimit(most, within(options.max_per_address, 2))
+    most = within(settings.max_connections)
+    return ConnectionLimit(most, within(settings.max_per_address, 2))
 
 
 class Access:
-    """All access rules of the options as one guard.  Raises LocalError for wrong options.
+    """All access rules of the settings as one guard.  Raises LocalError for wrong ones.
 
     `on_refused` is called with the question of each client that is refused, and the reason.
     """
 
     def __init__(
         self,
-        options: argparse.Namespace,
+        settings: AccessSettings,
         on_refused: Callable[[Question, str], None] = lambda question, reason: None,
     ) -> None:
         self._unnamed = _Unnamed(lambda question: on_refused(question, NEEDS_USER))
@@ -172,26 +89,33 @@ class Access:
                 on_refused(question, in_words(verdict))
 
         guards: list[Guard] = []
-        is_for_users = options.users is not None and not options.allow_anonymous
+        is_for_users = settings.users is not None and not settings.allow_anonymous
         self._users: UsersGuard | None = None
-        self._file: Path | None = options.users
-        if is_for_users:
-            users = _users_of(options.users)
-            self._users = UsersGuard(users, os.urandom, for_all=options.users_only)
+        self._file = settings.users
+        if settings.users is not None and not settings.allow_anonymous:
+            users = _users_of(settings.users)
+            self._users = UsersGuard(users, os.urandom, for_all=settings.users_only)
             guards.append(self._users)
-        elif options.users_only:
+        elif settings.users_only:
             raise LocalError("--users-only needs --users, and no --allow-anonymous")
-        publish = _keys("publish", options.publish_key)
-        play = _keys("play", options.play_key)
+        publish = _keys("publish", settings.publish_key)
+        play = _keys("play", settings.play_key)
         if publish or play:
             guards.append(KeysGuard(publish, play))
-        if options.sign_key is not None:
-            events = {Event.PUBLISH, Event.PLAY} if options.sign_play else {Event.PUBLISH}
-            secret = _secret(options.sign_key)
+        if settings.sign_key is not None:
+            events = {Event.PUBLISH, Event.PLAY} if settings.sign_play else {Event.PUBLISH}
+            secret = _secret(settings.sign_key)
             guards.append(SignedGuard(secret, time.time, frozenset(events)))
-        urls = {event: getattr(options, f"on_{event}") for event in _HOOKS}
+        urls = {
+            Event.CONNECT: settings.on_connect,
+            Event.PUBLISH: settings.on_publish,
+            Event.PLAY: settings.on_play,
+            Event.DONE: settings.on_done,
+        }
         asked = {event: url for event, url in urls.items() if url is not None}
-        self._http = HttpGuard(asked, timeout=options.hook_timeout, requests=options.hook_requests)
+        self._http = HttpGuard(
+            asked, timeout=settings.hook_timeout, requests=settings.hook_requests
+        )
         if asked:
             guards.append(self._http)
         self._guard = AuditedGuard(Guards(guards), refused) if guards else None
@@ -199,10 +123,10 @@ class Access:
         self.guards_publishing = bool(
             publish
             or is_for_users
-            or options.sign_key is not None
+            or settings.sign_key is not None
             or not {Event.PUBLISH, Event.CONNECT}.isdisjoint(asked)
         )
-        self._is_safe = self.guards_publishing or options.allow_anonymous
+        self._is_safe = self.guards_publishing or settings.allow_anonymous
 
     def guard(self, application: Application) -> Application:
         """Put an application behind the rules."""

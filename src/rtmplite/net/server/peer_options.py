@@ -1,16 +1,13 @@
 """The options of a server for clients by RTMFP: how they reach each other, and other servers."""
 
-import argparse
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from rtmplite.errors import LocalError
 from rtmplite.net import addresses
+from rtmplite.net.server.settings import WAYS, RtmfpSettings
 from rtmplite.rtmfp.wire.address import Address
-
-WAYS: Final = ("introduce", "relay", "both", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,48 +37,20 @@ class Elsewhere:
 NOWHERE: Final = Elsewhere()
 
 
-def add_options(add: Callable[..., Any]) -> None:
-    """Declare the options that `meetings` and `elsewhere` read; `add` is as `add_argument`."""
-    add(
-        "--rtmfp-peers",
-        choices=WAYS,
-        default=WAYS[0],
-        help="How clients of an application reach each other by RTMFP: the server introduces them"
-        " and they talk directly (introduce), it stands between them (relay), it does that where"
-        " an introduction fails (both), or they do not (off). The default is introduce.",
-    )
-    add(
-        "--rtmfp-relay-host",
-        metavar="IP",
-        help="The address at which clients reach the relay, if it is not that of --rtmfp.",
-    )
-    there = "HOST:PORT[,...]"
-    add(
-        "--rtmfp-redirect-to",
-        metavar=there,
-        help="Send all clients that come by RTMFP to these servers.",
-    )
-    add(
-        "--rtmfp-overflow-to",
-        metavar=there,
-        help="Send clients that come by RTMFP to these servers while there is no room here.",
-    )
-
-
-def meetings(options: argparse.Namespace) -> Meetings:
+def meetings(settings: RtmfpSettings) -> Meetings:
     """Read how clients reach each other.  Raises LocalError for wrong options."""
-    way = options.rtmfp_peers
+    way = settings.rtmfp_peers
     if way not in WAYS:
         raise LocalError(f"--rtmfp-peers {way} is none of {', '.join(WAYS)}")
-    host = options.rtmfp_relay_host
+    host = settings.rtmfp_relay_host
     if host is not None:
         _resolved(host, 0, "--rtmfp-relay-host", socket.AI_NUMERICHOST)
     return Meetings(way in ("introduce", "both"), way in ("relay", "both"), host)
 
 
-def elsewhere(options: argparse.Namespace) -> Elsewhere:
+def elsewhere(settings: RtmfpSettings) -> Elsewhere:
     """Read the addresses of other servers for clients.  Raises LocalError for a wrong address."""
-    all_to, too_many_to = options.rtmfp_redirect_to, options.rtmfp_overflow_to
+    all_to, too_many_to = settings.rtmfp_redirect_to, settings.rtmfp_overflow_to
     name = "--rtmfp-redirect-to" if all_to is not None else "--rtmfp-overflow-to"
     found: list[Address] = []
     for each in (all_to or too_many_to or "").split(","):

@@ -1,12 +1,10 @@
 """The listeners of a server for RTMP, RTMPS, RTMPT and RTMFP, and its relays to other servers."""
 
-import argparse
 import os
 import ssl
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
 import gevent
 
@@ -19,9 +17,16 @@ from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.redaction import public
 from rtmplite.net.server import peer_options, rtmfp_figures
-from rtmplite.net.server.access import NUMBERS
 from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.net.server.rtmp_listener import RtmpListener
+from rtmplite.net.server.settings import (
+    SWITCH,
+    EndSettings,
+    RelaySettings,
+    TlsSettings,
+    TransportSettings,
+    TrustSettings,
+)
 from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay.link import Link, State
 from rtmplite.relay.rules import Relays, Rule
@@ -36,90 +41,25 @@ from rtmplite.rtmp.wire.url import split
 
 Address: TypeAlias = tuple[str, int]
 
-LISTENERS: Final = ("rtmp", "rtmps", "rtmpt", "rtmfp")
-SWITCH: Final = ("on", "off")
 
-
-def add_options(add: Callable[..., Any]) -> None:
-    """Declare the options of `Transports`, but for listeners; `add` is as `add_argument`."""
-    add(
-        "--tls-cert",
-        type=Path,
-        metavar="FILE",
-        help="The certificate chain for listeners with TLS, in PEM. SIGHUP reads it again.",
-    )
-    add(
-        "--tls-key",
-        type=Path,
-        metavar="FILE",
-        help="The private key of --tls-cert, if it is not in the same file.",
-    )
-    rule = "APP/NAME=URL"
-    add(
-        "--push",
-        action="append",
-        default=[],
-        metavar=rule,
-        help="Publish this stream at URL as well; * matches any name. May be repeated.",
-    )
-    add(
-        "--pull",
-        action="append",
-        default=[],
-        metavar=rule,
-        help="Play this stream from URL while somebody here plays it; * matches any name. May be"
-        " repeated.",
-    )
-    add(
-        "--gop-cache",
-        choices=SWITCH,
-        default=SWITCH[0],
-        help="Start a player with the pictures since the last key frame (on), or at the next key"
-        " frame, later but with less delay from then on (off).",
-    )
-    add_trust(add)
-    peer_options.add_options(add)
-    read, usual = NUMBERS["drain"]
-    add(
-        "--drain",
-        type=read,
-        default=usual,
-        metavar="S",
-        help="When stopped, ask clients to reconnect and wait S seconds for them to leave (0).",
-    )
-    add("--reconnect-to", metavar="URL", help="The server that --drain asks clients to go to.")
-
-
-def add_trust(add: Callable[..., Any]) -> None:
-    """Declare the options that `trust` reads, for clients and relays."""
-    add(
-        "--ca",
-        type=Path,
-        metavar="FILE",
-        help="Trust the certificates in this PEM file for servers with TLS, instead of the "
-        "system's.",
-    )
-    add("--insecure", action="store_true", help="Check no certificate of a server with TLS.")
-
-
-def trust(options: argparse.Namespace) -> ssl.SSLContext | None:
+def trust(settings: TrustSettings) -> ssl.SSLContext | None:
     """The settings of TLS for clients; None means the default, which takes a while to read.
 
     Raises LocalError.
     """
-    if options.ca is None and not options.insecure:
+    if settings.ca is None and not settings.insecure:
         return None
-    return client_context(options.ca, insecure=options.insecure)
+    return client_context(settings.ca, insecure=settings.insecure)
 
 
-def rules(options: argparse.Namespace) -> tuple[list[Rule], list[Rule]]:
+def rules(relays: RelaySettings, end: EndSettings) -> tuple[list[Rule], list[Rule]]:
     """The rules of --push and --pull.  Raises LocalError for a wrong rule or URL."""
-    if options.reconnect_to is not None:
+    if end.reconnect_to is not None:
         try:
-            split(options.reconnect_to)
+            split(end.reconnect_to)
         except LocalError as error:
             raise LocalError(f"--reconnect-to {error}") from None
-    return _rules("push", options.push), _rules("pull", options.pull)
+    return _rules("push", relays.push), _rules("pull", relays.pull)
 
 
 def _rules(option: str, given: Iterable[str]) -> list[Rule]:
@@ -150,16 +90,15 @@ def place(target: Target) -> str:
 
 
 class Transports:
-    """All listeners and relays of `options`.  Raises LocalError for wrong options, at once.
+    """All listeners and relays of the settings.  Raises LocalError for wrong ones, at once.
 
-    The options `rtmp`, `rtmps`, `rtmpt` and `rtmfp` are addresses, or None; `gop_cache` is for
-    `registry`.  All listeners share
-    `crowd`; each connection has `limits` and the application that `application_for` gives.
+    All listeners share `crowd`; each connection has `limits` and the application that
+    `application_for` gives.
     """
 
     def __init__(
         self,
-        options: argparse.Namespace,
+        settings: TransportSettings,
         application_for: Callable[[str], Application | None],
         registry: Registry,
         limits: ConnectionLimits,
@@ -174,32 +113,32 @@ class Transports:
                 application_for, registry, os.urandom, now(), limits=limits
             )
 
-        registry.keeps_groups = options.gop_cache == SWITCH[0]
-        merge = options.merge_ms
+        registry.keeps_groups = settings.players.gop_cache == SWITCH[0]
+        merge = settings.players.merge_ms
         self._servers: dict[str, RtmpListener | TunnelServer | RtmfpListener] = {}
-        self._options = options
-        at: dict[str, Address | None] = {name: getattr(options, name) for name in LISTENERS}
-        if (address := at["rtmp"]) is not None:
+        self._settings = settings
+        at = settings.listeners
+        if (address := at.rtmp) is not None:
             self._servers["rtmp"] = RtmpListener(*address, connection, merge_ms=merge, crowd=crowd)
-        if (address := at["rtmps"]) is not None:
-            if options.tls_cert is None:
+        if (address := at.rtmps) is not None:
+            if settings.tls.tls_cert is None:
                 raise LocalError("--rtmps needs --tls-cert")
             self._servers["rtmps"] = RtmpListener(
-                *address, connection, merge_ms=merge, crowd=crowd, tls=_context(options)
+                *address, connection, merge_ms=merge, crowd=crowd, tls=_context(settings.tls)
             )
-        if (address := at["rtmpt"]) is not None:
+        if (address := at.rtmpt) is not None:
             self._servers["rtmpt"] = TunnelServer(*address, connection, crowd=crowd)
-        if (address := at["rtmfp"]) is not None:
+        if (address := at.rtmfp) is not None:
             self._servers["rtmfp"] = RtmfpListener(
                 *address,
                 by_flows,
-                limits=PortLimits(buffered_bytes=options.max_rtmfp_memory),
+                limits=PortLimits(buffered_bytes=settings.limits.max_rtmfp_memory),
                 crowd=crowd,
-                meetings=peer_options.meetings(options),
-                elsewhere=peer_options.elsewhere(options),
+                meetings=peer_options.meetings(settings.rtmfp),
+                elsewhere=peer_options.elsewhere(settings.rtmfp),
             )
-        push, pull = rules(options)
-        self._dialer = Dialer(merge_ms=merge, tls=trust(options))
+        push, pull = rules(settings.relays, settings.end)
+        self._dialer = Dialer(merge_ms=merge, tls=trust(settings.trust))
         self.relays = Relays(
             registry, self._dialer.dial, os.urandom, push=push, pull=pull, on_change=on_change
         )
@@ -211,7 +150,7 @@ class Transports:
             try:
                 server.start()
             except OSError as error:
-                at = getattr(self._options, name)
+                at = getattr(self._settings.listeners, name)
                 raise LocalError(f"--{name} {written(*at)}: {not_had(error, at[1])}") from None
         self._dialer.start()
 
@@ -221,7 +160,7 @@ class Transports:
         Connections stay.  A certificate that cannot be used leaves the former; raises LocalError.
         """
         if isinstance(server := self._servers.get("rtmps"), RtmpListener):
-            server.renew(_context(self._options))
+            server.renew(_context(self._settings.tls))
 
     @property
     def addresses(self) -> dict[str, Address]:
@@ -244,10 +183,10 @@ class Transports:
 
         Relays end last, as there is media for them until then.
         """
-        drain, elsewhere = self._options.drain, self._options.reconnect_to
+        end = self._settings.end
         gevent.joinall(
             [
-                gevent.spawn(server.stop, drain, elsewhere)
+                gevent.spawn(server.stop, end.drain, end.reconnect_to)
                 for server in self._servers.values()
                 if not isinstance(server, TunnelServer)
             ]
@@ -260,9 +199,10 @@ class Transports:
         self._dialer.stop()
 
 
-def _context(options: argparse.Namespace) -> ssl.SSLContext:
+def _context(settings: TlsSettings) -> ssl.SSLContext:
     try:
-        return server_context(options.tls_cert, options.tls_key)
+        assert settings.tls_cert is not None
+        return server_context(settings.tls_cert, settings.tls_key)
     except LocalError as error:
-        option = "key" if str(error).startswith(f"{options.tls_key}:") else "cert"
+        option = "key" if str(error).startswith(f"{settings.tls_key}:") else "cert"
         raise LocalError(f"--tls-{option} {error}") from None

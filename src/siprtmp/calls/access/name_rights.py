@@ -16,7 +16,7 @@ from p2psip.sip.uri import Uri
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp.calls.access.admission import Admission, Holder
 from siprtmp.operation.logs import Log
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 NEEDS_PASSWORD: Final = "this identity needs a password"
 HELD: Final = "another client holds this name"

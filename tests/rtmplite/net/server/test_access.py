@@ -3,7 +3,6 @@
 import argparse
 import io
 import sys
-from pathlib import Path
 
 import gevent
 import pytest
@@ -15,16 +14,16 @@ from rtmplite.auth.guard import Event, GuardedApplication, Question
 from rtmplite.cli.tool import main
 from rtmplite.errors import LocalError
 from rtmplite.net.server import access
+from rtmplite.net.server.settings import AccessSettings, ClientLimits
+from rtmplite.net.settings import add_options, chosen, rows
 from rtmplite.rtmp.live_application import LiveApplication
 
 
-def options(*words):
+def options(*words, of=AccessSettings):
     """What these words on the command line say."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--users", type=Path)
-    parser.add_argument("--allow-anonymous", action="store_true")
-    access.add_options(parser.add_argument)
-    return parser.parse_args(words)
+    add_options(parser.add_argument, rows(of))
+    return chosen(of, vars(parser.parse_args(words)))
 
 
 def admits(doors, name="demo", query=""):
@@ -239,4 +238,5 @@ def test_events_have_an_option_each():
     """Whatever there is to ask."""
     assert all(hasattr(options(), f"on_{event}") for event in Event)
     assert Question.__slots__  # frozen and slotted, as it is kept while a service thinks
-    assert access.limits(options("--idle", "5", "--max-message", "70000")).idle == 5.0
+    limits = access.limits(options("--idle", "5", "--max-message", "70000", of=ClientLimits))
+    assert (limits.idle, limits.message) == (5.0, 70000)

@@ -1,9 +1,7 @@
 """What is written of publishers and players, and of clients that are refused."""
 
-import argparse
 import time
 from datetime import datetime
-from pathlib import Path
 
 import gevent
 import pytest
@@ -19,6 +17,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.server import access
 from rtmplite.net.server.live_log import LoggedLiveApplication, UnknownApplication
 from rtmplite.net.server.rtmp_listener import RtmpListener
+from rtmplite.net.server.settings import AccessSettings
 from rtmplite.rtmp.server import ServerConnection
 
 
@@ -117,12 +116,8 @@ def test_users_are_named(written, tmp_path):
     """Own design: with `--users` the name is proven, without it says nothing."""
     users = tmp_path / "users"
     users.write_text("\n".join(user_lines("ann", "home", "secret")))
-    for words, user in (["--users", str(users)], "ann"), ([], None):
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--users", type=Path)
-        parser.add_argument("--allow-anonymous", action="store_true")
-        access.add_options(parser.add_argument)
-        doors = access.Access(parser.parse_args(words))
+    for file, user in (users, "ann"), (None, None):
+        doors = access.Access(AccessSettings(users=file))
         written.clear()
         live = LoggedLiveApplication(written, doors.user_of)
         World(doors.guard(live)).client().publish("demo?user=ann&pass=secret")

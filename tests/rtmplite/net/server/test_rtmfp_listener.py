@@ -12,6 +12,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.server import access
 from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.net.server.transports import Transports
+from rtmplite.net.settings import parsed
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmp.live_application import LiveApplication
 
@@ -41,8 +42,8 @@ def test_an_operator_says_how_much_memory_all_sessions_may_take():
     """Own design: the budget of the port that listens."""
     parser = argparse.ArgumentParser()
     serve.add_to(parser.add_subparsers())
-    options = parser.parse_args(["serve", "--max-rtmfp-memory", "2000000"])
-    options.rtmp, options.rtmfp = None, ("127.0.0.1", 0)
-    crowd, limits = access.crowd(options), access.limits(options)
-    ways = Transports(options, {}.get, Registry(), limits, crowd)
+    words = ["--max-rtmfp-memory", "2000000", "--rtmp", "off", "--rtmfp", "127.0.0.1:0"]
+    settings = parsed(serve.ServeSettings, parser.parse_args(["serve", *words]))
+    crowd, limits = access.crowd(settings.limits), access.limits(settings.limits)
+    ways = Transports(settings.transports, {}.get, Registry(), limits, crowd)
     assert ways._servers["rtmfp"]._port.endpoint.budget.limit == 2000000

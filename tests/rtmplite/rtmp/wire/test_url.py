@@ -16,7 +16,8 @@ from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.client import Target, redirection
 from rtmplite.rtmp.wire.url import MAX_URL, join, split
 from siprtmp.operation.arguments import ConfigError
-from siprtmp.operation.config import Settings, check
+from siprtmp.settings.check import check
+from siprtmp.settings.table import Settings
 
 HERE = Target.parse("rtmps://ann:secret@far.example/live/demo")
 PIECES = (
@@ -42,7 +43,7 @@ USERS = {
     ),
     "redirection": lambda text: redirection({"ex": {"code": 302.0, "redirect": text}}),
     "may-go": lambda text: refusal.may_go(HERE, text),
-    "setting": lambda text: check(Settings(pull=(f"live/*={text}",))),
+    "setting": lambda text: check(Settings.of(pull=(f"live/*={text}",))),
 }
 
 

@@ -7,7 +7,7 @@ from support.sip.homes import CAROL, PASSWORD, Member, request, store
 from p2psip.sip.auth import ha1
 from p2psip.sip.uri import Uri
 from rtmplite.auth.credentials import Users
-from siprtmp.operation.trunk_settings import TrunkSettings
+from siprtmp.settings.trunks import TrunkSettings
 
 BAD_NAME, FAILED = "NetStream.Publish.BadName", "NetStream.Play.Failed"
 STARTED = {"publish": "NetStream.Publish.Start", "play": "NetStream.Play.Start"}

@@ -23,7 +23,8 @@ from siprtmp.media.transcode.decoder import AudioDecoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.translate.audio_formats import OPUS
 from siprtmp.operation.arguments import ConfigError
-from siprtmp.operation.config import Settings, load
+from siprtmp.settings.load import load
+from siprtmp.settings.table import Settings
 
 pytest.importorskip("av")
 
@@ -305,7 +306,7 @@ def test_the_option_needs_a_telephone_and_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     said = r"--mix-calls needs the extra transcode: pip install 'siprtmp\[transcode\]'"
     with pytest.raises(ConfigError, match=said):
-        Gateway(Settings(mix_calls=True))
+        Gateway(Settings.of(mix_calls=True))
 
 
 def test_sound_that_makes_no_sense_hurts_nobody(world, show):

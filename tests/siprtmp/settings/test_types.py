@@ -1,4 +1,4 @@
-"""The values that options take."""
+"""The types of settings."""
 
 import argparse
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siprtmp.operation.arguments import port_range
+from siprtmp.settings.types import port_range
 
 
 @pytest.mark.parametrize("text", ["10000-10001", "10001-10003", "1024-65535"])

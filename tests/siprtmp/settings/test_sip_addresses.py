@@ -2,14 +2,14 @@
 
 import pytest
 
-from siprtmp.operation import config
 from siprtmp.operation.arguments import ConfigError
-from siprtmp.operation.config import Settings
+from siprtmp.settings.load import load
+from siprtmp.settings.table import Settings
 
 
 def test_a_user_of_either_address_of_sip_is_one_of_ours():
     """Without a domain, calls are served by the names and addresses of this machine."""
-    settings = config.load(["--sip", "127.0.0.2:0", "--sip", "[::1]:0"])
+    settings = load(["--sip", "127.0.0.2:0", "--sip", "[::1]:0"])
     assert set(settings.domains) == {"localhost", "127.0.0.1", "127.0.0.2", "::1"}
     assert settings.is_local
 
@@ -29,7 +29,7 @@ def test_a_user_of_either_address_of_sip_is_one_of_ours():
     ],
 )
 def test_the_domains_served_without_being_named(given, domains):
-    assert Settings(**given).domains == domains
+    assert Settings.of(**given).domains == domains
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_the_domains_served_without_being_named(given, domains):
 def test_what_cannot_be_served(words, reason):
     """An address beyond loopback, or one that nobody knows, is refused also as the second one."""
     with pytest.raises(ConfigError, match=reason):
-        config.load(words)
+        load(words)

@@ -4,9 +4,9 @@ import tomllib
 
 import pytest
 
-from siprtmp.operation import config
 from siprtmp.operation.arguments import ConfigError
-from siprtmp.operation.route_settings import RouteSettings, pushes, read_routes
+from siprtmp.settings.load import load
+from siprtmp.settings.routes import RouteSettings, pushes, read_routes
 
 PUSH = "rtmp://example.net/live/key"
 
@@ -50,15 +50,15 @@ def test_mistakes(text, mistake):
 def test_the_file_has_tables_of_routes(tmp_path):
     path = tmp_path / "siprtmp.toml"
     path.write_text(f'[[route]]\nmatch = "a"\nstream = "b"\npush = "{PUSH}"\n')
-    settings = config.load(["--config", str(path), "--push", "live/x=rtmp://a/b/c"])
-    assert settings.push == ("live/x=rtmp://a/b/c", f"call/b={PUSH}")
-    settings = config.load(["--config", str(path), "--mix-calls"])
-    assert settings.push == (f"mixed/b={PUSH}",)
+    settings = load(["--config", str(path), "--push", "live/x=rtmp://a/b/c"])
+    assert settings.relays.push == ("live/x=rtmp://a/b/c", f"call/b={PUSH}")
+    settings = load(["--config", str(path), "--mix-calls"])
+    assert settings.relays.push == (f"mixed/b={PUSH}",)
     with pytest.raises(ConfigError, match=r"\[\[route\]\] needs --sip"):
-        config.load(["--config", str(path), "--sip", "off"])
+        load(["--config", str(path), "--sip", "off"])
     path.write_text('[[route]]\nmatch = "a"\nfile = "b"\n')
     with pytest.raises(ConfigError, match="needs --vod"):
-        config.load(["--config", str(path)])
+        load(["--config", str(path)])
     path.write_text('route = "a"')
     with pytest.raises(ConfigError, match=r"route: is a table: \[\[route\]\]"):
-        config.load(["--config", str(path)])
+        load(["--config", str(path)])

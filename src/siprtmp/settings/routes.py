@@ -11,12 +11,29 @@ from typing import Any, Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.uri import Uri
+from rtmplite.net.settings import STRING, SettingType, required, rows, setting, string
 from siprtmp.operation.arguments import did_you_mean
 
-KEYS: Final = ("match", "to", "stream", "file", "announce", "push")
 TARGETS: Final = ("to", "stream", "file", "announce")
 USER: Final = "{user}"  # in `to`: the user that was called
 _NAME: Final = re.compile(r"[^@?\s/]+")
+INTRODUCTION: Final = (
+    "A route says where calls to an address of ours go. The first one whose pattern matches "
+    "counts; without one a call goes to a client, a stream or a phone of that name. A call that "
+    "comes by a trunk is called what To says, a number without hyphens."
+)
+
+
+class Filled(SettingType[str]):
+    """A text that is not empty."""
+
+    def __init__(self) -> None:
+        super().__init__(str, schema={**STRING, "minLength": 1})
+
+    def read(self, value: object) -> str:
+        if not value:
+            raise ValueError("must be a string")
+        return string(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +44,31 @@ class RouteSettings:
     is a file that is played before the answer, and `push` a URL where the stream is published.
     """
 
-    match: str
-    to: str = ""
-    stream: str = ""
-    file: str = ""
-    announce: str = ""
-    push: str = ""
+    match: str = required(
+        Filled(), "The pattern: user@domain, or the user alone.", example="+49301234*"
+    )
+    to: str = setting(
+        Filled(), "", "Any SIP address, here or elsewhere; {user} is the user that was called."
+    )
+    stream: str = setting(
+        Filled(),
+        "",
+        "A name of `call`, which answers at once and is heard and spoken to there.",
+        example="studio",
+    )
+    file: str = setting(Filled(), "", "A file of `vod` that the caller hears.")
+    announce: str = setting(
+        Filled(),
+        "",
+        "A file that is heard before the answer, or alone, and then refused.",
+        example="welcome",
+    )
+    push: str = setting(
+        Filled(),
+        "",
+        "Publish the stream at this URL as well.",
+        example="rtmps://live.example/app/KEY",
+    )
 
     @property
     def pattern(self) -> str:
@@ -50,6 +86,9 @@ class RouteSettings:
         return uri.replace(user=user) if USER in self.to else uri
 
 
+ROWS: Final = {row.name: row for row in rows(RouteSettings)}
+
+
 def read_routes(value: Any) -> tuple[RouteSettings, ...]:
     """Read the tables.  Raises ValueError for a mistake, with one line that names it."""
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
@@ -63,15 +102,18 @@ def pushes(routes: tuple[RouteSettings, ...], app: str) -> tuple[str, ...]:
 
 
 def _read(table: Mapping[str, Any]) -> RouteSettings:
+    read = {}
     for key, value in table.items():
-        if key not in KEYS:
-            raise ValueError(f"unknown key {key!r}{did_you_mean(key, KEYS)}")
-        if not isinstance(value, str) or not value:
-            raise ValueError(f"{key} must be a string")
-    route = RouteSettings(**{"match": "", **table})
-    if not route.match:
+        if key not in ROWS:
+            raise ValueError(f"unknown key {key!r}{did_you_mean(key, ROWS)}")
+        try:
+            read[key] = ROWS[key].type.read(value)
+        except ValueError as error:
+            raise ValueError(f"{key} {error}") from None
+    if "match" not in read:
         raise ValueError('needs a match, such as "news" or "+4930*@*"')
-    _check_targets(route, [key for key in TARGETS if table.get(key)])
+    route = RouteSettings(**read)
+    _check_targets(route, [key for key in TARGETS if key in read])
     return route
 
 

@@ -9,19 +9,22 @@ import pytest
 
 from rtmplite.cli import tool
 from rtmplite.net.addresses import not_had
+from rtmplite.net.settings import groups
 from siprtmp.edge.gateway import Gateway
-from siprtmp.operation import config
 from siprtmp.operation.arguments import ConfigError
-from siprtmp.operation.options import GROUPS, build_parser
+from siprtmp.settings.load import build_parser, load
+from siprtmp.settings.table import Settings
 
 
 def test_help_has_every_option_once_in_the_group_where_it_is_looked_for():
-    names = [name for group in GROUPS.values() for name in group]
-    assert len(names) == len(set(names)) and set(names) == set(dict(OPTIONS_OF_HELP)) - {"help"}
+    found = {title: [row.option for row in rows] for title, rows in groups(Settings).items()}
+    names = [name for group in found.values() for name in group]
+    assert len(names) == len(set(names))
+    assert set(names) == set(dict(OPTIONS_OF_HELP)) - {"help", "config"}
     shown = build_parser().format_help()
-    for title, group in GROUPS.items():
+    for title, group in found.items():
         block = shown.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
-        assert re.findall(r"^  --([a-z0-9-]+)", block, re.MULTILINE) == list(group)
+        assert re.findall(r"^  --([a-z0-9-]+)", block, re.MULTILINE) == group
 
 
 OPTIONS_OF_HELP = [
@@ -62,7 +65,7 @@ def test_help_speaks_in_whole_sentences(text):
 )
 def test_a_mistake_is_answered_with_the_right_form(words, said):
     with pytest.raises(ConfigError) as refused:
-        config.load(words)
+        load(words)
     assert str(refused.value).endswith(said)
 
 
@@ -81,7 +84,7 @@ def test_a_port_in_use_says_who_may_have_it(option):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = f"127.0.0.1:{taken.getsockname()[1]}"
         others = {"--rtmp": "127.0.0.1:0", "--sip": "127.0.0.1:0", "--http": "off"} | {option: at}
-        gateway = Gateway(config.load([*chain(*others.items()), "--rtmfp", "off"]))
+        gateway = Gateway(load([*chain(*others.items()), "--rtmfp", "off"]))
         try:
             with pytest.raises(ConfigError) as refused:
                 gateway.start()

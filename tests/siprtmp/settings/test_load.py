@@ -2,18 +2,19 @@
 
 import re
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.certificates import certificate
+from support.settings_rows import ROWS, values
 
-from siprtmp.operation import config
-from siprtmp.operation.arguments import ConfigError, VideoLimits
-from siprtmp.operation.config import Settings
-from siprtmp.operation.options import build_parser
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.settings.check import check, load_users
+from siprtmp.settings.load import build_parser, load, load_file, read_document
+from siprtmp.settings.table import TABLES, Settings
+from siprtmp.settings.types import VideoLimits
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "siprtmp.toml"
 HASH = "0" * 32
@@ -93,8 +94,6 @@ OPTIONS = [
     ("log-format", ["json"], '"json"', "json"),
 ]
 
-TABLES = ("trunk", "route")  # of the file alone
-
 
 def written(folder, text):
     path = folder / "siprtmp.toml"
@@ -105,14 +104,14 @@ def written(folder, text):
 @pytest.mark.parametrize(("option", "words", "toml", "value"), OPTIONS)
 def test_an_option_means_the_same_on_the_line_and_in_the_file(tmp_path, option, words, toml, value):
     name = option.replace("-", "_")
-    line = config.load([f"--{option}", *words])
-    file = config.load(["--config", str(written(tmp_path, f"{option} = {toml}\n"))])
-    assert getattr(line, name) == getattr(file, name) == value
+    line = load([f"--{option}", *words])
+    file = load(["--config", str(written(tmp_path, f"{option} = {toml}\n"))])
+    assert values(line)[name] == values(file)[name] == value
     assert line == file != Settings()
 
 
 def test_every_setting_is_tried_here_and_shown_in_the_example():
-    names = {field.name.replace("_", "-") for field in fields(Settings)} - {"source", *TABLES}
+    names = {row.option for row in ROWS.values()}
     need_files = {"users", "vod", "rtmps", "sips", "users-only", "ca", "sign-key"}
     assert {option for option, *_ in OPTIONS} | need_files == names
     text = EXAMPLE.read_text()
@@ -125,22 +124,22 @@ def test_every_setting_is_tried_here_and_shown_in_the_example():
 
 def test_a_mistyped_key_of_the_file_is_answered_with_the_right_one(tmp_path):
     with pytest.raises(ConfigError, match="unknown setting 'media-timout'; did you mean media-t"):
-        config.load(["--config", str(written(tmp_path, "media-timout = 3\n"))])
+        load(["--config", str(written(tmp_path, "media-timout = 3\n"))])
 
 
 def test_the_example_is_good_and_says_the_defaults(tmp_path):
-    assert config.check(config.load_file(EXAMPLE)) == Settings()
-    assert config.check(Settings(source=EXAMPLE)) == Settings()
+    assert check(load_file(EXAMPLE)) == Settings()
+    assert check(Settings(source=EXAMPLE)) == Settings()
     text = re.sub(r"^#(\[\[|  [a-z]+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE)
     everything = re.sub(r"^#([a-z-]+ = )", r"\1", text, flags=re.MULTILINE)
     (tmp_path / "siprtmp.users").write_text(f"bob:example.org:{HASH}\n")
     (tmp_path / "sign.key").write_text("0123456789abcdef")
     (tmp_path / "trusted.pem").write_text(certificate(tmp_path).file.read_text())
     (tmp_path / "films").mkdir()
-    settings = config.check(config.load_file(written(tmp_path, everything)))
-    assert settings.users == tmp_path / "siprtmp.users" and len(settings.domain) == 2
-    changed = {field.name for field in fields(Settings) if field.compare}
-    changed = {name for name in changed if getattr(settings, name) != getattr(Settings(), name)}
+    settings = check(load_file(written(tmp_path, everything)))
+    assert settings.access.users == tmp_path / "siprtmp.users" and len(settings.calls.domain) == 2
+    defaults = values(Settings())
+    changed = {name for name, value in values(settings).items() if value != defaults[name]}
     assert changed == {
         "domain",
         "users",
@@ -186,10 +185,11 @@ def test_rtmps_has_files(tmp_path):
     """Beside the file that names them."""
     (tmp_path / "c.pem").write_text("")
     path = written(tmp_path, 'rtmps = "127.0.0.1:0"\ntls-cert = "c.pem"\n')
-    settings = config.load(["--config", str(path), "--rtmp", "off", "--sip", "off"])
-    assert settings.tls_cert == tmp_path / "c.pem" and settings.rtmps == ("127.0.0.1", 0)
+    settings = load(["--config", str(path), "--rtmp", "off", "--sip", "off"])
+    assert settings.tls.tls_cert == tmp_path / "c.pem"
+    assert settings.listeners.rtmps == ("127.0.0.1", 0)
     with pytest.raises(ConfigError, match="other machines"):
-        config.load(["--rtmps", "192.0.2.1:443", "--tls-cert", str(tmp_path / "c.pem")])
+        load(["--rtmps", "192.0.2.1:443", "--tls-cert", str(tmp_path / "c.pem")])
 
 
 def test_a_folder_to_play_from_is_there_or_is_recorded_into(tmp_path):
@@ -198,20 +198,20 @@ def test_a_folder_to_play_from_is_there_or_is_recorded_into(tmp_path):
     films = tmp_path / "films"
     for words in (["--config", str(path)], ["--vod", str(films)], ["--vod", str(path)]):
         with pytest.raises(ConfigError, match=r"^--vod \S+: no such folder$"):
-            config.load(words)
+            load(words)
     words = ["--vod", str(films), "--record"]
     with pytest.raises(ConfigError, match="--vod"):
-        config.load([*words, str(tmp_path / "other")])
-    assert config.load([*words, str(tmp_path / "x" / ".." / "films")]).vod == films
+        load([*words, str(tmp_path / "other")])
+    assert load([*words, str(tmp_path / "x" / ".." / "films")]).folders.vod == films
     assert not films.exists()  # that is for who serves
     films.mkdir()
-    assert config.load(["--config", str(path)]) == config.load(["--vod", str(films)])
+    assert load(["--config", str(path)]) == load(["--vod", str(films)])
 
 
 def test_the_line_wins_over_the_file(tmp_path):
     path = written(tmp_path, 'sip-t1 = 20\nlog-level = "error"\n')
-    settings = config.load(["--sip-t1", "30", "--config", str(path)])
-    assert (settings.sip_t1, settings.log_level, settings.source) == (30, "error", path)
+    settings = load(["--sip-t1", "30", "--config", str(path)])
+    assert (settings.calls.sip_t1, settings.logs.log_level, settings.source) == (30, "error", path)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_the_line_wins_over_the_file(tmp_path):
 )
 def test_what_cannot_be_served_is_told_in_one_line(words):
     with pytest.raises(ConfigError) as refused:
-        config.load(words)
+        load(words)
     assert str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -311,7 +311,7 @@ def test_what_cannot_be_served_is_told_in_one_line(words):
 def test_a_bad_file_is_told_with_its_name_and_key(tmp_path, toml):
     path = written(tmp_path, toml)
     with pytest.raises(ConfigError, match=re.escape(str(path))) as refused:
-        config.load(["--config", str(path)])
+        load(["--config", str(path)])
     assert "\n" not in str(refused.value)
 
 
@@ -320,7 +320,7 @@ def test_a_file_that_is_no_text(tmp_path):
     path.write_bytes(b"\xff\xfe")
     for words in (["--config", str(path)], ["--users", str(path)], ["--users", str(tmp_path)]):
         with pytest.raises(ConfigError, match=re.escape(words[1])):
-            config.load(words)
+            load(words)
 
 
 @pytest.mark.parametrize("listener", ["rtmp", "sip", "http"])
@@ -328,12 +328,12 @@ def test_a_file_that_is_no_text(tmp_path):
 def test_other_machines_are_served_only_with_users_or_a_plain_word(tmp_path, listener, host):
     words = [f"--{listener}", f"{host}:0", "--external-ip", "192.0.2.1"]
     with pytest.raises(ConfigError, match=r"give --users FILE, or --allow-anonymous"):
-        config.load(words)
-    assert config.load([*words, "--allow-anonymous"]).allow_anonymous
+        load(words)
+    assert load([*words, "--allow-anonymous"]).access.allow_anonymous
     users = tmp_path / "users"
     users.write_text(f"bob:example.org:{HASH}\n")
-    settings = config.load([*words, "--users", str(users)])
-    assert len(config.load_users(settings)) == 1
+    settings = load([*words, "--users", str(users)])
+    assert len(load_users(settings)) == 1
 
 
 @pytest.mark.parametrize(
@@ -351,37 +351,37 @@ def test_who_guards_publishing_need_not_have_users(listener, words, works):
     """But for phones."""
     words = [f"--{listener}", "192.0.2.1:0", *words]
     if works and listener != "sip":
-        config.load(words)
+        load(words)
     else:
         with pytest.raises(ConfigError, match="other machines"):
-            config.load(words)
+            load(words)
 
 
 def test_a_key_is_not_told_on(tmp_path):
     """What is wrong with one is told without it."""
     with pytest.raises(ConfigError) as refused:
-        config.load(["--publish-key", "=sesame"])
+        load(["--publish-key", "=sesame"])
     assert "sesame" not in str(refused.value)
 
 
 def test_lists_of_the_line_stand_for_those_of_the_file(tmp_path):
     path = written(tmp_path, 'push = ["live/a=rtmp://a/b/c", "live/b=rtmp://a/b/d"]\n')
-    assert len(config.load(["--config", str(path)]).push) == 2
-    settings = config.load(["--config", str(path), "--push", "live/x=rtmp://a/b/c"])
-    assert settings.push == ("live/x=rtmp://a/b/c",)
+    assert len(load(["--config", str(path)]).relays.push) == 2
+    settings = load(["--config", str(path), "--push", "live/x=rtmp://a/b/c"])
+    assert settings.relays.push == ("live/x=rtmp://a/b/c",)
 
 
 def test_a_users_file_with_a_mistake_names_the_line(tmp_path):
     users = tmp_path / "users"
     users.write_text(f"bob:example.org:{HASH}\nalice\n")
     with pytest.raises(ConfigError, match="line 2"):
-        config.load(["--users", str(users)])
-    assert config.load_users(Settings()) is None
+        load(["--users", str(users)])
+    assert load_users(Settings()) is None
 
 
 @given(
     st.dictionaries(
-        st.sampled_from([field.name.replace("_", "-") for field in fields(Settings)]),
+        st.sampled_from([*(row.option for row in ROWS.values()), *TABLES, "source"]),
         st.recursive(
             st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
             lambda inner: (
@@ -393,9 +393,16 @@ def test_a_users_file_with_a_mistake_names_the_line(tmp_path):
 def test_any_values_are_settings_or_an_error(document):
     """Own design: nothing that TOML can say gets a traceback."""
     try:
-        config.check(config.replace(Settings(), **config._from_document(document, Path("x"))))
+        check(Settings.of(**read_document(document, Path("x"))))
     except ConfigError as error:
         assert str(error)
+
+
+def test_settings_are_made_by_the_names_of_their_options():
+    """An unknown name is the mistake of a caller."""
+    assert Settings.of(sip_t1=20, nat=True).calls.sip_t1 == 20
+    with pytest.raises(TypeError, match="no such settings: sip_t2"):
+        Settings.of(sip_t1=20, sip_t2=30)
 
 
 def test_toml_is_what_the_example_is():

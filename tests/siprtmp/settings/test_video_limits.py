@@ -2,9 +2,11 @@
 
 import pytest
 
-from siprtmp.operation import config
-from siprtmp.operation.arguments import ConfigError, VideoLimits
-from siprtmp.operation.config import Settings
+from siprtmp.operation.arguments import ConfigError
+from siprtmp.settings import check
+from siprtmp.settings.load import load
+from siprtmp.settings.table import Settings
+from siprtmp.settings.types import VideoLimits
 
 
 @pytest.mark.parametrize(
@@ -22,7 +24,7 @@ from siprtmp.operation.config import Settings
     ],
 )
 def test_each_limit_may_be_left_out(words, limits):
-    assert config.load(["--transcode-video", *words]).transcode_video == limits
+    assert load(["--transcode-video", *words]).media.transcode_video == limits
 
 
 @pytest.mark.parametrize(
@@ -30,11 +32,11 @@ def test_each_limit_may_be_left_out(words, limits):
 )
 def test_other_words_are_refused(text):
     with pytest.raises(ConfigError):
-        config.load(["--transcode-video", text])
+        load(["--transcode-video", text])
 
 
 def test_pictures_are_not_made_without_the_extra(monkeypatch):
-    monkeypatch.setattr(config.importlib.util, "find_spec", lambda name: None)
-    assert config.load(["--transcode-video", "off"]) == Settings()
+    monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)
+    assert load(["--transcode-video", "off"]) == Settings()
     with pytest.raises(ConfigError, match="--transcode-video needs the extra transcode"):
-        config.load(["--transcode-video"])
+        load(["--transcode-video"])

@@ -5,9 +5,9 @@ import tomllib
 import pytest
 
 from p2psip.sip.uri import Uri
-from siprtmp.operation import config
 from siprtmp.operation.arguments import ConfigError
-from siprtmp.operation.trunk_settings import TrunkSettings, read_trunks
+from siprtmp.settings.load import load
+from siprtmp.settings.trunks import TrunkSettings, read_trunks
 
 GOOD = 'name = "a-1"\naddress = "sip:me@a.example"\nnumbers = ["+49*"]\npassword = "secret"\n'
 
@@ -63,9 +63,9 @@ def test_mistakes(text, mistake):
 def test_the_file_has_tables_of_trunks(tmp_path):
     path = tmp_path / "siprtmp.toml"
     path.write_text(f"[[trunk]]\n{GOOD}")
-    assert config.load(["--config", str(path)]).trunk[0].name == "a-1"
+    assert load(["--config", str(path)]).trunk[0].name == "a-1"
     with pytest.raises(ConfigError, match=r"\[\[trunk\]\] needs --sip"):
-        config.load(["--config", str(path), "--sip", "off"])
+        load(["--config", str(path), "--sip", "off"])
     path.write_text('trunk = "a"')
     with pytest.raises(ConfigError, match=r"trunk: is a table: \[\[trunk\]\]"):
-        config.load(["--config", str(path)])
+        load(["--config", str(path)])

@@ -1,0 +1,1 @@
+"""The table of settings, its readers, and what is generated from it."""
