@@ -4,6 +4,8 @@ import os
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -123,15 +125,16 @@ def test_what_nobody_refreshes_is_removed_with_the_next_changes(shop):
 
 @given(contact=uris(), user=st.text(min_size=1), call=st.text(), cseq=st.integers(1, 2**31 - 1))
 def test_any_contact_comes_back(contact, user, call, cseq):
-    store = SqliteLocation(":memory:", print, clock=lambda: NOON)
-    kept = Binding(Address(contact), UDP, call, cseq, 60.0)
-    aor = user, "home"
-    if any("\ud800" <= letter <= "\udfff" for letter in user + call):
-        return
-    store.keep(aor, {aor: [kept]}, 0.0)
-    [(found, came)] = store.load(0.0)
-    assert found == aor and str(came.contact) == str(kept.contact) and came.call_id == call
-    store.close()
+    with TemporaryDirectory() as folder:
+        store = SqliteLocation(Path(folder) / "phones", print, clock=lambda: NOON)
+        kept = Binding(Address(contact), UDP, call, cseq, 60.0)
+        aor = user, "home"
+        if any("\ud800" <= letter <= "\udfff" for letter in user + call):
+            return
+        store.keep(aor, {aor: [kept]}, 0.0)
+        [(found, came)] = store.load(0.0)
+        assert found == aor and str(came.contact) == str(kept.contact) and came.call_id == call
+        store.close()
 
 
 # What the file is
