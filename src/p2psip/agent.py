@@ -45,9 +45,9 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.locate import is_numeric
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
+from p2psip.ua.call import CallHandler
 from p2psip.ua.event_bodies import MessageSummary
 from p2psip.ua.messages import InstantMessage, Messages
-from p2psip.ua.owner import CallHandler
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.requests.identity import ANONYMOUS, PRIVACY, asserted_identity, sender
 from p2psip.ua.transfers import Referral
@@ -147,7 +147,7 @@ class Agent(OutsideRequests):
         secret = Login(login or user, password, server) if password else None
         self._agents = user_agent_of(self._stack, answer_timeout, info_packages)
         self._agents.may_replace = self._may_replace
-        self._messages = Messages(self._agents)
+        self._messages = Messages(self._agents.core)
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
         self.serving.reached_at = lambda peer: self._reached_at(self._contact_for(peer))
         self.serving.sender_of = self._sender_of

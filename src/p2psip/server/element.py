@@ -39,15 +39,21 @@ Acceptor = Callable[[ServerHandle, float], None]
 
 
 class DialogUser(Protocol):
-    """The user agents of this element, as the element needs them.
+    """The user agents of this element, as the element needs them."""
 
-    `bound(user, target, now)` gives them the connections by which a user has registered `target`.
-    `extensions` is what they can do; `follows` is told them as `Stack.ways` has it.
-    """
+    @property
+    def extensions(self) -> Extensions:
+        """What they can do: RFC 3261 §8.1.1.9."""
 
-    bound: Callable[[Uri, Uri, float], Sequence[Flow]]
-    follows: Callable[[Request], bool]
-    extensions: Extensions
+    def route_by(
+        self,
+        bound: Callable[[Uri, Uri, float], Sequence[Flow]],
+        follows: Callable[[Request], bool],
+    ) -> None:
+        """Have `bound(user, target, now)` give the connections by which a user has registered.
+
+        `follows` tells where a request within a dialog may go: see `Stack.ways`.
+        """
 
     def matches(self, request: Request) -> bool:
         """Whether the request is within one of their dialogs: RFC 3261 §12.2.2."""
@@ -98,8 +104,7 @@ class SipElement:
         self._vouches = vouches
         self.ways = Ways(stack, registrar, domains, nat=nat)
         stack.core = self
-        agents.bound = self.ways.bound
-        agents.follows = self._judge.may_follow
+        agents.route_by(self.ways.bound, self._judge.may_follow)
         stack.expect(self._expects)
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:

@@ -160,7 +160,7 @@ class OutsideRequests(ABC):
             question,
             iter(range(2, 100)).__next__,
             self._keyring,
-            max_redirects=self._agents.max_redirects,
+            max_redirects=self._agents.core.max_redirects,
         )
         self._driver.run(exchange.send, request, monotonic())
         return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
@@ -261,7 +261,7 @@ class OutsideRequests(ABC):
         contact = self._contact_to(to.uri)
         watch, now = Watch(self._driver, on_notify), monotonic()
         watch.subscription = Subscription(
-            self._agents, watch, contact, event, now, keyring=self._keyring
+            self._agents.core, watch, contact, event, now, keyring=self._keyring
         )
         # RFC 3515 §2 [one-contact] [outside-of-calls]
         request = self._request(method, to, [("Contact", Address(contact)), *fields])
@@ -308,4 +308,4 @@ class OutsideRequests(ABC):
             body=body,
             content_type=content_type,
         )
-        return self._agents.signed(request)
+        return self._agents.core.signed(request)
