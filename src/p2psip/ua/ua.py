@@ -18,12 +18,12 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.fair_pool import Pool
-from p2psip.stack.request_origin import Peer, Whereabouts
-from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.stack.request_origin import Whereabouts
+from p2psip.stack.stack import Flow, Recipient, ServerHandle, Stack
 from p2psip.transaction.flow import rate_limit_key
 from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.call_state import CallState
-from p2psip.ua.core import SharedDialog, Usage, UserAgentCore, invite_key
+from p2psip.ua.core import SharedDialog, UserAgentCore, invite_key
 from p2psip.ua.outside import outside_request
 from p2psip.ua.peer_offers import OVER
 from p2psip.ua.replaces import OPTION as REPLACES
@@ -78,7 +78,6 @@ class UserAgent:
         self.core = UserAgentCore(stack, random, answer_timeout, nat, has, seconds, max_redirects)
         self.may_replace: Callable[[UserAgentCall, ServerHandle], bool] = lambda call, server: False
         self._places = Pool(MAX_SERVED)
-        stack.expect(lambda request, flow, now: self.matches(request))
 
     @property
     def extensions(self) -> Extensions:
@@ -213,28 +212,28 @@ class UserAgent:
                 return usage
         return None
 
-    def matches(self, request: Request) -> bool:
-        """Whether a request is within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
-        if DialogId.at_server(request) in self.core.dialogs or self._begun(request) is not None:
-            return True
-        # §8.2.2.2 [looks-for-copies]
-        return request.to.tag is None and invite_key(request) in self.core.invites
-
-    def peer_of(self, request: Request) -> Peer | None:
-        """The peer that may send this request, None if it is in no dialog of ours (§12.2.2)."""
+    def recipient(self, request: Request) -> Recipient | None:
+        """Who gets a request within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
         found = self.core.dialogs.get(DialogId.at_server(request))
-        return found.whereabouts.peer(found.dialog) if found is not None else None
-
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Take a request within a dialog (§12.2.2), from its peer (`peer_of`)."""
-        found = self.core.dialogs.get(DialogId.at_server(request)) or self._begun(request)
         if found is not None:
-            found.on_request(server, request, now)
-        elif request.to.tag is None and invite_key(request) in self.core.invites:
-            # the same INVITE, forked and merged: §8.2.2.2 [482-for-a-copy]
-            server.reply(482, now)
-        else:
-            server.reply(481, now)  # §15.1.2 [481-without-a-dialog], §12.2.2 [481-for-unknown]
+            return Recipient(found.on_request, True, found.whereabouts.peer(found.dialog))
+        # RFC 6665 §4.1.2.4 [notify-may-be-first]; RFC 3515 §2.4.4 [notify-may-be-first]
+        # RFC 6665 §4.1.4 [any-notifier]
+        begun = self.core.awaited.get((request.call_id, request.to.tag or ""))
+        if begun is not None and begun.takes(request):
+            return Recipient(begun.on_request, True)
+        # §8.2.2.2 [looks-for-copies]
+        if request.to.tag is None and invite_key(request) in self.core.invites:
+            return Recipient(self._on_copy)
+        return None
+
+    def on_stray(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Refuse a request within a dialog that is not ours (§12.2.2)."""
+        server.reply(481, now)  # §15.1.2 [481-without-a-dialog], §12.2.2 [481-for-unknown]
+
+    def _on_copy(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Refuse the same INVITE again, forked and merged (§8.2.2.2)."""
+        server.reply(482, now)  # §8.2.2.2 [482-for-a-copy]
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx (§13.3.1.4); an unexpected one is dropped."""
@@ -311,13 +310,6 @@ class UserAgent:
         served = ServedSubscription(self.core, shared, contact, event, expires, now, free)
         self._places.add(host, 1)
         return served
-
-    def _begun(self, request: Request) -> Usage | None:
-        """The subscription that a NOTIFY is the first of (RFC 6665 §4.4.1)."""
-        # RFC 6665 §4.1.2.4 [notify-may-be-first]; RFC 3515 §2.4.4 [notify-may-be-first]
-        # RFC 6665 §4.1.4 [any-notifier]
-        found = self.core.awaited.get((request.call_id, request.to.tag or ""))
-        return found if found is not None and found.takes(request) else None
 
     def _contact_by(self, contact: Uri, server: ServerHandle) -> Uri:
         """The Contact for the sender of a request, who may speak one transport (§8.1.1.8)."""

@@ -145,7 +145,7 @@ def test_many_hosts_together_leave_room_for_the_next():
 def test_what_is_up_has_room_when_others_have_none():
     """Own design: a BYE of a call, and what renews a registration; a stranger hears a 503."""
     stack = lone_stack(Server(200), max_transactions=16)
-    stack.expect(lambda request, flow, now: request.to.tag == "up" or request.method == "REGISTER")
+    stack.core.knows = lambda request: request.to.tag == "up" or request.method == "REGISTER"
 
     def ask(n, method, to=""):
         flow = Flow("UDP", (f"192.0.2.{n}", PORT))
@@ -205,7 +205,7 @@ def test_an_answer_that_changes_nothing_leaves_nothing():
 def test_within_a_dialog_a_refusal_is_remembered():
     """Covers RFC 3261 §17.2.2: its CSeq counts once, whatever the answer was."""
     stack = lone_stack(Server(488))
-    stack.expect(lambda request, flow, now: request.to.tag == "up")
+    stack.core.knows = lambda request: request.to.tag == "up"
     for method in ("INFO", "INVITE"):
         for at in (0.0, 0.1):
             stack.receive(incoming(method, to=";tag=up"), UDP, at)

@@ -146,10 +146,8 @@ def test_a_refer_is_accepted_at_once_and_its_progress_told(is_in_a_call):
     bob.agent.core.extensions = ALL
     bob.on_refer = lambda call, referral, now: None
     allow = bob.log.append
-    bob.on_request = lambda server, request, now: (
-        bob.agent.on_request(server, request, now)
-        if bob.agent.matches(request)
-        else bob.agent.referred(server, bob.contact, allow, now)
+    bob.on_request = lambda server, request, now: bob.agent.referred(
+        server, bob.contact, allow, now
     )
     extra = [("Refer-To", f"<sip:x@{C}>")]
     refer = first_request("REFER", b"", "refer", extra, **{"Call-ID": "other"})
