@@ -14,8 +14,7 @@ from rtmplite.rtmp.wire.message import Message
 from rtmplite.rtmp.wire.shared_object import SharedObject
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import LivePlayer, Viewer
-    from rtmplite.live.streams import LiveStream
+    from rtmplite.live.streams import LivePlayer, LiveStream, Viewer
 
 
 class ConnectionEnd:

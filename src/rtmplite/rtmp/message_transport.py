@@ -20,8 +20,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.shared_object import SharedObject
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import LivePlayer, Outlet, Viewer
-    from rtmplite.live.streams import LiveStream
+    from rtmplite.live.streams import LivePlayer, LiveStream, Outlet, Viewer
 
 MEDIA_TYPES: Final = frozenset(
     (MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA, MessageType.DATA_AMF3)
