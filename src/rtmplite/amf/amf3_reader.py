@@ -51,7 +51,7 @@ class ExternalReader(Protocol):
     """Reads the body of one class, which becomes `Externalizable.content`: §3.12."""
 
     def read(self, reader: "Amf3Reader") -> Value:
-        """Read the body, raising nothing but RemoteError."""
+        """Read the body, raising nothing but RemoteError: §3.12."""
 
 
 class Amf3Reader:

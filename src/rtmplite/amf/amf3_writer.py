@@ -39,7 +39,7 @@ class ExternalWriter(Protocol):
     """Writes the body of one class: §3.12."""
 
     def write(self, writer: "Amf3Writer", content: Value) -> None:
-        """Write a value that `ExternalReader.read` returned."""
+        """Write a value that `ExternalReader.read` returned: §3.12."""
 
 
 class Amf3Writer:
