@@ -334,7 +334,8 @@ class UserAgentCall(ABC):
             # §8.2.3 [415-for-the-body]: what its sender calls optional is not refused
             if error.status != 415 or not is_optional(request):
                 raise
-        leg.shared.reply(server, 200, now)  # RFC 6086 §4.2.2 [200-otherwise]
+        # RFC 6086 §4.2.2 [200-otherwise], §4.3.2 [bodies-in-requests-only]
+        leg.shared.reply(server, 200, now)
 
     def _on_message(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a MESSAGE of the peer (RFC 3428 §7)."""
@@ -372,8 +373,7 @@ class UserAgentCall(ABC):
     def _accept_invite(self, server: ServerHandle, sdp: bytes, now: float) -> None:
         """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
         response = self._response_to(server, sdp, self.refresher.answer(server.request, now))
-        t1 = self._core.stack.t1
-        self._answered, todo = AnsweredInvite.start(server, response, now, t1)
+        self._answered, todo = AnsweredInvite.start(server, response, now, self._core.stack.t1)
         self._perform_2xx(todo, now)
 
     def _perform_2xx(self, todo: acceptance.Todo, now: float, sdp: bytes | None = None) -> None:
@@ -459,7 +459,8 @@ class UserAgentCall(ABC):
             sdp = self.owner.on_offer(self, None, now)
             leg.session.we_offer(sdp)
             self._reoffer.overtaken()
-        leg.refresh(request)  # §12.2.2 [contact-moves-the-target]
+        # §12.2.2 [contact-moves-the-target], RFC 6086 §5.2.4 [refusal-keeps-the-list]
+        leg.refresh(request)
         return sdp
 
     def _take_offer(self, leg: CallLeg, offer: bytes, now: float) -> bytes:

@@ -170,6 +170,7 @@ class SharedDialog:
         if contact is None:
             return request
         # §12.2.1.1 [refresh-has-a-contact] [same-contact] [sips-stays-sips]
+        # RFC 5630 §5.1.1.2 [refresh-stays-sips], §5.1.2 [refresh-stays-sips]
         return request.replace(headers=request.headers.append("Contact", Address(contact)))
 
     def exchange(

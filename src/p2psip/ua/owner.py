@@ -89,5 +89,8 @@ class CallEvents(Protocol[CallT]):
         """Take an INFO of the peer (RFC 6086 §4.2.2); a RemoteError refuses it.
 
         `package` is one of our Info Packages, None for an INFO of the old kind.
+
+        Not done: RFC 6086 §4.3.1 [multipart-bodies]: the owner hears a body of several parts whole,
+        and takes it apart by `parse_multipart` or refuses it with 415.
         """
         return  # a call without a use for it needs no method of its own

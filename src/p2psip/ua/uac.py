@@ -210,11 +210,12 @@ class OutgoingCall(UserAgentCall):
         if self.state is CallState.CALLING:
             try:
                 # §13.2.1 [answer-is-acknowledgement] [takes-both-exchanges]
+                # RFC 6337 §5.2.4 [answers-as-if-called]
                 return self._take_offer(leg, offer, now)
             except RemoteError as error:
                 self._refusal = error
         leg.session.they_offer(offer)
-        # §13.2.2.4 [answers-the-unwanted]
+        # §13.2.2.4 [answers-the-unwanted], RFC 6337 §5.2.4 [refuses-all-by-zeros]
         answer = _declined(offer, self.contact.host, self._core.random)
         leg.session.we_answer(answer)
         return answer
