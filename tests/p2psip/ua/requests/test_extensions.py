@@ -109,7 +109,7 @@ def test_a_dialog_begins_with_the_list_of_info_packages():
 def test_both_sides_list_their_packages_in_each_message_that_makes_the_dialog():
     """Covers RFC 6086 §5.2.3 [invite-lists] [answer-lists] [same-list-throughout]."""
     link, alice, bob = phones(ring)
-    bob.agent.extensions = Extensions(info_packages=("dtmf", "weather"))
+    bob.agent.core.extensions = Extensions(info_packages=("dtmf", "weather"))
     alice.dial(B, link.now)
     link.run(until=1.0)
     pick_up(bob.calls[0], link.now)
@@ -127,7 +127,7 @@ def test_both_sides_list_their_packages_in_each_message_that_makes_the_dialog():
 def test_a_refused_offer_leaves_the_list_of_packages():
     """Covers RFC 6086 §5.2.4 [refusal-keeps-the-list]."""
     link, alice, bob, call, other = established()
-    alice.agent.extensions = Extensions(info_packages=("dtmf",))
+    alice.agent.core.extensions = Extensions(info_packages=("dtmf",))
     bob.reply_to_offer = RemoteError("Not Acceptable Here", 488)
     call.reinvite(b"hold", link.now)
     link.run(until=2.0)
