@@ -230,7 +230,7 @@ CIRCLES = {
     *("siprtmp.calls.rich.sip_app", "siprtmp.calls.rich.transferred"),
 }
 HALVES = {
-    *("CallMedia", "CallRequests", "EventPath", "LineRequests", "RtmpSettings", "RtpPeer"),
+    *("CallMedia", "CallRequests", "EventPath", "LineRequests", "RtpPeer"),
 }
 
 
