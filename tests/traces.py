@@ -26,8 +26,8 @@ from p2psip.errors import RemoteError as SipRefusal
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.phone.call import Call
 from p2psip.sip.message import parse_message
-from p2psip.stack.stack import Stack
-from p2psip.ua.owner import CallHandler
+from p2psip.stack.stack import Recipient, Stack
+from p2psip.ua.call import CallHandler
 from p2psip.ua.ua import UserAgent
 from rtmplite.errors import RtmpError
 from rtmplite.flv.file import read_flv
@@ -234,12 +234,15 @@ class Watcher(CallHandler):
     def __init__(self) -> None:
         self.sdp = "".join(f"{each.replace('_', ' ')}\r\n" for each in ANSWER.split()).encode()
 
-    def on_request(self, server, request, now) -> None:
+    def recipient(self, request, flow, now) -> Recipient:
         """Take a new call, or what belongs to one."""
-        if request.method == "INVITE" and request.to.tag is None:
-            self.agents.incoming(server, self.stack.contact("bob"), self, now).accept(self.sdp, now)
-        else:
-            self.agents.on_request(server, request, now)
+        is_new = request.method == "INVITE" and request.to.tag is None
+        other = self.on_invite if is_new else self.agents.on_stray
+        return self.agents.recipient(request) or Recipient(other)
+
+    def on_invite(self, server, request, now) -> None:
+        """Answer a new call."""
+        self.agents.incoming(server, self.stack.contact("bob"), self, now).accept(self.sdp, now)
 
     def on_ack(self, request, flow, now) -> None:
         """Take the ACK of a 2xx."""

@@ -1,7 +1,7 @@
 """A SIP phone for scripts: its methods wait, and other greenlets run meanwhile.
 
-Implements RFC 3261 §8, §10.2 and §13 from the user's side, on `UserAgent`, `Registration`
-and `AudioStream`.
+Implements RFC 3261 §8, §10.2 and §13 from the user's side, on `UserAgent`, `Registration` and
+`AudioStream`; and RFC 3428 §4, RFC 6665 §4.1 and RFC 3515 §2.4.
 
     with Agent(user="bob", domain="example.com", password="secret") as agent:
         agent.register()
@@ -22,7 +22,7 @@ from signal import SIGINT, SIGTERM
 from typing import Final, Self
 
 import gevent
-from gevent.event import Event
+from gevent.event import AsyncResult, Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
@@ -31,26 +31,32 @@ from p2psip.net.locator import Locations, destination, proxies, server_uri
 from p2psip.net.media.port_pool import NoPortsError, PortPool
 from p2psip.net.phone.audio import AudioHandler, AudioStream, EventHandler
 from p2psip.net.phone.audio_codecs import audio_codec
-from p2psip.net.phone.call import Call
-from p2psip.net.phone.outside import OutsideRequests
+from p2psip.net.phone.call import Call, followed
 from p2psip.net.phone.phone_address import PhoneAddress
 from p2psip.net.phone.phone_core import PhoneCore, user_agent_of
 from p2psip.net.phone.phone_registration import PhoneRegistration
 from p2psip.net.phone.serving import DIALOG, SUMMARY, Serving, dialog_states
+from p2psip.net.phone.watch import BODIES, Watch
+from p2psip.net.ping import Ping
 from p2psip.net.tls import TlsContexts
-from p2psip.net.waiting import settles
+from p2psip.net.waiting import FinalAnswer, result_of, settles
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
+from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.locate import is_numeric
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
+from p2psip.ua.call import CallHandler
 from p2psip.ua.event_bodies import MessageSummary
-from p2psip.ua.messages import InstantMessage, Messages
-from p2psip.ua.owner import CallHandler
-from p2psip.ua.requests.digest_client import Login
+from p2psip.ua.messages import TEXT, InstantMessage, Messages
+from p2psip.ua.outside import outside_request
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.requests.digest_client import DigestClient, Login
 from p2psip.ua.requests.identity import ANONYMOUS, PRIVACY, asserted_identity, sender
-from p2psip.ua.transfers import Referral
+from p2psip.ua.requests.request_validation import SDP
+from p2psip.ua.subscriptions import EventName
+from p2psip.ua.transfers import Referral, status_of
 from p2psip.ua.ua import IncomingCall
 from p2psip.ua.ua import UserAgentCall as Signalling
 
@@ -59,7 +65,7 @@ __all__ = ["Agent", "Call"]
 log: Final = logging.getLogger(__name__)
 
 
-class Agent(OutsideRequests):
+class Agent:
     """One user at one address: §8.
 
     `listen` is for UDP and TCP, port 0 takes a free one; its host goes into SDP, and so must be
@@ -98,6 +104,7 @@ class Agent(OutsideRequests):
     """
 
     voip_metrics = False
+    uses_gruus = False
     trusted: frozenset[str] = frozenset()
 
     def __init__(
@@ -124,7 +131,9 @@ class Agent(OutsideRequests):
         ptime: int | None = None,
         info_packages: Sequence[str] = (),
     ) -> None:
-        super().__init__()
+        self.on_refer: Callable[[Address, Address], bool] = lambda target, sender: False
+        self.on_referred: Callable[[Call], object] = lambda call: call.hangup()
+        self._pings: list[Ping] = []
         self.on_call: Callable[[Call], object] = _unavailable
         self.on_message: Callable[[InstantMessage], object] = _unwanted
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
@@ -143,11 +152,10 @@ class Agent(OutsideRequests):
         self.contact = self._stack.contact(user, self._transport)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
-        server = servers[0] if servers else home
-        secret = Login(login or user, password, server) if password else None
+        secret = Login(login or user, password, (*servers, home)[0]) if password else None
         self._agents = user_agent_of(self._stack, answer_timeout, info_packages)
         self._agents.may_replace = self._may_replace
-        self._messages = Messages(self._agents)
+        self._messages = Messages(self._agents.core)
         self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
         self.serving.reached_at = lambda peer: self._reached_at(self._contact_for(peer))
         self.serving.sender_of = self._sender_of
@@ -226,6 +234,121 @@ class Agent(OutsideRequests):
             raise
         return call
 
+    # -- outside of calls: §8.1 -----------------------------------------------------------
+
+    @property
+    def gruu(self) -> Uri | None:
+        """The URI that leads to this agent from anywhere, None without one: RFC 5627 §4.2.
+
+        It is the registrar's, and public: it shows the user.
+        """
+        return self._registration.gruu()
+
+    def options(self, uri: str, timeout: float = 10.0) -> Response:
+        """Ask a user or server for its capabilities, and return the answer: §11.1.
+
+        Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
+        """
+        to = destination(uri, self._home)
+        contact = self._contact_to(to.uri)
+        # §11.1 [options-with-contact] [options-say-accept]
+        headers = [("Contact", Address(contact)), ("Accept", SDP)]
+        request = self._request("OPTIONS", to, headers)
+        question = FinalAnswer()
+        exchange = AuthenticatedRequest(
+            self._agents.stack,
+            question,
+            iter(range(2, 100)).__next__,
+            self._keyring,
+            max_redirects=self._agents.core.max_redirects,
+        )
+        self._driver.run(exchange.send, request, monotonic())
+        return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
+
+    def ping(
+        self,
+        uri: str,
+        on_alive: Callable[[bool], object],
+        *,
+        every: float = 30.0,
+        timeout: float = 10.0,
+    ) -> Ping:
+        """Ask a user or server every so many seconds whether it is there, by OPTIONS: §11.1.
+
+        `on_alive(alive)` is told of the first result and of each change, until `Ping.close` or the
+        end of the agent.  Raises LocalError for a `uri` that cannot be asked.
+        """
+        destination(uri, self._home)
+        ping = Ping(lambda: self.options(uri, timeout), every, on_alive)
+        self._pings.append(ping)
+        return ping
+
+    def message(
+        self, uri: str, text: str | bytes, timeout: float = 30.0, *, content_type: str = TEXT
+    ) -> Response:
+        """Send an instant message, and wait until it is accepted: RFC 3428 §4.
+
+        Raises RemoteError with the SIP status if it is refused, TimeoutError, LocalError for one
+        that is too large.
+        """
+        body = text.encode() if isinstance(text, str) else text
+        request = self._request("MESSAGE", destination(uri, self._home), (), body, content_type)
+        question = FinalAnswer()
+        self._driver.run(self._messages.send, request, question.heard, monotonic(), self._keyring)
+        return result_of(question.answer, timeout, "the message was not answered")
+
+    def subscribe(
+        self,
+        uri: str,
+        event: str,
+        on_notify: Callable[[str, bytes], object],
+        timeout: float = 30.0,
+        *,
+        expires: int = 3600,
+    ) -> Watch:
+        """Subscribe to the events of a user, and wait for the first notification: RFC 6665 §4.1.
+
+        `on_notify(content_type, body)` is called in the hub for each notification.  The
+        subscription is refreshed until `Watch.close`.  Raises RemoteError with the SIP status if it
+        is refused, TimeoutError, LocalError.
+        """
+        name = EventName.parse(event)
+        # RFC 6665 §3.1.2
+        fields: list[tuple[str, object]] = [("Event", name), ("Expires", expires)]
+        if name.package in BODIES:
+            fields.append(("Accept", BODIES[name.package]))
+        return self._watch(
+            "SUBSCRIBE", destination(uri, self._home), name, fields, on_notify, timeout
+        )
+
+    def refer(
+        self,
+        uri: str,
+        target: str,
+        timeout: float = 60.0,
+        *,
+        on_progress: Callable[[int, str], object] = lambda status, reason: None,
+    ) -> None:
+        """Ask a phone to call `target`, and wait until it has: RFC 3515 §2.4.
+
+        `on_progress(status, reason)` is told of each response to the phone's call.  Raises
+        RemoteError with the SIP status if the phone refuses or its call fails, TimeoutError.
+        """
+        result: AsyncResult[None] = AsyncResult()
+
+        def heard(content_type: str, body: bytes) -> None:
+            status, reason = status_of(content_type, body)
+            on_progress(status, reason)
+            if status >= 300:
+                result.set_exception(RemoteError(reason, status))
+            elif status >= 200:
+                result.set(None)
+
+        fields = [("Refer-To", destination(target, self._home)), ("Referred-By", self.aor)]
+        name = EventName("refer", "1")
+        self._watch("REFER", destination(uri, self._home), name, fields, heard, timeout)
+        result_of(result, timeout, "the transfer was not finished")
+
     # -- the end ------------------------------------------------------------------------
 
     def serve_forever(self) -> None:
@@ -287,6 +410,83 @@ class Agent(OutsideRequests):
         call.referral = referral
         call.dial(self._inviter(referral.target, referral.headers))
         return call
+
+    def _reached_at(self, contact: Uri, *, private: bool = False) -> Uri:
+        """The Contact of a dialog: a GRUU if there is one, else `contact` (RFC 5627 §4.4).
+
+        Departs from RFC 5627 §4.4 [contact-is-a-gruu]: only with `uses_gruus`.  A registrar that
+        gives GRUUs may stand beside a proxy that cannot route to them within a call, and the call
+        would have no ACK: see Field §"GRUUs within a call".
+        Departs from RFC 6665 §4.5.1 [gruu-as-target]: for the same reason.
+        """
+        # RFC 5627 §4.4 [contact-is-a-gruu]
+        gruu = self._registration.gruu(private=private) if self.uses_gruus else None
+        # RFC 3323 §4.1 [nothing-of-the-user] [uris-without-names], §4.1.1.2 [contact-without-user]
+        return gruu or (contact.replace(user=None) if private else contact)
+
+    def _contact_to(self, to: Uri) -> Uri:
+        """Our Contact in a request for `to`: a SIPS URI where it goes to one (§8.1.1.8)."""
+        contact = self._reached_at(self._contact_for(self._next_host(to)))
+        schemes = (to.scheme, *(each.scheme for each in self._registration.route[:1]))
+        transport, secure = to.param("transport"), "sips" in schemes
+        return self._agents.stack.contact_by(contact, transport, secure=secure)
+
+    def _watch(
+        self,
+        method: str,
+        to: Address,
+        event: EventName,
+        fields: Sequence[tuple[str, object]],
+        on_notify: Callable[[str, bytes], object],
+        timeout: float,
+    ) -> Watch:
+        contact, watch = self._contact_to(to.uri), Watch(self._driver, on_notify)
+        # RFC 3515 §2 [one-contact] [outside-of-calls]
+        request = self._request(method, to, [("Contact", Address(contact)), *fields])
+        watch.start(self._agents.core, contact, event, self._keyring, request)
+        result_of(watch.first, timeout, f"{to.uri.host} does not notify us")
+        return watch
+
+    def _referred(self, server: ServerHandle, now: float) -> None:
+        """Take a REFER outside of a call (RFC 3515 §2.4.2): see `Agent.on_refer`."""
+
+        def allow(referral: Referral) -> None:
+            if not self.on_refer(referral.target, self._sender_of(server)):
+                raise RemoteError("Decline", 603)
+
+        contact = self._reached_at(self._contact_for(server.flow.remote[0]))
+        referral = self._agents.referred(server, contact, allow, now)
+        gevent.spawn(self._hand_over, referral)
+
+    def _hand_over(self, referral: Referral) -> None:
+        call = followed(self._driver, self._follow, referral)
+        if call is not None:
+            self.on_referred(call)
+
+    @property
+    def _keyring(self) -> DigestClient | None:
+        login = self._registration.login
+        return DigestClient(login, os.urandom) if login else None
+
+    def _request(
+        self,
+        method: str,
+        to: Address,
+        headers: Sequence[tuple[str, object]],
+        body: bytes = b"",
+        content_type: str = "",
+    ) -> Request:
+        request = outside_request(
+            os.urandom,
+            method,
+            to,
+            self.aor,
+            route=self._registration.route,
+            headers=headers,
+            body=body,
+            content_type=content_type,
+        )
+        return self._agents.core.signed(request)
 
     def _sender_of(self, server: ServerHandle) -> Address:
         return sender(server.request, server.flow, self.trusted)

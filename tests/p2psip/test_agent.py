@@ -264,13 +264,13 @@ def test_options_tell_what_a_phone_can_do(alice, bob):
 
     And RFC 3261 §11.1 [options-with-contact] [options-say-accept], §11.2 [lists-abilities].
     """
-    asked, receive = [], bob._stack.core.on_request
+    asked, decide = [], bob._stack.core.recipient
 
-    def on_request(server, request, now):
+    def recipient(request, flow, now):
         asked.append(request)
-        receive(server, request, now)
+        return decide(request, flow, now)
 
-    bob._stack.core.on_request = on_request
+    bob._stack.core.recipient = recipient
     response = alice.options(uri(bob), timeout=20)
     assert response.status == 200
     assert "INVITE" in response.headers.get("Allow")

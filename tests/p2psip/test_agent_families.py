@@ -5,6 +5,7 @@ from support.sip.phones import FRAMES, answering, talk, uri, wait_for
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.dns import Config, Resolver
+from p2psip.stack.stack import Recipient
 
 V4, V6 = ("127.0.0.1", 0), ("::1", 0)
 
@@ -88,7 +89,7 @@ def test_a_registrar_that_is_named_hears_of_the_right_family(make, monkeypatch, 
         asked.append(request)
         server.reply(403, now)
 
-    monkeypatch.setattr(registrar._stack.core, "on_request", refuse)
+    monkeypatch.setattr(registrar._stack.core, "recipient", lambda *asked: Recipient(refuse))
     name = f"six.example:{registrar.address[1]}"
     places = {"domain": "else.example", "registrar": name} if is_proxy else {"domain": name}
     phone = make("bob", listen=V4, also=V6, **places)

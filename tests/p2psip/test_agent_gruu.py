@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from support.sip.cores import TakesAll
 from support.sip.phones import FRAMES, answering, talk, wait_for
 
 from p2psip.agent import Agent
@@ -21,7 +22,7 @@ from p2psip.ua.ua import UserAgent
 DOMAIN, PASSWORD = "example.com", "zanzibar"
 
 
-class Server:
+class Server(TakesAll):
     """A registrar and proxy of example.com; `heard` are the requests that it has received."""
 
     def __init__(self):
@@ -42,7 +43,7 @@ class Server:
 
     def on_request(self, server, request, now):
         self.heard.append(request)
-        self.element.on_request(server, request, now)
+        self.element.recipient(request, server.flow, now).take(server, request, now)
 
     def on_ack(self, request, flow, now):
         self.element.on_ack(request, flow, now)

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from support.sip.cores import TakesAll
 from support.sip.phones import wait_for
 
 from p2psip.agent import Agent
@@ -13,7 +14,7 @@ from p2psip.stack.stack import Stack
 from p2psip.ua.registering import keep_alive, registration
 
 
-class Registrar:
+class Registrar(TakesAll):
     """Grants every registration, with outbound."""
 
     def __init__(self, host):

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from support.sip.cores import TakesAll
 
 from p2psip.agent import Agent
 from p2psip.errors import RemoteError
@@ -10,7 +11,7 @@ from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.stack.stack import Stack
 
 
-class Registrar:
+class Registrar(TakesAll):
     """Grants every registration, with a service route by itself; refuses what else has a dialog."""
 
     def __init__(self):

@@ -46,13 +46,13 @@ def test_what_is_asked_of_a_sips_uri_goes_by_tls(tmp_path, monkeypatch):
     tls = TlsContexts(client_context(made.file), server_context(made.file, made.key))
     with Agent(user="bob", tls=tls) as bob:
         place, asked = f"127.0.0.1:{bob.contact.port}", []
-        receive = bob._stack.core.on_request
+        decide = bob._stack.core.recipient
 
-        def on_request(server, request, now):
-            asked.append((server.flow.transport, request))
-            receive(server, request, now)
+        def recipient(request, flow, now):
+            asked.append((flow.transport, request))
+            return decide(request, flow, now)
 
-        monkeypatch.setattr(bob._stack.core, "on_request", on_request)
+        monkeypatch.setattr(bob._stack.core, "recipient", recipient)
         with Agent(user="alice", domain=f"sips:{place}", tls=tls) as alice:
             taken, said = answering(bob), []
             bob.on_message, bob.on_refer = said.append, lambda target, sender: True

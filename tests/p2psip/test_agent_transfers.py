@@ -103,7 +103,7 @@ def test_a_phone_is_asked_to_call_from_outside_of_any_call(agents):
     with pytest.raises(RemoteError, match="486"):
         alice.refer(uri(bob), uri(carol), timeout=20)
     wait_for(lambda: bob._agents.dialogs == len(bob.calls) == 1)
-    assert not bob._agents._served
+    assert not bob._agents._places.used
 
 
 def test_a_call_that_cannot_be_placed_is_told_to_who_asked_for_it(agents, monkeypatch):

@@ -47,7 +47,7 @@ def test_who_guesses_is_found(log):
     """Own design: by SIP, in both kinds of address; and nobody who was only asked."""
     written, lines = log
     home = Home(users=store("bob"))
-    home.stack.core = AuditLog(home.endpoint, written)
+    home.endpoint.observer = AuditLog(home.endpoint.registrar, written)
     for host in (BOB, "2001:db8::7"):
         asked = answer_to(home.hear(register(), source=host))
         home.hear(signed(register(), asked, password="guess"), source=host)

@@ -83,7 +83,7 @@ def test_early_media_goes_to_the_host_that_rings_alone(at, early):
     """Covers RFC 3960 §3; the answer then lets a third party be tried."""
     world = GatewayWorld()
     desk, alice = Desk(world.link, answers=b""), world.rich("alice@home")
-    desk.agent.extensions = Extensions(options=())  # a 183 without PRACK is no answer yet
+    desk.agent.core.extensions = Extensions(options=())  # a 183 without PRACK is no answer yet
     desk.answer = lambda call, now: call.ring(now, 183, sdp(PCMU, at=at))
     alice.call("invite", BOB, "pcmu")
     local = alice.peer.publish("local")

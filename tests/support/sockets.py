@@ -5,6 +5,7 @@ import time
 
 import gevent
 from gevent import socket
+from support.sip.cores import TakesAll
 
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.stack.stack import Stack
@@ -13,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 PATIENCE = 20.0  # s for what takes a millisecond where somebody has a core to itself
 
 
-class Echo:
+class Echo(TakesAll):
     """An element that answers every request with 200 and remembers its method.
 
     With `tls` it has a port for that as well, `secure`, and with `ws` one for WebSocket, `web`.

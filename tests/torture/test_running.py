@@ -231,6 +231,6 @@ def test_what_is_too_much_is_refused_and_leaves_nothing(specs, excess, transport
 def test_a_call_of_an_rfc_2543_client_reaches_its_end(specs):
     """Covers RFC 4475 §3.4.1 [2543-is-taken]: without a Contact it is reached by its From."""
     outcome = user_agent(archive(specs)["inv2543"])
-    [call] = outcome.home.agent._calls
+    [call] = outcome.home.agent.core.calls
     assert str(call.dialog.target) == "sip:+13035551111@ift.client.example.net;user=phone"
     assert BOB not in [to for _, to, _ in outcome.sent]

@@ -11,7 +11,7 @@ accepted from the dialog's peer alone, known by its place (`request_origin`) or 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer, without_credentials
@@ -27,7 +27,7 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.causes import CONTACT_GONE, NO_SUCH_USER, NOT_CONFIRMED, NOT_REGISTERED
 from p2psip.stack.request_origin import Peer, origin
 from p2psip.stack.routing import is_loopback, needs_tls
-from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.stack.stack import Flow, Recipient, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL, WEB
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import ALLOW, RefusalError, refuse_method
@@ -39,30 +39,61 @@ Acceptor = Callable[[ServerHandle, float], None]
 
 
 class DialogUser(Protocol):
-    """The user agents of this element, as the element needs them.
+    """The user agents of this element, as the element needs them."""
 
-    `bound(user, target, now)` gives them the connections by which a user has registered `target`.
-    `extensions` is what they can do; `follows` is told them as `Stack.ways` has it.
-    """
+    @property
+    def extensions(self) -> Extensions:
+        """What they can do: RFC 3261 §8.1.1.9."""
 
-    bound: Callable[[Uri, Uri, float], Sequence[Flow]]
-    follows: Callable[[Request], bool]
-    extensions: Extensions
+    def route_by(
+        self,
+        bound: Callable[[Uri, Uri, float], Sequence[Flow]],
+        follows: Callable[[Request], bool],
+    ) -> None:
+        """Have `bound(user, target, now)` give the connections by which a user has registered.
 
-    def matches(self, request: Request) -> bool:
-        """Whether the request is within one of their dialogs: RFC 3261 §12.2.2."""
-
-    def peer_of(self, request: Request) -> Peer | None:
-        """The peer that may send this request within one of their dialogs, None if it is in none.
-
-        RFC 3261 §12.2.2.
+        `follows` tells where a request within a dialog may go: see `Stack.ways`.
         """
 
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Take a request within a dialog: RFC 3261 §12.2.2."""
+    def recipient(self, request: Request) -> Recipient | None:
+        """Who gets a request within one of their dialogs: RFC 3261 §12.2.2."""
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx: RFC 3261 §13.3.1.4."""
+
+
+class RequestObserver(Protocol):
+    """Told of each new request to an element, for a log: RFC 3261 §16.3."""
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Note that a request has come; nobody has answered it."""
+
+    def on_sorted(self, server: ServerHandle, request: Request) -> None:
+        """Note that a request was answered, forwarded, or given to a user agent."""
+
+
+class _Found(NamedTuple):
+    """What a request belongs to (§16.3): a dialog that has passed us, or one of our own.
+
+    `bare` is the request without our Routes, `place` where it came from.
+    """
+
+    bare: Request
+    place: str
+    passage: Passage | None
+    ours: Recipient | None
+
+    @property
+    def peer(self) -> Peer | None:
+        """The peer of a call of our user agents.
+
+        If the call went through our own proxy, it is the peer that the proxy knows.
+        """
+        passage = self.passage
+        is_ours = passage is not None and passage.dialog.holder == LOCAL
+        if passage is not None and is_ours and passage.receiver is passage.dialog.caller:
+            return passage.sender.peer
+        return self.ours.peer if self.ours is not None else None
 
 
 class SipElement:
@@ -73,7 +104,10 @@ class SipElement:
     domains.  `vouches(uri)` tells whether this process may call as that user without a password.
     With `nat` a phone is reached at the address it registered from.  `judge` has the last word.
     `called(request, flow)` gives our own URI for one of another domain under which we are called.
+    `observer`, if set, is told of each request.
     """
+
+    observer: RequestObserver | None = None
 
     def __init__(
         self,
@@ -98,19 +132,43 @@ class SipElement:
         self._vouches = vouches
         self.ways = Ways(stack, registrar, domains, nat=nat)
         stack.core = self
-        agents.bound = self.ways.bound
-        agents.follows = self._judge.may_follow
-        stack.expect(self._expects)
+        agents.route_by(self.ways.bound, self._judge.may_follow)
 
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Give a new request to a user agent, the registrar, or the proxy: RFC 3261 §16.3."""
+    def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
+        """Decide who gets a new request: a user agent, the registrar, or the proxy.
+
+        RFC 3261 §16.3.  A phone that renews its registration is known by the host that it
+        registered from.
+        """
+        found = self._find(request, flow)
+        if request.method == "REGISTER":
+            bound = self.registrar.bindings(request.to.uri, now)
+            is_known = any(binding.flow.remote[0] == flow.remote[0] for binding in bound)
+        else:
+            is_in_dialog = found.passage is not None or found.ours is not None
+            is_known = request.to.tag is not None and is_in_dialog
+        return Recipient(partial(self._take, found), is_known)
+
+    def _find(self, request: Request, flow: Flow) -> _Found:
+        bare, place = self.proxy.take_route(request), origin(request, flow)
+        passage = self.proxy.dialogs.find(bare, place)
+        return _Found(bare, place, passage, self._agents.recipient(request))
+
+    def _take(self, found: _Found, server: ServerHandle, request: Request, now: float) -> None:
+        """Give a new request to its recipient: RFC 3261 §16.3."""
+        if self.observer is not None:
+            self.observer.on_request(server, request, now)
         try:
-            self._sort(server, request, now)
+            if not server.flow.secure:
+                _refuse_secure(request)
+            self._sort(found, server, now)
         except RefusalError as refusal:
             server.cause = refusal.cause
             server.reply(refusal.status, now, refusal.reason, refusal.headers)  # §16.3 [is-refused]
         except RemoteError as error:
             server.reply(error.status, now, error.reason)  # §16.3 [is-refused] [well-formed]
+        if self.observer is not None:
+            self.observer.on_sorted(server, request)
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Give the ACK of a 2xx to its dialog, or send it on: RFC 3261 §16.11.
@@ -118,10 +176,9 @@ class SipElement:
         An ACK cannot be challenged (§22.1), so one from a foreign place is dropped, unless it has
         no body: then it may confirm a call of this process.
         """
-        bare, place = self.proxy.take_route(request), origin(request, flow)
-        passage = self.proxy.dialogs.find(bare, place)
-        if self._agents.matches(request):
-            if self._is_at_its_place(bare, place, self._peer(bare, passage)) or not request.body:
+        bare, place, passage, ours = found = self._find(request, flow)
+        if ours is not None:
+            if self._is_at_its_place(bare, place, found.peer) or not request.body:
                 self._agents.on_ack(request, flow, now)
         elif passage and self._is_at_its_place(bare, place, passage.sender.peer):
             with suppress(RemoteError):  # a device that is not there
@@ -131,21 +188,18 @@ class SipElement:
         elif passage is None and not bare.routes and self.ways.is_gruu(bare.uri):
             self._ack_device(bare, now)
 
-    def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
-        if not server.flow.secure:
-            _refuse_secure(request)
-        bare, place = self.proxy.take_route(request), origin(request, server.flow)
-        passage = self.proxy.dialogs.find(bare, place)
-        if self._agents.matches(request):
-            if self._is_from_peer(server, bare, self._peer(bare, passage), now, proxy=False):
+    def _sort(self, found: _Found, server: ServerHandle, now: float) -> None:
+        bare, place, passage, ours = found
+        if ours is not None:
+            if self._is_from_peer(server, bare, place, found.peer, now, proxy=False):
                 if passage is not None:
                     self._note(passage, bare, server.flow, now)
-                self._agents.on_request(server, request, now)
+                ours.take(server, server.request, now)
             return
         server.request = bare  # §16.4 [goes-on-as-mended]
         if passage is None:
             self._decide(server, bare, now)
-        elif self._is_from_peer(server, bare, passage.sender.peer, now, proxy=True):
+        elif self._is_from_peer(server, bare, place, passage.sender.peer, now, proxy=True):
             server.request = self._without_secrets(server.request)
             way = self.ways.side(passage.receiver, now)
             follows = partial(self._follows, passage.sender.uri, server.flow)
@@ -157,16 +211,6 @@ class SipElement:
             device = self.ways.target(binding)
             ack = to_device(self._without_secrets(ack), device)
             self.proxy.send_ack(ack, None if ack.routes else device.flows, now)
-
-    def _peer(self, request: Request, passage: Passage | None) -> Peer | None:
-        """The peer of a call of our user agents.
-
-        If the call went through our own proxy, it is the peer that the proxy knows.
-        """
-        is_ours = passage is not None and passage.dialog.holder == LOCAL
-        if passage is not None and is_ours and passage.receiver is passage.dialog.caller:
-            return passage.sender.peer
-        return self._agents.peer_of(request)
 
     def _note(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
         """Tell the proxy's dialog of a request that ends at our user agents: RFC 3261 §12.2.2."""
@@ -187,7 +231,14 @@ class SipElement:
         return is_same and place in peer.places
 
     def _is_from_peer(
-        self, server: ServerHandle, request: Request, peer: Peer | None, now: float, *, proxy: bool
+        self,
+        server: ServerHandle,
+        request: Request,
+        place: str,
+        peer: Peer | None,
+        now: float,
+        *,
+        proxy: bool,
     ) -> bool:
         """Whether a request within a dialog may be obeyed; challenges a user of ours.
 
@@ -195,27 +246,13 @@ class SipElement:
         whose phone may have moved, has to prove its password; any other sender is refused with 403,
         which leaves the dialog as it was.
         """
-        if self._is_at_its_place(request, origin(request, server.flow), peer):
+        if self._is_at_its_place(request, place, peer):
             return True
         aor = self.ways.user_of(request.from_.uri, now)
         owner = self.ways.user_of(peer.uri, now) if peer is not None else None
         if self._verifier is None or aor is None or aor != owner:
             raise RemoteError("Forbidden", 403)
         return self._is_proven(server, request, aor, now, proxy=proxy)
-
-    def _expects(self, request: Request, flow: Flow, now: float) -> bool:
-        """Whether a request is within a dialog that is up, or a phone renews its registration.
-
-        A phone is known by the host that it registered from.
-        """
-        if request.method == "REGISTER":
-            bindings = self.registrar.bindings(request.to.uri, now)
-            return any(binding.flow.remote[0] == flow.remote[0] for binding in bindings)
-        if request.to.tag is None:
-            return False
-        bare = self.proxy.take_route(request)
-        passage = self.proxy.dialogs.find(bare, origin(request, flow))
-        return passage is not None or self._agents.matches(request)
 
     def _decide(self, server: ServerHandle, request: Request, now: float) -> None:
         domain = self._domains.of(request.uri)

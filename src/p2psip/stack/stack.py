@@ -8,7 +8,8 @@ above it sees new requests, and the answers to its own; repetitions, duplicates 
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 from p2psip.errors import RemoteError
 from p2psip.sip.build import response_to
@@ -27,7 +28,7 @@ from p2psip.stack.clients import ClientHandle, Clients, ClientUser
 from p2psip.stack.counters import Counters
 from p2psip.stack.fair_pool import Pool
 from p2psip.stack.outbox import Locate, Order, Outbox, Send
-from p2psip.stack.request_origin import place_named, place_of
+from p2psip.stack.request_origin import Peer, place_named, place_of
 from p2psip.stack.routing import Hops, Listener, may_carry, next_hop, received_over, way_back
 from p2psip.stack.servers import ServerHandle, Servers, ServerUser
 from p2psip.transaction.flow import Flow, rate_limit_key
@@ -42,6 +43,7 @@ __all__ = [
     "Listener",
     "Locate",
     "Order",
+    "Recipient",
     "Send",
     "ServerHandle",
     "ServerUser",
@@ -56,11 +58,24 @@ RETRY_AFTER: Final = 5  # s, said with a 503: §21.5.4
 REFUSALS: Final = 200  # 503s a second; more would only help a flood to fill the line
 
 
+class Recipient(NamedTuple):
+    """The part of a core that gets a new request (§8.2).
+
+    `take(server, request, now)` gives it the request, which must be answered through `server`, now
+    or later.  `is_known` is true of a known dialog or registration, for which room is kept; `peer`
+    is the one that may send the request, None if anybody may (§12.2.2).
+    """
+
+    take: Callable[[ServerHandle, Request, float], object]
+    is_known: bool = False
+    peer: Peer | None = None
+
+
 class Core(Protocol):
     """The layer above the transactions: a user agent, a proxy, or an element of both (§5)."""
 
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Take a new request; it must be answered through `server`, now or later (§8.2)."""
+    def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
+        """Decide who gets a new request (§8.2, §16.3); a RemoteError refuses it."""
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx (§13.3.1.4)."""
@@ -100,7 +115,6 @@ class Stack:
         self.counters = Counters()
         self.on_lost: Callable[[Flow, float], None] = lambda flow, now: None
         self._secret = random(16)
-        self._expects: Callable[[Request, Flow, float], bool] = lambda request, flow, now: False
         self._refusals = (0, 0)  # in which second, and how many
         self._hops = Hops(listeners, advertised, hosts, inside)
         self.advertise = self._hops.advertise
@@ -247,10 +261,6 @@ class Stack:
         """Whether the next hop is this element, or at a place of one of these flows."""
         return self.is_ours(hop) or not place_named(hop).isdisjoint(map(place_of, seen))
 
-    def expect(self, expects: Callable[[Request, Flow, float], bool]) -> None:
-        """Have `expects` tell known dialogs and registrations, which have room kept for them."""
-        self._expects = expects
-
     def is_ours(self, uri: Uri) -> bool:
         """Whether `uri` leads to this element, with any user part (§16.4)."""
         return self._hops.is_ours(uri)
@@ -358,8 +368,11 @@ class Stack:
         A request of a known dialog has room when others have none, and its transaction is always
         kept: the core remembers the CSeq, and would refuse a repetition.
         """
-        may_be_known = request.to.tag is not None or request.method == "REGISTER"
-        known = may_be_known and self._expects(request, flow, now)
+        try:
+            recipient = self.core.recipient(request, flow, now)
+        except Exception as error:  # which is answered as if the recipient had raised it
+            recipient = Recipient(partial(_raise, error))
+        known = recipient.is_known
         host = rate_limit_key(flow.remote[0])
         if not (
             self._kept.has_room(host, 1, known=known)
@@ -371,7 +384,7 @@ class Stack:
         if known and request.to.tag is not None:
             self._servers.keep(server, now)
         try:
-            self.core.on_request(server, request, now)  # RFC 6026 §8.10 [else-to-the-core]
+            recipient.take(server, request, now)  # RFC 6026 §8.10 [else-to-the-core]
         except RemoteError as error:  # in a header that no check above has read
             server.reply(error.status, now, error.reason)
         except Exception as error:
@@ -424,3 +437,7 @@ class Stack:
         via = self._hops.via(flow, new_branch(name.hexdigest()[:24]))  # §16.11 [same-branch-again]
         ack = ack.replace(headers=ack.headers.prepend("Via", via))
         self._outbox.send(bytes(ack), flow)
+
+
+def _raise(error: Exception, *ignored: object) -> NoReturn:
+    raise error

@@ -3,82 +3,54 @@
 Implements RFC 3261 §13.3.1.4.
 """
 
-from typing import TYPE_CHECKING
+from typing import Self
 
-from p2psip.dialog import acceptance
-from p2psip.dialog.acceptance import Acceptance
-from p2psip.sip.message import Request, Response
+from p2psip.dialog.acceptance import Acceptance, Todo
+from p2psip.sip.message import Response
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.requests.request_validation import session
-
-if TYPE_CHECKING:
-    from p2psip.ua.call import UserAgentCall
 
 
 class AnsweredInvite:
-    """The 2xx that a call repeats until its ACK comes (§13.3.1.4).
+    """A 2xx that is repeated until its ACK comes (§13.3.1.4); the call does what it orders."""
 
-    The call is told by `on_confirmed`, with the description in the ACK, or by `on_unheard`.
-    """
+    def __init__(self, server: ServerHandle, response: Response, acceptance: Acceptance) -> None:
+        self._server, self._response, self._acceptance = server, response, acceptance
 
-    def __init__(self, call: "UserAgentCall") -> None:
-        self._call = call
-        self._acceptance: Acceptance | None = None
-        self._sent: tuple[ServerHandle, Response] | None = None
+    @classmethod
+    def start(
+        cls, server: ServerHandle, response: Response, now: float, t1: float
+    ) -> tuple[Self, Todo]:
+        """Answer the INVITE for the first time (§13.3.1.4); `t1` is in seconds."""
+        acceptance, todo = Acceptance.start(now, t1=t1)
+        return cls(server, response, acceptance), todo
 
     @property
     def is_waiting(self) -> bool:
         """Whether the ACK has not come (§13.3.1.4)."""
-        return self._acceptance is not None
+        return not self._acceptance.finished
 
     @property
     def is_heard(self) -> bool:
         """Whether the caller has shown that it hears us (`ServerHandle`, §13.3.1.4)."""
-        return self._sent is not None and self._sent[0].is_heard
+        return self._server.is_heard
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick` (§13.3.1.4)."""
-        return self._acceptance.deadline if self._acceptance is not None else None
+        return self._acceptance.deadline
 
-    def send(self, server: ServerHandle, response: Response, now: float) -> None:
-        """Answer an INVITE with a 2xx (§13.3.1.4)."""
-        self._sent = server, response
-        self._acceptance, todo = Acceptance.start(now, t1=self._call.agent.stack.t1)
-        self._perform(todo, now)
+    def send(self, now: float) -> None:
+        """Send the 2xx, as `acceptance.Do.SEND_2XX` orders (§13.3.1.4)."""
+        self._server.respond(self._response, now)
 
-    def on_ack(self, ack: Request, now: float) -> None:
-        """Take an ACK (§13.3.1.4); one that comes again, or for another INVITE, changes nothing."""
-        if self._sent is None or self._acceptance is None:
-            return
-        if ack.cseq.number == self._sent[0].request.cseq.number:
-            self._perform(self._acceptance.acknowledge(now), now, session(ack))
+    def on_ack(self, number: int | None, now: float) -> Todo:
+        """Take an ACK (§13.3.1.4); one that comes again, or for another INVITE, changes nothing.
 
-    def presume(self, now: float) -> None:
-        """Go on without the ACK, since the peer has shown that it has our 2xx (§14.2)."""
-        if self._acceptance is not None:
-            self._perform(self._acceptance.acknowledge(now), now)
+        `number` is its CSeq number, None if the peer has shown in another way that it has our 2xx.
+        """
+        is_ours = number in (None, self._server.request.cseq.number)
+        return self._acceptance.acknowledge(now) if is_ours else ()
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> Todo:
         """Repeat the 2xx, or give up (§13.3.1.4)."""
-        if self._acceptance is not None:
-            self._perform(self._acceptance.tick(now), now)
-
-    def forget(self) -> None:
-        """Wait no longer, since the call has ended (§15)."""
-        self._acceptance = None
-
-    def _perform(self, todo: acceptance.Todo, now: float, sdp: bytes | None = None) -> None:
-        assert self._sent is not None
-        server, response = self._sent
-        for do in todo:
-            match do:
-                case acceptance.Do.SEND_2XX:
-                    server.respond(response, now)
-                case acceptance.Do.CONFIRMED:
-                    self._acceptance = None
-                    self._call.on_confirmed(sdp, now)
-                case acceptance.Do.UNHEARD:
-                    self._acceptance = None
-                    self._call.on_unheard(now)
-        self._call.reschedule()
+        return self._acceptance.tick(now)

@@ -3,42 +3,46 @@
 Implements RFC 3261 §12.2, §14 and §15, with INFO (RFC 6086 §4).
 
 `uac` and `uas` begin a call; here is what both do within the dialog: BYE, new offers, and the other
-requests of either side.  The parts have modules of their own: `answered_invite` for our 2xx and its
-ACK, `peer_offers` and `reoffer` for new offers of the peer and of ours.
+requests of either side.  The parts have modules of their own, from `answered_invite` to
+`transfers`: they take events and say what is to be done, and the call alone does it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
-from p2psip.dialog.dialog import Dialog
+from p2psip.dialog import acceptance
+from p2psip.dialog.dialog import Dialog, DialogId
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import Whereabouts
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua import reoffer, session_refresh
 from p2psip.ua.answered_invite import AnsweredInvite
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
+from p2psip.ua.core import REFRESHING, SharedDialog, UserAgentCore, invite_key
 from p2psip.ua.dialog_response import dialog_response
-from p2psip.ua.messages import DialogMessages
-from p2psip.ua.owner import CallHandler
-from p2psip.ua.peer_offers import PeerOffers
+from p2psip.ua.messages import TEXT, DialogMessages, received, refuse_large
+from p2psip.ua.owner import CallEvents
+from p2psip.ua.peer_offers import OVER, PeerOffers
 from p2psip.ua.reoffer import GONE, Reoffer
 from p2psip.ua.replaces import Replaces
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
-from p2psip.ua.requests.digest_client import DigestClient, copy_credentials
-from p2psip.ua.requests.request_validation import SDP, is_optional
-from p2psip.ua.session_refresh import SessionRefresh
+from p2psip.ua.requests.digest_client import DigestClient
+from p2psip.ua.requests.request_validation import SDP, is_optional, offer_of, session
+from p2psip.ua.session_refresh import EXPIRED, SessionRefresh
+from p2psip.ua.subscriptions import Subscription
 from p2psip.ua.transfers import Transfers
 
-if TYPE_CHECKING:
-    from p2psip.ua.ua import UserAgent
-
+# The methods of the INVITE usage.  Source: RFC 5057 §4.1
+METHODS: Final = frozenset({"INVITE", "BYE", "UPDATE", "INFO", "PRACK", "MESSAGE", "REFER"})
 FOR_THE_OWNER: Final = ("INFO", "MESSAGE", "REFER")  # requests within a call that its owner hears
-
 TOLD: Final = ("INFO", "MESSAGE")  # requests of the owner whose refusal it hears of
+
+CallHandler: TypeAlias = CallEvents["UserAgentCall"]
 
 
 class UserAgentCall(ABC):
@@ -52,7 +56,7 @@ class UserAgentCall(ABC):
 
     def __init__(
         self,
-        agent: "UserAgent",
+        core: UserAgentCore,
         owner: CallHandler,
         contact: Uri,
         state: CallState,
@@ -63,24 +67,26 @@ class UserAgentCall(ABC):
         self.leg: CallLeg | None = None
         self.invite: Request
         self.remote: Address
-        self.agent, self._stack = agent, agent.stack
-        self.keyring = keyring
-        self.answered = AnsweredInvite(self)
-        self.whereabouts = Whereabouts(nat=agent.nat)
-        self.refresher = SessionRefresh(self, now)
+        self._core, self._keyring = core, keyring
+        self._whereabouts = Whereabouts(nat=core.nat)
+        self._legs: dict[DialogId, CallLeg] = {}
         self._timers: dict[Timer, float] = {}
-        self._reoffer, self.offers = Reoffer(self), PeerOffers(self)
-        self._transfers, self._messages = Transfers(self), DialogMessages(self)
+        self._answered: AnsweredInvite | None = None  # by our latest 2xx
+        self.refresher = SessionRefresh(core.extensions, core.session_interval, now)
+        self._reoffer = Reoffer(core.random, is_caller=self.direction == "out")
+        self._offers = PeerOffers(core.random)
+        self._messages = DialogMessages()
+        self._transfers = Transfers(core, contact, keyring)
         self._question: AuthenticatedRequest | None = None
         self._bye_reason: str | None = None
         self._bye: AuthenticatedRequest | None = None
         self._on: dict[str, Callable[[ServerHandle, Request, CallLeg, float], None]] = {
             "BYE": self._on_bye,
-            "INVITE": self.offers.on_reinvite,
-            "UPDATE": self.offers.on_update,
+            "INVITE": self._on_reinvite,
+            "UPDATE": self._on_update,
             "INFO": self._on_info,
-            "MESSAGE": self._messages.on_request,
-            "REFER": self._transfers.on_refer,
+            "MESSAGE": self._on_message,
+            "REFER": self._on_refer,
         }
 
     @property
@@ -102,11 +108,6 @@ class UserAgentCall(ABC):
     def remote_sdp(self) -> bytes | None:
         """The peer's description, as agreed last or as offered first (RFC 3264 §4)."""
         return self.leg.session.remote if self.leg is not None else None
-
-    @property
-    def is_inviting(self) -> bool:
-        """Whether a new offer of ours waits for its final response (§14.1)."""
-        return self._reoffer.under_way
 
     @property
     def is_up(self) -> bool:
@@ -133,7 +134,7 @@ class UserAgentCall(ABC):
         Before the answer of the call it is made by UPDATE if a session was agreed on already and
         the peer takes that (RFC 3311 §5.1), else once the call is up.
         """
-        if self.state not in (CallState.ENDING, CallState.ENDED):
+        if self.state not in OVER:
             self._reoffer.want(sdp)
             self.offer_if_possible(now)
 
@@ -142,17 +143,8 @@ class UserAgentCall(ABC):
 
         Raises LocalError for a package that the peer does not receive.
         """
-        if self.state is not CallState.UP or self.leg is None:
-            return  # RFC 6086 §4.2.1 [only-in-a-call]
-        # RFC 6086 §4.2.1 [legacy-names-none] [no-recv-info]
-        request = self.new_request("INFO", body, content_type)
-        if package is not None:
-            # RFC 6086 §4.2.1 [only-in-a-call], §5.2.2 [waits-for-the-list]
-            if not self.leg.receives(package):
-                raise LocalError(f"the peer does not receive Info Package {package!r}")
-            # RFC 6086 §4.2.1 [names-its-package]
-            request = request.replace(headers=request.headers.append("Info-Package", package))
-        self.exchange(request, now)
+        if self.is_up and self.leg is not None:  # RFC 6086 §4.2.1 [only-in-a-call]
+            self.exchange(self.leg.info_request(content_type, body, package), now)
 
     def message(self, text: str, now: float) -> None:
         """Send an instant message within the call (RFC 3428 §4); `owner.on_refused` may hear of it.
@@ -160,15 +152,23 @@ class UserAgentCall(ABC):
         It waits for the answers to those before it, and is not sent if the call ends meanwhile.
         Raises LocalError for one that is too large, and if too many wait (RFC 3428 §8).
         """
-        if self.is_up:
-            self._messages.send(text, now)
+        if not self.is_up:
+            return
+        body = text.encode(errors="replace")
+        if not self._messages.is_free:
+            self._messages.wait(body)
+            return
+        refuse_large(request := self.new_request("MESSAGE", body, TEXT))
+        self._messages.sent(request, self.exchange(request, now))
 
     def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
         """Ask the peer to call `target`, in place of a call of ours with it (RFC 3515 §2.4.1).
 
         `owner.on_transfer` hears what becomes of it.  Raises LocalError if it cannot be asked now.
         """
-        self._transfers.refer(target, now, replaces)
+        if not self.is_up or self.leg is None:
+            raise LocalError("the call cannot be transferred now")
+        self._transfers.refer(self, self.leg, target, replaces, now)
 
     def ask(self, now: float) -> None:
         """Ask whether the peer is still there.
@@ -178,7 +178,7 @@ class UserAgentCall(ABC):
         481 end the call (§12.2.1.2).
         """
         if self.is_up and self.refresher.is_on and self.leg and self.leg.allows("UPDATE"):
-            self.refresher.refresh(now)
+            self._refresh(now)
         elif self.is_up and (self._question is None or self._question.done):
             request = self.new_request("OPTIONS")
             # §11 [asks-within-a-call], §11.1 [options-say-accept]
@@ -193,9 +193,17 @@ class UserAgentCall(ABC):
         Own design: media to the same host needs less proof that it is wanted.
         """
 
-    # For the user agent
+    # Usage
 
-    def on_request(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+    def takes(self, request: Request) -> bool:
+        """Whether a request is one of a call (RFC 5057 §4.1)."""
+        return request.method in METHODS
+
+    def on_alive(self, now: float) -> None:
+        """Pass on that the peer is there (§12.2.2)."""
+        self.owner.on_alive(self, now)
+
+    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a request within one of this call's dialogs (§12.2.2)."""
         handler = self._on.get(request.method)
         if handler is None:
@@ -203,57 +211,88 @@ class UserAgentCall(ABC):
         if self.state is CallState.ENDING and request.method in FOR_THE_OWNER:
             # the session is over as soon as our BYE is sent: §15.1.1
             raise RemoteError("Call/Transaction Does Not Exist", 481)
-        handler(server, request, leg, now)
+        handler(server, request, self._legs[DialogId.at_server(request)], now)
 
     def on_ack(self, ack: Request, now: float) -> None:
         """Take the ACK of our 2xx (§13.3.1.4); a repeated one changes nothing."""
-        self.answered.on_ack(ack, now)
+        if self._answered is not None:
+            todo = self._answered.on_ack(ack.cseq.number, now)
+            self._perform_2xx(todo, now, session(ack))
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`.  Own design: the earliest timer of all."""
-        parts = (self._reoffer, self.answered, self.refresher)
-        times = [*self._timers.values(), *(part.deadline for part in parts)]
+        parts = (self._reoffer, self._answered, self.refresher)
+        times = [*self._timers.values(), *(part.deadline for part in parts if part is not None)]
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Act on passed deadlines.  Own design: the 2xx first, which may end the call."""
-        self.answered.tick(now)
+        if self._answered is not None:
+            self._perform_2xx(self._answered.tick(now), now)
         for timer in [timer for timer, at in self._timers.items() if at <= now]:
             if self._timers.pop(timer, None) is not None:
                 self._on_timer(timer, now)
-        self.refresher.tick(now)
-        if self._reoffer.tick(now):
-            self.offer_if_possible(now)
+        for do in self.refresher.tick(now):
+            self._perform_refresh(do, now)
+        self._perform_offer(self._reoffer.tick(now), now)
         self.reschedule()
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to a request of ours within the dialog (§12.2.1.2)."""
-        self.whereabouts.answered(exchange.answered_by)
-        self.refresher.on_response(exchange, response, now)
-        if self._reoffer.is_for(exchange, response):
-            self._reoffer.on_response(exchange, response, now)
+        self._whereabouts.answered(exchange.answered_by)
+        is_final = response.status >= 200
+        if is_final and exchange is self.refresher.exchange:
+            if response.status < 300 and self.leg is not None:
+                self.leg.dialog.refresh(response)  # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
+            self._perform_refresh(self.refresher.on_response(response, now), now)
+        if exchange is self._reoffer.exchange or response.cseq.method == "INVITE":
+            self._on_reoffered(exchange, response, now)
             self.offer_if_possible(now)
         elif exchange is self._bye:
-            if response.status >= 200:
+            if is_final:
                 self._set_state(CallState.ENDED)  # §15.1.1 [gone-is-over]
         elif response.status in GONE and self.state is CallState.UP:
             self._bye_reason = f"SIP;cause={response.status}"  # RFC 3326 §2 [any-status]
             # RFC 3261 §12.2.1.2 [gone-ends-the-dialog] [silence-ends-the-dialog]
-            self.lost(f"{response.status} {response.reason}", now)
+            self._lost(f"{response.status} {response.reason}", now)
         elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
-            # RFC 6086 §4.2.1 [469-keeps-the-call]
-            self.owner.on_alive(self, now)
-        self._messages.on_response(exchange, response, now)
+            self.owner.on_alive(self, now)  # RFC 6086 §4.2.1 [469-keeps-the-call]
+        if is_final and exchange is self._messages.exchange:
+            body = self._messages.answered()
+            if body is not None and self.is_up:
+                request = self.new_request("MESSAGE", body, TEXT)
+                self._messages.sent(request, self.exchange(request, now))
         if response.status >= 300 and exchange.request.method in TOLD:
             self.owner.on_refused(self, exchange.request, response, now)
 
+    # SubscriptionOwner: the transfer that we have asked for
+
+    def on_notify(
+        self, subscription: Subscription, content_type: str, body: bytes, now: float
+    ) -> None:
+        """Take the status of the peer's call (RFC 3515 §2.4.5)."""
+        self.owner.on_transfer(self, *self._transfers.told(content_type, body), now)
+
+    def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
+        """Take the end: a transfer without a final status has failed (RFC 3515 §2.4.7)."""
+        if (failed := self._transfers.over(status, reason)) is not None:
+            self.owner.on_transfer(self, *failed, now)
+
     # Inside: requests and responses
+
+    def _new_leg(self, dialog: Dialog) -> CallLeg:
+        """Begin the usage of a dialog (§12.1)."""
+        shared = SharedDialog(self._core, dialog, self._whereabouts, self._keyring)
+        shared.attach(self)
+        self._legs[dialog.id] = leg = CallLeg(shared)
+        return leg
 
     def new_request(self, method: str, body: bytes = b"", content_type: str = "") -> Request:
         """The next request within the dialog (§12.2.1.1)."""
         assert self.leg is not None
-        return self.leg.shared.new_request(method, body, content_type)
+        contact = self.contact if method in REFRESHING else None
+        return self.leg.shared.new_request(method, body, content_type, contact)
 
     def exchange(self, request: Request, now: float) -> AuthenticatedRequest:
         """Send a request within the dialog (§12.2.1.1); `on_response` hears the answer."""
@@ -268,14 +307,14 @@ class UserAgentCall(ABC):
         self.refresher.off(now)
         if self._bye is not None:
             return
-        self._reoffer.abandon(now)
+        self._perform_offer(self._reoffer.abandon(), now)
         request = self.new_request("BYE")
         if self._bye_reason:
             # RFC 3326 §2 [reason-of-a-bye] [one-reason-per-protocol]
             request = request.replace(headers=request.headers.append("Reason", self._bye_reason))
         self._bye = self.exchange(request, now)
 
-    def lost(self, reason: str, now: float) -> None:
+    def _lost(self, reason: str, now: float) -> None:
         """Give the dialog up as §12.2.1.2 says: with a BYE."""
         self._hang_up(now)
         self.owner.on_ended(self, reason, now)
@@ -283,17 +322,12 @@ class UserAgentCall(ABC):
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take the peer's BYE (§15.1.2)."""
         leg.shared.reply(server, 200, now)  # §15.1.2 [2xx-for-the-bye]; §8.2.6.1 [final-at-once]
-        self._reoffer.abandon(now)
-        # §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session]
-        self._end("BYE", now)
+        self._perform_offer(self._reoffer.abandon(), now)
+        self._end("BYE", now)  # §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session]
 
     def _on_info(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
-        """Take an INFO (RFC 6086 §4.2.2).
-
-        Not done: RFC 6086 §4.3.1 [multipart-bodies]: the owner hears a body of several parts whole,
-        and takes it apart by `parse_multipart` or refuses it with 415.
-        """
-        package = self.agent.extensions.info_package(request)
+        """Take an INFO (RFC 6086 §4.2.2)."""
+        package = self._core.extensions.info_package(request)
         try:
             self.owner.on_info(self, request.content_type, request.body, now, package)
         except RemoteError as error:
@@ -302,6 +336,17 @@ class UserAgentCall(ABC):
                 raise
         # RFC 6086 §4.2.2 [200-otherwise], §4.3.2 [bodies-in-requests-only]
         leg.shared.reply(server, 200, now)
+
+    def _on_message(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take a MESSAGE of the peer (RFC 3428 §7)."""
+        self.owner.on_message(self, received(request), now)
+        server.reply(200, now)  # RFC 3428 §7
+
+    def _on_refer(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take a REFER of the peer (RFC 3515 §2.4.2), which the owner allows or refuses."""
+        referral = self._transfers.wanted(request)
+        self.owner.on_refer(self, referral, now)  # RFC 3515 §2.4.2 [asks-the-user]
+        self._transfers.follow(referral, server, leg, now)
 
     def _end(self, reason: str, now: float) -> None:
         """End without a message, and tell the owner unless it has ended the call."""
@@ -313,14 +358,37 @@ class UserAgentCall(ABC):
 
     # Inside: 2xx and ACK
 
-    def accept_invite(self, server: ServerHandle, sdp: bytes, now: float) -> None:
-        """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
-        terms = self.refresher.answer(server.request, now)
-        # RFC 3311 §5.1 [one-contact]
-        response = dialog_response(server, self.contact, self.agent.extensions, 200, sdp, terms)
-        self.answered.send(server, response, now)
+    @property
+    def _waits_for_ack(self) -> bool:
+        """Whether the ACK of our latest 2xx has not come (§13.3.1.4)."""
+        return self._answered is not None and self._answered.is_waiting
 
-    def on_confirmed(self, sdp: bytes | None, now: float) -> None:
+    def _response_to(
+        self, server: ServerHandle, sdp: bytes, headers: Sequence[tuple[str, object]] = ()
+    ) -> Response:
+        """A 200 that names our Contact (§12.1.1)."""
+        # RFC 3311 §5.1 [one-contact]
+        return dialog_response(server, self.contact, self._core.extensions, 200, sdp, headers)
+
+    def _accept_invite(self, server: ServerHandle, sdp: bytes, now: float) -> None:
+        """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
+        response = self._response_to(server, sdp, self.refresher.answer(server.request, now))
+        self._answered, todo = AnsweredInvite.start(server, response, now, self._core.stack.t1)
+        self._perform_2xx(todo, now)
+
+    def _perform_2xx(self, todo: acceptance.Todo, now: float, sdp: bytes | None = None) -> None:
+        """Do what `AnsweredInvite` orders; `sdp` is what the ACK has brought (§13.3.1.4)."""
+        for do in todo:
+            match do:
+                case acceptance.Do.SEND_2XX if self._answered is not None:
+                    self._answered.send(now)
+                case acceptance.Do.CONFIRMED:
+                    self._on_confirmed(sdp, now)
+                case acceptance.Do.UNHEARD:
+                    self._on_unheard(now)
+        self.reschedule()
+
+    def _on_confirmed(self, sdp: bytes | None, now: float) -> None:
         """The ACK of our 2xx has come, with the answer if we made the offer (§13.3.1.4)."""
         assert self.leg is not None
         offered = not self.leg.session.is_stable
@@ -339,25 +407,78 @@ class UserAgentCall(ABC):
             self.owner.on_confirmed(self, now)
         self.offer_if_possible(now)
 
-    def on_unheard(self, now: float) -> None:
+    def _on_unheard(self, now: float) -> None:
         """No ACK has come for 64*T1: the session ends with a BYE (§13.3.1.4).
 
         Departs from RFC 3261 §13.3.1.4: no BYE if the caller never showed that it hears us: the
         INVITE's source may be forged.
         """
-        if not self.answered.is_heard:
+        if self._answered is not None and not self._answered.is_heard:
             self._end("no ACK", now)
         elif self.state is CallState.ENDING:
             self._hang_up(now)
         else:
-            # §13.3.1.4 [ends-without-an-ack], §14.2 [bye-without-an-ack]
-            self.lost("no ACK", now)
+            self._lost("no ACK", now)  # §13.3.1.4 [ends-without-an-ack], §14.2 [bye-without-an-ack]
 
-    # Inside: new offers
+    # Inside: new offers of the peer
 
-    def overtaken(self) -> None:
-        """Take that the peer's offer came before ours (RFC 3264 §8)."""
+    def _on_reinvite(
+        self, server: ServerHandle, request: Request, leg: CallLeg, now: float
+    ) -> None:
+        """Take a re-INVITE of the peer (§14.2)."""
+        self.refresher.check(request)
+        if self._answered is not None and leg.session.is_stable:
+            # A peer that sends a re-INVITE has seen our 2xx; its ACK was lost or comes late.
+            self._perform_2xx(self._answered.on_ack(None, now), now)
+        waits, inviting = self._waits_for_ack, self._reoffer.exchange is not None
+        self._offers.check_reinvite(self.state, waits, inviting)
+        sdp = self._settle(request, leg, offer_of(request), now)
+        self._accept_invite(server, sdp, now)
+
+    def _on_update(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take an UPDATE, whose offer needs no ACK (RFC 3311 §5.2)."""
+        offer, answer = offer_of(request), b""
+        self.refresher.check(request)
+        if offer is not None:
+            waits, inviting = self._waits_for_ack, self._reoffer.exchange is not None
+            self._offers.check_update(self.state, waits, inviting, leg.session)
+            answer = self._settle(request, leg, offer, now)
+        else:
+            leg.refresh(request)
+        terms = self.refresher.answer(request, now) if self.is_up else ()
+        server.respond(self._response_to(server, answer, terms), now)
+        self.reschedule()
+        if answer:
+            self.owner.on_confirmed(self, now)
+
+    def _settle(self, request: Request, leg: CallLeg, offer: bytes | None, now: float) -> bytes:
+        """Answer the offer of a request, or make one if it has none (§14.2)."""
+        if offer is not None:
+            sdp = self._take_offer(leg, offer, now)
+        else:
+            sdp = self.owner.on_offer(self, None, now)
+            leg.session.we_offer(sdp)
+            self._reoffer.overtaken()
+        # §12.2.2 [contact-moves-the-target], RFC 6086 §5.2.4 [refusal-keeps-the-list]
+        leg.refresh(request)
+        return sdp
+
+    def _take_offer(self, leg: CallLeg, offer: bytes, now: float) -> bytes:
+        """Have the owner answer an offer, in whatever message it came (RFC 3264 §4).
+
+        Raises RemoteError, and then nothing has changed.
+        """
+        self._offers.take(leg.session, offer)
+        try:
+            answer = self.owner.on_offer(self, offer, now)  # §14.2 [follows-the-change]
+        except RemoteError:
+            leg.session.refused()
+            raise
+        leg.session.we_answer(answer)  # RFC 3311 §5.2 [answers-in-the-2xx]
         self._reoffer.overtaken()
+        return answer
+
+    # Inside: new offers of ours, and refreshes
 
     def offer_if_possible(self, now: float) -> None:
         """Send the wanted offer, unless an INVITE is under way in either direction (§14.1).
@@ -367,17 +488,95 @@ class UserAgentCall(ABC):
         """
         is_early = self.state in (CallState.CALLING, CallState.RINGING)
         # §14.1 [one-invite-at-a-time] [waits-for-theirs]
-        if is_early or (self.is_up and not self.answered.is_waiting):
-            self._reoffer.proceed(now)
+        if is_early or (self.is_up and not self._waits_for_ack):
+            self._perform_offer(self._reoffer.proceed(self.leg, is_up=self.is_up), now)
         self.reschedule()
 
-    def acknowledge(self, invite: Request, number: int, now: float) -> Request:
-        """Send the ACK of our re-INVITE's 2xx for the first time (§13.2.2.4)."""
+    def _perform_offer(
+        self, do: reoffer.Do | None, now: float, response: Response | None = None
+    ) -> None:
+        """Do what `Reoffer` orders; `response` is the one that the order came of (§14.1)."""
+        match do:
+            case reoffer.Do.WRITE:
+                self._rewrite_offer(now)
+            case reoffer.Do.SEND:
+                self._send_offer(now)
+            case reoffer.Do.TRY:
+                self.offer_if_possible(now)
+            case reoffer.Do.CANCEL if self._reoffer.exchange is not None:
+                self._reoffer.exchange.cancel(now)
+            case _ if response is None or self.state in OVER:
+                pass
+            case reoffer.Do.LOST:
+                self._lost(f"{response.status} {response.reason}", now)
+            case reoffer.Do.REFUSED:
+                self.owner.on_reoffer_failed(self, response.status, response.reason, now)
+            case reoffer.Do.ANSWERED:
+                self.owner.on_answer(self, session(response) or b"", now)
+
+    def _rewrite_offer(self, now: float) -> None:
+        """Have the owner write the offer for the session in force, and send it (RFC 3264 §8)."""
+        try:
+            self._reoffer.want(self.owner.on_offer(self, None, now))
+        except RemoteError as error:
+            self._reoffer.wanted = None
+            self.owner.on_reoffer_failed(self, error.status, error.reason, now)
+            return
+        self._send_offer(now)
+
+    def _send_offer(self, now: float) -> None:
+        """Send the wanted offer in a re-INVITE, or in an UPDATE before the answer (§14.1)."""
+        sdp, leg = self._reoffer.wanted, self.leg
+        assert sdp is not None and leg is not None
+        # RFC 3311 §5.1 [reinvite-once-up] [by-either-side]
+        request = self.new_request("INVITE" if self.is_up else "UPDATE", sdp, SDP)
+        leg.session.we_offer(sdp)
+        request = self.refresher.ask(request) if self.is_up else request
+        self._reoffer.sent(self.exchange(request, now), leg, now + self._core.answer_timeout)
+
+    def _on_reoffered(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
+        """Take a response to an offer of ours, or the 2xx of one once more (§14.1)."""
+        is_good, is_update = 200 <= response.status < 300, exchange.request.method == "UPDATE"
+        if is_good and not is_update and self.leg is not None:
+            self.leg.acknowledge(exchange.request, response, now)
+        if exchange is not self._reoffer.exchange or response.status < 200:
+            return
+        leg = self._reoffer.leg
+        again = leg is self.leg and self.is_up and self.refresher.may_ask_longer(response)
+        if is_good and is_update and leg is not None:
+            leg.refresh(response)  # §12.2.1.2 [2xx-moves-the-target]
+        elif is_good:
+            self.refresher.accepted(response, now)
+        do = self._reoffer.on_response(response, self.leg, now, again=again)
+        self._perform_offer(do, now, response)
+
+    def _perform_refresh(self, do: session_refresh.Do | None, now: float) -> None:
+        """Do what `SessionRefresh` orders (RFC 4028 §10)."""
+        match do:
+            case session_refresh.Do.REFRESH:
+                self._refresh(now)
+            case session_refresh.Do.REFRESH_BY_INVITE:
+                self.reinvite(self.local_sdp, now)
+            case session_refresh.Do.EXPIRED:
+                self._lost(EXPIRED, now)
+        self.reschedule()
+
+    def _refresh(self, now: float) -> None:
+        """Refresh the session: by UPDATE without an offer if possible (RFC 4028 §7.4).
+
+        Else by a re-INVITE with the description in force.
+
+        Departs from RFC 6337 §5.3: that description is offered as it was agreed on, also while the
+        peer holds us, since RFC 4028 §7.4 wants a refresh to change nothing.
+        """
         assert self.leg is not None
-        # §13.2.2.4 [same-credentials]
-        ack = copy_credentials(invite, self.leg.dialog.ack(number), self.keyring)
-        self.leg.shared.send_ack(ack, now)  # §13.2.2.4 [ack-for-each]
-        return ack
+        before = self.refresher.exchange
+        if not self.leg.allows("UPDATE"):
+            self.reinvite(self.local_sdp, now)  # RFC 4028 §7.4 [says-nothing-changed]
+        elif before is None or before.done:
+            # RFC 4028 §7.4 [by-update] [update-without-offer]
+            request = self.refresher.ask(self.new_request("UPDATE"))
+            self.refresher.exchange = self.exchange(request, now)
 
     # Inside: time
 
@@ -389,10 +588,13 @@ class UserAgentCall(ABC):
         self.state = state
         if state is CallState.ENDED:
             self._timers.clear()
-            self.answered.forget()
-            self.agent.forget(self)
+            self._answered = None
+            self._core.calls.pop(self, None)
+            self._core.invites.discard(invite_key(self.invite))
+            if self.leg is not None:
+                self.leg.shared.detach(self)  # §12.3: unless the dialog has another use
         self.reschedule()
 
     def reschedule(self) -> None:
-        """Tell the agent when this call is due.  Own design: one agenda for all calls."""
-        self.agent.schedule(self, self.deadline)
+        """Say when this call is due.  Own design: one agenda for all calls."""
+        self._core.agenda.set(self, self.deadline if self in self._core.calls else None)

@@ -3,21 +3,13 @@
 Implements RFC 3261 §12.1 and §13.2.2.4: an INVITE that is forked has a leg for each phone.
 """
 
-from typing import TYPE_CHECKING, Final
-
-from p2psip.dialog.dialog import Dialog
 from p2psip.dialog.negotiation import Negotiation
 from p2psip.dialog.prack import ProvisionalOrder
+from p2psip.errors import LocalError
 from p2psip.sip.message import Request, Response
-from p2psip.stack.stack import ServerHandle
+from p2psip.ua.core import SharedDialog
+from p2psip.ua.requests.digest_client import copy_credentials
 from p2psip.ua.requests.extensions import listed
-from p2psip.ua.shared_dialog import SharedDialog
-
-if TYPE_CHECKING:
-    from p2psip.ua.call import UserAgentCall
-
-# The methods of the INVITE usage.  Source: RFC 5057 §4.1
-METHODS: Final = frozenset({"INVITE", "BYE", "UPDATE", "INFO", "PRACK", "MESSAGE", "REFER"})
 
 
 class CallLeg:
@@ -27,12 +19,11 @@ class CallLeg:
     `order` the reliable provisional responses of the peer.
     """
 
-    def __init__(self, call: "UserAgentCall", dialog: Dialog) -> None:
-        self.call, self.dialog = call, dialog
+    def __init__(self, shared: SharedDialog) -> None:
+        self.shared, self.dialog = shared, shared.dialog
         self.session, self.order = Negotiation(), ProvisionalOrder()
-        self.shared = SharedDialog(call.agent, dialog, call.whereabouts, call.keyring)
         self._can: dict[str, frozenset[str]] = {}
-        self.shared.attach(self)
+        self._ack: tuple[int, Request] | None = None  # of our latest re-INVITE, by its number
 
     def learn(self, message: Request | Response) -> None:
         """Take note of the abilities that the peer announces (§13.2.1, RFC 6086 §5.2.2)."""
@@ -40,6 +31,11 @@ class CallLeg:
             tokens = listed(message, name)
             if tokens is not None:  # RFC 3261 §20.5 [no-allow-says-nothing]
                 self._can[name] = tokens
+
+    def refresh(self, message: Request | Response) -> None:
+        """Take the peer's new target and abilities (§12.2.1.2, §12.2.2)."""
+        self.dialog.refresh(message)
+        self.learn(message)
 
     def allows(self, method: str) -> bool:
         """Whether the peer takes a method (§13.2.1)."""
@@ -53,20 +49,30 @@ class CallLeg:
         """Whether the peer wants an Info Package (RFC 6086 §5.2.2)."""
         return package.lower() in self._can.get("Recv-Info", ())
 
-    def end(self) -> None:
-        """End this usage of the dialog (§12.3)."""
-        self.shared.detach(self)
+    def acknowledge(self, invite: Request, response: Response, now: float) -> None:
+        """Send the ACK of a re-INVITE's 2xx, and the same again for each repetition (§13.2.2.4).
 
-    # Usage
+        It goes to the Contact of the 2xx, which is the peer's new target (§12.2.1.2).
+        """
+        number = response.cseq.number
+        if self._ack is None or self._ack[0] != number:
+            self.refresh(response)  # §12.2.1.2 [2xx-moves-the-target]
+            # §13.2.2.4 [same-credentials]
+            ack = copy_credentials(invite, self.dialog.ack(number), self.shared.keyring)
+            self._ack = number, ack
+        self.shared.send_ack(self._ack[1], now)  # §13.2.2.4 [ack-for-each] [ack-again]
 
-    def takes(self, request: Request) -> bool:
-        """Whether a request is one of a call (RFC 5057 §4.1)."""
-        return request.method in METHODS
+    def info_request(self, content_type: str, body: bytes, package: str | None) -> Request:
+        """An INFO, of an Info Package or of the old kind (RFC 6086 §4.2.1).
 
-    def on_alive(self, now: float) -> None:
-        """Pass on that the peer is there (§12.2.2)."""
-        self.call.owner.on_alive(self.call, now)
-
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Pass on a request of the call (§12.2.2)."""
-        self.call.on_request(server, request, self, now)
+        Raises LocalError for a package that the peer does not receive.
+        """
+        # RFC 6086 §4.2.1 [legacy-names-none] [no-recv-info]
+        request = self.shared.new_request("INFO", body, content_type)
+        if package is None:
+            return request
+        # RFC 6086 §4.2.1 [only-in-a-call], §5.2.2 [waits-for-the-list]
+        if not self.receives(package):
+            raise LocalError(f"the peer does not receive Info Package {package!r}")
+        # RFC 6086 §4.2.1 [names-its-package]
+        return request.replace(headers=request.headers.append("Info-Package", package))

@@ -11,21 +11,17 @@ message again can write a new one.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua.core import UserAgentCore
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import DigestClient
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import RefusalError, is_encoded, refuse_encoding
-
-if TYPE_CHECKING:
-    from p2psip.ua.call import UserAgentCall
-    from p2psip.ua.call_leg import CallLeg
-    from p2psip.ua.ua import UserAgent
 
 TEXT: Final = "text/plain"
 MAX_SIZE: Final = 1300  # octets of a request.  Source: RFC 3428 §8
@@ -97,8 +93,8 @@ def refuse_large(request: Request) -> None:
 class Messages:
     """The messages that a user agent sends, one at a time to each user (RFC 3428 §8)."""
 
-    def __init__(self, agent: "UserAgent") -> None:
-        self._agent = agent
+    def __init__(self, core: UserAgentCore) -> None:
+        self._core = core
         self._waiting: dict[str, deque[tuple[Request, DigestClient | None, Heard]]] = {}
 
     @property
@@ -127,11 +123,11 @@ class Messages:
         request, keyring, _ = self._waiting[key][0]
         numbers = iter(range(2, 100))
         exchange = AuthenticatedRequest(
-            self._agent.stack,
+            self._core.stack,
             self,
             numbers.__next__,
             keyring,
-            max_redirects=self._agent.max_redirects,
+            max_redirects=self._core.max_redirects,
         )
         exchange.send(request, now)
 
@@ -150,45 +146,37 @@ class Messages:
 
 
 class DialogMessages:
-    """The messages within one call (RFC 3428 §7); ours are sent one at a time (§8 there)."""
+    """The messages of ours within one call, one at a time (RFC 3428 §8).
 
-    def __init__(self, call: "UserAgentCall") -> None:
-        self._call = call
-        self._waiting: deque[bytes] = deque()
+    `exchange` is the latest one, and `is_free` whether it has its final response.
+    """
+
+    def __init__(self) -> None:
+        self.exchange: AuthenticatedRequest | None = None
         self._sent: Request | None = None  # that has no final response yet
-        self._exchange: AuthenticatedRequest | None = None
+        self._waiting: deque[bytes] = deque()
 
-    def send(self, text: str, now: float) -> None:
-        """Send a message, after the answers to those before it (RFC 3428 §8).
+    @property
+    def is_free(self) -> bool:
+        """Whether a message may be sent now (RFC 3428 §8)."""
+        return self._sent is None
+
+    def wait(self, body: bytes) -> None:
+        """Keep a message until the answers to those before it have come (RFC 3428 §8).
 
         Raises LocalError for a message that is too large, and if too many wait.
         """
-        body = text.encode(errors="replace")
-        if self._sent is None:
-            request = self._call.new_request("MESSAGE", body, TEXT)
-            refuse_large(request)
-            self._send(request, now)
-            return
+        assert self._sent is not None
         refuse_large(self._sent.replace(body=body))  # which has the same headers
         if len(self._waiting) == MAX_WAITING:
             raise LocalError(f"{MAX_WAITING} messages wait already")
         self._waiting.append(body)  # RFC 3428 §8 [one-at-a-time-within]
 
-    def _send(self, request: Request, now: float) -> None:
-        self._sent = request
-        self._exchange = self._call.exchange(request, now)
+    def sent(self, request: Request, exchange: AuthenticatedRequest) -> None:
+        """Note the message that was sent (RFC 3428 §8)."""
+        self._sent, self.exchange = request, exchange
 
-    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
-        """Take an answer within the call: a message's final one lets the next go (RFC 3428 §8)."""
-        if exchange is self._exchange and response.status >= 200:
-            self._sent = None
-            if self._waiting and self._call.is_up:
-                body = self._waiting.popleft()
-                self._send(self._call.new_request("MESSAGE", body, TEXT), now)
-
-    def on_request(
-        self, server: ServerHandle, request: Request, leg: "CallLeg", now: float
-    ) -> None:
-        """Take a MESSAGE of the peer (RFC 3428 §7)."""
-        self._call.owner.on_message(self._call, received(request), now)
-        server.reply(200, now)  # RFC 3428 §7
+    def answered(self) -> bytes | None:
+        """Take the final answer to a message; returns the next one to send (RFC 3428 §8)."""
+        self._sent = None
+        return self._waiting.popleft() if self._waiting else None

@@ -3,19 +3,14 @@
 Implements RFC 3891 §3 and §4.
 """
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import split
+from p2psip.sip.message import Request
 from p2psip.sip.params import find, parse_params
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import ServerHandle
-from p2psip.ua.call_state import CallState
-
-if TYPE_CHECKING:
-    from p2psip.ua.call import UserAgentCall
 
 OPTION: Final = "replaces"  # Source: RFC 3891 §3
 
@@ -69,33 +64,9 @@ def found_at(dialog: Dialog) -> Uri:
     return dialog.remote.uri if dialog.route_set else dialog.target
 
 
-def replaced_call(
-    server: ServerHandle,
-    calls: Iterable["UserAgentCall"],
-    may_replace: Callable[["UserAgentCall", ServerHandle], bool],
-) -> "UserAgentCall | None":
-    """The call that an INVITE asks to replace, None if it asks for none (RFC 3891 §3).
-
-    Raises RemoteError to refuse the INVITE: 400, 481, 486, 603, or 403 if its sender may not.
-    Departs from RFC 3891 §8 [proven-senders-only]: a phone knows no passwords of its callers; it is
-    left to `may_replace` how much of a proof it wants, and without one nobody may.
-    """
-    values = server.request.headers.values("Replaces")
-    if not values:
-        return None
+def wanted_by(invite: Request) -> Replaces | None:
+    """The dialog that an INVITE asks to replace, None if it asks for none (RFC 3891 §3)."""
+    values = invite.headers.values("Replaces")
     if len(values) > 1:
         raise RemoteError("Two Replaces Headers", 400)  # RFC 3891 §3 [400-for-two]
-    wanted = Replaces.parse(values[0])
-    name = (wanted.call_id, wanted.to_tag, wanted.from_tag)
-    found = [call for call in calls if call.dialog is not None and tuple(call.dialog.id) == name]
-    if len(found) != 1 or found[0].state is CallState.RINGING:
-        # RFC 3891 §3 [no-match-for-two]
-        raise RemoteError("Call/Transaction Does Not Exist", 481)
-    [call] = found
-    if call.state in (CallState.ENDING, CallState.ENDED):
-        raise RemoteError("Decline", 603)  # RFC 3891 §3 [603-when-over]
-    if wanted.early_only and call.state is not CallState.CALLING:
-        raise RemoteError("Busy Here", 486)
-    if not may_replace(call, server):
-        raise RemoteError("Forbidden", 403)  # RFC 3891 §3 [only-who-may]
-    return call
+    return Replaces.parse(values[0]) if values else None

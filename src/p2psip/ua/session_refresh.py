@@ -3,20 +3,18 @@
 Implements RFC 4028 §7, §9 and §10.
 """
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
 
 from p2psip.dialog import session_timer
 from p2psip.dialog.session_timer import LEAST, SessionExpires, SessionTimer
 from p2psip.errors import RemoteError
-from p2psip.sip.address import Address
 from p2psip.sip.grammar import number
 from p2psip.sip.message import Request, Response
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
-from p2psip.ua.requests.extensions import listed
+from p2psip.ua.requests.extensions import Extensions, listed
 from p2psip.ua.requests.request_validation import RefusalError
-
-if TYPE_CHECKING:
-    from p2psip.ua.call import UserAgentCall
 
 OPTION: Final = "timer"  # Source: RFC 4028 §7.1
 EXPIRED: Final = "session expired"
@@ -24,8 +22,19 @@ MOST: Final = 86_400  # s, the most that a 422 can make us ask for
 WITHOUT_UPDATE: Final = frozenset({405, 501})  # Field §"Other words for a refusal"
 
 
+class Do(StrEnum):
+    """Orders to the call (RFC 4028 §7.4, §10)."""
+
+    REFRESH = "refresh sent"
+    REFRESH_BY_INVITE = "re-INVITE sent"
+    EXPIRED = "BYE sent"
+
+
 class SessionRefresh:
     """Keeps the session of a call refreshed by either side, if both know how (RFC 4028 §7).
+
+    `interval` is how many seconds the session is to last without a refresh, None for no timer;
+    `exchange` the last refresh by UPDATE.
 
     Not done: RFC 3261 §14 [random-interval]: a refresh comes when RFC 4028 §10 says, and calls
     begin at times of their own.
@@ -33,12 +42,11 @@ class SessionRefresh:
     whatever transport and scheme a call has, since most peers have no TLS, and go missing too.
     """
 
-    def __init__(self, call: "UserAgentCall", now: float) -> None:
-        self._call, self._timer = call, SessionTimer(now)
-        has_it = OPTION in call.agent.extensions.options
-        self._wish = call.agent.session_interval if has_it else None
+    def __init__(self, extensions: Extensions, interval: int | None, now: float) -> None:
+        self._extensions, self._timer = extensions, SessionTimer(now)
+        self._wish = interval if OPTION in extensions.options else None
         self._least = 0  # the largest Min-SE that was heard
-        self._exchange: AuthenticatedRequest | None = None
+        self.exchange: AuthenticatedRequest | None = None
         self._refused: int | None = None  # the status of the last refresh, if it failed
 
     @property
@@ -84,7 +92,6 @@ class SessionRefresh:
             self.off(now)
             return
         self._timer.agree(terms, refreshes=terms.refresher != "uas", now=now)
-        self._call.reschedule()
 
     # The peer's requests
 
@@ -111,7 +118,7 @@ class SessionRefresh:
             return []
         # RFC 3261 §8.2.4 [only-what-it-supports] [says-what-it-applied]
         # RFC 4028 §9 [requires-timer] [requires-timer-of-uas]
-        require = self._call.agent.extensions.require(OPTION) if supported else []
+        require = self._extensions.require(OPTION) if supported else []
         return [*require, ("Session-Expires", terms)]
 
     # Refreshes
@@ -121,52 +128,24 @@ class SessionRefresh:
         """When to call `tick` (RFC 4028 §10)."""
         return self._timer.deadline
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> Sequence[Do]:
         """Refresh the session, or end a call whose peer does not (RFC 4028 §10)."""
-        for do in self._timer.tick(now):
-            if do is session_timer.Do.REFRESH:
-                self.refresh(now)
-            else:
-                self._call.lost(EXPIRED, now)
+        is_refresh = session_timer.Do.REFRESH
+        return [Do.REFRESH if do is is_refresh else Do.EXPIRED for do in self._timer.tick(now)]
 
-    def refresh(self, now: float) -> None:
-        """Refresh the session: by UPDATE without an offer if possible (RFC 4028 §7.4).
-
-        Else by a re-INVITE with the description in force.
-
-        Departs from RFC 6337 §5.3: that description is offered as it was agreed on, also while the
-        peer holds us, since RFC 4028 §7.4 wants a refresh to change nothing.
-        """
-        call = self._call
-        assert call.leg is not None
-        if not call.leg.allows("UPDATE"):
-            call.reinvite(call.local_sdp, now)  # RFC 4028 §7.4 [says-nothing-changed]
-        elif self._exchange is None or self._exchange.done:
-            # RFC 4028 §7.4 [by-update] [update-without-offer]
-            request = call.new_request("UPDATE")
-            # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact]
-            headers = request.headers.append("Contact", Address(call.contact))
-            self._exchange = call.exchange(self.ask(request.replace(headers=headers)), now)
-
-    def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
-        """Take the answer to a request of ours that was a refresh by UPDATE (RFC 4028 §10)."""
-        if exchange is not self._exchange or response.status < 200:
-            return
+    def on_response(self, response: Response, now: float) -> Do | None:
+        """Take the final answer to a refresh by UPDATE (RFC 4028 §10)."""
         repeated, self._refused = response.status == self._refused, None
         if response.status < 300:
-            assert self._call.leg is not None
-            # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
-            self._call.leg.dialog.refresh(response)
             self.accepted(response, now)
-        elif self.may_ask_longer(response):
-            self.refresh(now)  # RFC 4028 §10 [heeds-the-status]
-        elif response.status in WITHOUT_UPDATE and not repeated:
-            self._refused = response.status
-            self._call.reinvite(self._call.local_sdp, now)
-        else:
-            self._refused = response.status
-            self._timer.failed(now)
-        self._call.reschedule()
+            return None
+        if self.may_ask_longer(response):
+            return Do.REFRESH  # RFC 4028 §10 [heeds-the-status]
+        self._refused = response.status
+        if response.status in WITHOUT_UPDATE and not repeated:
+            return Do.REFRESH_BY_INVITE
+        self._timer.failed(now)
+        return None
 
     def off(self, now: float) -> None:
         """Refresh no more, since the call ends (RFC 4028 §10)."""

@@ -8,7 +8,7 @@ Not done: RFC 6665 §6.6 [reads-encrypted]: for the same reason.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from p2psip.dialog.dialog import Dialog
 from p2psip.dialog.subscription import Do, Notifier, State, Subscriber, SubscriptionState
@@ -19,13 +19,10 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import Whereabouts
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua.core import SharedDialog, UserAgentCore
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import DigestClient
 from p2psip.ua.requests.request_validation import refuse_accept
-from p2psip.ua.shared_dialog import SharedDialog
-
-if TYPE_CHECKING:
-    from p2psip.ua.ua import UserAgent
 
 # Answers to a SUBSCRIBE or NOTIFY that end the subscription.
 # Source: RFC 6665 §4.1.2.2 and §4.2.2; and 408 for silence
@@ -55,7 +52,7 @@ class Subscription:
 
     def __init__(
         self,
-        agent: "UserAgent",
+        core: UserAgentCore,
         owner: SubscriptionOwner,
         contact: Uri,
         event: EventName,
@@ -65,9 +62,9 @@ class Subscription:
         expires: int = EXPIRES,
     ) -> None:
         self.event, self._expires = event, expires
-        self._agent, self._owner, self._contact, self._keyring = agent, owner, contact, keyring
-        self._machine = Subscriber(now, t1=agent.stack.t1)
-        self._whereabouts = Whereabouts(nat=agent.nat)
+        self._core, self._owner, self._contact, self._keyring = core, owner, contact, keyring
+        self._machine = Subscriber(now, t1=core.stack.t1)
+        self._whereabouts = Whereabouts(nat=core.nat)
         self._cseq = 1
         self._shared: SharedDialog | None = None
         self._request: Request
@@ -79,30 +76,30 @@ class Subscription:
         return self._machine.state
 
     @property
-    def names(self) -> tuple[str, str]:
+    def _names(self) -> tuple[str, str]:
         """The Call-ID and our tag, by which the first NOTIFY is found (RFC 6665 §4.4.1)."""
         return self._request.call_id, self._request.from_.tag or ""
 
     def start(self, request: Request, now: float) -> None:
         """Send the SUBSCRIBE or REFER that begins it, outside of a dialog (RFC 6665 §4.1.2.1)."""
         self._request = request
-        self._agent.watch(self)
+        self._core.awaited[self._names] = self
         self._exchange = AuthenticatedRequest(
-            self._agent.stack,
+            self._core.stack,
             self,
             self._next_cseq,
             self._keyring,
-            max_redirects=self._agent.max_redirects,
+            max_redirects=self._core.max_redirects,
         )
         self._exchange.send(request, now)
-        self._agent.set_deadline(self, self.deadline)
+        self._core.agenda.set(self, self.deadline)
 
     def join(self, shared: SharedDialog, request: Request, now: float) -> None:
         """Send the REFER that begins it, within a dialog (RFC 3515 §2.4.4)."""
         self._request, self._shared = request, shared
         shared.attach(self)
         self._exchange = shared.exchange(self, request, now)
-        self._agent.set_deadline(self, self.deadline)
+        self._core.agenda.set(self, self.deadline)
 
     def end(self, now: float) -> None:
         """Unsubscribe (RFC 6665 §4.1.2.3); the last NOTIFY follows."""
@@ -117,11 +114,9 @@ class Subscription:
     def _subscribe(self, now: float) -> None:
         """Send a SUBSCRIBE within the dialog (RFC 6665 §4.1.2.2)."""
         assert self._shared is not None
-        request = self._shared.new_request("SUBSCRIBE")
-        # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact]
-        headers = request.headers.append("Contact", Address(self._contact))
+        request = self._shared.new_request("SUBSCRIBE", contact=self._contact)
         # RFC 6665 §3.1.1 [subscribe-has-expires], §3.1.2 [one-event], §4.5.2 [same-id-again]
-        headers = headers.append("Event", self.event).append("Expires", self._expires)
+        headers = request.headers.append("Event", self.event).append("Expires", self._expires)
         self._machine.asked(now)
         self._shared.exchange(self, request.replace(headers=headers), now)
 
@@ -158,20 +153,25 @@ class Subscription:
     def on_alive(self, now: float) -> None:
         """Do nothing.  Own design: a subscription lasts as long as its time."""
 
-    def on_first(self, server: ServerHandle, request: Request, now: float) -> None:
+    def _begin(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take the NOTIFY that makes the dialog (RFC 6665 §4.4.1)."""
-        self._agent.unwatch(self)  # a second notifier of a forked SUBSCRIBE gets 481
+        self._core.awaited.pop(
+            self._names, None
+        )  # a second notifier of a forked SUBSCRIBE gets 481
         dialog = Dialog.of_server(request, "")
         dialog.local_cseq, dialog.remote_cseq = self._cseq, None  # the NOTIFY is still to be taken
         dialog.confirmed = True
-        self._shared = SharedDialog(self._agent, dialog, self._whereabouts, self._keyring)
+        self._shared = SharedDialog(self._core, dialog, self._whereabouts, self._keyring)
         self._shared.attach(self)
         self._shared.on_request(server, request, now)
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a NOTIFY (RFC 6665 §4.1.3)."""
+        if self._shared is None:
+            self._begin(server, request, now)
+            return
         told = SubscriptionState.parse(request.headers.get("Subscription-State", ""))
-        if request.contacts and self._shared is not None:
+        if request.contacts:
             # RFC 3261 §12.2.2 [contact-moves-the-target]
             self._shared.dialog.refresh(request)
         if request.body:
@@ -181,7 +181,7 @@ class Subscription:
         for do in self._machine.heard(told, now):
             if do is Do.OVER:
                 self._over(200, told.reason, now)
-        self._agent.set_deadline(self, self.deadline)
+        self._core.agenda.set(self, self.deadline)
 
     # Time
 
@@ -198,13 +198,13 @@ class Subscription:
                     self._subscribe(now)
             else:
                 self._over(408, NO_NOTIFY, now)
-        self._agent.set_deadline(self, self.deadline)
+        self._core.agenda.set(self, self.deadline)
 
     def _over(self, status: int, reason: str, now: float) -> None:
-        self._agent.unwatch(self)
+        self._core.awaited.pop(self._names, None)
         if self._shared is not None:
             self._shared.detach(self)
-        self._agent.set_deadline(self, None)
+        self._core.agenda.set(self, None)
         self._owner.on_over(self, status, reason, now)
 
 
@@ -212,21 +212,22 @@ class ServedSubscription:
     """A subscription that we serve (RFC 6665 §4.2): its state is told by `tell`.
 
     One NOTIFY at a time is under way; of states that change meanwhile the last one follows.
-    `on_over(self)` is called at the end.
+    `on_over(self)` is called at the end, and before that `free`, which gives its place back.
     """
 
     def __init__(
         self,
-        agent: "UserAgent",
+        core: UserAgentCore,
         shared: SharedDialog,
         contact: Uri,
         event: EventName,
         expires: int,
         now: float,
+        free: Callable[[], object] = lambda: None,
     ) -> None:
-        self.event = event
+        self.event, self._free = event, free
         self.on_over: Callable[[ServedSubscription], object] = lambda subscription: None
-        self._agent, self._shared, self._contact = agent, shared, contact
+        self._core, self._shared, self._contact = core, shared, contact
         self._machine = Notifier(expires, now)
         self._body: tuple[str, bytes] = ("", b"")
         self._exchange: AuthenticatedRequest | None = None
@@ -253,16 +254,14 @@ class ServedSubscription:
         if self._is_stale:
             return
         content_type, body = self._body
-        request = self._shared.new_request("NOTIFY", body, content_type)
-        # RFC 3261 §12.2.1.1 [refresh-has-a-contact] [same-contact]
-        headers = request.headers.append("Contact", Address(self._contact))
+        request = self._shared.new_request("NOTIFY", body, content_type, self._contact)
         # RFC 3515 §2.4.4 [event-refer], §2.4.6 [id-of-the-refer]
         # RFC 6665 §3.2.1 [one-event] [same-event], §4.5.2 [id-in-notify]
-        headers = headers.append("Event", self.event)
+        headers = request.headers.append("Event", self.event)
         # RFC 6665 §4.1.3 [says-the-state]
         headers = headers.append("Subscription-State", self._machine.header(now))
         self._exchange = self._shared.exchange(self, request.replace(headers=headers), now)
-        self._agent.set_deadline(self, self.deadline)
+        self._core.agenda.set(self, self.deadline)
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take the answer to a NOTIFY (RFC 6665 §4.2.2)."""
@@ -279,8 +278,8 @@ class ServedSubscription:
             self._notify(now)
         elif self.is_over:
             self._shared.detach(self)
-            self._agent.set_deadline(self, None)
-            self._agent.unserve(self)
+            self._core.agenda.set(self, None)
+            self._free()
             self.on_over(self)
 
     def takes(self, request: Request) -> bool:
@@ -314,4 +313,4 @@ class ServedSubscription:
         """End it when its time is over (RFC 6665 §4.2.1.4)."""
         if self._machine.tick(now):
             self._notify(now)  # RFC 6665 §4.2.1.4 [says-that-it-ends]
-        self._agent.set_deadline(self, self.deadline)
+        self._core.agenda.set(self, self.deadline)

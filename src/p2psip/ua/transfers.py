@@ -6,7 +6,7 @@ A REFER within a call is for its owner to allow or refuse; what becomes of it is
 each with the status line of the latest response.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from p2psip.dialog.subscription import EventName
 from p2psip.errors import LocalError, RemoteError
@@ -15,11 +15,10 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call_leg import CallLeg
+from p2psip.ua.core import UserAgentCore
 from p2psip.ua.replaces import Replaces
-from p2psip.ua.subscriptions import REFER, ServedSubscription, Subscription
-
-if TYPE_CHECKING:
-    from p2psip.ua.call import UserAgentCall
+from p2psip.ua.requests.digest_client import DigestClient
+from p2psip.ua.subscriptions import REFER, ServedSubscription, Subscription, SubscriptionOwner
 
 SIPFRAG: Final = "message/sipfrag"  # Source: RFC 3515 §2.4.5
 LIFETIME: Final = 180  # s that a transfer may take: RFC 3515 §3.4 [longer-than-it-rings]
@@ -91,15 +90,25 @@ def status_of(content_type: str, body: bytes) -> tuple[int, str]:
 
 
 class Transfers:
-    """The transfers of one call, in either direction (RFC 3515 §2.4)."""
+    """The transfers of one call, in either direction (RFC 3515 §2.4).
 
-    def __init__(self, call: "UserAgentCall") -> None:
-        self._call = call
+    The arguments are those of a `Subscription`.  The call tells its user of what comes of them.
+    """
+
+    def __init__(self, core: UserAgentCore, contact: Uri, keyring: DigestClient | None) -> None:
+        self._core, self._contact, self._keyring = core, contact, keyring
         self._asked: Subscription | None = None
         self._served: ServedSubscription | None = None
-        self._told = 0
+        self._told = 0  # the latest status of the call that we have asked for
 
-    def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
+    def refer(
+        self,
+        call: SubscriptionOwner,
+        leg: CallLeg,
+        target: Uri,
+        replaces: Replaces | None,
+        now: float,
+    ) -> None:
         """Ask the peer to call `target`, in place of the call `replaces` (RFC 3515 §2.4.1).
 
         Raises LocalError while another transfer of the call is open.
@@ -107,57 +116,49 @@ class Transfers:
         Departs from RFC 6665 §4.5.2 [gruu-not-shared]: the REFER goes within the call, whatever
         Contact the peer has: Target-Dialog, by which it could name the call, is not done.
         """
-        call = self._call
-        if not call.is_up or call.leg is None or self._asked is not None:
+        if self._asked is not None:
             raise LocalError("the call cannot be transferred now")
         if replaces is not None:
             target = target.replace(headers=(("Replaces", str(replaces)),))
-        request = call.new_request("REFER")  # RFC 3515 §2 [by-the-route]
+        request = leg.shared.new_request("REFER")  # RFC 3515 §2 [by-the-route]
         # RFC 3515 §2.4.1 [one-refer-to]
         headers = request.headers.append("Refer-To", Address(target))
         # RFC 3891 §8 [says-who-asked]
-        headers = headers.append("Referred-By", Address(call.leg.dialog.local.uri))
-        headers = headers.append("Contact", Address(call.contact))  # RFC 3515 §2 [one-contact]
-        request = request.replace(headers=headers)
-        event = EventName(REFER, str(request.cseq.number))
+        headers = headers.append("Referred-By", Address(leg.dialog.local.uri))
+        headers = headers.append("Contact", Address(self._contact))  # RFC 3515 §2 [one-contact]
+        event, keyring = EventName(REFER, str(request.cseq.number)), self._keyring
         self._told = 0
         self._asked = Subscription(
-            call.agent, self, call.contact, event, now, keyring=call.keyring, expires=LIFETIME
+            self._core, call, self._contact, event, now, keyring=keyring, expires=LIFETIME
         )
-        self._asked.join(call.leg.shared, request, now)
+        self._asked.join(leg.shared, request.replace(headers=headers), now)
 
-    # SubscriptionOwner
+    def told(self, content_type: str, body: bytes) -> tuple[int, str]:
+        """Take the status of the peer's call, and return it (RFC 3515 §2.4.5)."""
+        self._told, reason = status_of(content_type, body)
+        return self._told, reason
 
-    def on_notify(
-        self, subscription: Subscription, content_type: str, body: bytes, now: float
-    ) -> None:
-        """Take the status of the peer's call (RFC 3515 §2.4.5)."""
-        self._tell(*status_of(content_type, body), now)
-
-    def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
-        """Take the end: a transfer without a final status has failed (RFC 3515 §2.4.7)."""
+    def over(self, status: int, reason: str) -> tuple[int, str] | None:
+        """Take the end; returns a status if none was final (RFC 3515 §2.4.7)."""
         self._asked = None
-        if self._told < 200:
-            self._tell(status if status >= 300 else 408, reason or "No Result", now)
+        if self._told >= 200:
+            return None
+        return status if status >= 300 else 408, reason or "No Result"
 
-    def _tell(self, status: int, reason: str, now: float) -> None:
-        self._told = status
-        self._call.owner.on_transfer(self._call, status, reason, now)
-
-    # The peer's wish
-
-    def on_refer(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
-        """Take a REFER of the peer (RFC 3515 §2.4.2), which the owner allows or refuses."""
-        call = self._call
+    def wanted(self, request: Request) -> Referral:
+        """Read a REFER of the peer (RFC 3515 §2.4.2), unless we still follow another."""
         referral = Referral(request)
         if self._served is not None and not self._served.is_over:
             raise RemoteError("Request Pending", 491)
-        call.owner.on_refer(call, referral, now)  # RFC 3515 §2.4.2 [asks-the-user]
+        return referral
+
+    def follow(self, referral: Referral, server: ServerHandle, leg: CallLeg, now: float) -> None:
+        """Accept the wish of the peer, and tell it of the progress (RFC 3515 §2.4.4)."""
         # RFC 3515 §2.4.2 [202-in-time]
-        server.reply(202, now, None, [("Contact", Address(call.contact))])
+        server.reply(202, now, None, [("Contact", Address(self._contact))])
         # RFC 3515 §2.4.2 [subscribes-the-peer], §2.4.4 [tells-by-notify]
-        event = EventName(REFER, str(request.cseq.number))
+        event = EventName(REFER, str(server.request.cseq.number))
         self._served = ServedSubscription(
-            call.agent, leg.shared, call.contact, event, LIFETIME, now
+            self._core, leg.shared, self._contact, event, LIFETIME, now
         )
         referral.serve(self._served, now)

@@ -7,7 +7,8 @@ contact, an owner and credentials of its own.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from functools import partial
+from typing import Final
 
 from p2psip.dialog.dialog import Dialog, DialogId
 from p2psip.dialog.session_timer import INTERVAL
@@ -17,22 +18,20 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.fair_pool import Pool
-from p2psip.stack.request_origin import Peer, Whereabouts
-from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.stack.request_origin import Whereabouts
+from p2psip.stack.stack import Flow, Recipient, ServerHandle, Stack
 from p2psip.transaction.flow import rate_limit_key
-from p2psip.transaction.table import Agenda
-from p2psip.ua.call import UserAgentCall
-from p2psip.ua.call_leg import CallLeg
+from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.call_state import CallState
+from p2psip.ua.core import SharedDialog, UserAgentCore, invite_key
 from p2psip.ua.outside import outside_request
-from p2psip.ua.owner import CallHandler
+from p2psip.ua.peer_offers import OVER
 from p2psip.ua.replaces import OPTION as REPLACES
-from p2psip.ua.replaces import replaced_call
+from p2psip.ua.replaces import wanted_by
 from p2psip.ua.requests.digest_client import DigestClient, Login
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import SDP, RefusalError, refuse_accept
-from p2psip.ua.shared_dialog import SharedDialog
-from p2psip.ua.subscriptions import EXPIRES, REFER, ServedSubscription, Subscription
+from p2psip.ua.subscriptions import EXPIRES, REFER, ServedSubscription
 from p2psip.ua.transfers import LIFETIME, Referral
 from p2psip.ua.uac import OutgoingCall
 from p2psip.ua.uas import IncomingCall
@@ -48,17 +47,7 @@ __all__ = [
 ]
 
 
-_Origin = tuple[str, int, str, str]
 MAX_SERVED: Final = 250  # subscriptions of others at a time; one host has less than half
-
-
-class Timed(Protocol):
-    """A usage with a deadline (RFC 6665 §4.1.2)."""
-
-    def __hash__(self) -> int: ...
-
-    def tick(self, now: float) -> None:
-        """Do what is due.  Own design: see `Agenda`."""
 
 
 class UserAgent:
@@ -70,8 +59,7 @@ class UserAgent:
     without a refresh (RFC 4028 §4), None for no session timer.  `max_redirects` is
     how many other addresses of a 3xx are called (§8.1.3.4).  `may_replace(call, server)` tells
     whether the sender of an INVITE may take the place of a call's peer (RFC 3891 §3); nobody may
-    unless it is set.  `follows(request)` tells whether a request within a dialog may go where the
-    other side wants it, if that side was never seen there: see `Stack.ways`.
+    unless it is set.
     """
 
     def __init__(
@@ -85,33 +73,34 @@ class UserAgent:
         session_interval: int | None = INTERVAL,
         max_redirects: int = 0,
     ) -> None:
-        self.extensions = extensions or Extensions()
-        self.session_interval, self.max_redirects = session_interval, max_redirects
-        self.stack, self.random, self.answer_timeout = stack, random, answer_timeout
-        self.nat = nat
+        self.stack = stack
+        has, seconds = extensions or Extensions(), session_interval
+        self.core = UserAgentCore(stack, random, answer_timeout, nat, has, seconds, max_redirects)
         self.may_replace: Callable[[UserAgentCall, ServerHandle], bool] = lambda call, server: False
-        self.bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
-        self.follows: Callable[[Request], bool] = lambda request: True
-        self._agenda = Agenda[UserAgentCall]()
-        self._others = Agenda[Timed]()
-        self._served: dict[ServedSubscription, str] = {}  # and the host that has asked for it
         self._places = Pool(MAX_SERVED)
-        self._watching: dict[tuple[str, str], Subscription] = {}
-        self._dialogs: dict[DialogId, SharedDialog] = {}
-        self._calls: dict[UserAgentCall, None] = {}
-        # INVITEs not answered yet, by the parts that a copy on another path has too: §8.2.2.2.
-        self._ringing: dict[_Origin, IncomingCall] = {}
-        stack.expect(lambda request, flow, now: self.matches(request))
+
+    @property
+    def extensions(self) -> Extensions:
+        """What the user agents can do (§8.1.1.9)."""
+        return self.core.extensions
+
+    def route_by(
+        self,
+        bound: Callable[[Uri, Uri, float], Sequence[Flow]],
+        follows: Callable[[Request], bool],
+    ) -> None:
+        """Have these tell the ways to the other sides (§12.2.1.1): see `UserAgentCore`."""
+        self.core.bound, self.core.follows = bound, follows
 
     @property
     def dialogs(self) -> int:
         """The number of dialogs in memory.  Own design: a figure for `/status`."""
-        return len(self._dialogs)
+        return len(self.core.dialogs)
 
     @property
     def calls(self) -> int:
         """The number of calls in memory.  Own design: a figure for `/status`."""
-        return len(self._calls)
+        return len(self.core.calls)
 
     def invite(
         self,
@@ -142,7 +131,7 @@ class UserAgent:
         applied = [REPLACES] if is_replacing and REPLACES in self.extensions.options else []
         # §12.1.2 [contact-in-the-request], §13.2.1 [says-allow] [says-info] [says-supported]
         request = outside_request(
-            self.random,
+            self.core.random,
             "INVITE",
             to,
             from_,
@@ -158,11 +147,10 @@ class UserAgent:
             content_type=SDP,
             call_id=call_id,
         )
-        request = self.signed(request)
+        request = self.core.signed(request)
         # §22.3 [not-across-dialogs]
-        keyring = DigestClient(credentials, self.random) if credentials else None
-        call = OutgoingCall(self, owner, contact, request, keyring, now)
-        self._calls[call] = None
+        keyring = DigestClient(credentials, self.core.random) if credentials else None
+        call = OutgoingCall(self.core, owner, contact, request, keyring, now)
         call.start(now)
         return call
 
@@ -180,85 +168,89 @@ class UserAgent:
         Raises RemoteError for one that cannot become a call; it is answered in any case.
         """
         request = server.request
-        keyring = DigestClient(credentials, self.random) if credentials else None
+        keyring = DigestClient(credentials, self.core.random) if credentials else None
         try:
             self.extensions.refuse_unknown(request)
             refuse_accept(request)
             contact = self._contact_by(contact, server)
-            replaced = None
-            if REPLACES in self.extensions.options:
-                # RFC 3891 §3 [left-unchanged]
-                replaced = replaced_call(server, self._calls, self.may_replace)
-            call = IncomingCall(self, owner, contact, server, keyring, now)
-            call.replaced = replaced
+            # RFC 3891 §3 [left-unchanged]
+            replaced = self._replaced(server) if REPLACES in self.extensions.options else None
+            call = IncomingCall(self.core, owner, contact, server, keyring, now, replaced)
         except RefusalError as refusal:
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
             raise
-        self._calls[call] = None
-        self._ringing[_origin(request)] = call
         call.start(now)
         return call
 
-    def matches(self, request: Request) -> bool:
-        """Whether a request is within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
-        if DialogId.at_server(request) in self._dialogs or self._begun(request) is not None:
-            return True
-        # §8.2.2.2 [looks-for-copies]
-        return request.to.tag is None and _origin(request) in self._ringing
+    def _replaced(self, server: ServerHandle) -> UserAgentCall | None:
+        """The call that an INVITE asks to replace, None if it asks for none (RFC 3891 §3).
 
-    def peer_of(self, request: Request) -> Peer | None:
-        """The peer that may send this request, None if it is in no dialog of ours (§12.2.2)."""
-        found = self._dialogs.get(DialogId.at_server(request))
-        return found.whereabouts.peer(found.dialog) if found is not None else None
+        Raises RemoteError to refuse it: 400, 481, 486, 603, or 403 if its sender may not.
+        Departs from RFC 3891 §8 [proven-senders-only]: a phone knows no passwords of its callers;
+        it is left to `may_replace` how much of a proof it wants, and without one nobody may.
+        """
+        wanted = wanted_by(server.request)
+        if wanted is None:
+            return None
+        call = self._call_in(DialogId(wanted.call_id, wanted.to_tag, wanted.from_tag))
+        if call is None or call.state is CallState.RINGING:
+            # RFC 3891 §3 [no-match-for-two]
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        if call.state in OVER:
+            raise RemoteError("Decline", 603)  # RFC 3891 §3 [603-when-over]
+        if wanted.early_only and call.state is not CallState.CALLING:
+            raise RemoteError("Busy Here", 486)
+        if not self.may_replace(call, server):
+            raise RemoteError("Forbidden", 403)  # RFC 3891 §3 [only-who-may]
+        return call
 
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Take a request within a dialog (§12.2.2), from its peer (`peer_of`)."""
-        found = self._dialogs.get(DialogId.at_server(request))
+    def _call_in(self, dialog: DialogId) -> UserAgentCall | None:
+        """The call whose dialog this is, None if there is none (§12)."""
+        found = self.core.dialogs.get(dialog)
+        for usage in found.usages if found is not None else ():
+            if isinstance(usage, UserAgentCall):
+                return usage
+        return None
+
+    def recipient(self, request: Request) -> Recipient | None:
+        """Who gets a request within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
+        found = self.core.dialogs.get(DialogId.at_server(request))
         if found is not None:
-            found.on_request(server, request, now)
-        elif (subscription := self._begun(request)) is not None:
-            subscription.on_first(server, request, now)
-        elif request.to.tag is None and _origin(request) in self._ringing:
-            # the same INVITE, forked and merged: §8.2.2.2 [482-for-a-copy]
-            server.reply(482, now)
-        else:
-            server.reply(481, now)  # §15.1.2 [481-without-a-dialog], §12.2.2 [481-for-unknown]
+            return Recipient(found.on_request, True, found.whereabouts.peer(found.dialog))
+        # RFC 6665 §4.1.2.4 [notify-may-be-first]; RFC 3515 §2.4.4 [notify-may-be-first]
+        # RFC 6665 §4.1.4 [any-notifier]
+        begun = self.core.awaited.get((request.call_id, request.to.tag or ""))
+        if begun is not None and begun.takes(request):
+            return Recipient(begun.on_request, True)
+        # §8.2.2.2 [looks-for-copies]
+        if request.to.tag is None and invite_key(request) in self.core.invites:
+            return Recipient(self._on_copy)
+        return None
+
+    def on_stray(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Refuse a request within a dialog that is not ours (§12.2.2)."""
+        server.reply(481, now)  # §15.1.2 [481-without-a-dialog], §12.2.2 [481-for-unknown]
+
+    def _on_copy(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Refuse the same INVITE again, forked and merged (§8.2.2.2)."""
+        server.reply(482, now)  # §8.2.2.2 [482-for-a-copy]
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx (§13.3.1.4); an unexpected one is dropped."""
-        found = self._dialogs.get(DialogId.at_server(request))
-        for usage in found.usages if found is not None else ():
-            if isinstance(usage, CallLeg):
-                usage.call.on_ack(request, now)
+        call = self._call_in(DialogId.at_server(request))
+        if call is not None:
+            call.on_ack(request, now)
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: an agenda for all calls, one for subscriptions."""
-        times = (self._agenda.deadline, self._others.deadline)
-        return min((at for at in times if at is not None), default=None)
+        """When to call `tick`.  Own design: one agenda for all calls and subscriptions."""
+        return self.core.agenda.deadline
 
     def tick(self, now: float) -> None:
-        """Act on passed deadlines of any call.  Own design: one agenda for all calls."""
-        for call in self._agenda.due(now):
-            if not self.stack.guarded(call.tick, now):
-                self.stack.guarded(call.bye, now)
-        for other in self._others.due(now):
-            self.stack.guarded(other.tick, now)
-
-    # For the calls
-
-    def signed(self, request: Request) -> Request:
-        """The request with the name of our software (§20.41)."""
-        # §20.41 [name-is-a-choice]
-        return request.replace(headers=request.headers.append("User-Agent", self.stack.user_agent))
-
-    def remember(self, shared: SharedDialog) -> None:
-        """Let requests within a dialog reach its usages (§12.2.2)."""
-        self._dialogs[shared.dialog.id] = shared
-
-    def release(self, shared: SharedDialog) -> None:
-        """Forget a dialog (§12.3)."""
-        self._dialogs.pop(shared.dialog.id, None)
+        """Act on passed deadlines of any usage.  Own design: one agenda for all."""
+        for usage in self.core.agenda.due(now):
+            if not self.stack.guarded(usage.tick, now) and isinstance(usage, UserAgentCall):
+                self.stack.guarded(usage.bye, now)
 
     def serve(self, server: ServerHandle, contact: Uri, now: float) -> ServedSubscription:
         """Accept a SUBSCRIBE outside of a dialog (RFC 6665 §4.2.1.2); `tell` it the state at once.
@@ -309,52 +301,15 @@ class UserAgent:
         if not self._places.has_room(host):
             raise RemoteError("Too Many Subscriptions", 503)
         dialog = Dialog.of_server(server.request, server.to_tag)
-        whereabouts = Whereabouts(nat=self.nat)
+        whereabouts = Whereabouts(nat=self.core.nat)
         whereabouts.heard(server.request, server.flow)
-        shared = SharedDialog(self, dialog, whereabouts)
-        subscription = ServedSubscription(self, shared, contact, event, expires, now)
-        self._served[subscription] = host
+        shared = SharedDialog(self.core, dialog, whereabouts)
+        # One that was to end at once takes a place until its last NOTIFY is done, or a flood of
+        # them would fill our memory.
+        free = partial(self._places.add, host, -1)
+        served = ServedSubscription(self.core, shared, contact, event, expires, now, free)
         self._places.add(host, 1)
-        return subscription
-
-    def watch(self, subscription: Subscription) -> None:
-        """Expect the NOTIFY that makes a subscription's dialog (RFC 6665 §4.1.2.4)."""
-        self._watching[subscription.names] = subscription
-
-    def unwatch(self, subscription: Subscription) -> None:
-        """Expect it no longer (RFC 6665 §4.1.2.4)."""
-        self._watching.pop(subscription.names, None)
-
-    def _begun(self, request: Request) -> Subscription | None:
-        """The subscription that a NOTIFY is the first of (RFC 6665 §4.4.1)."""
-        # RFC 6665 §4.1.2.4 [notify-may-be-first]; RFC 3515 §2.4.4 [notify-may-be-first]
-        # RFC 6665 §4.1.4 [any-notifier]
-        found = self._watching.get((request.call_id, request.to.tag or ""))
-        return found if found is not None and found.takes(request) else None
-
-    def set_deadline(self, usage: "Timed", at: float | None) -> None:
-        """Say when a subscription is due; None once it is over.  Own design: one agenda."""
-        self._others.set(usage, at)
-
-    def unserve(self, subscription: ServedSubscription) -> None:
-        """Give back the place of a subscription whose last NOTIFY is done.
-
-        Own design: one that was to end at once takes a place until then, or a flood of them would
-        fill our memory.
-        """
-        if (host := self._served.pop(subscription, None)) is not None:
-            self._places.add(host, -1)
-
-    def schedule(self, call: UserAgentCall, at: float | None) -> None:
-        """Say when a call is due.  Own design: one agenda for all calls."""
-        self._agenda.set(call, at if call in self._calls else None)
-
-    def forget(self, call: UserAgentCall) -> None:
-        """Drop a call that has ended (§12.3)."""
-        self._calls.pop(call, None)
-        self._ringing.pop(_origin(call.invite), None)
-        if call.leg is not None:
-            call.leg.end()
+        return served
 
     def _contact_by(self, contact: Uri, server: ServerHandle) -> Uri:
         """The Contact for the sender of a request, who may speak one transport (§8.1.1.8)."""
@@ -368,11 +323,3 @@ def _wants_sips(request: Request) -> bool:
     first = request.record_routes[:1] or request.contacts[:1]
     # §12.1.1 [sips-for-sips], RFC 5630 §5.1.2 [sips-contact-for-sips]
     return "sips" in (request.uri.scheme, *(each.uri.scheme for each in first))
-
-
-def _origin(request: Request) -> _Origin:
-    """The parts that are equal in all copies of one request (§8.2.2.2).
-
-    A request to another user is no copy: each user has a user agent, and a proxy may call many.
-    """
-    return request.call_id, request.cseq.number, request.from_.tag or "", str(request.uri)

@@ -10,28 +10,28 @@ An INVITE without an offer has the callee make it, in its first reliable respons
 the PRACK or ACK of that (RFC 3262 §5).
 """
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from p2psip.dialog.dialog import Dialog, DialogId
 from p2psip.dialog.prack import RAck, rseq_of
 from p2psip.errors import RemoteError
+from p2psip.sdp.line import Origin
+from p2psip.sdp.offer_answer import make_answer
+from p2psip.sdp.session import SessionDescription
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
-from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
-from p2psip.ua.declining import declined
-from p2psip.ua.owner import CallHandler
+from p2psip.ua.core import UserAgentCore
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import ANSWERS, DigestClient, copy_credentials
 from p2psip.ua.requests.redirection import Redirection
 from p2psip.ua.requests.request_validation import SDP, session
-
-if TYPE_CHECKING:
-    from p2psip.ua.ua import UserAgent
 
 MAX_EARLY: Final = 16  # early dialogs of one INVITE that are kept
 MAX_FORKS: Final = 64  # dialogs of one INVITE in all; a 2xx beyond them is not even acknowledged
@@ -44,23 +44,22 @@ class OutgoingCall(UserAgentCall):
 
     def __init__(
         self,
-        agent: "UserAgent",
+        core: UserAgentCore,
         owner: CallHandler,
         contact: Uri,
         invite: Request,
         keyring: DigestClient | None,
         now: float,
     ) -> None:
-        super().__init__(agent, owner, contact, CallState.CALLING, now, keyring)
+        super().__init__(core, owner, contact, CallState.CALLING, now, keyring)
         self.invite, self.remote = self.refresher.ask(invite), invite.to
         self._cseq = invite.cseq.number
         # §21.3.3 [not-remembered]
-        self._others = Redirection(invite.uri, agent.max_redirects)
-        self._legs: dict[DialogId, CallLeg] = {}
+        self._others = Redirection(invite.uri, core.max_redirects)
         self._fork_acks: dict[DialogId, Request] = {}
         self._refusal: RemoteError | None = None  # of the callee's offer, by our owner
         self._answering: AuthenticatedRequest | None = None  # the last PRACK with an answer
-        self._exchange_of_invite = AuthenticatedRequest(self._stack, self, self._next_cseq, keyring)
+        self._exchange_of_invite = AuthenticatedRequest(core.stack, self, self._next_cseq, keyring)
 
     @property
     def peer_host(self) -> str | None:
@@ -70,8 +69,9 @@ class OutgoingCall(UserAgentCall):
 
     def start(self, now: float) -> None:
         """Send the INVITE (§13.2.1)."""
-        self._timers[Timer.ANSWER] = now + self.agent.answer_timeout
+        self._timers[Timer.ANSWER] = now + self._core.answer_timeout
         self._exchange_of_invite.send(self.invite, now)
+        self._core.calls[self] = None
         self.reschedule()
 
     def bye(self, now: float, reason: str | None = None) -> None:
@@ -82,7 +82,7 @@ class OutgoingCall(UserAgentCall):
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to the INVITE (§13.2.2) or to a later request (§12.2.1.2)."""
-        self.whereabouts.answered(exchange.answered_by)
+        self._whereabouts.answered(exchange.answered_by)
         if exchange is not self._exchange_of_invite:
             super().on_response(exchange, response, now)
             self.offer_if_possible(now)
@@ -108,7 +108,7 @@ class OutgoingCall(UserAgentCall):
         headers = headers.with_("CSeq", f"{self._next_cseq()} INVITE")
         self.invite = invite.replace(headers=headers)
         self._exchange_of_invite = AuthenticatedRequest(
-            self._stack, self, self._next_cseq, self.keyring
+            self._core.stack, self, self._next_cseq, self._keyring
         )
         self._exchange_of_invite.send(self.invite, now)
 
@@ -116,10 +116,10 @@ class OutgoingCall(UserAgentCall):
         self._cseq += 1
         return self._cseq
 
-    def lost(self, reason: str, now: float) -> None:
+    def _lost(self, reason: str, now: float) -> None:
         """Give up a call whose peer has forgotten us, also before the answer (§12.2.1.2)."""
         if self.state is not CallState.CALLING:
-            super().lost(reason, now)
+            super()._lost(reason, now)
             return
         self._give_up(now)
         self.owner.on_rejected(self, 480, reason, now)
@@ -136,7 +136,7 @@ class OutgoingCall(UserAgentCall):
         if key not in self._legs and len(self._legs) < limit:
             # §13.2.2.4 [new-dialog-of-a-2xx]
             dialog = Dialog.of_client(self._exchange_of_invite.request, response)
-            self._legs[key] = leg = CallLeg(self, dialog)
+            leg = self._new_leg(dialog)
             if self.invite.body:
                 leg.session.we_offer(self.invite.body)  # §13.2.1 [offer-comes-first]
         if key in self._legs:
@@ -168,7 +168,7 @@ class OutgoingCall(UserAgentCall):
         """
         if not leg.order.take(rseq):
             return False
-        answer = self._settle(leg, response, now)
+        answer = self._take_description(leg, response, now)
         # RFC 3262 §4 [prack-follows] [only-in-invite], §5 [answers-in-the-prack]
         request = leg.shared.new_request("PRACK", answer, SDP)
         rack = RAck(rseq, *response.cseq)
@@ -188,7 +188,7 @@ class OutgoingCall(UserAgentCall):
         if self._answering is None or self._answering.done:
             super().offer_if_possible(now)
 
-    def _settle(self, leg: CallLeg, response: Response, now: float) -> bytes:
+    def _take_description(self, leg: CallLeg, response: Response, now: float) -> bytes:
         """Take the description of a reliable response: returns our answer if it is an offer.
 
         Departs from RFC 3261 §13.2.1 [first-is-the-answer] [later-are-ignored]: an earlier one
@@ -211,12 +211,12 @@ class OutgoingCall(UserAgentCall):
             try:
                 # §13.2.1 [answer-is-acknowledgement] [takes-both-exchanges]
                 # RFC 6337 §5.2.4 [answers-as-if-called]
-                return self.offers.take(leg, offer, now)
+                return self._take_offer(leg, offer, now)
             except RemoteError as error:
                 self._refusal = error
         leg.session.they_offer(offer)
         # §13.2.2.4 [answers-the-unwanted], RFC 6337 §5.2.4 [refuses-all-by-zeros]
-        answer = declined(offer, self.contact.host, self.agent.random)
+        answer = _declined(offer, self.contact.host, self._core.random)
         leg.session.we_answer(answer)
         return answer
 
@@ -242,11 +242,11 @@ class OutgoingCall(UserAgentCall):
         dialog = leg.dialog
         dialog.confirm(response)
         sdp = None if leg.session.was_settled else session(response)  # else a 1xx has brought it
-        answer = self._settle(leg, response, now)
+        answer = self._take_description(leg, response, now)
         request = self._exchange_of_invite.request
         # RFC 3261 §17.1.1.3 [2xx-ack-by-core], §13.2.2.4 [same-credentials] [answers-in-the-ack]
         ack = dialog.ack(request.cseq.number, answer, SDP)
-        self._fork_acks[key] = ack = copy_credentials(request, ack, self.keyring)
+        self._fork_acks[key] = ack = copy_credentials(request, ack, self._keyring)
         leg.shared.send_ack(ack, now)  # §13.2.2.4 [ack-for-each]
         self._leave_if_refused(now)
         if self.state is CallState.CALLING:
@@ -270,7 +270,7 @@ class OutgoingCall(UserAgentCall):
 
     def _hang_up_fork(self, leg: CallLeg, now: float) -> None:
         """End the dialog of a second phone that was picked up (§13.2.2.4)."""
-        leg.end()
+        leg.shared.detach(self)
         # §13.2.2.4 [bye-if-unwanted]
         leg.shared.exchange(_Nobody(), leg.shared.new_request("BYE"), now)
 
@@ -286,7 +286,7 @@ class OutgoingCall(UserAgentCall):
     def _drop_legs(self, kept: CallLeg | None) -> None:
         for leg in self._legs.values():
             if leg is not kept:
-                leg.end()
+                leg.shared.detach(self)
 
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a BYE; before the answer it is refused (§15).
@@ -309,3 +309,16 @@ class _Nobody:
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Do nothing.  Own design: any answer ends the fork."""
+
+
+def _declined(offer: bytes, host: str, random: Callable[[int], bytes]) -> bytes:
+    """The answer of `host` that accepts no line (RFC 3264 §6), b"" to an unreadable offer.
+
+    No message refuses the offer of a response, so that the answer has to (RFC 3261 §13.2.2.4).
+    """
+    try:
+        session = SessionDescription.parse(offer)
+    except RemoteError:
+        return b""
+    origin = Origin.at(host, int.from_bytes(random(4), "big"))
+    return bytes(make_answer(session, (), origin, host)[0])

@@ -7,8 +7,9 @@ Implements RFC 3261 §13.3 and §9.2.
            +-- CANCEL: 487, on_cancelled      silence: 480, on_rejected
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from p2psip.dialog import prack
 from p2psip.dialog.dialog import Dialog
 from p2psip.errors import LocalError
 from p2psip.sip.message import Request, Response
@@ -16,18 +17,15 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
-from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
+from p2psip.ua.core import UserAgentCore, invite_key
 from p2psip.ua.dialog_response import dialog_response
-from p2psip.ua.owner import CallHandler
 from p2psip.ua.reliable_responses import ReliableResponses
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import DigestClient
 from p2psip.ua.requests.request_validation import offer_of, warnings
-
-if TYPE_CHECKING:
-    from p2psip.ua.ua import UserAgent
 
 NO_PRACK: Final = "No PRACK"  # the cause of a 504: RFC 3262 §3
 PROGRESS_EVERY: Final = 60.0  # s between provisional responses: §13.3.1.1
@@ -45,26 +43,27 @@ class IncomingCall(UserAgentCall):
 
     def __init__(
         self,
-        agent: "UserAgent",
+        core: UserAgentCore,
         owner: CallHandler,
         contact: Uri,
         server: ServerHandle,
         keyring: DigestClient | None,
         now: float,
+        replaced: UserAgentCall | None = None,
     ) -> None:
-        super().__init__(agent, owner, contact, CallState.RINGING, now, keyring)
+        super().__init__(core, owner, contact, CallState.RINGING, now, keyring)
         self.invite, self.remote = server.request, server.request.from_
         self.refresher.check(self.invite)
         offer = offer_of(server.request)
         self._server = server
-        self.whereabouts.heard(server.request, server.flow)
-        self.leg = CallLeg(self, Dialog.of_server(server.request, server.to_tag))
+        self._whereabouts.heard(server.request, server.flow)
+        self.leg = self._new_leg(Dialog.of_server(server.request, server.to_tag))
         self.leg.learn(server.request)
         if offer is not None:
             self.leg.session.they_offer(offer)
-        self._reliable = ReliableResponses(self, self.leg, server)
-        self._on["PRACK"] = self._reliable.on_prack
-        self.replaced: UserAgentCall | None = None
+        self._reliable = ReliableResponses(core, server, self.leg, contact)
+        self._on["PRACK"] = self._on_prack
+        self.replaced = replaced
         self._pending: bytes | None = None  # the description of a 200 that waits for a PRACK
         self._progress: tuple[int, bytes] = (180, b"")
         server.user = self
@@ -79,12 +78,14 @@ class IncomingCall(UserAgentCall):
 
     def start(self, now: float) -> None:
         """Begin to ring, for as long as the caller and the agent allow (§13.3.1)."""
-        timeout = self.agent.answer_timeout
+        self._core.invites.add(invite_key(self.invite))
+        timeout = self._core.answer_timeout
         expires = self.invite.expires
         if expires is not None and expires < timeout:
             self._timers[Timer.EXPIRES] = now + expires
         else:
             self._timers[Timer.ANSWER] = now + timeout
+        self._core.calls[self] = None
         self.reschedule()
 
     def ring(self, now: float, status: int = 180, sdp: bytes | None = None) -> None:
@@ -97,9 +98,9 @@ class IncomingCall(UserAgentCall):
             return
         self._progress = status, sdp or b""
         if self._reliable.wanted(sdp or b""):
-            self._reliable.send(status, sdp or b"", now)
+            self._perform_reliable(self._reliable.send(status, sdp or b"", now), now)
         else:
-            extensions = self.agent.extensions
+            extensions = self._core.extensions
             response = dialog_response(self._server, self.contact, extensions, *self._progress)
             self._server.respond(response, now)
         self._timers[Timer.PROGRESS] = now + PROGRESS_EVERY  # §13.3.1.1 [every-minute]
@@ -130,7 +131,7 @@ class IncomingCall(UserAgentCall):
         if self._pending is None or self.state is not CallState.ANSWERED:
             return
         # RFC 3262 §5 [2xx-waits], §3 [2xx-waits]; likewise for an UPDATE of ours
-        if not self._reliable.holds_session and not self._reoffer.under_way:
+        if not self._reliable.holds_session and not self._reoffer.exchange:
             self._answer(now)
 
     def _answer(self, now: float) -> None:
@@ -146,30 +147,52 @@ class IncomingCall(UserAgentCall):
         else:
             # §13.2.1 [answer-is-reliable] [takes-both-exchanges]
             session.we_answer(sdp)  # §13.3.1.4 [answer-in-the-2xx]
-        self.accept_invite(self._server, sdp, now)
+        self._accept_invite(self._server, sdp, now)
         if self.replaced is not None:
             self.replaced.bye(now)  # RFC 3891 §3
 
-    def on_acknowledged(self, now: float) -> None:
-        """Take the PRACK of a reliable response: the 200 waits no longer (RFC 3262 §5)."""
-        self._answer_if_settled(now)
-        self.offer_if_possible(now)
+    def _on_prack(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
+        """Take a PRACK (RFC 3262 §3), with the answer to our offer or a new offer (§5)."""
+        number, session = self._reliable.matched(request), leg.session
+        offer, answer = offer_of(request), b""
+        if offer is not None and (session.is_stable or session.was_settled):
+            answer = self._take_offer(leg, offer, now)  # RFC 3262 §5 [answers-in-the-2xx]
+        todo = self._reliable.acknowledge(number, now)
+        # RFC 3262 §3 [2xx-for-a-match]
+        server.respond(self._response_to(server, answer), now)
+        if offer is not None and not answer:
+            session.they_answer(offer)
+            self.owner.on_answer(self, offer, now)
+        elif not session.is_stable and not session.was_settled:
+            # Own design: an answer that is missing, which RFC 3262 §5 demands, is treated as it is
+            # in an ACK: the peer's side stays, and the call can still be answered.
+            session.they_answer(None)
+        self._perform_reliable(todo, now)
+
+    def _perform_reliable(self, todo: prack.Todo, now: float) -> None:
+        """Do what `ReliableResponses` orders (RFC 3262 §3)."""
+        for do in todo:
+            match do:
+                case prack.Do.SEND_1XX:
+                    self._server.respond(self._reliable.response, now)
+                case prack.Do.CONFIRMED:  # the 200 waits no longer: RFC 3262 §5
+                    self._answer_if_settled(now)
+                    self.offer_if_possible(now)
+                    self._perform_reliable(self._reliable.send_next(now), now)
+                case prack.Do.UNHEARD:
+                    self._give_up(NO_PRACK, now)
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response; after that to an UPDATE the 200 waits no longer (RFC 3311 §5.1)."""
         super().on_response(exchange, response, now)
         self._answer_if_settled(now)
 
-    def on_unacknowledged(self, now: float) -> None:
-        """Give up a caller that sends no PRACK (RFC 3262 §3)."""
-        self._give_up(NO_PRACK, now)
-
-    def lost(self, reason: str, now: float) -> None:
+    def _lost(self, reason: str, now: float) -> None:
         """Give up a caller who has forgotten us, also before the answer (§12.2.1.2)."""
         if self._is_unanswered:
             self._give_up(reason, now)
         else:
-            super().lost(reason, now)
+            super()._lost(reason, now)
 
     def _give_up(self, reason: str, now: float) -> None:
         was_answered = self.state is CallState.ANSWERED
@@ -192,7 +215,7 @@ class IncomingCall(UserAgentCall):
 
     def tick(self, now: float) -> None:
         """Do what is due (RFC 3262 §3)."""
-        self._reliable.tick(now)
+        self._perform_reliable(self._reliable.tick(now), now)
         super().tick(now)
 
     def reject(self, status: int, reason: str, now: float) -> None:

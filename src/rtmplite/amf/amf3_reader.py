@@ -6,13 +6,12 @@ that came before.
 
 from collections.abc import Callable, Mapping
 from struct import Struct, unpack
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from rtmplite.amf import cursor as cost
 from rtmplite.amf import u29
 from rtmplite.amf.amf3_marker import Marker
 from rtmplite.amf.cursor import Cursor
-from rtmplite.amf.externals import FLEX, Externals
 from rtmplite.amf.values import (
     UNDEFINED,
     Array,
@@ -48,10 +47,17 @@ class UnknownExternalError(RemoteError):
         self.class_name = class_name
 
 
+class ExternalReader(Protocol):
+    """Reads the body of one class, which becomes `Externalizable.content`: §3.12."""
+
+    def read(self, reader: "Amf3Reader") -> Value:
+        """Read the body, raising nothing but RemoteError: §3.12."""
+
+
 class Amf3Reader:
     """The values of one message, and the tables that they refer to: §2.2."""
 
-    def __init__(self, cursor: Cursor, externals: Externals = FLEX) -> None:
+    def __init__(self, cursor: Cursor, externals: Mapping[str, ExternalReader]) -> None:
         """Begin with empty tables, as every message does: §4.1."""
         self.cursor = cursor
         self.externals = externals

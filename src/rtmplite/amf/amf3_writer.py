@@ -3,13 +3,13 @@
 Implements AMF3 §3.
 """
 
+from collections.abc import Mapping
 from struct import Struct, error, pack
-from typing import Final
+from typing import Final, Protocol
 
 from rtmplite.amf import u29
 from rtmplite.amf.amf3_marker import Marker
 from rtmplite.amf.cursor import MAX_DEPTH
-from rtmplite.amf.externals import FLEX, Externals
 from rtmplite.amf.values import (
     Array,
     Date,
@@ -35,10 +35,17 @@ _CODES: Final = {VectorKind.INT: "i", VectorKind.UINT: "I", VectorKind.DOUBLE: "
 _PLAIN: Final = Traits()
 
 
+class ExternalWriter(Protocol):
+    """Writes the body of one class: §3.12."""
+
+    def write(self, writer: "Amf3Writer", content: Value) -> None:
+        """Write a value that `ExternalReader.read` returned: §3.12."""
+
+
 class Amf3Writer:
     """The output so far, and the tables of its values: §2.2."""
 
-    def __init__(self, externals: Externals = FLEX) -> None:
+    def __init__(self, externals: Mapping[str, ExternalWriter]) -> None:
         """Begin with empty tables, as every message does: §4.1."""
         self.parts: list[bytes] = []
         self.externals = externals

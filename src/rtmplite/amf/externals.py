@@ -6,33 +6,25 @@ the outermost value that holds it an `Opaque`.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from rtmplite.amf.amf3_reader import Amf3Reader, ExternalReader
+from rtmplite.amf.amf3_writer import Amf3Writer, ExternalWriter
 from rtmplite.amf.values import Value
 
-if TYPE_CHECKING:
-    from rtmplite.amf.amf3_reader import Amf3Reader
-    from rtmplite.amf.amf3_writer import Amf3Writer
 
-
-class External(Protocol):
+class External(ExternalReader, ExternalWriter, Protocol):
     """Reads and writes the body of one class, which becomes `Externalizable.content`."""
-
-    def read(self, reader: "Amf3Reader") -> Value:
-        """Read the body, raising nothing but RemoteError."""
-
-    def write(self, writer: "Amf3Writer", content: Value) -> None:
-        """Write a value that `read` returned."""
 
 
 class OneValue:
     """A class whose body is one AMF3 value."""
 
-    def read(self, reader: "Amf3Reader") -> Value:
+    def read(self, reader: Amf3Reader) -> Value:
         """Read that value."""
         return reader.value()
 
-    def write(self, writer: "Amf3Writer", content: Value) -> None:
+    def write(self, writer: Amf3Writer, content: Value) -> None:
         """Write that value."""
         writer.value(content)
 

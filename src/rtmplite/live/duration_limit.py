@@ -12,7 +12,7 @@ Implements RTMP 1.0 §7.2.2.1 as far as it speaks of the duration of a live stre
 from typing import Final
 
 from rtmplite.flv.tag import TIMESTAMP_MASK, TagType
-from rtmplite.live.player import LivePlayer
+from rtmplite.live.streams import LivePlayer
 from rtmplite.live.tracks import Tracks, Weight
 
 _MEDIA: Final = (Weight.START, Weight.PLAIN)

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from rtmplite.amf.values import Value
 from rtmplite.auth.adobe import proven
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.live.player import Outlet
+from rtmplite.live.streams import Outlet
 from rtmplite.rtmfp.netconnection.client import ClientFlowTransport
 from rtmplite.rtmp.client import ClientChunkTransport, NetClient, Target, redirection
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text

@@ -11,9 +11,8 @@ from typing import Final, TypeAlias
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError
 from rtmplite.rtmp.connection import ChunkTransport
-from rtmplite.rtmp.connection_end import ConnectionEnd
 from rtmplite.rtmp.handshake import ClientHandshake
-from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
+from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import RELAY, VideoFunction
 from rtmplite.rtmp.wire.command import Command

@@ -22,8 +22,7 @@ from rtmplite.rtmp.wire.framing import CHUNK_STREAMS, COMMAND_CHUNKS, CONTROL_CH
 from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import LivePlayer, Viewer
-    from rtmplite.live.streams import LiveStream
+    from rtmplite.live.streams import LivePlayer, LiveStream, Viewer
 
 AT_ONCE: Final = 16  # messages that one `receive` uses where others wait for the loop
 ROOM: Final = 64 * 1024  # bytes, for the handshake, headers and small messages beside a long one

@@ -2,13 +2,13 @@
 
 Own design: RTMP 1.0 §7 speaks of commands and messages only; they go in chunks over TCP
 (`connection.ChunkTransport`) or in the flows of RTMFP (`rtmplite.rtmfp.netconnection.connection`).
-Both ends of a NetConnection (`connection_end.ConnectionEnd`) have such a transport and know no
-more of it than this, and neither do applications.
+Both ends of a NetConnection have such a transport and know no more of it than this, and neither do
+applications: an end hands it what is to be sent, and hears from it what has come.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
@@ -20,8 +20,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.shared_object import SharedObject
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import LivePlayer, Outlet, Viewer
-    from rtmplite.live.streams import LiveStream
+    from rtmplite.live.streams import LivePlayer, LiveStream, Outlet, Viewer
 
 MEDIA_TYPES: Final = frozenset(
     (MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA, MessageType.DATA_AMF3)
@@ -53,39 +52,6 @@ class ConnectionLimits:
     streams: int = 32
 
 
-class TransportUser(Protocol):
-    """The calls of a transport to the end of a NetConnection that it serves.
-
-    Own design: `connection_end.ConnectionEnd` does nothing of each, and servers and clients do what
-    concerns them.
-    """
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether to notice early that the peer is gone."""
-
-    def on_ready(self) -> None:
-        """Messages can be sent now: the handshake is over, or there is a session."""
-
-    def on_media(self, message: Message, now: float) -> None:
-        """A message of type 8, 9, 15 or 18 has come."""
-
-    def on_shared(self, message: SharedObject, now: float) -> None:
-        """A message of type 16 or 19 has come."""
-
-    def on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """A command has come on message stream `stream_id`."""
-
-    def on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
-        """A player says how many milliseconds it wants in hand."""
-
-    def on_stream_eof(self, stream_id: int, now: float) -> None:
-        """The server says that playback on a message stream is over."""
-
-    def on_ended(self, now: float) -> None:
-        """The transport has just been closed, by whichever side."""
-
-
 class MessageTransport:
     """Carries messages, and looks into them as far as both ends of a NetConnection do.
 
@@ -96,7 +62,7 @@ class MessageTransport:
     it; the edge sets it where the system counts them.
     """
 
-    user: TransportUser
+    user: "ConnectionEnd"
 
     def __init__(self, now: float, limits: ConnectionLimits) -> None:
         self.limits = limits
@@ -250,3 +216,113 @@ class MessageTransport:
 def text(value: Value) -> str:
     """Give `value` if it is a string, else "": RTMP 1.0 §7.2."""
     return value if isinstance(value, str) else ""
+
+
+class ConnectionEnd:
+    """One end of a NetConnection, over any transport of its messages: RTMP 1.0 §7.
+
+    Own design: properties and methods that are not explained here are those of `MessageTransport`.
+    Methods that no end changes are the transport's own, so that a packet of media costs no call
+    more.
+    """
+
+    transport: MessageTransport
+
+    def __init__(self, transport: MessageTransport) -> None:
+        self.transport = transport
+        transport.user = self
+        self.send_media, self.send_command = transport.send_media, transport.send_command
+        self.send_shared, self.synchronize = transport.send_shared, transport.synchronize
+        self.join, self.is_silent = transport.join, transport.is_silent
+        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
+        self.abort, self.connection_lost = transport.abort, transport.connection_lost
+
+    # -- what the transport is ----------------------------------------------------------
+
+    @property
+    def limits(self) -> ConnectionLimits:
+        """How much the peer may use."""
+        return self.transport.limits
+
+    @property
+    def peer_address(self) -> tuple[str, int]:
+        """Where the peer is; the edge says so."""
+        return self.transport.peer_address
+
+    @peer_address.setter
+    def peer_address(self, address: tuple[str, int]) -> None:
+        self.transport.peer_address = address
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended, by whichever side; `reason` says why."""
+        return self.transport.closed
+
+    @property
+    def aborted(self) -> bool:
+        """Whether it ended at once, without sending the queue."""
+        return self.transport.aborted
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, empty before."""
+        return self.transport.reason
+
+    @property
+    def output_size(self) -> int:
+        """How many bytes the network has not taken."""
+        return self.transport.output_size
+
+    @property
+    def queued(self) -> int:
+        """How many bytes wait, with those of this turn."""
+        return self.transport.queued
+
+    # -- what the transport does --------------------------------------------------------
+
+    def send_control(self, message: control.Control) -> None:
+        """Send a user control message: RTMP 1.0 §6.2."""
+        self.transport.send_control(message)
+
+    # -- time and the end ---------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`, None once closed."""
+        return self.transport.deadline
+
+    def tick(self, now: float) -> None:
+        """Act on the deadlines that have passed."""
+        self.transport.tick(now)
+
+    def close(self, now: float, reason: str = "closed by us") -> None:
+        """Close after sending the queue; a second call does nothing."""
+        self.transport.close(now, reason)
+
+    # -- what the transport tells -------------------------------------------------------
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether to notice early that the peer is gone."""
+        return False
+
+    def on_ready(self) -> None:
+        """Messages can be sent now."""
+
+    def on_media(self, message: Message, now: float) -> None:
+        """A message of type 8, 9, 15 or 18 has come."""
+
+    def on_shared(self, message: SharedObject, now: float) -> None:
+        """A message of type 16 or 19 has come."""
+
+    def on_command(self, command: Command, stream_id: int, now: float) -> None:
+        """A command has come."""
+
+    def on_buffer_length(self, event: control.SetBufferLength, now: float) -> None:
+        """A player tells the length of its buffer."""
+
+    def on_stream_eof(self, stream_id: int, now: float) -> None:
+        """Playback on a message stream is over."""
+
+    def on_ended(self, now: float) -> None:
+        """The transport has just been closed."""

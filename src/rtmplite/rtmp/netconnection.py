@@ -15,8 +15,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.application import MAX_NAME, Application, HasLengths
 from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
-from rtmplite.rtmp.connection_end import ConnectionEnd
-from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport, text
+from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State as StreamState
 from rtmplite.rtmp.wire import control

@@ -11,9 +11,8 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.duration_limit import DurationLimit
-from rtmplite.live.player import LivePlayer
 from rtmplite.live.sink import MendedSink, Sink, mended
-from rtmplite.live.streams import LiveStream
+from rtmplite.live.streams import LivePlayer, LiveStream
 from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
 from rtmplite.rtmp.message_transport import text

@@ -16,8 +16,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.errors import RemoteError as RtmpError
-from rtmplite.live.player import Viewer
-from rtmplite.live.streams import Registry
+from rtmplite.live.streams import Registry, Viewer
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command

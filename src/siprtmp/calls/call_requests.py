@@ -13,9 +13,8 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import SessionDescription
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
-from p2psip.ua.call import UserAgentCall
+from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.messages import InstantMessage
-from p2psip.ua.owner import CallHandler
 from p2psip.ua.requests.request_validation import RefusalError
 from p2psip.ua.transfers import Referral
 from siprtmp.calls.call_keys import DTMF_RELAY, KEY_TYPES

@@ -220,4 +220,4 @@ class CallContext:
     messages: Messages = field(init=False)
 
     def __post_init__(self) -> None:
-        self.messages = Messages(self.agent)
+        self.messages = Messages(self.agent.core)

@@ -19,8 +19,7 @@ from p2psip.server.domains import Domains
 from p2psip.sip.address import Address
 from p2psip.sip.phone_number import called_number, number_at
 from p2psip.sip.uri import Uri
-from p2psip.ua.call import UserAgentCall
-from p2psip.ua.owner import CallHandler
+from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.registering.registration import Registration, State
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent

@@ -109,7 +109,7 @@ class SipSide:
         self._whence = Whence(self.lines.host)
         if verifier is not None:
             verifier.whence = self._whence
-        stack.core = AuditLog(self.endpoint, log, self.tolls.answered, self._whence)
+        self.endpoint.observer = AuditLog(self.registrar, log, self.tolls.answered, self._whence)
         self._locations = locations = _locations(settings.calls.outbound_proxy, ports.transports)
         self._registrations = Registrations()
         self.trunks = TrunkSide(

@@ -1,14 +1,14 @@
 """Log lines for SIP beyond the gateway's own calls: registrations, proxied calls, refusals.
 
-Own design: it stands before the registrar and the proxy, which decide (RFC 3261 §16.3), and passes
-every request on.  Lines have names and addresses, never a password or a digest of one.
+Own design: it is told of every request, and what the registrar and the proxy decide (RFC 3261
+§16.3).  Lines have names and addresses, never a password or a digest of one.
 """
 
 from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from p2psip.server.element import SipElement
+from p2psip.server.registrar import Registrar
 from p2psip.server.response_context import ResponseContext
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
@@ -24,7 +24,7 @@ def _nobody(server: ServerHandle, request: Request, response: Response, now: flo
 
 
 class AuditLog:
-    """The core of a stack (RFC 3261 §5) that logs the decisions of `endpoint`, another core.
+    """Logs the decisions of a `SipElement`, of which it is the observer.
 
     `on_final` is called with the first final response to each request but a REGISTER.
     `whence(request)` is the host of the client for which this process has made a request.
@@ -32,22 +32,24 @@ class AuditLog:
 
     def __init__(
         self,
-        endpoint: SipElement,
+        registrar: Registrar,
         log: Log,
         on_final: Callable[[ServerHandle, Request, Response, float], None] = _nobody,
         whence: Callable[[Request], str | None] = lambda request: None,
     ) -> None:
-        self._endpoint, self._log, self._on_final = endpoint, log, on_final
+        self._registrar, self._log, self._on_final = registrar, log, on_final
         self._whence = whence
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Pass a request on, and log its beginning and its result: RFC 3261 §16.3."""
+        """Have the result of a request logged: RFC 3261 §16.3."""
         if request.method == "REGISTER":
             before = self._contacts(request.to.uri, now)
             server.on_final = partial(self._registered, request, before)
         else:
             server.on_final = partial(self._answered, request)
-        self._endpoint.on_request(server, request, now)
+
+    def on_sorted(self, server: ServerHandle, request: Request) -> None:
+        """Log the beginning or the end of a call that was sent on: RFC 3261 §16.3."""
         is_forwarded = isinstance(server.user, ResponseContext)
         if not is_forwarded or server.flow.transport == LOCAL:  # our own calls have other lines
             return
@@ -55,10 +57,6 @@ class AuditLog:
             self._log.event("proxy-start", **_call(request), source=_place(server.flow))
         elif request.method == "BYE":
             self._log.event("proxy-end", call=request.call_id, reason="BYE")
-
-    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
-        """Pass an ACK on: RFC 3261 §16.11."""
-        self._endpoint.on_ack(request, flow, now)
 
     def _registered(
         self,
@@ -129,7 +127,7 @@ class AuditLog:
         return _place(server.flow) if host is None else f"RTMP:{host}"
 
     def _contacts(self, uri: Uri, now: float) -> frozenset[str]:
-        bindings = self._endpoint.registrar.registered(uri, now)
+        bindings = self._registrar.registered(uri, now)
         return frozenset(address_of(binding.contact.uri) for binding in bindings)
 
 

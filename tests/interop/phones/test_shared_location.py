@@ -10,6 +10,7 @@ from gevent.queue import Queue
 from interop.phones.test_registrar import Place
 from support.peers.process import Process, free_port, require, tcp_answers
 from support.peers.sip_server import SipServer
+from support.sip.cores import TakesAll
 
 from p2psip.agent import Agent
 from p2psip.errors import RemoteError
@@ -44,7 +45,7 @@ class RedisServer(Process):
         return tcp_answers(self.port)
 
 
-class Node:
+class Node(TakesAll):
     """A registrar of example.com with its store; phones register by `register`."""
 
     def __init__(self, port, host, transport="UDP"):

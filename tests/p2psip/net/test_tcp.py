@@ -10,6 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from support.mutations import mutations
+from support.sip.cores import TakesAll
 from support.sip.tcp_world import OTHER, clock, closed, greeted, hurry, request, server, works
 from support.sockets import LOOPBACK, Echo, TcpClient, until
 
@@ -293,7 +294,7 @@ def test_a_response_whose_connection_is_gone_takes_another(echo):
     """Covers RFC 3261 §18.2.2."""
     asked, listening = [], server()
 
-    class Slow:
+    class Slow(TakesAll):
         def on_request(self, handle, request, now):
             asked.append(handle)
 

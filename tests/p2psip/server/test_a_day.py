@@ -18,7 +18,7 @@ class Worker(Watcher, Member):
     def __init__(self, link, address, user):
         Member.__init__(self, link, address, user)
         methods = (*self.agent.extensions.methods, "SUBSCRIBE", "NOTIFY")
-        self.agent.extensions = type(self.agent.extensions)(methods=methods)
+        self.agent.core.extensions = type(self.agent.extensions)(methods=methods)
         self.heard, self.served, self.state = [], [], b"here"
 
 

@@ -17,7 +17,6 @@ from support.sip.homes import (
 from support.sip.stacks import Asker, lone_stack
 from support.sip.stacks import request as bare
 
-from p2psip.server.element import SipElement
 from p2psip.server.response_context import best_response
 from p2psip.sip.build import response_to
 from p2psip.stack.clients import MAX_SILENT
@@ -35,11 +34,14 @@ def cause_in_log(home, message):
     """What `on_final` may learn besides the response."""
     heard = []
 
-    def spy(server, asked, now):
-        server.on_final = lambda handle, response, now: heard.append(handle.cause)
-        SipElement.on_request(home.endpoint, server, asked, now)
+    class Spy:
+        def on_request(self, server, asked, now):
+            server.on_final = lambda handle, response, now: heard.append(handle.cause)
 
-    home.endpoint.on_request = spy
+        def on_sorted(self, server, asked):
+            pass
+
+    home.endpoint.observer = Spy()
     sent = home.hear(message)
     return phrase(sent), *heard
 

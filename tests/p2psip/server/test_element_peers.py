@@ -74,7 +74,7 @@ def test_whoever_has_overheard_a_dialog_is_not_its_peer(method):
     moved = ("Contact", f"<sip:mallory@{FAR}>")
     assert finals(home.hear(to_ann(method, tag, moved), source=FAR)) == [403]
     assert home.owner.events() == ["accepted"]
-    [call] = home.agent._calls
+    [call] = home.agent.core.calls
     assert call.dialog.target.host == ALICE and call.dialog.remote_cseq == 1
     assert finals(home.hear(to_ann("BYE", tag, cseq=3))) == [200]
     assert home.owner.events() == ["accepted", "ended"]
@@ -135,7 +135,7 @@ def test_a_caller_is_reached_the_way_it_came(transport, nat):
     call = alice.call("ann", link.now)
     link.run(until=1.0)
     assert alice.events(call) == ["accepted"]
-    [ours] = home.agent._calls
+    [ours] = home.agent.core.calls
     ours.bye(link.now)
     link.run(until=50.0)
     assert (alice.events(call) == ["accepted", "ended"]) == (transport == "TCP" or nat)
@@ -202,7 +202,7 @@ def test_a_caller_that_has_registered_again_is_hung_up_where_it_is():
     invite = request("INVITE", "sip:ann@home", ("Contact", contact))
     tag = f";tag={answer_to(home.hear(invite, transport='TCP')).to.tag}"
     home.hear(to_ann("ACK", tag, cseq=1), transport="TCP")
-    [call] = home.agent._calls
+    [call] = home.agent.core.calls
     home.stack.flow_failed(Flow("TCP", (ALICE, PORT), (HOME, PORT)), 0.0)
     home.said()
     again = Flow("TCP", (ALICE, 40_000), (HOME, PORT))

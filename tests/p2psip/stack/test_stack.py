@@ -26,7 +26,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import REFUSALS, Flow, Send
+from p2psip.stack.stack import REFUSALS, Flow, Recipient, Send
 from p2psip.strategies import sip
 
 
@@ -145,7 +145,7 @@ def test_many_hosts_together_leave_room_for_the_next():
 def test_what_is_up_has_room_when_others_have_none():
     """Own design: a BYE of a call, and what renews a registration; a stranger hears a 503."""
     stack = lone_stack(Server(200), max_transactions=16)
-    stack.expect(lambda request, flow, now: request.to.tag == "up" or request.method == "REGISTER")
+    stack.core.knows = lambda request: request.to.tag == "up" or request.method == "REGISTER"
 
     def ask(n, method, to=""):
         flow = Flow("UDP", (f"192.0.2.{n}", PORT))
@@ -205,11 +205,42 @@ def test_an_answer_that_changes_nothing_leaves_nothing():
 def test_within_a_dialog_a_refusal_is_remembered():
     """Covers RFC 3261 §17.2.2: its CSeq counts once, whatever the answer was."""
     stack = lone_stack(Server(488))
-    stack.expect(lambda request, flow, now: request.to.tag == "up")
+    stack.core.knows = lambda request: request.to.tag == "up"
     for method in ("INFO", "INVITE"):
         for at in (0.0, 0.1):
             stack.receive(incoming(method, to=";tag=up"), UDP, at)
     assert len(stack.core.requests) == 2 == stack.transactions
+
+
+def test_a_core_decides_once_who_gets_a_request():
+    """Covers RFC 6026 §8.10 [else-to-the-core]: a copy of the request asks nobody again."""
+    asked, core = [], Server(180)
+
+    def recipient(request, flow, now):
+        asked.append(request.method)
+        return Recipient(core.on_request)
+
+    core.recipient = recipient
+    stack = lone_stack(core)
+    for at in (0.0, 0.1):
+        stack.receive(incoming(), UDP, at)
+    assert asked == ["INVITE"] and len(core.requests) == 1
+
+
+@pytest.mark.parametrize(("error", "status"), [(RemoteError("What", 415), 415), (KeyError(), 500)])
+def test_a_core_that_cannot_decide_answers_with_its_error(error, status):
+    """Own design: as if the recipient had raised it, and nothing is left."""
+    told, core = [], Server()
+
+    def recipient(request, flow, now):
+        raise error
+
+    core.recipient = recipient
+    stack = lone_stack(core)
+    stack.on_error = told.append
+    stack.receive(incoming("OPTIONS"), UDP, 0.0)
+    assert [message.status for message, _ in sent(stack)] == [status]
+    assert told == ([] if status == 415 else [error]) and stack.transactions == 0
 
 
 def test_an_error_of_a_core_is_answered_and_leaves_nothing():

@@ -89,7 +89,7 @@ def test_info_arrives_and_its_refusal_says_why():
 def test_a_request_to_a_call_long_gone_ends_it():
     """Covers RFC 3261 §15.1.1 [gone-is-over]."""
     link, alice, bob, call, other = established()
-    bob.agent.forget(other)
+    other._set_state(CallState.ENDED)
     call.info("text/plain", b"hello?", link.now)
     link.run(until=5.0)
     assert alice.log == [("ended", call, "481 Call/Transaction Does Not Exist")]
@@ -101,7 +101,7 @@ def test_a_request_to_a_call_long_gone_ends_it():
 def test_a_call_that_has_ended_tells_nothing_more(method):
     """Covers RFC 3261 §15.1.1 [over-with-our-bye]: what crosses our BYE comes too late."""
     link, script, bob, invite, response = called()
-    bob.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER"))
+    bob.agent.core.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER"))
     script.say(ack(invite, response), B)
     bob.calls[0].bye(link.now)
     log = list(bob.log)

@@ -183,8 +183,8 @@ class SessionTimers(Two):
         methods = CALL_METHODS if update else tuple(set(CALL_METHODS) - {"UPDATE"})
         for at, phone in self.phones.items():
             options = ("100rel",) if one_sided and at == B else ("100rel", "timer")
-            phone.agent.extensions = Extensions(methods=methods, options=options)
-            phone.agent.session_interval = self.interval
+            phone.agent.core.extensions = Extensions(methods=methods, options=options)
+            phone.agent.core.session_interval = self.interval
         self.connect()
 
     @rule(seconds=st.sampled_from([20.0, 50.0, 100.0, 300.0]))

@@ -41,7 +41,7 @@ class Reader(Phone):
 
 def writer(peer=Reader):
     link, alice, _ = phones()
-    messages, heard = Messages(alice.agent), []
+    messages, heard = Messages(alice.agent.core), []
     other = peer(link, B)
 
     def send(text, to=BOB):
@@ -141,7 +141,7 @@ def test_a_message_may_be_refused_by_its_reader():
     refusal = RemoteError("Decline", 603)
     assert script.say(first_request("MESSAGE", b"hi", Content_Type=TEXT), B).status == 603
     refusal = RemoteError("Method Not Allowed", 405)
-    bob.agent.extensions = WITH_MESSAGE
+    bob.agent.core.extensions = WITH_MESSAGE
     refused = script.say(first_request("MESSAGE", b"hi", "2", Content_Type=TEXT), B)
     assert refused.status == 405 and refused.headers.all("Allow") == CALL_METHODS
 
@@ -150,7 +150,7 @@ def test_a_message_within_a_call():
     link, script, bob, invite, response = called()
     message = within(invite, response, "MESSAGE", 2, b"hi", Content_Type=TEXT)
     assert script.say(message, B).status == 405  # not among its methods
-    bob.agent.extensions = WITH_MESSAGE
+    bob.agent.core.extensions = WITH_MESSAGE
     message = within(invite, response, "MESSAGE", 3, b"hi", Content_Type=TEXT)
     assert script.say(message, B).status == 405  # its owner does not read any
     bob.on_message = lambda call, message, now: bob.log.append(("message", call, message.text))

@@ -178,7 +178,7 @@ def test_an_agent_without_the_extension_refuses_it():
     """Covers RFC 3262 §3 [420-if-unwilling]."""
     link = Link()
     bob = Phone(link, B, ring)
-    bob.agent.extensions = Extensions(options=())
+    bob.agent.core.extensions = Extensions(options=())
     other = Script(link, A)
     answer = other.say(first_request(Require="100rel"), B)
     assert answer.status == 420 and answer.headers["Unsupported"] == "100rel"
@@ -191,7 +191,7 @@ def test_the_first_number_is_any_of_those_allowed(octets, first):
     """Covers RFC 3262 §3 [first-below-2-31] [first-at-random]."""
     link = Link()
     script, bob = Script(link, A), Phone(link, B, early)
-    bob.agent.random = lambda size: bytes.fromhex(octets)[:size]
+    bob.agent.core.random = lambda size: bytes.fromhex(octets)[:size]
     response = script.say(first_request(Supported="100rel", Require="100rel"), B)
     assert int(response.headers["RSeq"]) == first
 

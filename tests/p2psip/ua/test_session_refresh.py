@@ -102,7 +102,7 @@ def test_a_refresh_moves_the_target():
 def test_a_peer_without_update_is_asked_by_a_new_invite():
     """Covers RFC 4028 §7.4 [says-nothing-changed]."""
     link, alice, bob = phones()
-    bob.agent.extensions = Extensions(methods=("INVITE", "ACK", "CANCEL", "BYE"))
+    bob.agent.core.extensions = Extensions(methods=("INVITE", "ACK", "CANCEL", "BYE"))
     alice.dial(B, 0.0)
     link.run(until=1000.0)
     first, again = requests(link, "INVITE")
@@ -116,7 +116,7 @@ def test_an_interval_too_short_is_refused_and_asked_for_again():
     and §7.4 [repeats-min-se-of-422] and §7.1 [no-less-than-min-se].
     """
     link, alice, bob = phones()
-    alice.agent.session_interval = 60
+    alice.agent.core.session_interval = 60
     call = alice.dial(B, 0.0)
     link.run(until=1.0)
     assert names(link)[:4] == ["A INVITE", "B 422 INVITE", "A ACK", "A INVITE"]
@@ -235,7 +235,7 @@ def test_a_silent_phone_is_asked_by_a_refresh():
     link.run(until=2.0)
     assert names(link) == ["A UPDATE", "B 200 UPDATE"]
     link, alice, bob = phones(pick_up)
-    bob.agent.extensions = Extensions(options=())
+    bob.agent.core.extensions = Extensions(options=())
     alice.dial(B, 0.0)
     link.run(until=1.0)
     alice.calls[0].ask(link.now)
@@ -246,7 +246,7 @@ def test_a_silent_phone_is_asked_by_a_refresh():
 def test_an_agent_without_the_option_has_no_timer():
     link, alice, bob = phones()
     assert isinstance(alice, Phone)
-    alice.agent.session_interval = None
+    alice.agent.core.session_interval = None
     call = alice.dial(B, 0.0)
     link.run(until=1.0)
     assert not any("Session-Expires" in m.headers for m in requests(link, "INVITE"))

@@ -36,7 +36,7 @@ class Desk(Phone):
 
     def __init__(self, link, address, *, follows=True, yields=True, **options):
         super().__init__(link, address, **options)
-        self.agent.extensions = ALL
+        self.agent.core.extensions = ALL
         self.follows = follows
         self.agent.may_replace = lambda call, request: yields
         self.referral = None
@@ -123,7 +123,7 @@ def test_a_blind_transfer():
     assert {m.content_type for m in notifies} == {"message/sipfrag"}
     assert notifies[0].body == b"SIP/2.0 100 Trying\r\n"
     expires = notifies[0].headers["Subscription-State"].partition("expires=")[2]
-    assert int(expires) == 3 * bob.agent.answer_timeout
+    assert int(expires) == 3 * bob.agent.core.answer_timeout
     assert notifies[-1].headers["Subscription-State"] == "terminated;reason=noresource"
     assert "B 202 REFER" in names(link)
     invite = requests(link, "INVITE")[-1]
@@ -143,13 +143,11 @@ def test_a_refer_is_accepted_at_once_and_its_progress_told(is_in_a_call):
     """
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
-    bob.agent.extensions = ALL
+    bob.agent.core.extensions = ALL
     bob.on_refer = lambda call, referral, now: None
     allow = bob.log.append
-    bob.on_request = lambda server, request, now: (
-        bob.agent.on_request(server, request, now)
-        if bob.agent.matches(request)
-        else bob.agent.referred(server, bob.contact, allow, now)
+    bob.on_request = lambda server, request, now: bob.agent.referred(
+        server, bob.contact, allow, now
     )
     extra = [("Refer-To", f"<sip:x@{C}>")]
     refer = first_request("REFER", b"", "refer", extra, **{"Call-ID": "other"})
@@ -232,7 +230,7 @@ def test_a_refer_that_cannot_be_followed(fields, status):
     """Covers RFC 3515 §2.4.2 [400-unless-one] [sip-only]."""
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
-    bob.agent.extensions = ALL
+    bob.agent.core.extensions = ALL
     bob.on_refer = lambda call, referral, now: bob.log.append(("refer", call))
     refer = within(invite, response, "REFER", 2)
     headers = refer.headers
@@ -254,7 +252,7 @@ def test_a_notify_with_something_else_is_refused():
     call = alice.calls[0]
     call.refer(target(C), link.now)
     link.run(until=1.05)
-    watching = call._transfers
+    watching = call
     with pytest.raises(RemoteError, match="415"):
         watching.on_notify(None, "text/plain", b"SIP/2.0 200 OK", link.now)
     with pytest.raises(RemoteError, match="400"):
@@ -304,7 +302,7 @@ def test_who_may_take_the_place_of_a_call(changes, extra, yields, status):
     """
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
-    bob.agent.extensions = ALL
+    bob.agent.core.extensions = ALL
     bob.agent.may_replace = lambda call, request: yields
     dialog = bob.calls[0].dialog
     script.heard.clear()
@@ -318,7 +316,7 @@ def test_early_only_and_calls_that_are_over():
     """Covers RFC 3891 §3 [603-when-over]."""
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
-    bob.agent.extensions, bob.agent.may_replace = ALL, lambda call, request: True
+    bob.agent.core.extensions, bob.agent.may_replace = ALL, lambda call, request: True
     dialog = bob.calls[0].dialog
     early = stranger(bob, script, dialog)
     value = early.headers["Replaces"] + ";early-only"

@@ -196,7 +196,7 @@ def test_a_callee_who_is_not_there():
 
 def test_nobody_answers_in_time():
     link, alice, bob = phones(ring, answer_timeout=30.0)
-    bob.agent.answer_timeout = 60.0
+    bob.agent.core.answer_timeout = 60.0
     call = alice.dial(B, 0.0)
     link.run(until=40.0)
     assert alice.log[1:] == [("rejected", call, 480)] and bob.events() == ["cancelled"]

@@ -32,7 +32,7 @@ from p2psip.ua.ua import CallHandler, CallState, UserAgent
 def test_nobody_picks_up_in_time():
     """Covers RFC 3261 §13.3.1.1 [every-minute] [one-dialog]."""
     link, alice, bob = phones(ring, answer_timeout=100.0)
-    bob.agent.answer_timeout = 90.0
+    bob.agent.core.answer_timeout = 90.0
     call = alice.dial(B, 0.0)
     link.run(until=95.0)
     assert names(link)[:3] == ["A INVITE", "B 180 INVITE", "B 180 INVITE"]  # again every minute

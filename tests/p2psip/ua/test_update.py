@@ -69,7 +69,7 @@ def test_an_offer_that_update_cannot_have_waits_for_the_answer(answer):
     """
     link, alice, bob, call, other = in_early_dialog(ring)
     if answer is early:
-        bob.agent.extensions = WITHOUT
+        bob.agent.core.extensions = WITHOUT
         early(other, link.now)
     for each in (call, other):
         each.reinvite(b"too early", link.now)

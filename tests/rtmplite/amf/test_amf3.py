@@ -10,6 +10,7 @@ from rtmplite.amf import amf3
 from rtmplite.amf.amf3_reader import Amf3Reader
 from rtmplite.amf.amf3_writer import Amf3Writer
 from rtmplite.amf.cursor import Cursor
+from rtmplite.amf.externals import FLEX
 from rtmplite.amf.values import (
     UNDEFINED,
     Array,
@@ -238,7 +239,7 @@ def test_stored_objects(corpus, line):
     """Covers AMF3 §2.2 [tables-are-kept]: the tables of these files span all their values."""
     raw = (corpus / "amf/sol" / line["file"]).read_bytes()
     start = 18 + int.from_bytes(raw[16:18], "big") + 4
-    reader, writer, found = Amf3Reader(Cursor(raw, start)), Amf3Writer(), {}
+    reader, writer, found = Amf3Reader(Cursor(raw, start), FLEX), Amf3Writer(FLEX), {}
     while reader.cursor.left:
         name = reader.string()
         found[name] = reader.value()

@@ -10,6 +10,7 @@ from support.mutations import mutations, peak
 from rtmplite.amf import amf3, u29
 from rtmplite.amf.amf3_reader import Amf3Reader
 from rtmplite.amf.cursor import Cursor
+from rtmplite.amf.externals import FLEX
 from rtmplite.errors import RemoteError
 from rtmplite.strategies import amf
 from rtmplite.strategies import amf3 as strategies
@@ -57,7 +58,7 @@ wounded = mutations(strategies.encoded() | strategies.unusual().map(lambda pair:
 @given(st.tuples(strategies.encoded(), wounded).map(b"".join) | wounded | st.binary())
 def test_nothing_else_ever_happens(raw):
     """Covers AMF3 §3."""
-    reader = Amf3Reader(Cursor(raw))
+    reader = Amf3Reader(Cursor(raw), FLEX)
     with suppress(RemoteError):
         reader.value()
         event("passed the first value")

@@ -4,8 +4,7 @@ import pytest
 
 from rtmplite.limits.memory_budget import Account, MemoryBudget
 from rtmplite.rtmp.connection import ChunkTransport
-from rtmplite.rtmp.connection_end import ConnectionEnd
-from rtmplite.rtmp.message_transport import ConnectionLimits
+from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter
 from rtmplite.rtmp.wire.control import (

@@ -28,7 +28,7 @@ def send(desk, uri, text, now, kind="text/plain"):
     me = Address(Uri("sip", "user", None, DESK), "Bob")
     to, seen = Address(Uri.parse(uri)), []
     request = outside_request(desk.random, "MESSAGE", to, me, body=text, content_type=kind)
-    Messages(desk.agent).send(request, lambda response, now: seen.append(response.status), now)
+    Messages(desk.agent.core).send(request, lambda response, now: seen.append(response.status), now)
     return seen
 
 

@@ -189,7 +189,9 @@ def test_a_message_is_no_call_to_be_played_something(world, desk, routed):
         body=sdp(PCMU),
         content_type="application/sdp",
     )
-    Messages(desk.agent).send(request, lambda response, now: answers.append(response), world.now)
+    Messages(desk.agent.core).send(
+        request, lambda response, now: answers.append(response), world.now
+    )
     world.wait()
     assert [each.status >= 400 for each in answers] == [True]
     assert not world.gateway.facilities.calls

@@ -36,7 +36,7 @@ class Judged(Home):
         self.log = Log()
         self.tolls = Tolls(Allowance(**limits), self.domains, has_passwords=bool(users))
         self.endpoint._judge = self.tolls
-        self.stack.core = AuditLog(self.endpoint, self.log, self.tolls.answered)
+        self.endpoint.observer = AuditLog(self.endpoint.registrar, self.log, self.tolls.answered)
         self.number = 0
 
     def enter(self, user, host, contact=None):

@@ -27,7 +27,7 @@ CALL = {"call": "call", "caller": "sip:alice@home", "callee": "sip:bob@home"}
 def watched(**options):
     """A home and the log of who watches it."""
     home, log = Home(**options), Log()
-    home.stack.core = AuditLog(home.endpoint, log)
+    home.endpoint.observer = AuditLog(home.endpoint.registrar, log)
     return home, log
 
 

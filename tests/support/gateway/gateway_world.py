@@ -73,7 +73,7 @@ class Gateway(Home):
         pictures=None,
     ):
         super().__init__(link, users=users, route=self._route)
-        self.agent.extensions = EXTENSIONS
+        self.agent.core.extensions = EXTENSIONS
         self.link, self.users, self.room = link, users, room
         self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
@@ -248,7 +248,9 @@ class Desk(Phone):
     def __init__(self, link, address=DESK, answers=None, **options):
         self.answers = sdp(PCMU, at=address) if answers is None else answers
         super().__init__(link, address, self._answer, **options)
-        self.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
+        self.agent.core.extensions = Extensions(
+            methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY")
+        )
 
     def _answer(self, call, now):
         if isinstance(self.answers, int):

@@ -283,9 +283,8 @@ FAMILY = Family(
     _PARSERS,
     [*of_oracle(*_CODECS), *_MEDIA, *_ENHANCED, *_MESSAGES, *_RTMFP, *_PROFILE],
     {
-        'rtmplite.amf.externals External.read: def read(self, reader: "Amf3Reader") -> Value:': (
-            _PROTOCOL
-        ),
+        "rtmplite.amf.amf3_reader ExternalReader.read: "
+        'def read(self, reader: "Amf3Reader") -> Value:': _PROTOCOL,
         "rtmplite.flv.file Source.read: def read(self, at: int, size: int) -> bytes:": _PROTOCOL,
         "rtmplite.flv.file MemoryFile.read: def read(self, at: int, size: int) -> bytes:": (
             "it gives the octets of a file, whatever they are"

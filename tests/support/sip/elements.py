@@ -6,7 +6,7 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
+from p2psip.stack.stack import Flow, Listener, Locate, Recipient, Send, Stack
 from p2psip.ua.ua import CallHandler, UserAgent
 
 PORT = 5060
@@ -101,7 +101,7 @@ class Phone(Element, CallHandler):
     def idle(self):
         """Is everything forgotten?"""
         agent = self.agent
-        kept = agent.dialogs, agent.calls, len(agent._ringing), len(agent._agenda)
+        kept = agent.dialogs, agent.calls, len(agent.core.invites), len(agent.core.agenda)
         return not (self.stack.transactions or any(kept))
 
     def events(self, call=None):
@@ -109,15 +109,16 @@ class Phone(Element, CallHandler):
         return [name for name, about, *_ in self.log if call in (None, about)]
 
     # Core
+    def recipient(self, request, flow, now):
+        return self.agent.recipient(request) or Recipient(self.on_request)
+
     def on_request(self, server, request, now):
-        if self.agent.matches(request):
-            self.agent.on_request(server, request, now)
-        elif request.method == "INVITE" and request.to.tag is None:
+        if request.method == "INVITE" and request.to.tag is None:
             call = self.agent.incoming(server, self.contact, self, now)
             self.calls.append(call)
             self.answer(call, now)
         else:
-            self.agent.on_request(server, request, now)
+            self.agent.on_stray(server, request, now)
 
     def on_ack(self, request, flow, now):
         self.agent.on_ack(request, flow, now)

@@ -6,7 +6,7 @@ from support.sip.elements import PORT, Element, random_source
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, parse_message
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import Flow, Listener, Stack
+from p2psip.stack.stack import Flow, Listener, Recipient, Stack
 
 US, THEM = "10.0.0.1", "10.0.0.2"
 
@@ -15,12 +15,19 @@ UDP = Flow("UDP", (THEM, PORT))
 
 
 class Server:
-    """A core that answers at once with `status`, after a 1xx if there is one in `statuses`."""
+    """A core that answers at once with `status`, after a 1xx if there is one in `statuses`.
+
+    `knows(request)` tells which requests belong to a known dialog or registration.
+    """
 
     def __init__(self, *statuses):
         self.statuses = statuses or (200,)
         self.requests, self.acks, self.handles = [], [], []
         self.cancelled, self.ended = [], []
+        self.knows = lambda request: False
+
+    def recipient(self, request, flow, now):
+        return Recipient(self.on_request, self.knows(request))
 
     def on_request(self, server, request, now):
         self.requests.append(request)

@@ -20,12 +20,12 @@ class Watcher(Phone):
     def __init__(self, link, address, **options):
         super().__init__(link, address, **options)
         methods = (*CALL_METHODS, "SUBSCRIBE", "NOTIFY")
-        self.agent.extensions = Extensions(methods=methods)
+        self.agent.core.extensions = Extensions(methods=methods)
         self.heard, self.served, self.state = [], [], b"state 1"
 
     def subscribe(self, host, now, expires=600, event="presence"):
         name = EventName.parse(event)
-        subscription = Subscription(self.agent, self, self.contact, name, now, expires=expires)
+        subscription = Subscription(self.agent.core, self, self.contact, name, now, expires=expires)
         to, me = (Address(Uri("sip", "user", None, at)) for at in (host, self.address))
         fields = [("Contact", Address(self.contact)), ("Event", name), ("Expires", expires)]
         subscription.start(outside_request(self.random, "SUBSCRIBE", to, me, headers=fields), now)
@@ -37,7 +37,7 @@ class Watcher(Phone):
 
     @property
     def idle(self):
-        return super().idle and not self.agent._watching and not self.agent._served
+        return super().idle and not self.agent.core.awaited and not self.agent._places.used
 
     # Core
     def on_request(self, server, request, now):

@@ -1,7 +1,7 @@
 """A call for scripts: answer, talk, hang up, wait for the end.
 
-Implements RFC 3261 §13 and §15 for one user, by a `UserAgentCall` for the signalling and an
-`AudioStream` for the sound.
+Implements RFC 3261 §13 to §15, and RFC 3515 §2.4, for one user, by a `UserAgentCall` for the
+signalling and an `AudioStream` for the sound.
 """
 
 import logging
@@ -16,7 +16,6 @@ from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.media.port_pool import NoPortsError
 from p2psip.net.phone.audio import AudioHandler, AudioStream, EventHandler
-from p2psip.net.phone.call_events import CallEvents
 from p2psip.net.waiting import result_of
 from p2psip.rtp.extended_report import VoipMetrics
 from p2psip.rtp.payload.event_receiver import EventBegan, HeardEvent
@@ -24,7 +23,7 @@ from p2psip.rtp.session import Statistics
 from p2psip.sdp.offer_answer import Codec
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from p2psip.ua.owner import CallHandler
+from p2psip.ua.call import CallHandler
 from p2psip.ua.replaces import Replaces, found_at
 from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import CallState, IncomingCall
@@ -269,7 +268,7 @@ class Call:
         """Begin a call: `invite(offer, owner)` sends the INVITE (§13.2.1)."""
         self._concluding = True
         try:
-            self._sip = self._driver.run(invite, self._audio.offer(), CallEvents(self))
+            self._sip = self._driver.run(invite, self._audio.offer(), _CallEvents(self))
         except BaseException:
             self.discard()
             raise
@@ -277,7 +276,7 @@ class Call:
     def take(self, accept: Callable[[CallHandler], IncomingCall]) -> bool:
         """Begin to ring for an INVITE (§13.3.1); False if its offer was refused at once."""
         try:
-            self._sip = sip = accept(CallEvents(self))
+            self._sip = sip = accept(_CallEvents(self))
         except RemoteError:
             self.discard()
             raise
@@ -370,6 +369,74 @@ class Call:
                 waiting.set_exception(error)
         self._on_change(self)
         self.on_ended(reason)
+
+
+class _CallEvents(CallHandler):
+    """Passes the events of the signalling to a `Call` (§13 to §15)."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def on_ringing(
+        self, call: Signalling, status: int, reason: str, sdp: bytes | None, now: float
+    ) -> None:
+        if sdp is not None:
+            try:
+                self._call._audio.conclude(sdp)  # early media: §13.2.1
+            except RemoteError as error:
+                log.info("early media of %s: %s", call.id, error)
+        self._call._progress(status, reason)
+        self._call.on_ringing(status, reason)
+
+    def on_refer(self, call: Signalling, referral: Referral, now: float) -> None:
+        self._call._refer(referral)
+
+    def on_transfer(self, call: Signalling, status: int, reason: str, now: float) -> None:
+        if status >= 300:
+            self._call._transfer.set_exception(RemoteError(reason, status))
+        elif status >= 200:
+            self._call._transfer.set(None)
+
+    def on_accepted(self, call: Signalling, sdp: bytes, now: float) -> None:
+        self._call._accepted(sdp)
+
+    def on_rejected(self, call: Signalling, status: int, reason: str, now: float) -> None:
+        self._call._progress(status, reason)
+        self._call._end(f"{status} {reason}", RemoteError(reason, status))
+
+    def on_cancelled(self, call: Signalling, now: float) -> None:
+        self._call._end("CANCEL", RemoteError("Request Terminated", 487))
+
+    def on_ended(self, call: Signalling, reason: str, now: float) -> None:
+        self._call._end(reason, RemoteError(reason, 487))
+
+    def on_offer(self, call: Signalling, sdp: bytes | None, now: float) -> bytes:
+        return self._call._audio.offer() if sdp is None else self._call._audio.answer(sdp)
+
+    def on_answer(self, call: Signalling, sdp: bytes, now: float) -> None:
+        try:
+            self._call._audio.conclude(sdp)
+        except RemoteError as error:
+            call.bye(now)
+            self._call._end(str(error), error)
+        else:
+            self._call._reoffered.set(None)
+
+    def on_confirmed(self, call: Signalling, now: float) -> None:
+        """Do nothing: the new session is in force already: §14.2."""
+
+    def on_alive(self, call: Signalling, now: float) -> None:
+        """Do nothing: a script has time limits of its own."""
+
+    def on_reoffer_failed(self, call: Signalling, status: int, reason: str, now: float) -> None:
+        """Take the refusal of `Call.hold`: the session stays as it was: §14.1."""
+        self._call._reoffered.set_exception(RemoteError(reason, status))
+
+    def on_info(
+        self, call: Signalling, content_type: str, body: bytes, now: float, package: str | None
+    ) -> None:
+        """Pass it on: RFC 6086 §4.2.2."""
+        self._call.on_info(package, content_type, body)
 
 
 def followed(

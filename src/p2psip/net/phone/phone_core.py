@@ -12,7 +12,7 @@ from typing import Final
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.stack.request_origin import origin
-from p2psip.stack.stack import Flow, ServerHandle, Stack
+from p2psip.stack.stack import Flow, Recipient, ServerHandle, Stack
 from p2psip.ua.messages import InstantMessage, answer
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS, RefusalError, refuse_method
@@ -67,8 +67,17 @@ class PhoneCore:
         self._agents, self._user = agents, user
         self._on_invite, self._on_message = on_invite, on_message
 
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Take a new request: §8.2."""
+    def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
+        """Decide who gets a new request: §8.2."""
+        found = self._agents.recipient(request)
+        if found is None:
+            return Recipient(self._on_new if request.to.tag is None else self._agents.on_stray)
+        if found.peer is not None and origin(request, flow) not in found.peer.places:
+            return found._replace(take=_forbid)
+        return found
+
+    def _on_new(self, server: ServerHandle, request: Request, now: float) -> None:
+        """Take a request outside of any dialog: §8.2."""
         try:
             self._sort(server, request, now)
         except RefusalError as refusal:
@@ -76,13 +85,7 @@ class PhoneCore:
 
     def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
         agents = self._agents
-        peer = agents.peer_of(request)
-        if peer is not None and origin(request, server.flow) not in peer.places:
-            # §26.1.4: overheard tags end no call; RFC 3262 §9 [as-any-request]
-            server.reply(403, now)
-        elif agents.matches(request) or request.to.tag is not None:
-            agents.on_request(server, request, now)
-        elif request.uri.user not in (None, self._user):
+        if request.uri.user not in (None, self._user):
             server.reply(404, now)  # §8.2.2.1 [404-for-another-user]
         elif request.method == "INVITE":
             self._on_invite(server, now)
@@ -105,6 +108,13 @@ class PhoneCore:
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx, from its peer's place if it has a body: §13.3.1.4."""
-        peer = self._agents.peer_of(request)
+        found = self._agents.recipient(request)
+        peer = found.peer if found is not None else None
         if peer is None or not request.body or origin(request, flow) in peer.places:
             self._agents.on_ack(request, flow, now)
+
+
+def _forbid(server: ServerHandle, request: Request, now: float) -> None:
+    """Refuse a request of a dialog from a foreign place."""
+    # §26.1.4: overheard tags end no call; RFC 3262 §9 [as-any-request]
+    server.reply(403, now)

@@ -14,8 +14,7 @@ from gevent.event import Event
 
 from rtmplite.flv.framing import FirstFraming, Framing, framing_at
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.live.player import LivePlayer
-from rtmplite.live.streams import LiveStream
+from rtmplite.live.streams import LivePlayer, LiveStream
 from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.http.websocket import WebSocket
 from rtmplite.net.read_budget import SLICE, ReadBudget

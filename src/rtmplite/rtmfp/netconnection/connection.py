@@ -31,8 +31,7 @@ from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
 
 if TYPE_CHECKING:
-    from rtmplite.live.player import LivePlayer, Viewer
-    from rtmplite.live.streams import LiveStream
+    from rtmplite.live.streams import LivePlayer, LiveStream, Viewer
     from rtmplite.rtmfp.session.recv_flow import RecvFlow
     from rtmplite.rtmfp.session.session import Session
 

@@ -111,7 +111,7 @@ class LineRequests(ABC):
             facilities.random, "MESSAGE", to, self.account.address, body=body, content_type=TEXT
         )
         keyring = DigestClient(login, facilities.random) if login is not None else None
-        request = facilities.agent.signed(request)
+        request = facilities.agent.core.signed(request)
         facilities.messages.send(request, self._heard, now, keyring)
 
     def _reader(self, dest: Value) -> Address:

@@ -14,7 +14,7 @@ def served_phone():
     """A script, and a phone that tells whoever asks of its calls and messages."""
     link = Link()
     bob, script = Phone(link, B), Script(link, A)
-    bob.agent.extensions = EXTENSIONS
+    bob.agent.core.extensions = EXTENSIONS
     serving = Serving(bob.agent, bob.contact, lambda: [])
     serving.may_watch = lambda package, sender: True
     bob.stack.core = PhoneCore(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.rtmfp.link import Link
+from support.sip.cores import TakesAll
 from support.sip.elements import PORT
 from support.sip.homes import BOB, CAROL, HOME, Home, Member, pong
 
@@ -27,7 +28,7 @@ INSTANCE = "urn:uuid:00000000-0000-1000-8000-000a95a0e128"
 OUTBOUND = ("Require", "outbound")
 
 
-class Script(Home):
+class Script(TakesAll, Home):
     """A home that answers each REGISTER with the next of `answers`: (status, headers)."""
 
     def __init__(self, link, *answers):

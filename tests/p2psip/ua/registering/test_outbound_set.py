@@ -2,6 +2,7 @@
 
 import pytest
 from support.rtmfp.link import Link
+from support.sip.cores import TakesAll
 from support.sip.elements import PORT, Element, Phone
 from support.sip.flows import SDP
 
@@ -18,7 +19,7 @@ GRANTED = (200, [("Require", "outbound"), ("Expires", 3600), ("Flow-Timer", 10)]
 PASSING = (503, ())
 
 
-class Edge(Element):
+class Edge(TakesAll, Element):
     """A proxy that answers each request with the next of `answers`, and then grants.
 
     One that is `dead` does nothing.

@@ -2,6 +2,7 @@
 
 import pytest
 from support.rtmfp.link import Link
+from support.sip.cores import TakesAll
 from support.sip.elements import PORT, random_source
 from support.sip.homes import ALICE, BOB, HOME, Home, Member, request, store
 
@@ -17,7 +18,7 @@ INSTANCE = "urn:uuid:00000000-0000-1000-8000-000a95a0e128"
 PUBLIC, TEMPORARY = "sip:bob@home;gr=x", "sip:tgruu.1@home;gr"
 
 
-class Script(Home):
+class Script(TakesAll, Home):
     """A home that answers each REGISTER with the next of `answers`: (status, what is beside)."""
 
     def __init__(self, link, *answers, expires=1000):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from support.rtmfp.link import Link, calm, storm
+from support.sip.cores import TakesAll
 from support.sip.elements import PORT, random_source
 from support.sip.homes import BOB, HOME, Home, Member, store
 
@@ -41,7 +42,7 @@ class Owner:
         pass
 
 
-class Script(Home):
+class Script(TakesAll, Home):
     """A home that answers each REGISTER with the next of `answers`: (status, headers) or None."""
 
     def __init__(self, link, *answers):

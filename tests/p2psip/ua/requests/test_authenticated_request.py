@@ -2,6 +2,7 @@
 
 import pytest
 from support.rtmfp.link import Link
+from support.sip.cores import TakesAll
 from support.sip.elements import PORT, Element, Phone, random_source
 
 from p2psip.sip.auth import Challenge, Credentials, ha1, verify
@@ -17,7 +18,7 @@ from p2psip.ua.ua import CallState
 A, B = "10.0.0.1", "10.0.0.2"
 
 
-class Guard:
+class Guard(TakesAll):
     """Lets in whoever knows the password; a nonce is good for `uses` requests.
 
     `inner` takes what was let in.  The challenges are one per realm and algorithm.
@@ -42,7 +43,7 @@ class Guard:
         if self.inner is None:
             server.reply(200, now)
         else:
-            self.inner.on_request(server, request, now)
+            self.inner.recipient(request, server.flow, now).take(server, request, now)
 
     def on_ack(self, request, flow, now):
         self.acks.append(request)

@@ -45,7 +45,7 @@ def test_extensions_are_of_the_standards_track():
 def test_a_call_names_what_its_callee_has_to_know():
     """Covers RFC 3261 §8.1.1.9 [insists-by-require], RFC 3262 §4 [only-in-invite]."""
     link, alice, bob = phones()
-    alice.agent.extensions = Extensions(required=("100rel",))
+    alice.agent.core.extensions = Extensions(required=("100rel",))
     call = alice.dial(B, link.now)
     link.run(until=1.0)
     assert call.is_up and bob.calls[0].invite.headers.all("Require") == ("100rel",)
@@ -56,8 +56,8 @@ def test_a_call_names_what_its_callee_has_to_know():
 
 def test_a_callee_that_lacks_what_is_required_is_not_called_again():
     link, alice, bob = phones()
-    alice.agent.extensions = Extensions(required=("100rel",))
-    bob.agent.extensions = Extensions(options=("timer",))
+    alice.agent.core.extensions = Extensions(required=("100rel",))
+    bob.agent.core.extensions = Extensions(options=("timer",))
     alice.dial(B, link.now)
     link.run(until=1.0)
     assert names(link) == ["A INVITE", "B 420 INVITE", "A ACK"] and alice.log[-1][2] == 420
@@ -73,7 +73,7 @@ def test_no_extension_is_required_twice():
 def test_allow_has_every_method_that_is_taken():
     """Covers RFC 3261 §13.1 [calls-end-too], §20.5 [allow-lists-all]."""
     link, script, bob, invite, response = called()
-    bob.agent.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
+    bob.agent.core.extensions = Extensions(methods=(*CALL_METHODS, "MESSAGE"))
     of_calls = ("INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "INFO", "UPDATE", "PRACK")
     assert of_calls == CALL_METHODS
     assert set(bob.agent.extensions.allow.split(", ")) == {*CALL_METHODS, "MESSAGE"}
@@ -109,7 +109,7 @@ def test_a_dialog_begins_with_the_list_of_info_packages():
 def test_both_sides_list_their_packages_in_each_message_that_makes_the_dialog():
     """Covers RFC 6086 §5.2.3 [invite-lists] [answer-lists] [same-list-throughout]."""
     link, alice, bob = phones(ring)
-    bob.agent.extensions = Extensions(info_packages=("dtmf", "weather"))
+    bob.agent.core.extensions = Extensions(info_packages=("dtmf", "weather"))
     alice.dial(B, link.now)
     link.run(until=1.0)
     pick_up(bob.calls[0], link.now)
@@ -127,7 +127,7 @@ def test_both_sides_list_their_packages_in_each_message_that_makes_the_dialog():
 def test_a_refused_offer_leaves_the_list_of_packages():
     """Covers RFC 6086 §5.2.4 [refusal-keeps-the-list]."""
     link, alice, bob, call, other = established()
-    alice.agent.extensions = Extensions(info_packages=("dtmf",))
+    alice.agent.core.extensions = Extensions(info_packages=("dtmf",))
     bob.reply_to_offer = RemoteError("Not Acceptable Here", 488)
     call.reinvite(b"hold", link.now)
     link.run(until=2.0)
@@ -145,7 +145,7 @@ def test_an_info_of_an_unknown_package_is_refused_with_the_list():
     """
     link, script, bob, invite, response = called()
     script.say(ack(invite, response), B)
-    bob.agent.extensions = Extensions(info_packages=("dtmf",))
+    bob.agent.core.extensions = Extensions(info_packages=("dtmf",))
     answer = script.say(within(invite, response, "INFO", 2, Info_Package="fax"), B)
     assert (answer.status, answer.headers["Recv-Info"]) == (469, "dtmf")
     answer = script.say(within(invite, response, "INFO", 3, Info_Package="DTMF;x=1"), B)
@@ -161,7 +161,7 @@ def test_an_info_is_sent_for_packages_that_the_peer_receives():
     """
     ours = Extensions(info_packages=("dtmf",))
     link, alice, bob = phones()
-    bob.agent.extensions = ours
+    bob.agent.core.extensions = ours
     call = alice.dial(B, link.now)
     call.info("text/plain", b"too early", link.now)
     link.run(until=1.0)
@@ -176,7 +176,7 @@ def test_an_info_is_sent_for_packages_that_the_peer_receives():
     infos = [parse_message(data) for *_, (_, data) in link.sent if data.startswith(b"INFO")]
     assert [each.headers.get("Info-Package") for each in infos] == ["dtmf", None]
     assert not any("Recv-Info" in each.headers for each in infos)
-    bob.agent.extensions = Extensions()  # it changes its mind
+    bob.agent.core.extensions = Extensions()  # it changes its mind
     alive = []
     alice.on_alive = lambda call, now: alive.append(call)
     call.info("text/plain", b"7", link.now, "dtmf")

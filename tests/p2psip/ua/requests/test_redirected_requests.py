@@ -34,8 +34,8 @@ def writing(most):
     """A message to a peer that is played by the test, and what its sender hears of it."""
     link = Link()
     alice, script, heard = Phone(link, A), Script(link, B), []
-    alice.agent.max_redirects = most
-    messages, me = Messages(alice.agent), Address(Uri("sip", "alice", host=A))
+    alice.agent.core.max_redirects = most
+    messages, me = Messages(alice.agent.core), Address(Uri("sip", "alice", host=A))
 
     def send(text):
         request = outside_request(
@@ -83,7 +83,7 @@ def test_a_subscription_begins_where_its_notifier_is():
     """Covers RFC 3261 §8.1.3.4 [recurses]."""
     link = Link()
     alice, script, bob = Watcher(link, A), Script(link, B), Watcher(link, C)
-    alice.agent.max_redirects = 5
+    alice.agent.core.max_redirects = 5
     watch = alice.subscribe(B, 0.0)
     link.run(until=0.1)
     script.say(moved(last(script, "SUBSCRIBE"), f"<sip:bob@{C}>"), A)

@@ -19,7 +19,7 @@ def moved(invite, *contacts, status=302):
 def calling(most):
     link = Link()
     alice, script = Phone(link, A), Script(link, B)
-    alice.agent.max_redirects = most
+    alice.agent.core.max_redirects = most
     call = alice.dial(B, 0.0, headers=[("Subject", "lunch")])
     link.run(until=0.1)
     return link, alice, script, call

@@ -246,7 +246,7 @@ def test_one_host_never_has_all_places(world):
 def test_a_room_takes_calls_alone(world):
     """Covers RFC 3428 §7: a MESSAGE is no call."""
     sender = desk(world, 1)
-    message = Messages(sender.agent)
+    message = Messages(sender.agent.core)
     answers = []
     request = outside_request(
         sender.random,

@@ -160,7 +160,7 @@ def test_who_is_hung_up_on_by_the_gateway_is_told(world, desk, alice):
 
 def test_nobody_answers_for_a_minute(world, desk, alice):
     """Covers RFC 3261 §13.3.1: 480, and the client's phone stops ringing."""
-    desk.agent.answer_timeout = 120.0
+    desk.agent.core.answer_timeout = 120.0
     desk.ring("alice", world.now)
     world.wait(59.0)
     assert desk.events() == ["ringing"]
@@ -172,7 +172,7 @@ def test_nobody_answers_for_a_minute(world, desk, alice):
 def test_nobody_answers_our_call_for_a_minute(world, desk, alice):
     """Covers RFC 3261 §9.1: given up with CANCEL, and told as 480."""
     desk.answers = b""
-    desk.agent.answer_timeout = 120.0
+    desk.agent.core.answer_timeout = 120.0
     alice.call("invite", BOB)
     world.wait(59.0)
     assert alice.heard() == [("ringing", "180 Ringing")]

@@ -7,6 +7,7 @@ from support.sip.homes import HOME, PASSWORD, request, store
 from p2psip.sip.address import Address
 from p2psip.sip.auth import Challenge
 from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Recipient
 
 
 @pytest.fixture
@@ -112,6 +113,9 @@ class Asking(Desk):
         self.asked, self.answered = [], []
         super().__init__(link)
 
+    def recipient(self, request, flow, now):
+        return Recipient(self.on_request)
+
     def on_request(self, server, request, now):
         if request.to.tag is None and request.method != "REGISTER":
             super().on_request(server, request, now)
@@ -125,7 +129,7 @@ class Asking(Desk):
         if request.method == "REGISTER":
             server.reply(200, now, headers=[("Contact", request.headers.get("Contact"))])
         else:
-            super().on_request(server, request, now)
+            super().recipient(request, server.flow, now).take(server, request, now)
 
     def calls_and_is_left(self, rich, to):
         """Call a rich client, who answers and then hangs up; how the call went over here."""

@@ -147,7 +147,7 @@ def calls(home):
 def test_what_strangers_send_leaves_no_cycles(traffic, counted_only):
     """Own design: a flood is forgotten as its transactions are, without a collection."""
     home = Home()
-    home.stack.core = AuditLog(home.endpoint, Log())
+    home.endpoint.observer = AuditLog(home.endpoint.registrar, Log())
     traffic(home)
     home.wait(300.0)
     assert home.idle and counted_only() == 0

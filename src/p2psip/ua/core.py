@@ -1,4 +1,4 @@
-"""A dialog that several usages share: a call, and the subscriptions that its transfer began.
+"""What the calls and subscriptions of one user agent share: its dialogs, each with its usages.
 
 Implements RFC 3261 §12.2, and RFC 5057 §4.
 
@@ -6,29 +6,38 @@ A request within a dialog goes to the usage that takes its method; the dialog la
 usage of it, so that a subscription outlives the call it began in.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
-from p2psip.dialog.dialog import Dialog
+from p2psip.dialog.dialog import Dialog, DialogId
 from p2psip.errors import RemoteError
+from p2psip.sip.address import Address
 from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import Whereabouts
-from p2psip.stack.stack import ServerHandle
+from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import Flow
+from p2psip.transaction.table import Agenda
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest, AuthenticatedRequestUser
 from p2psip.ua.requests.digest_client import DigestClient
+from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import RefusalError, warnings
-
-if TYPE_CHECKING:
-    from p2psip.ua.ua import UserAgent
-
 
 # The requests that announce everything anew, as target refresh requests.  Source: §12.2
 REFRESHING: Final = frozenset({"INVITE", "UPDATE"})
 
 
+InviteKey = tuple[str, int, str, str]
+
+
 class Usage(Protocol):
     """One use of a dialog (RFC 5057 §4): a call, or a subscription."""
+
+    def __hash__(self) -> int: ...
+
+    def tick(self, now: float) -> None:
+        """Do what is due.  Own design: see `Agenda`."""
 
     def takes(self, request: Request) -> bool:
         """Whether a request within the dialog is for this usage (RFC 5057 §4.1)."""
@@ -40,6 +49,39 @@ class Usage(Protocol):
         """Take a request (§12.2.2); a RemoteError refuses it."""
 
 
+@dataclass(eq=False)
+class UserAgentCore:
+    """The dialogs of one user agent, what is due in them, and how it behaves in all (§8.1, §8.2).
+
+    The arguments are those of `UserAgent`.  `follows(request)` tells whether a request within a
+    dialog may go where the other side wants it, if that side was never seen there: see
+    `Stack.ways`; `bound(user, target, now)` the connections by which a user has registered
+    `target`.  `calls` are those that have not ended, `invites` the
+    keys of those received, `awaited` the subscriptions whose first NOTIFY has not come, by their
+    Call-ID and our tag (RFC 6665 §4.4.1).
+    """
+
+    stack: Stack
+    random: Callable[[int], bytes]
+    answer_timeout: float
+    nat: bool
+    extensions: Extensions
+    session_interval: int | None
+    max_redirects: int
+    bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
+    follows: Callable[[Request], bool] = lambda request: True
+    agenda: Agenda[Usage] = field(default_factory=Agenda)
+    dialogs: "dict[DialogId, SharedDialog]" = field(default_factory=dict)
+    calls: dict[Usage, None] = field(default_factory=dict)
+    invites: set[InviteKey] = field(default_factory=set)
+    awaited: dict[tuple[str, str], Usage] = field(default_factory=dict)
+
+    def signed(self, request: Request) -> Request:
+        """The request with the name of our software (§20.41)."""
+        # §20.41 [name-is-a-choice]
+        return request.replace(headers=request.headers.append("User-Agent", self.stack.user_agent))
+
+
 class SharedDialog:
     """A dialog with its usages, and the way to its peer (§12.2).
 
@@ -48,33 +90,33 @@ class SharedDialog:
 
     def __init__(
         self,
-        agent: "UserAgent",
+        core: UserAgentCore,
         dialog: Dialog,
         whereabouts: Whereabouts,
         keyring: DigestClient | None = None,
     ) -> None:
         self.dialog, self.whereabouts, self.keyring = dialog, whereabouts, keyring
         self.usages: list[Usage] = []
-        self._agent = agent
+        self._core = core
 
     def attach(self, usage: Usage) -> None:
         """Begin a usage; the first one makes the dialog known (RFC 5057 §4.1)."""
         self.usages.append(usage)
-        self._agent.remember(self)
+        self._core.dialogs[self.dialog.id] = self
 
     def detach(self, usage: Usage) -> None:
         """End a usage; the last one ends the dialog (RFC 5057 §4.1)."""
         if usage in self.usages:
             self.usages.remove(usage)
         if not self.usages:  # §12.1.1 [kept-for-the-dialog], §12.1.2 [kept-for-the-dialog]
-            self._agent.release(self)
+            self._core.dialogs.pop(self.dialog.id, None)
 
     # Requests of the peer
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a request within the dialog (§12.2.2)."""
         self.whereabouts.heard(request, server.flow)
-        extensions = self._agent.extensions
+        extensions = self._core.extensions
         try:
             self.dialog.check_order(request)  # §15.1.2 [bye-in-its-order]
             for usage in tuple(self.usages):
@@ -110,33 +152,40 @@ class SharedDialog:
         reason: str | None = None,
     ) -> None:
         """Answer a request of the dialog; all but a 481 say what is allowed (§8.2.1)."""
-        allow = [("Allow", self._agent.extensions.allow)]  # §8.2.1 [405-says-allow]
+        allow = [("Allow", self._core.extensions.allow)]  # §8.2.1 [405-says-allow]
         server.reply(status, now, reason, [*headers, *(allow if status != 481 else ())])
 
     # Requests to the peer
 
-    def new_request(self, method: str, body: bytes = b"", content_type: str = "") -> Request:
-        """The next request within the dialog (§12.2.1.1)."""
+    def new_request(
+        self, method: str, body: bytes = b"", content_type: str = "", contact: Uri | None = None
+    ) -> Request:
+        """The next request within the dialog; one that refreshes has a `contact` (§12.2.1.1)."""
         request = self.dialog.request(method, body, content_type)
-        extensions = self._agent.extensions
+        extensions = self._core.extensions
         headers = extensions.headers() if method in REFRESHING else extensions.supported()
         for name, value in headers:
             request = request.replace(headers=request.headers.append(name, value))
-        return self._agent.signed(request)
+        request = self._core.signed(request)
+        if contact is None:
+            return request
+        # §12.2.1.1 [refresh-has-a-contact] [same-contact] [sips-stays-sips]
+        # RFC 5630 §5.1.1.2 [refresh-stays-sips], §5.1.2 [refresh-stays-sips]
+        return request.replace(headers=request.headers.append("Contact", Address(contact)))
 
     def exchange(
         self, user: AuthenticatedRequestUser, request: Request, now: float
     ) -> AuthenticatedRequest:
         """Send a request within the dialog (§12.2.1.1); `user` hears the answer."""
         exchange = AuthenticatedRequest(
-            self._agent.stack, user, self.dialog.next_cseq, self.keyring, self._ways
+            self._core.stack, user, self.dialog.next_cseq, self.keyring, self._ways
         )
         exchange.send(request, now)
         return exchange
 
     def send_ack(self, ack: Request, now: float) -> None:
         """Send the ACK of a 2xx, again for each repetition of that (§13.2.2.4)."""
-        self._agent.stack.send_ack(ack, now, self._ways(ack, now))
+        self._core.stack.send_ack(ack, now, self._ways(ack, now))
 
     def _ways(self, request: Request, now: float) -> Sequence[Flow] | None:
         """The flows for a request to the peer, None to look them up as usual (§12.2.1.1).
@@ -144,6 +193,14 @@ class SharedDialog:
         Connections that the peer has opened come first, as RFC 5626 §5.3 has it, and of these the
         ones it registered by.
         """
-        agent, known = self._agent, self.whereabouts
-        bound = agent.bound(self.dialog.remote.uri, self.dialog.target, now)
-        return agent.stack.ways(request, [*bound, *known.by], known.seen, agent.follows)
+        core, known = self._core, self.whereabouts
+        bound = core.bound(self.dialog.remote.uri, self.dialog.target, now)
+        return core.stack.ways(request, [*bound, *known.by], known.seen, core.follows)
+
+
+def invite_key(invite: Request) -> InviteKey:
+    """The parts that are equal in all copies of one request (§8.2.2.2).
+
+    A request to another user is no copy: each user has a user agent, and a proxy may call many.
+    """
+    return invite.call_id, invite.cseq.number, invite.from_.tag or "", str(invite.uri)
