@@ -69,6 +69,10 @@ class Clock:
         self._read, self._queued = now, queued
         return self._own
 
+    def over(self, seconds: float) -> bool:
+        """Whether so many have passed; as long as the wall says no, nothing is read."""
+        return self.wall > seconds and self.own() > seconds
+
 
 def _queued(pid: int) -> dict[str, float]:
     """Seconds for which each thread of this process and its descendants waited for a core."""

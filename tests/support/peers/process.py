@@ -11,13 +11,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self, TypeVar
 
 import gevent
 import pytest
+from support.limits import Clock
 from support.peers.nursery import Nursling
 
 T = TypeVar("T")
@@ -116,14 +116,15 @@ def wait_until(
 ) -> T:
     """Poll `condition` until it is true and return its value; fail after `timeout` seconds.
 
-    The greenlets of the test itself run meanwhile, such as an agent that a phone talks to.
+    The greenlets of the test itself run meanwhile, such as an agent that a phone talks to.  What
+    nobody had a core for does not count.
     """
-    end = time.monotonic() + timeout
+    clock = Clock()
     while True:
         if value := condition():
             return value
-        if time.monotonic() > end:
-            pytest.fail(f"waited {timeout:g} s in vain: {what}\n{tail(log) if log else ''}")
+        if clock.over(timeout):
+            pytest.fail(f"waited {clock.wall:.0f} s in vain: {what}\n{tail(log) if log else ''}")
         gevent.sleep(POLL_SECONDS)
 
 
