@@ -145,7 +145,7 @@ class Worker:
         os._exit(3)
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True, optionalhook=True)  # without pytest-timeout there is no limit
 def pytest_timeout_set_timer(item: pytest.Item, settings: pytest_timeout.Settings) -> bool:
     """Start the test's clock, and no alarm of pytest-timeout, which could ring between tests."""
     item.stash[CLOCK], item.stash[LIMIT] = Clock(), settings.timeout
