@@ -12,6 +12,7 @@ from support.limits import Clock, summary
 TESTS = Path(__file__).parent
 LATE = """
 import time
+from concurrent.futures import ThreadPoolExecutor
 import gevent, pytest
 from hypothesis import given, settings, strategies as st
 
@@ -43,6 +44,9 @@ def test_swallows():
 @settings(deadline=None)
 @given(st.integers())
 def test_draws(number): spin()
+def test_waits_for_a_pool():
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(time.sleep, 4).result()
 def test_ends_badly(unending): assert False
 """
 AFTER = """
@@ -82,8 +86,8 @@ def run(folder, *options, limit, **files):
 def test_a_time_out_fails_its_test_and_nothing_else(tmp_path):
     ends, output = run(tmp_path, "-k", "not deaf", limit=0.2, test_a=LATE, test_b=AFTER)
     passed = {name for name, end in ends.items() if end == "PASSED"}
-    assert passed == {"before", "after", "machinery", "later"} and len(ends) == 11
-    assert "7 slow: their time ran out\n  test_a.py::test_computes\n" in output
+    assert passed == {"before", "after", "machinery", "later"} and len(ends) == 12
+    assert "8 slow: their time ran out\n  test_a.py::test_computes\n" in output
     assert "the first ended" in output
 
 

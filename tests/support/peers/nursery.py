@@ -8,12 +8,14 @@ environment, log and exit code, and runs the whole of `__main__`.
 import atexit
 import gc
 import importlib
+import itertools
 import json
 import os
 import runpy
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,24 +76,33 @@ class Nursling:
 
 
 _nursery: list["subprocess.Popen[str]"] = []  # of this worker, once it has asked
+_numbers, _turn = itertools.count(), threading.Lock()  # several threads may wait for programs
 
 
-def _ask(order: object) -> Any:
+def _started() -> "subprocess.Popen[str]":
     if not _nursery:
         words = [sys.executable, "-P", __file__]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         _nursery.append(subprocess.Popen(words, start_new_session=True, **pipes))
         atexit.register(_nursery[0].communicate)
-    nursery = _nursery[0]
-    assert nursery.stdin is not None and nursery.stdout is not None
-    print(json.dumps(order), file=nursery.stdin, flush=True)
-    return json.loads(nursery.stdout.readline())
+    return _nursery[0]
+
+
+def _ask(order: object) -> Any:
+    with _turn:
+        nursery, number = _started(), next(_numbers)
+        assert nursery.stdin is not None and nursery.stdout is not None
+        print(json.dumps([number, order]), file=nursery.stdin, flush=True)
+        while True:  # one that asked before may have been interrupted
+            answered, answer = json.loads(nursery.stdout.readline())
+            if answered == number:
+                return answer
 
 
 def main() -> None:
     """Fork for each order, and tell the exit code of the process that a number asks for."""
     for line in sys.stdin:
-        order = json.loads(line)
+        number, order = json.loads(line)
         if isinstance(order, dict):
             words = order["argv"][1:]
             while words[0] != "-m":
@@ -105,7 +116,7 @@ def main() -> None:
         else:
             pid, status = os.waitpid(order, os.WNOHANG)
             answer = os.waitstatus_to_exitcode(status) if pid else None
-        print(json.dumps(answer), flush=True)
+        print(json.dumps([number, answer]), flush=True)
 
 
 def _become(words: Sequence[str], order: dict[str, Any]) -> None:
