@@ -3,13 +3,17 @@
 Also the `Gateway` class against a stand-in that prints a ready line and serves a /status.
 """
 
+import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from support.gateway.gateway import Gateway
 from support.peers import tones
 from support.peers.baresip import Baresip
+from support.peers.nursery import Nursling
 from support.peers.peers import (
     AAC_H264,
     G711_ULAW,
@@ -130,6 +134,23 @@ def test_gateway_that_ends_badly_fails_the_test(tmp_path, monkeypatch):
     gateway = Gateway(tmp_path / "gateway", program=(sys.executable, "-c", STAND_IN))
     with pytest.raises(AssertionError, match="ended with 3"), gateway:
         assert gateway.status() == {"calls": 0}
+
+
+def test_our_own_programs_are_forked_and_still_themselves(start, tmp_path):
+    """Their folder, arguments, output, signals and exit code are those of a start."""
+    gateway = start(Gateway)
+    assert isinstance(gateway.child, Nursling)
+    there = Path("/proc", str(gateway.child.pid))
+    assert (there / "cwd").readlink() == gateway.folder
+    assert os.getsid(gateway.child.pid) == gateway.child.pid
+    with pytest.raises(subprocess.TimeoutExpired):
+        gateway.child.wait(0.01)
+    wrong = Gateway(tmp_path / "wrong", "--nonsense")
+    wrong.launch(subprocess.DEVNULL)
+    assert wrong.finish() == 2 and wrong.output.startswith("siprtmp: there is no option --nonsense")
+    wrong.child.kill()  # which is too late for it, and nobody else's
+    killed = Gateway(tmp_path / "killed").start()
+    assert killed.stop() == 0 and gateway.child.poll() is None
 
 
 def test_a_missing_peer_skips_but_fails_in_ci(monkeypatch):

@@ -1,10 +1,10 @@
 """A SIP element on real loopback sockets, and plain clients to ill-treat it."""
 
 import os
-import time
 
 import gevent
 from gevent import socket
+from support.limits import Clock
 from support.sip.cores import TakesAll
 
 from p2psip.net.driver import SipDriver, SipPorts
@@ -88,10 +88,10 @@ class TcpClient(UdpClient):
 
 
 def until(condition, timeout=PATIENCE):
-    """Let the loop run until `condition()`; whether it came true."""
-    end = time.monotonic() + timeout
+    """Let the loop run until `condition()`; whether it came true while somebody had a core."""
+    clock = Clock()
     while not condition():
-        if time.monotonic() > end:
+        if clock.over(timeout):
             return False
         gevent.sleep(0.005)
     return True

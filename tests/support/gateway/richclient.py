@@ -1,12 +1,10 @@
 """The rich client as its users write it: connect, invite, accept, publish local, play remote."""
 
-import time
 from collections.abc import Callable
 
-import gevent
 import pytest
 from gevent.queue import Empty, Queue
-from support.peers.process import PATIENCE
+from support.peers.process import PATIENCE, wait_until
 
 from rtmplite.net.client.client import Client
 from rtmplite.net.client.rtmfp_client import RtmfpClient
@@ -17,11 +15,7 @@ AUDIO = 8
 
 def wait_for(condition: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:
     """Poll while other greenlets run; fails the test after `timeout` seconds."""
-    end = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"waited {timeout:g} s in vain: {what}")
-        gevent.sleep(0.005)
+    wait_until(condition, what=what, timeout=timeout)
 
 
 class RichClient:

@@ -11,13 +11,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self, TypeVar
 
 import gevent
 import pytest
+from support.limits import Clock
+from support.peers.nursery import Nursling
 
 T = TypeVar("T")
 
@@ -115,14 +116,15 @@ def wait_until(
 ) -> T:
     """Poll `condition` until it is true and return its value; fail after `timeout` seconds.
 
-    The greenlets of the test itself run meanwhile, such as an agent that a phone talks to.
+    The greenlets of the test itself run meanwhile, such as an agent that a phone talks to.  What
+    nobody had a core for does not count.
     """
-    end = time.monotonic() + timeout
+    clock = Clock()
     while True:
         if value := condition():
             return value
-        if time.monotonic() > end:
-            pytest.fail(f"waited {timeout:g} s in vain: {what}\n{tail(log) if log else ''}")
+        if clock.over(timeout):
+            pytest.fail(f"waited {clock.wall:.0f} s in vain: {what}\n{tail(log) if log else ''}")
         gevent.sleep(POLL_SECONDS)
 
 
@@ -146,7 +148,7 @@ class Process:
         self.folder = folder
         self.argv = [str(word) for word in argv]
         self.log = folder / f"{folder.name}.log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Nursling | None = None
 
     def start(self, timeout: float = PATIENCE) -> Self:
         """Start it and return when `is_ready` says so."""
@@ -161,14 +163,17 @@ class Process:
         give it back.  Where the system does not permit that, it is one among all.
         """
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.argv,
-                cwd=self.folder,
-                stdin=stdin,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # so that stop() reaches workers it forks
-            )
+            if stdin == subprocess.DEVNULL and Nursling.takes(self.argv):
+                self.process = Nursling(self.argv, self.folder, self.log)
+            else:
+                self.process = subprocess.Popen(
+                    self.argv,
+                    cwd=self.folder,
+                    stdin=stdin,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # so that stop() reaches workers it forks
+                )
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.process.pid, PEER_NICENESS)
 
@@ -188,7 +193,7 @@ class Process:
         return wait_until(alive_and_true, what=what, timeout=timeout, log=self.log)
 
     @property
-    def child(self) -> "subprocess.Popen[bytes]":
+    def child(self) -> "subprocess.Popen[bytes] | Nursling":
         """The running process; asking before `start` is a mistake of the test."""
         assert self.process is not None, f"{self.folder.name} was not started"
         return self.process

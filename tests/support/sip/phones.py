@@ -1,15 +1,14 @@
 """What phones do in tests: answer, talk, wait."""
 
 import gevent
+from support.sockets import until
 
 FRAMES = [bytes([number]) * 160 for number in range(10)]
 
 
 def wait_for(condition):
     """Let other greenlets run until it is so."""
-    with gevent.Timeout(20):
-        while not condition():
-            gevent.sleep(0.005)
+    assert until(condition)
 
 
 def uri(agent):

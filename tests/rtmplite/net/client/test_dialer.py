@@ -5,6 +5,7 @@ import socket as plain
 
 import gevent
 import pytest
+from gevent.event import Event
 from support.certificates import certificate
 
 from rtmplite.amf import amf0
@@ -240,14 +241,21 @@ def test_a_pull_on_demand(serve, flows):
 def test_stopped_while_it_connects(serve, monkeypatch):
     """A socket that comes too late is closed."""
     far, near = serve(), serve()
-    slow = dialer.socket.create_connection
-    monkeypatch.setattr(
-        dialer.socket, "create_connection", lambda *args: (gevent.sleep(0.1), slow(*args))[1]
-    )
+    connect, begun, stopped, made = dialer.socket.create_connection, Event(), Event(), []
+
+    def slow(*args):
+        begun.set()
+        stopped.wait()
+        made.append(connect(*args))
+        return made[0]
+
+    monkeypatch.setattr(dialer.socket, "create_connection", slow)
     connector = serve.relay(near, push=f"live/*={far.url}/x{{name}}")
     live = near.registry.open("live", "demo")
     live.begin(now())
+    begun.wait()
     live.end(now())
-    gevent.sleep(0.2)
+    stopped.set()
+    until(lambda: made and made[0].closed)
     assert not near.relays.links and not connector.connections
     until(lambda: not far.connections)

@@ -5,6 +5,7 @@ import os
 import gevent
 import pytest
 from gevent import socket
+from support.sockets import until
 
 from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
@@ -258,6 +259,4 @@ def test_silent_tunnels_go(server, monkeypatch):
     """The clock ticks for them."""
     Client(server)
     monkeypatch.setattr(tunnel, "IDLE_LIMIT", 0.05)
-    gevent.sleep(0.1)
-    server._tick()
-    assert not server.connections
+    assert until(lambda: server._tick() or not server.connections)

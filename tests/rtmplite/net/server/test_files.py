@@ -2,8 +2,8 @@
 
 import os
 
-import gevent
 import pytest
+from support.sockets import until
 
 from rtmplite.flv import file
 from rtmplite.net.clock import now
@@ -98,8 +98,7 @@ def test_playbacks_are_woken():
     alarms(broken)
     sleeper.deadline = now()
     alarms(sleeper)
-    gevent.sleep(0.1)
-    assert sleeper.ticks == 3 and broken.reason == "internal error"
+    assert until(lambda: sleeper.ticks == 3 and broken.reason == "internal error")
 
 
 @pytest.fixture

@@ -1,0 +1,142 @@
+"""Starts of our own programs, for a tenth of their price: one process has imported them all.
+
+Most of what a gateway of a test computes is to import itself.  Each worker keeps one Python that
+has done so, and has it fork: the child becomes `python -m MODULE`, with its own session, folder,
+environment, log and exit code, and runs the whole of `__main__`.
+"""
+
+import atexit
+import gc
+import importlib
+import itertools
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+IMPORTS = {  # what `python -m MODULE` imports; its `__main__` itself runs in the child
+    "p2psip": ("p2psip.serve", "p2psip.talk"),
+    "rtmplite": ("rtmplite.cli.tool",),
+    "siprtmp": ("siprtmp.edge.serve_command",),
+}
+POLL_SECONDS = 0.005
+
+
+class Nursling:
+    """A program that was forked for us; what tests use of subprocess.Popen."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, argv: Sequence[str], folder: Path, log: Path) -> None:
+        """Start `argv`, whose output goes to the end of `log`."""
+        order = {"argv": argv, "folder": str(folder), "log": str(log), "env": dict(os.environ)}
+        self.pid: int = _ask(order)
+        self.returncode: int | None = None
+
+    @staticmethod
+    def takes(argv: Sequence[str]) -> bool:
+        """Whether this is one of our programs, started as a user starts it."""
+        module = argv[argv.index("-m") + 1] if "-m" in argv[1:3] else None
+        return argv[0] == sys.executable and module in IMPORTS
+
+    def poll(self) -> int | None:
+        """The exit code, once there is one."""
+        if self.returncode is None:
+            self.returncode = _ask(self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for it."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if end is not None and time.monotonic() > end:
+                raise subprocess.TimeoutExpired("our program", timeout or 0.0)
+            time.sleep(POLL_SECONDS)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if it lives."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Make it end."""
+        self.send_signal(signal.SIGKILL)
+
+
+_nursery: list["subprocess.Popen[str]"] = []  # of this worker, once it has asked
+_numbers, _turn = itertools.count(), threading.Lock()  # several threads may wait for programs
+
+
+def _started() -> "subprocess.Popen[str]":
+    if not _nursery:
+        words = [sys.executable, "-P", __file__]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        _nursery.append(subprocess.Popen(words, start_new_session=True, **pipes))
+        atexit.register(_nursery[0].communicate)
+    return _nursery[0]
+
+
+def _ask(order: object) -> Any:
+    with _turn:
+        nursery, number = _started(), next(_numbers)
+        assert nursery.stdin is not None and nursery.stdout is not None
+        print(json.dumps([number, order]), file=nursery.stdin, flush=True)
+        while True:  # one that asked before may have been interrupted
+            answered, answer = json.loads(nursery.stdout.readline())
+            if answered == number:
+                return answer
+
+
+def main() -> None:
+    """Fork for each order, and tell the exit code of the process that a number asks for."""
+    for line in sys.stdin:
+        number, order = json.loads(line)
+        if isinstance(order, dict):
+            words = order["argv"][1:]
+            while words[0] != "-m":
+                words.pop(0)
+            for each in IMPORTS[words[1]]:
+                importlib.import_module(each)
+            gc.freeze()
+            answer = os.fork()
+            if not answer:
+                return _become(words[1:], order)
+        else:
+            pid, status = os.waitpid(order, os.WNOHANG)
+            answer = os.waitstatus_to_exitcode(status) if pid else None
+        print(json.dumps([number, answer]), flush=True)
+
+
+def _become(words: Sequence[str], order: dict[str, Any]) -> None:
+    os.setsid()
+    os.chdir(order["folder"])
+    for number, name, flags in ((0, os.devnull, 0), (1, order["log"], os.O_WRONLY | os.O_APPEND)):
+        file = os.open(name, flags)
+        os.dup2(file, number)
+        os.close(file)
+    os.dup2(1, 2)
+    if "-u" in order["argv"][:2]:
+        sys.stdout.reconfigure(write_through=True)
+    os.environ.clear()
+    os.environ.update(order["env"])
+    sys.argv[1:] = words[1:]
+    sys.path.insert(0, order["folder"])
+    gc.unfreeze()
+    gc.enable()
+    runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
