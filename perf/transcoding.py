@@ -21,7 +21,7 @@ import av
 import gevent
 
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
-from siprtmp.media.leg import Leg
+from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.transcode.encoder import encoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
@@ -69,7 +69,7 @@ class Call:
 
     def __init__(self, codec: AudioCodec, now: float) -> None:
         self.codec, self.sent, self.made = codec, 0, 0
-        self.leg = Leg(
+        self.leg = AudioStream(
             self, self, os.urandom, now, cname="c", media_timeout=1e9, transcode=AvTranscoding()
         )  # type: ignore[arg-type]
         self.leg.on_tag = self._on_tag

@@ -30,7 +30,7 @@ from siprtmp.calls.call_x_flv import CallXFlv
 from siprtmp.calls.context import CallContext, CallUser, Origin
 from siprtmp.calls.trunks import Dialling, Trunk
 from siprtmp.media import sdp_map
-from siprtmp.media.leg import Leg
+from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
 
 
@@ -50,7 +50,7 @@ class AudioCall(CallRequests):
         self.headers: Sequence[tuple[str, object]] = ()  # of the INVITE, for a transfer
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
-        self.leg: Leg | None = None
+        self.leg: AudioStream | None = None
         self.video, self.keys, self.x_flv = CallVideo(self), CallKeys(self), CallXFlv(self)
         self._peers: Collection[str] = ()
         self.made: list[str] = []
@@ -198,7 +198,7 @@ class AudioCall(CallRequests):
             self.leg.ways.header, self.leg.ways.takes_opus = user.sound_header, user.takes_opus
         for leg in (self.leg, self.video.leg, self.x_flv.leg):
             if leg is not None:
-                leg.on_tag = user.on_tag
+                leg.give_to(user.on_tag)
 
     def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
@@ -218,7 +218,7 @@ class AudioCall(CallRequests):
             self.user.on_call_over(reason, now)
 
     def publish_ended(self, now: float) -> None:
-        """The publisher has ended; `user.on_drained` follows.  Own design: see `Leg`."""
+        """The publisher has ended; `user.on_drained` follows.  Own design: see `AudioStream`."""
         if self.said is not None:
             self.said.end(now)
         if self.leg is not None and self.leg.is_started:

@@ -13,8 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from siprtmp.calls.context import Waker
-from siprtmp.media.keys import SECONDS, Keys, key_of, keys_in
-from siprtmp.media.leg import Leg
+from siprtmp.media.keys import SECONDS, key_of, keys_in
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
@@ -32,22 +31,16 @@ class CallKeys:
 
     def __init__(self, call: "AudioCall") -> None:
         self._call = call
-        self._keys: Keys | None = None
         self._infos: deque[str] = deque()
         self._info_at: float | None = None
         self._waker: Waker | None = None
 
-    def follow(self, leg: Leg) -> None:
-        """Hear the keys that come with the sound: RFC 4733 §2.5.2."""
-        self._keys = keys = Keys(leg, self._heard)
-        leg.on_event = keys.heard
-
     def press(self, text: str, now: float) -> None:
         """Press the keys in a text one after another: RFC 4733 §2.5.1, or RFC 6086 §4.2.1."""
         call, digits = self._call, keys_in(text)
-        if self._keys is None or call.leg is None or call.call is None or not call.call.is_up:
+        if call.leg is None or call.call is None or not call.call.is_up:
             return
-        if not self._keys.press(digits, call.leg.plan, now):
+        if not call.leg.press(digits, now):
             self._infos.extend(digits[: MAX_WAITING - len(self._infos)])
             if self._infos and self._info_at is None:
                 self._info_at = now
@@ -63,7 +56,6 @@ class CallKeys:
     def close(self) -> None:
         """Press no more keys: RFC 3261 §15."""
         self._infos.clear()
-        self._keys = None
         if self._waker is not None:
             self._waker.cancel()
             self._waker = None
@@ -71,13 +63,10 @@ class CallKeys:
     @property
     def deadline(self) -> float | None:
         """When to call `tick`: RFC 4733 §2.5.1.2."""
-        times = self._info_at, self._keys.deadline if self._keys is not None else None
-        return min((at for at in times if at is not None), default=None)
+        return self._info_at
 
     def tick(self, now: float) -> None:
         """Send what is due: RFC 4733 §2.5.1.2."""
-        if self._keys is not None:
-            self._keys.tick(now)
         if self._info_at is not None and self._info_at <= now:
             self._info_at = now + GAP if self._infos else None
             if self._infos and self._call.call is not None:

@@ -20,7 +20,7 @@ from siprtmp.calls.call_keys import CallKeys
 from siprtmp.calls.call_x_flv import CallXFlv
 from siprtmp.calls.context import CallContext, CallUser
 from siprtmp.media import sdp_map
-from siprtmp.media.leg import Leg
+from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.transcode import decoder
@@ -40,7 +40,7 @@ class CallMedia(ABC):
 
     user: CallUser
     call: UserAgentCall | None
-    leg: Leg | None
+    leg: AudioStream | None
     facilities: CallContext
     keys: CallKeys
     _ringing: IncomingCall | None
@@ -66,9 +66,13 @@ class CallMedia(ABC):
     def drop(self, now: float, reason: str, cause: str | None = None) -> None:
         """Hang up for a reason of the gateway's: RFC 3261 §15."""
 
-    def on_hold_back(self, hold: bool) -> None:
-        """Hold the publisher back for its sound, see `pacing`."""
-        self.hold_back(self, hold)
+    def on_hold_back(self, asker: object, hold: bool) -> None:
+        """Hold the publisher back, see `pacing`."""
+        self.hold_back(asker, hold)
+
+    def on_digit(self, digit: str, now: float) -> None:
+        """Tell the user of a key of the phone: RFC 4733 §2.5.2.2."""
+        self.user.on_call_digit(digit, now)
 
     def hold_back(self, asker: object, hold: bool) -> None:
         """Tell the user to hold its publisher back while any medium asks for it."""
@@ -184,7 +188,6 @@ class CallMedia(ABC):
             raise RemoteError(NO_PORT, 503) from error
         self.leg.on_late = partial(self.on_late, "sound")
         self.leg.on_tag, self.leg.ways.header = self.user.on_tag, self.user.sound_header
-        self.keys.follow(self.leg)
         # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
         session_id = int.from_bytes(self.facilities.random(4), "big")
         self._endpoint = Endpoint(at.host, at.port, session_id, rtcp_port=at.rtcp_port)

@@ -22,7 +22,7 @@ from siprtmp.media.lines.h264 import NAMES, VideoPlan, are_offered, picture_name
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.translate.flv_to_h264 import H264, TOO_LONG
 from siprtmp.media.translate.flv_to_vp8 import VP8
-from siprtmp.media.video_leg import VideoLeg
+from siprtmp.media.video_stream import VideoStream
 
 TRANSCODE_VIDEO: Final = "--transcode-video"
 
@@ -45,7 +45,7 @@ class CallVideo:
 
     def __init__(self, call: "AudioCall") -> None:
         self._call = call
-        self.leg: VideoLeg | None = None
+        self.leg: VideoStream | None = None
         self.described: LiveStream | None = None
         self._is_refused = False  # the request of RFC 5168
 
@@ -61,7 +61,7 @@ class CallVideo:
             call.facilities.unsuitable += 1
             call.log_warning("video-without-port", cure="a wider --rtp-ports")
             return endpoint
-        self.leg, leg.on_tag = leg, call.user.on_tag
+        self.leg, _ = leg, leg.give_to(call.user.on_tag)
         leg.on_late = partial(call.on_late, "pictures")
         video = LocalTransport(at.port, rtcp_port=at.rtcp_port)
         return replace(endpoint, video=video, vp8=call.facilities.media.pictures is not None)
@@ -111,9 +111,9 @@ class CallVideo:
 
     # -- VideoListener ------------------------------------------------------------------
 
-    def on_video_hold_back(self, hold: bool) -> None:
+    def on_hold_back(self, asker: object, hold: bool) -> None:
         """Hold the publisher back for its pictures: see `pacing`."""
-        self._call.hold_back(self, hold)
+        self._call.hold_back(asker, hold)
 
     def on_video_unsuitable(self, reason: str) -> None:
         """Log that the phone does not see the publisher, and the cure: FLV 10.1 §E.4.3.1."""
@@ -180,14 +180,3 @@ class CallVideo:
         E-RTMP v2 §"Enhancing NetConnection connect Command".
         """
         return self._call.user.takes(codec)
-
-    def hears(self, host: str) -> bool:
-        """Whether the phone's sound comes from this host, and so its pictures may go there."""
-        leg = self._call.leg
-        at = leg.plan.media.remote if leg is not None and leg.plan is not None else None
-        return leg is not None and leg.is_heard and at is not None and at[0] == host
-
-    def on_picture(self, now: float) -> None:
-        """Note a sign of life."""
-        if self._call.leg is not None:
-            self._call.leg.alive(now)

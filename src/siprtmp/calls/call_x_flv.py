@@ -14,7 +14,7 @@ from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint, XFlvPlan
-from siprtmp.media.x_flv_leg import XFlvLeg
+from siprtmp.media.tunnel_stream import TunnelStream
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
@@ -30,8 +30,8 @@ class CallXFlv:
 
     def __init__(self, call: "AudioCall") -> None:
         self._call = call
-        self.leg: XFlvLeg | None = None
-        self._opened: XFlvLeg | None = None
+        self.leg: TunnelStream | None = None
+        self._opened: TunnelStream | None = None
 
     @property
     def is_open(self) -> bool:
@@ -48,7 +48,7 @@ class CallXFlv:
         except LocalError:
             call.log_event("video-without-port")
             return endpoint
-        self._opened, leg.on_tag = leg, call.user.on_tag
+        self._opened, _ = leg, leg.give_to(call.user.on_tag)
         return replace(endpoint, x_flv=LocalTransport(at.port, rtcp_port=at.rtcp_port))
 
     def answering(
@@ -78,9 +78,9 @@ class CallXFlv:
 
     # -- VideoListener ------------------------------------------------------------------
 
-    def on_video_hold_back(self, hold: bool) -> None:
+    def on_hold_back(self, asker: object, hold: bool) -> None:
         """Hold the publisher back for its messages: see `pacing`."""
-        self._call.hold_back(self, hold)
+        self._call.hold_back(asker, hold)
 
     def on_video_unsuitable(self, reason: str) -> None:
         """Log that the other side does not get a message."""
@@ -100,15 +100,6 @@ class CallXFlv:
     def takes(self, codec: str) -> bool:
         """Whatever it is, since all pictures pass through a tunnel.  RFC 3264 §5.1."""
         return True
-
-    def hears(self, host: str) -> bool:
-        """Whether the other side's sound comes from this host, and so a tunnel may lead there."""
-        return self._call.video.hears(host)
-
-    def on_picture(self, now: float) -> None:
-        """Note a sign of life."""
-        if self._call.leg is not None:
-            self._call.leg.alive(now)
 
     def on_picture_size(self, now: float) -> None:
         """Do nothing, since the metadata of the publisher come through.  FLV 10.1 §E.5."""

@@ -6,7 +6,7 @@ events of a `CallUser`.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from p2psip.server.port_shares import PortShare
 from p2psip.sip.uri import Uri
@@ -18,12 +18,14 @@ from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.calls.trunks import Trunks
-from siprtmp.media.leg import Leg
-from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener
+from siprtmp.media.audio_stream import AudioStream
+from siprtmp.media.conversion import PictureTranscoding
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.stream import StreamListener
 from siprtmp.media.translate.sound_header import SoundHeader
-from siprtmp.media.video_leg import VideoLeg
-from siprtmp.media.x_flv_leg import XFlvLeg
+from siprtmp.media.transport import MediaAddress, Timed, Waker
+from siprtmp.media.tunnel_stream import TunnelStream
+from siprtmp.media.video_stream import VideoStream
 from siprtmp.operation.logs import Log
 
 if TYPE_CHECKING:
@@ -36,35 +38,6 @@ UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be
 
 # What the user agents of RTMP clients take beyond calls.
 EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
-
-
-class MediaAddress(NamedTuple):
-    """Where a peer sends the media of one call to: RFC 8866 §5.7, and §5.14 for the ports."""
-
-    host: str
-    port: int
-    rtcp_port: int
-
-
-class Timed(Protocol):
-    """A machine with a deadline."""
-
-    @property
-    def deadline(self) -> float | None:
-        """The time to call `tick`, None for never."""
-
-    def tick(self, now: float) -> None:
-        """Act on the deadlines that have passed."""
-
-
-class Waker(Protocol):
-    """Wakes one machine at its deadline."""
-
-    def set(self) -> None:
-        """Reset the timer if the deadline is earlier than before."""
-
-    def cancel(self) -> None:
-        """Stop waking the machine."""
 
 
 class MediaEdge(Protocol):
@@ -87,7 +60,7 @@ class MediaEdge(Protocol):
         peers: Collection[str],
         now: float,
         share: PortShare | None = None,
-    ) -> tuple[Leg, MediaAddress]:
+    ) -> tuple[AudioStream, MediaAddress]:
         """A leg, and where peers at these hosts send to (RFC 3550 §11).
 
         Raises LocalError when no port is left, or none for `share`, whose ports these are and those
@@ -95,19 +68,19 @@ class MediaEdge(Protocol):
         """
 
     def open_video(
-        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
-    ) -> tuple[VideoLeg, MediaAddress]:
+        self, listener: StreamListener, peers: Collection[str], now: float, sound: AudioStream
+    ) -> tuple[VideoStream, MediaAddress]:
         """A leg for pictures, as `open_leg` has it for `sound`."""
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
         """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
 
     def open_x_flv(
-        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
-    ) -> tuple[XFlvLeg, MediaAddress]:
+        self, listener: StreamListener, peers: Collection[str], now: float, sound: AudioStream
+    ) -> tuple[TunnelStream, MediaAddress]:
         """A tunnel, as `open_leg` has it for sound; its name is that of the call's `sound`."""
 
-    def close_leg(self, leg: Leg | VideoLeg | XFlvLeg) -> None:
+    def close_leg(self, leg: AudioStream | VideoStream | TunnelStream) -> None:
         """Stop waking a leg that is closed."""
 
     def waker(self, machine: Timed) -> Waker:

@@ -24,8 +24,8 @@ from siprtmp.calls.metadata import announce
 from siprtmp.calls.picture_choice import beside_h264, is_taken
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.picture_group import PictureGroup
-from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.sound_header import SoundHeader
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class NamedCall:
             if type_id != VIDEO:
                 hears.leg.publish(type_id, timestamp, payload, now)
             elif hears.video.leg is not None:
-                hears.video.leg.publish(timestamp, payload, now)
+                hears.video.leg.publish(VIDEO, timestamp, payload, now)
         elif type_id != DATA:
             self._void.put(timestamp / 1000, now)
             if type_id == VIDEO:

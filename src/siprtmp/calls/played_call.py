@@ -20,6 +20,7 @@ from siprtmp.calls.call import AudioCall
 from siprtmp.calls.clientless import Clientless
 from siprtmp.calls.context import CallContext, Waker
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.stream import VIDEO
 
 PLAYED: Final = "file played"
 UNHEARD: Final = "sound unsuitable"
@@ -144,7 +145,7 @@ class PlayedCall(Clientless):
             if tag.tag_type == TagType.AUDIO:
                 call.leg.publish(tag.tag_type, tag.timestamp, tag.data, now)
             elif tag.tag_type == TagType.VIDEO and call.video.leg is not None:
-                call.video.leg.publish(tag.timestamp, tag.data, now)
+                call.video.leg.publish(VIDEO, tag.timestamp, tag.data, now)
 
     def _go_on(self, now: float) -> None:
         """The announcement is over, or there was none."""

@@ -21,12 +21,12 @@ from siprtmp.calls.call_media import CallMedia
 from siprtmp.calls.context import MediaAddress, Timed
 from siprtmp.edge.picture_threads import picture_transcoding
 from siprtmp.edge.process.wakeup_coalescing import WakeupCoalescer
-from siprtmp.media.leg import Leg
-from siprtmp.media.leg_interfaces import VideoListener
+from siprtmp.media.audio_stream import AudioStream
+from siprtmp.media.stream import StreamListener
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
-from siprtmp.media.video_leg import VideoLeg
-from siprtmp.media.x_flv_leg import XFlvLeg
+from siprtmp.media.tunnel_stream import TunnelStream
+from siprtmp.media.video_stream import VideoStream
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import MediaSettings
 
@@ -57,10 +57,10 @@ class MediaSide:
         self._video_packet_size = settings.video_packet_size
         self._ports = PortPool(*settings.rtp_ports)
         self.prepared = PreparedPorts(self._ports, bind_ip)
-        self._alarms: dict[Leg | VideoLeg | XFlvLeg, Alarm] = {}
+        self._alarms: dict[AudioStream | VideoStream | TunnelStream, Alarm] = {}
         # each pair has two descriptors
         self.shares = PortShares(within(2 * self._ports.pairs) // 2)
-        self._held: dict[Leg | VideoLeg | XFlvLeg, PortShare] = {}
+        self._held: dict[AudioStream | VideoStream | TunnelStream, PortShare] = {}
         self._gatherer = WakeupCoalescer()
         self._transcode = AvTranscoding() if decoder.is_available() else None
         self.pictures = picture_transcoding(settings.transcode_video)
@@ -73,7 +73,7 @@ class MediaSide:
     @property
     def legs(self) -> int:
         """The number of calls that have ports."""
-        return sum(isinstance(leg, Leg) for leg in self._alarms)
+        return sum(isinstance(leg, AudioStream) for leg in self._alarms)
 
     def open_leg(
         self,
@@ -81,12 +81,12 @@ class MediaSide:
         peers: Collection[str],
         now: float,
         share: PortShare | None = None,
-    ) -> tuple[Leg, MediaAddress]:
+    ) -> tuple[AudioStream, MediaAddress]:
         """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
         share = share or self.shares.unlimited()
         port = self._port_for(peers, share)
         alarm: Alarm
-        leg = Leg(
+        leg = AudioStream(
             port,
             listener,
             os.urandom,
@@ -106,18 +106,20 @@ class MediaSide:
         return leg, self._address(port, peers)
 
     def open_video(
-        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
-    ) -> tuple[VideoLeg, MediaAddress]:
+        self, listener: StreamListener, peers: Collection[str], now: float, sound: AudioStream
+    ) -> tuple[VideoStream, MediaAddress]:
         """Ports and a leg for the pictures of a call, as `open_leg` has them for its `sound`."""
         share = self._held[sound]
         port = self._port_for(peers, share)
         alarm: Alarm
-        leg = VideoLeg(
+        leg = VideoStream(
             port,
             listener,
             os.urandom,
             now,
             cname=sound.cname,
+            alive=sound.alive,
+            hears=sound.hears,
             timeline=sound.timeline,
             wallclock=wallclock(),
             wake=lambda: alarm.set(),
@@ -134,18 +136,20 @@ class MediaSide:
         return self._phone_hosts(user, now)
 
     def open_x_flv(
-        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
-    ) -> tuple[XFlvLeg, MediaAddress]:
+        self, listener: StreamListener, peers: Collection[str], now: float, sound: AudioStream
+    ) -> tuple[TunnelStream, MediaAddress]:
         """Ports and a leg for a tunnel, as `open_leg` has them for the `sound` of its call."""
         share = self._held[sound]
         port = self._port_for(peers, share)
         alarm: Alarm
-        leg = XFlvLeg(
+        leg = TunnelStream(
             port,
             listener,
             os.urandom,
             now,
             cname=sound.cname,
+            alive=sound.alive,
+            hears=sound.hears,
             wallclock=wallclock(),
             wake=lambda: alarm.set(),
         )
@@ -154,7 +158,7 @@ class MediaSide:
         self._held[leg] = share
         return leg, self._address(port, peers)
 
-    def close_leg(self, leg: Leg | VideoLeg | XFlvLeg) -> None:
+    def close_leg(self, leg: AudioStream | VideoStream | TunnelStream) -> None:
         """Stop the timer of a leg that is closed."""
         share = self._held.pop(leg, None)
         if share is not None:

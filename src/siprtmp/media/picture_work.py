@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Final, Protocol
 
-from siprtmp.media.leg_interfaces import PictureMaker
+from siprtmp.media.conversion import PictureMaker
 from siprtmp.media.picture_queue import PictureQueue
 from siprtmp.media.translate.made_pictures import Made, PictureTag
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference

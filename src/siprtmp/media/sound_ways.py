@@ -6,7 +6,7 @@ passes; then it is the phone's favourite of those that can be made.
 
 from typing import Final
 
-from siprtmp.media.leg_interfaces import ToPhone, ToRtmp, Transcoding
+from siprtmp.media.conversion import ToPhone, ToRtmp, Transcoding
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.translate import aac_passing
 from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp

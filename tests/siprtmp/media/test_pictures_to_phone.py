@@ -10,6 +10,7 @@ from p2psip.rtp.rtcp import ReceiverReport, SenderReport, parse_compound, unix_t
 from p2psip.rtp.source_description import SourceDescription
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
+from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.picture_limits import PictureLimits
 
 LOW = "profile-level-id=42e00b;packetization-mode=1"
@@ -185,7 +186,9 @@ def test_a_file_waits_in_front_of_the_encoder():
     rig = Rig(LOW)
     rig.show(HEADER, at=0)
     for number in range(60):
-        rig.leg.publish(40 * number, tag(inter(number) if number else idr(), key=not number), 0.0)
+        rig.leg.publish(
+            VIDEO, 40 * number, tag(inter(number) if number else idr(), key=not number), 0.0
+        )
         rig.threads.work(0.0)
     assert rig.holding == [True] and len(rig.threads.converted) < 4
     for at in range(100):
@@ -201,7 +204,7 @@ def test_a_file_that_turns_out_to_be_too_much_keeps_its_order():
     for number in range(60):
         key = number % 30 == 0
         body = tag(idr(number, 300) if key else inter(number, 300), key=key)
-        rig.leg.publish(40 * number, body, 0.0)
+        rig.leg.publish(VIDEO, 40 * number, body, 0.0)
     assert rig.holding == [True]
     for at in range(100):
         rig.wait(at * 0.04)
@@ -216,9 +219,9 @@ def test_a_file_that_changes_is_followed_at_once():
     rig = Rig(LOW)
     begin(rig)
     for number in range(3, 60):
-        rig.leg.publish(40 * number, tag(inter(number)), rig.now)
+        rig.leg.publish(VIDEO, 40 * number, tag(inter(number)), rig.now)
     assert rig.holding == [True]
-    rig.leg.publish(2400, small(), rig.now)
+    rig.leg.publish(VIDEO, 2400, small(), rig.now)
     assert rig.holding == [True, False]
     rig.show(tag(idr(7), key=True), at=2400)
     rig.show(tag(inter(8)), at=2440)

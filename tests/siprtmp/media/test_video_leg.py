@@ -20,6 +20,7 @@ from rtmplite.flv.video import (
 )
 from siprtmp.media import repeat
 from siprtmp.media.pictures_from_phone import ASK_SECONDS
+from siprtmp.media.stream import VIDEO
 
 MODE_1 = "profile-level-id=42e01f;packetization-mode=1"
 MODE_0 = "profile-level-id=42e01f"
@@ -85,7 +86,9 @@ def test_a_file_is_sent_at_its_pace_and_its_reader_held_back():
     rig = VideoRig(video_plan())
     rig.publish(HEADER, at=0)
     for number in range(100):
-        rig.leg.publish(number * 40, tag(idr(number) if number == 0 else inter(number)), rig.now)
+        rig.leg.publish(
+            VIDEO, number * 40, tag(idr(number) if number == 0 else inter(number)), rig.now
+        )
     assert rig.holding == [True]
     rig.wait(10.0)
     assert rig.holding == [True, False]
@@ -102,7 +105,9 @@ def test_after_dropped_pictures_the_next_is_a_key_frame():
     rig.wait(4.0)
     for number in range(2, 60):
         key = number in (30, 55)
-        rig.leg.publish(number * 40, tag(idr(number) if key else inter(number), key=key), rig.now)
+        rig.leg.publish(
+            VIDEO, number * 40, tag(idr(number) if key else inter(number), key=key), rig.now
+        )
     for number in range(60, 140):
         rig.publish(tag(inter(number)), at=4000 + (number - 59) * 40)
     rig.wait(12.0)
@@ -118,7 +123,7 @@ def test_what_waits_is_not_sent_after_a_hold_or_to_another_address():
         rig = VideoRig(video_plan())
         rig.publish(HEADER, tag(idr(0), key=True), at=0)
         for number in range(1, 60):
-            rig.leg.publish(number * 40, tag(inter(number)), rig.now)
+            rig.leg.publish(VIDEO, number * 40, tag(inter(number)), rig.now)
         assert rig.holding == [True]
         before = len(rig.sent)
         rig.leg.start(later, rig.now, hosts=("198.51.100.1",))
@@ -349,7 +354,7 @@ def test_it_ends_with_a_bye_and_then_is_silent():
     rig.leg.close(rig.now)
     assert rig.closed == 1 and len(rig.reports) == 1 and rig.leg.deadline is None
     assert not rig.leg.group.has_pictures  # what remembers the call keeps no pictures
-    rig.leg.publish(40, tag(idr(), key=True), rig.now)
+    rig.leg.publish(VIDEO, 40, tag(idr(), key=True), rig.now)
     rig.picture(0, idr())
     assert len(sent_units(rig)) == 3 and not rig.tags
 

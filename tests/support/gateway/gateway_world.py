@@ -32,9 +32,9 @@ from siprtmp.calls.mixed.mixed_app import MixedApplication
 from siprtmp.calls.mixed.mixed_call import MixedCalls
 from siprtmp.calls.rich.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
-from siprtmp.media.leg import Leg
-from siprtmp.media.video_leg import VideoLeg
-from siprtmp.media.x_flv_leg import XFlvLeg
+from siprtmp.media.audio_stream import AudioStream
+from siprtmp.media.tunnel_stream import TunnelStream
+from siprtmp.media.video_stream import VideoStream
 
 DESK = "10.0.0.3"
 BOB, CALLER = f"user@{DESK}", f"<sip:user@{DESK}>"
@@ -120,7 +120,7 @@ class Gateway(Home):
 
     def open_leg(self, listener, peers, now, share=None):
         wire = self.reserve()
-        leg = Leg(
+        leg = AudioStream(
             wire,
             listener,
             self.random,
@@ -136,12 +136,14 @@ class Gateway(Home):
 
     def open_video(self, listener, peers, now, sound):
         wire = self.reserve()
-        leg = VideoLeg(
+        leg = VideoStream(
             wire,
             listener,
             self.random,
             now,
             cname=sound.cname,
+            alive=sound.alive,
+            hears=sound.hears,
             timeline=sound.timeline,
             wake=lambda: alarm.set(),
             transcoding=self.pictures,
@@ -152,7 +154,16 @@ class Gateway(Home):
 
     def open_x_flv(self, listener, peers, now, sound):
         wire = self.reserve()
-        leg = XFlvLeg(wire, listener, self.random, now, cname="cname", wake=lambda: alarm.set())
+        leg = TunnelStream(
+            wire,
+            listener,
+            self.random,
+            now,
+            cname="cname",
+            wake=lambda: alarm.set(),
+            alive=sound.alive,
+            hears=sound.hears,
+        )
         alarm = Alarm(self, leg)
         self.videos[leg] = wire, alarm
         return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)

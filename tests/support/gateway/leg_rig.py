@@ -6,7 +6,7 @@ from support.sip.elements import random_source
 
 from p2psip.rtp import fast
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
-from siprtmp.media.leg import Leg
+from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
 
 AUDIO = 8
@@ -39,7 +39,7 @@ class Rig:
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
         random = random_source(1)
-        self.leg = Leg(
+        self.leg = AudioStream(
             self, self, random, 0.0, cname="c", media_timeout=media_timeout, transcode=transcode
         )
         self.leg.on_tag = self.on_tag
@@ -65,7 +65,7 @@ class Rig:
         self.tags.append((timestamp, payload))
 
     # Listener
-    def on_hold_back(self, hold):
+    def on_hold_back(self, asker, hold):
         assert hold != self.holding
         self.holding = hold
 

@@ -10,7 +10,8 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.video_leg import VideoLeg
+from siprtmp.media.stream import VIDEO
+from siprtmp.media.video_stream import VideoStream
 
 SPS = bytes.fromhex("6742c01fd90141fb011000000300100000030140f1832480")  # 320 by 240
 PPS = bytes.fromhex("68cb83cb20")
@@ -71,8 +72,9 @@ class VideoRig:
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.asked, self.unsuitable, self.alive, self.closed = [], [], [], 0, 0
         options |= {"cname": "c", "timeline": timeline}
-        self.leg = VideoLeg(self, self, random_source(1), 0.0, **options)
-        self.leg.on_tag = lambda *tag: self.tags.append(tag[:3])
+        options |= {"alive": self.on_picture, "hears": self.hears}
+        self.leg = VideoStream(self, self, random_source(1), 0.0, **options)
+        self.leg.give_to(lambda *tag: self.tags.append(tag[:3]))
         self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
         self.made, self.taken = [], ()
         if plan is not None:
@@ -88,8 +90,8 @@ class VideoRig:
     def close(self):
         self.closed += 1
 
-    # VideoListener
-    def on_video_hold_back(self, hold):
+    # StreamListener
+    def on_hold_back(self, asker, hold):
         self.holding.append(hold)
 
     def on_video_unsuitable(self, reason):
@@ -121,7 +123,7 @@ class VideoRig:
         """Publish messages of RTMP time `at` (ms), when the clock has come there."""
         self.wait(at / 1000)
         for body in bodies:
-            self.leg.publish(at, body, self.now)
+            self.leg.publish(VIDEO, at, body, self.now)
 
     def picture(self, timestamp, *units, lost=(), octets=100, payload_type=99):
         """Have the phone send a picture; packets whose place is in `lost` do not arrive."""

@@ -24,9 +24,9 @@ from siprtmp.calls.clientless import Clientless
 from siprtmp.calls.conference.room import APP, Member, Place, Room
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.named_call import BAD_NAME
-from siprtmp.media.leg import AUDIO
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode import decoder
 
 MAX_REASONS: Final = 8  # for which a publisher is not heard, and that the log has
@@ -194,7 +194,7 @@ class RoomPhone(Clientless):
     def see(self, tag: bytes, at: int, now: float) -> None:
         """Send the speaker's pictures to the phone: RFC 6184 §5."""
         if self._call.video.leg is not None:
-            self._call.video.leg.publish(at, tag, now)
+            self._call.video.leg.publish(VIDEO, at, tag, now)
 
     def ask_key_frame(self, now: float) -> None:
         """Ask the phone for a key frame: RFC 5104 §3.5.1."""

@@ -17,9 +17,8 @@ from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.calls.mixed.mixed_pictures import Lead, MixedPictures
 from siprtmp.calls.named_call import MIXED, NamedCall
 from siprtmp.calls.rich.line import Line
-from siprtmp.media.leg import AUDIO
 from siprtmp.media.mixer import Mixer, Sound
-from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.aac import SOUND, AacTags
 from siprtmp.media.transcode.decoder import UndecodableError

@@ -15,10 +15,10 @@ from siprtmp.calls.metadata import pictures
 from siprtmp.media.mixer import Mixer, Seat
 from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.picture_work import PictureWork
-from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.made_pictures import SIDE_BY_SIDE
-from siprtmp.media.video_leg import VideoLeg
+from siprtmp.media.video_stream import VideoStream
 
 if TYPE_CHECKING:
     from siprtmp.calls.call import AudioCall
@@ -73,7 +73,7 @@ class MixedPictures:
         self._call, self._live, self._transcoding = call, live, media.pictures
         self._said, self._heard, self._described = said, heard, described
         self._groups = PictureGroup(), PictureGroup()  # of the publisher and the phone
-        self._tapped: VideoLeg | None = None
+        self._tapped: VideoStream | None = None
         self._work: PictureWork | None = None  # once both have pictures
         self._waits, self._passed = True, -1  # for a key frame; the time of the last picture, ms
         self._header = b""  # of the phone's pictures, until the next of them

@@ -11,9 +11,8 @@ from siprtmp.calls.call import AudioCall
 from siprtmp.calls.metadata import DATA
 from siprtmp.calls.named_call import NamedCall
 from siprtmp.calls.rich.line import Line
-from siprtmp.media.leg import AUDIO
 from siprtmp.media.picture_group import Message, PictureGroup
-from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.stream import AUDIO, VIDEO
 
 APP: Final = "said"
 

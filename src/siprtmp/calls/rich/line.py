@@ -33,8 +33,8 @@ from siprtmp.calls.rich.line_state import State
 from siprtmp.calls.rich.transferred import TransferredCall
 from siprtmp.media import sdp_map
 from siprtmp.media.picture_group import PictureGroup
-from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.sound_header import SoundHeader
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ class Line(LineRequests):
             elif type_id != VIDEO:
                 call.leg.publish(type_id, timestamp, payload, now)
             elif call.video.leg is not None:
-                call.video.leg.publish(timestamp, payload, now)
+                call.video.leg.publish(VIDEO, timestamp, payload, now)
                 return
         if type_id == VIDEO:
             self.group.put(timestamp, payload)

@@ -204,7 +204,7 @@ def test_pictures_that_are_made_no_more_free_their_codecs():
 
 
 def test_a_member_that_leaves_a_room_leaves_no_codec():
-    """Own design: see `Leg.close`."""
+    """Own design: see `AudioStream.close`."""
 
     class Room:
         mixer = Mixer()
