@@ -161,8 +161,11 @@ codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
 codec   siprtmp.media.transcode      p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate
 machine siprtmp.media.lines          p2psip.sdp siprtmp.media.translate
-machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
+machine siprtmp.media.video          p2psip.rtp p2psip.rtp.payload rtmplite.flv
                                      siprtmp.media.translate siprtmp.media.lines
+machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
+                                     siprtmp.media.translate siprtmp.media.transcode
+                                     siprtmp.media.lines siprtmp.media.video
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
                                      rtmplite.net rtmplite.net.server
 edge    [siprtmp.operation.refusals]

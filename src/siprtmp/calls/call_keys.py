@@ -1,6 +1,4 @@
-"""The keys of a call, by the way that its phone understands.
-
-Implements RFC 4733 §2.5 by way of `media.keys`.
+"""The keys of a call by INFO, for phones that take no telephone events.
 
 Own design: a phone that has not agreed on telephone events gets an INFO for each key, of the type
 application/dtmf-relay, which no RFC describes (Field §"Keys by INFO"): "Signal=5" and
@@ -10,13 +8,11 @@ of a telephone event.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
-from siprtmp.calls.context import Waker
-from siprtmp.media.keys import SECONDS, key_of, keys_in
-
-if TYPE_CHECKING:
-    from siprtmp.calls.call import AudioCall
+from siprtmp.media.keys import SECONDS
+from siprtmp.media.transport import Timed, Waker
 
 DTMF_RELAY: Final = "application/dtmf-relay"
 EVENTS: Final = ("audio/telephone-event", "application/telephone-event")
@@ -26,52 +22,46 @@ GAP: Final = 0.25  # s from one INFO to the next, so that none overtakes another
 MAX_WAITING: Final = 64  # keys, as `event_sender` has it
 
 
-class CallKeys:
-    """Presses and hears the keys of one call: RFC 4733 §2.5."""
+class InfoKeys:
+    """Presses keys one after another: RFC 6086 §4.2.1.
 
-    def __init__(self, call: "AudioCall") -> None:
-        self._call = call
-        self._infos: deque[str] = deque()
-        self._info_at: float | None = None
+    `send(content_type, body, now)` sends an INFO; `waker` makes a timer.
+    """
+
+    def __init__(
+        self, send: Callable[[str, bytes, float], None], waker: Callable[[Timed], Waker]
+    ) -> None:
+        self._send, self._make_waker = send, waker
+        self._waiting: deque[str] = deque()
         self._waker: Waker | None = None
+        self._at: float | None = None
 
-    def press(self, text: str, now: float) -> None:
-        """Press the keys in a text one after another: RFC 4733 §2.5.1, or RFC 6086 §4.2.1."""
-        call, digits = self._call, keys_in(text)
-        if call.leg is None or call.call is None or not call.call.is_up:
-            return
-        if not call.leg.press(digits, now):
-            self._infos.extend(digits[: MAX_WAITING - len(self._infos)])
-            if self._infos and self._info_at is None:
-                self._info_at = now
+    def press(self, digits: str, now: float) -> None:
+        """Press keys, the first at once: RFC 6086 §4.2.1."""
+        self._waiting.extend(digits[: MAX_WAITING - len(self._waiting)])
+        if self._waiting and self._at is None:
+            self._at = now
         if self._waker is None:
-            self._waker = call.facilities.media.waker(self)
+            self._waker = self._make_waker(self)
         self._waker.set()
-
-    def on_info(self, body: bytes, now: float) -> None:
-        """Take an INFO of one of `KEY_TYPES`: RFC 6086 §4.2.2.  Raises RemoteError."""
-        if digit := key_of(body):
-            self._heard(digit, now)
 
     def close(self) -> None:
         """Press no more keys: RFC 3261 §15."""
-        self._infos.clear()
+        self._waiting.clear()
         if self._waker is not None:
             self._waker.cancel()
             self._waker = None
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`: RFC 4733 §2.5.1.2."""
-        return self._info_at
+        """When to call `tick`."""
+        return self._at
 
     def tick(self, now: float) -> None:
-        """Send what is due: RFC 4733 §2.5.1.2."""
-        if self._info_at is not None and self._info_at <= now:
-            self._info_at = now + GAP if self._infos else None
-            if self._infos and self._call.call is not None:
-                body = f"Signal={self._infos.popleft()}\r\nDuration={SECONDS * 1000:.0f}\r\n"
-                self._call.call.info(DTMF_RELAY, body.encode(), now)
-
-    def _heard(self, digit: str, now: float) -> None:
-        self._call.user.on_call_digit(digit, now)
+        """Send the INFO that is due."""
+        if self._at is None or self._at > now:
+            return
+        self._at = now + GAP if self._waiting else None
+        if self._waiting:
+            body = f"Signal={self._waiting.popleft()}\r\nDuration={SECONDS * 1000:.0f}\r\n"
+            self._send(DTMF_RELAY, body.encode(), now)

@@ -11,15 +11,16 @@ from typing import Final
 
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
-from siprtmp.media.conversion import ToPhone, ToRtmp, Transcoding
 from siprtmp.media.keys import CLOCK_RATE, Keys
 from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
+from siprtmp.media.sink import Published
 from siprtmp.media.sound_ways import SoundWays
-from siprtmp.media.stream import AUDIO, MediaStream, StreamListener
+from siprtmp.media.stream import AUDIO, Beside, MediaSettings, MediaStream, StreamListener
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.conversion import ToPhone, ToRtmp
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.transport import MediaTransport
 
@@ -32,31 +33,25 @@ OnSent = Callable[[AudioCodec, bytes], None]
 class AudioStream(MediaStream):
     """One call's audio, from the first SDP to the end.
 
-    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession` has it;
-    `transcode` is for `SoundWays`.  It watches for signs of life of the peer, those of other
-    streams too (`alive`), and sends its keys (`press`).
+    RFC 3550 §6.4 for the session.  It watches for signs of life of the peer, those of other streams
+    too, and sends its keys (`press`).
     """
 
     def __init__(
         self,
         transport: MediaTransport,
         listener: StreamListener,
-        random: Callable[[int], bytes],
+        settings: MediaSettings,
         now: float,
-        *,
-        cname: str,
-        media_timeout: float,
-        wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
-        transcode: Transcoding | None = None,
     ) -> None:
-        self._watch = SilenceWatch(media_timeout, now)
-        super().__init__(transport, listener, wake, self._watch.alive, lambda host: False)
+        self._watch = SilenceWatch(settings.media_timeout, now)
+        beside = Beside(self._watch.alive, lambda host: False, Timeline(now))
+        super().__init__(transport, listener, wake, beside)
         self._send_rtp = transport.send_rtp
-        self.ways = SoundWays(transcode)
-        self._random, self.cname, self._wallclock = random, cname, wallclock
-        self._started = now
-        self.timeline = Timeline(now)
+        self.ways = SoundWays(settings.transcoding)
+        self.hear(Published())
+        self._settings, self._started = settings, now
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
@@ -65,7 +60,7 @@ class AudioStream(MediaStream):
         self._unsuitable_formats: set[int] = set()  # that the listener has been told of
         self._to_rtmp: ToRtmp | None = None
         # RFC 3550 §5.1 [timestamp-is-drawn]
-        self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
+        self._origin = int.from_bytes(settings.random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
         self._keys = Keys()
@@ -77,6 +72,10 @@ class AudioStream(MediaStream):
         transport.on_ready = self._heed_consent
 
     # -- set-up -------------------------------------------------------------------------
+
+    def hear(self, published: Published) -> None:
+        """Have this publisher heard, of whom something may have come before: FLV 10.1 §E.4.2.1."""
+        self._published, self.ways.header = published, published.header
 
     def start(
         self,
@@ -99,17 +98,18 @@ class AudioStream(MediaStream):
         media, codec = plan.media, plan.codec
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             # RFC 3550 §6.5.1 [cname-stays]
-            self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
+            settings = self._settings  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
+            self._session = RtpSession(
                 None,
                 codec.clock_rate,
-                self.cname,
-                self._random,
+                settings.cname,
+                settings.random,
                 now,
-                wallclock=self._wallclock,
+                wallclock=settings.wallclock,
             )
             self._order, self._reporter = ReorderBuffer(), self._session.reporter
         if self._to_rtmp is not None:
-            self.timeline.lead(self._session.reception, self._to_rtmp.clock)
+            self._timeline.lead(self._session.reception, self._to_rtmp.clock)
         before = self._plan
         # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
@@ -127,6 +127,11 @@ class AudioStream(MediaStream):
     def is_started(self) -> bool:
         """Whether an answer has settled the media yet.  RFC 3264 §7."""
         return self._plan is not None
+
+    @property
+    def beside(self) -> Beside:
+        """What other streams of this peer share with it.  RFC 3550 §6.5.1."""
+        return Beside(self.alive, self.hears, self._timeline)
 
     def hears(self, host: str) -> bool:
         """Whether audio comes from this host, and so other media may go there: RFC 3264 §8.3.1."""
@@ -167,8 +172,7 @@ class AudioStream(MediaStream):
         """Take a published message (RTMP 1.0 §7.1.4), and send audio to the phone at its pace."""
         plan = self._plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
-            if type_id == AUDIO:
-                self.ways.header.put(payload)  # the phone has not answered yet
+            self._published.put(type_id, timestamp, payload)  # for what begins later
             return
         to_phone = self._to_phone
         if payload[0] >> 4 != self._to_phone_format or to_phone is None:
@@ -393,7 +397,7 @@ class AudioStream(MediaStream):
         if to_rtmp is None or codec is not to_rtmp.codec:
             to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
             assert self._session is not None
-            self.timeline.lead(self._session.reception, to_rtmp.clock)
+            self._timeline.lead(self._session.reception, to_rtmp.clock)
             if to_rtmp.making:
                 self._listener.on_transcoding_phone(codec.name)
         arrival = int((now - self._started) * 1000)

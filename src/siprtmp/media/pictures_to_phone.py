@@ -14,21 +14,21 @@ from typing import Final
 
 from p2psip.rtp.video_sender import VideoSender
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media import repeat
-from siprtmp.media.conversion import PictureTranscoding
 from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.picture_format import CLOCK_RATE
 from siprtmp.media.pacing import Pacer
-from siprtmp.media.picture_group import Message, PictureGroup
-from siprtmp.media.picture_meter import PictureMeter
-from siprtmp.media.picture_ways import Packer, packer_for
-from siprtmp.media.picture_work import PictureWork
 from siprtmp.media.stream import StreamListener
+from siprtmp.media.translate.conversion import PictureTranscoding
 from siprtmp.media.translate.flv_to_h264 import FlvToH264
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.picture_codec import codec_of
 from siprtmp.media.translate.picture_limits import PictureFacts, PictureLimits
 from siprtmp.media.transport import MediaTransport
+from siprtmp.media.video import repeat
+from siprtmp.media.video.picture_group import Message, PictureGroup
+from siprtmp.media.video.picture_meter import PictureMeter
+from siprtmp.media.video.picture_ways import Packer, packer_for
+from siprtmp.media.video.picture_work import PictureWork
 
 EARLY: Final = 0.02  # s before its time that a picture may leave
 NOTHING: Final[list[Packet]] = []

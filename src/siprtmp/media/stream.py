@@ -9,11 +9,15 @@ ahead, and knows neither the other streams of its session nor the call.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 from p2psip.rtp.reporter import Event, Reporter
 from p2psip.sdp.agreed_media import AgreedMedia
 from siprtmp.media.consent import Consent
+from siprtmp.media.timeline import Timeline
+from siprtmp.media.translate.conversion import PictureTranscoding, Transcoding
+from siprtmp.media.translate.flv_to_units import MAX_OCTETS
 from siprtmp.media.transport import MediaTransport
 
 AUDIO: Final = 8  # message types: RTMP 1.0 §7.1
@@ -21,6 +25,33 @@ VIDEO: Final = 9
 DATA: Final = 18
 
 OnTag = Callable[[int, int, bytes, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class MediaSettings:
+    """What a session is made with; times in seconds.
+
+    `cname` is that of its reports (RFC 3550 §6.5.1), `wallclock` plus a time is Unix time.
+    """
+
+    random: Callable[[int], bytes]
+    cname: str
+    media_timeout: float
+    wallclock: float = 0.0
+    max_octets: int = MAX_OCTETS  # of a payload of video
+    transcoding: Transcoding | None = None
+    video_transcoding: PictureTranscoding | None = None
+
+
+class Beside(NamedTuple):
+    """What a stream shares with the audio beside it: the signs of life of their peer, and its time.
+
+    `alive(now)` takes a sign of life, `hears(host)` tells whether audio comes from a host.
+    """
+
+    alive: Callable[[float], None]
+    hears: Callable[[str], bool]
+    timeline: Timeline
 
 
 class StreamListener(Protocol):
@@ -80,9 +111,7 @@ class MediaStream(ABC):
 
     `on_tag` is called with each message of the peer (type, RTMP time in ms, body, now); its user
     sets it by `give_to`, to save a call for each packet.  `on_late` is called when something is
-    left out that has come too late.  `alive(now)` takes signs of life, and `hears(host)` tells
-    whether the peer is heard from a host by another stream.  `wake` is called when `deadline`
-    becomes earlier between events.
+    left out that has come too late; `wake`, when `deadline` becomes earlier between events.
     """
 
     def __init__(
@@ -90,11 +119,10 @@ class MediaStream(ABC):
         transport: MediaTransport,
         listener: StreamListener,
         wake: Callable[[], None],
-        alive: Callable[[float], None],
-        hears: Callable[[str], bool],
+        beside: Beside,
     ) -> None:
         self.transport, self._listener, self._wake = transport, listener, wake
-        self._alive, self._hears = alive, hears
+        self._alive, self._hears, self._timeline = beside
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self.on_late: Callable[[float], None] = lambda now: None
         self._consent = Consent()

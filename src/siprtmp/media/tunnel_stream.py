@@ -15,9 +15,17 @@ from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession
 from rtmplite.flv import audio, video
 from siprtmp.media.pacing import Pacer
-from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import XFlvPlan
-from siprtmp.media.stream import AUDIO, DATA, VIDEO, MediaStream, StreamListener
+from siprtmp.media.sink import Published
+from siprtmp.media.stream import (
+    AUDIO,
+    DATA,
+    VIDEO,
+    Beside,
+    MediaSettings,
+    MediaStream,
+    StreamListener,
+)
 from siprtmp.media.translate.x_flv import Assembler, Tunnelled, pack
 from siprtmp.media.transport import MediaTransport
 
@@ -31,7 +39,7 @@ PEEK: Final = 40  # octets, in which that name is, after @setDataFrame or not
 class TunnelStream(MediaStream):
     """One call's tunnel, from the description that agrees on it to the end.
 
-    RFC 3550 §6.4 for the session; the arguments are those of `VideoStream`.  `lost` and `oversized`
+    RFC 3550 §6.4 for the session.  `lost` and `oversized`
     count messages that did not arrive, and that were too large to be sent.
     """
 
@@ -39,16 +47,13 @@ class TunnelStream(MediaStream):
         self,
         transport: MediaTransport,
         listener: StreamListener,
-        random: Callable[[int], bytes],
+        settings: MediaSettings,
         now: float,
-        *,
-        cname: str,
-        wallclock: float = 0.0,
-        wake: Callable[[], None] = lambda: None,
-        alive: Callable[[float], None] = lambda now: None,
-        hears: Callable[[str], bool] = lambda host: False,
+        wake: Callable[[], None],
+        beside: Beside,
     ) -> None:
-        super().__init__(transport, listener, wake, alive, hears)
+        super().__init__(transport, listener, wake, beside)
+        random, cname, wallclock = settings.random, settings.cname, settings.wallclock
         self._session = RtpSession(None, CLOCK_RATE, cname, random, now, wallclock=wallclock)
         self._reporter = self._session.reporter
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
@@ -59,7 +64,7 @@ class TunnelStream(MediaStream):
         self._pacer: Pacer[list[bytes]] = Pacer(EARLY)
         self._number = self._sounds = 0
         self._headers: dict[int, bytes] = {}  # by message type
-        self._skipping = False
+        self._skipping = self._has_begun = False
         self.sent = self.received = self.oversized = 0
 
     # -- set-up -------------------------------------------------------------------------
@@ -100,16 +105,18 @@ class TunnelStream(MediaStream):
 
     # -- from the publisher -------------------------------------------------------------
 
-    def begin(self, group: PictureGroup, sound_header: bytes, now: float) -> None:
-        """Send what was published before: headers, and the pictures since the last key frame.
+    def begin(self, published: Published, now: float) -> None:
+        """Send what was published before, once: headers, and the video since the last key frame.
 
         FLV 10.1 §E.4.3.1.
         """
-        last = 0
-        for last, payload in group:
+        if self._has_begun:
+            return
+        self._has_begun, last = True, 0
+        for last, payload in published.group:
             self.publish(VIDEO, last, payload, now)
-        if sound_header:
-            self.publish(AUDIO, last, sound_header, now)
+        if published.header.body:
+            self.publish(AUDIO, last, published.header.body, now)
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message (RTMP 1.0 §7.1.4, §7.1.5), and send it when it is due."""

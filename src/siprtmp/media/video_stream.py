@@ -15,16 +15,13 @@ from p2psip.rtp.reporter import Event, Reporter
 from p2psip.rtp.rtcp_timer import MIN_SECONDS
 from p2psip.rtp.video_receiver import VideoReceiver
 from rtmplite.flv.video import is_sequence_header
-from siprtmp.media.conversion import PictureTranscoding
 from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.picture_format import CLOCK_RATE
-from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.pictures_from_phone import PicturesFromPhone
 from siprtmp.media.pictures_to_phone import OnShown, PicturesToPhone
-from siprtmp.media.stream import VIDEO, MediaStream, OnTag, StreamListener
-from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.flv_to_units import MAX_OCTETS
+from siprtmp.media.stream import VIDEO, Beside, MediaSettings, MediaStream, OnTag, StreamListener
 from siprtmp.media.transport import MediaTransport
+from siprtmp.media.video.picture_group import PictureGroup
 
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 
@@ -32,35 +29,27 @@ REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabi
 class VideoStream(MediaStream):
     """One call's video, from the description that agrees on it to the end.
 
-    RFC 3550 §6.4 for the session; the arguments are those of `AudioStream`, with the `timeline` of
-    the audio, which the pictures follow.  No payload to the phone is longer than `max_octets`.
-    With `transcoding` pictures are made that the phone cannot have as they are.
+    RFC 3550 §6.4 for the session.  The pictures follow the time of the audio `beside` them.  With a
+    transcoding pictures are made that the phone cannot have as they are.
     """
 
     def __init__(
         self,
         transport: MediaTransport,
         listener: StreamListener,
-        random: Callable[[int], bytes],
+        settings: MediaSettings,
         now: float,
-        *,
-        cname: str,
-        timeline: Timeline | None = None,
-        wallclock: float = 0.0,
-        wake: Callable[[], None] = lambda: None,
-        alive: Callable[[float], None] = lambda now: None,
-        hears: Callable[[str], bool] = lambda host: False,
-        max_octets: int = MAX_OCTETS,
-        transcoding: PictureTranscoding | None = None,
+        wake: Callable[[], None],
+        beside: Beside,
     ) -> None:
-        super().__init__(transport, listener, wake, alive, hears)
-        self.max_octets = max_octets
+        super().__init__(transport, listener, wake, beside)
+        self._settings, self._transcoding = settings, settings.video_transcoding
         self._told_late = 0
-        self._timeline = timeline or Timeline(now)
         self._plan: VideoPlan | None = None
-        self._to_phone = PicturesToPhone(transport, listener, random, wake, max_octets, transcoding)
-        self._sender, self._transcoding = self._to_phone.sender, transcoding
-        self._cname, self._wallclock, self._random = cname, wallclock, random
+        self._to_phone = PicturesToPhone(
+            transport, listener, settings.random, wake, settings.max_octets, self._transcoding
+        )
+        self._sender = self._to_phone.sender
         self._receiver: VideoReceiver | None = None  # these come with the first plan
         self._from_phone: PicturesFromPhone | None = None
 
@@ -97,12 +86,12 @@ class VideoStream(MediaStream):
         if not plan.media.avpf:  # RFC 3550 §6.2: requests leave at once there too, but no reports
             interval = max(interval, MIN_SECONDS)
         self._reporter = Reporter(
-            self._cname,
-            self._random,
+            self._settings.cname,
+            self._settings.random,
             now,
             [self._sender],
             [],
-            wallclock=self._wallclock,
+            wallclock=self._settings.wallclock,
             bandwidth=REPORT_OCTETS,
             early=bool(feedback),
             report_interval=interval,
@@ -192,9 +181,11 @@ class VideoStream(MediaStream):
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
         plan, to_phone = self._plan, self._to_phone
-        if type_id != VIDEO or plan is None or self._closed or not payload:
+        if type_id != VIDEO or self._closed or not payload:
             return
         to_phone.group.put(timestamp, payload)
+        if plan is None:
+            return
         if to_phone.is_open:
             to_phone.publish(timestamp, payload, now)
         elif self._reaches(plan.media, now):

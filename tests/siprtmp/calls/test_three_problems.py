@@ -27,14 +27,14 @@ class Film:
         Desk(self.world.link, answers=sdp(PCMU) + f"{H264}{fmtp}\r\n".encode())
         self.world.tool().publish(NAME)
         self.world.wait()
-        [self.leg] = self.world.gateway.videos
+        [self.stream] = self.world.gateway.videos
         self._camera, self._number = VideoRig(), 0
 
     def show(self, *units, octets=100):
         """One picture, 40 ms after the one before."""
         self._number += 1
         for datagram in self._camera.datagrams(3600 * self._number, *units, octets=octets):
-            self.leg.on_rtp(datagram, self.world.now)
+            self.stream.on_rtp(datagram, self.world.now)
         self.world.run()
 
     def player(self, **options):

@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from support.gateway.leg_rig import Rig
+from support.gateway.audio_rig import Rig
 from support.gateway.video_rig import PPS, SPS, VideoRig, idr, inter, video_plan
 
 from p2psip.rtp import fast
@@ -23,7 +23,7 @@ class Phone:
 
     def __init__(self, *, delay=0.15, reports=True, clocks=(BOOTED, BOOTED)):
         self.sound = Rig(PCMU)
-        self.pictures = VideoRig(video_plan(), timeline=self.sound.leg.timeline)
+        self.pictures = VideoRig(video_plan(), timeline=self.sound.stream.beside.timeline)
         self.random, self.delay = Random(1), delay
         self.reports, self.clocks = reports, clocks
         self.late = {}  # (sound, picture) that are late in seconds, by when they were made
