@@ -5,12 +5,12 @@ import time
 from itertools import pairwise
 
 import pytest
-from siprtmp.calls.call_video import MEDIA_CONTROL
 from support.gateway.gateway_world import AUDIO, BOB, PCMU, sdp
 
 from p2psip.errors import RemoteError
 from p2psip.rtp import fast
 from p2psip.rtp.payload.dtmf import TelephoneEvent
+from siprtmp.calls.call import MEDIA_CONTROL
 from siprtmp.media.keys import key_of
 
 EVENTS = sdp(PCMU, "101", maps=("101 telephone-event/8000",), more=("fmtp:101 0-15",))

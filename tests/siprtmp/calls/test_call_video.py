@@ -1,7 +1,6 @@
 """Pictures of calls: agreed on beside the sound, and never a reason to lose it."""
 
 import pytest
-from siprtmp.calls.call_video import FAST_UPDATE, MEDIA_CONTROL
 from support.gateway.gateway_world import BOB as NAME
 from support.gateway.gateway_world import PCMA, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.video_rig import HEADER, PPS, SPS, VideoRig, idr, inter, tag
@@ -10,6 +9,7 @@ from p2psip.rtp import fast
 from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
 from rtmplite.flv.video import is_sequence_header
+from siprtmp.calls.call import FAST_UPDATE, MEDIA_CONTROL
 from siprtmp.calls.quality import figures_of
 from siprtmp.edge.metrics import CallTotals
 
@@ -179,7 +179,7 @@ def test_sound_that_comes_too_late_is_counted_and_said_once(world, desk):
         for at in range(20, 3020, 20):
             tool.write(AUDIO, 3000 * stall - 3000 + at, stream, SOUND)
     world.wait(6.0)
-    leg, sent = call.stream, len(world.gateway.media.sent)
+    leg, sent = world.gateway.audio, len(world.gateway.media.sent)
     assert (
         leg.left_out > 50
         and sent + leg.left_out == 301

@@ -239,7 +239,7 @@ def test_an_announcement_is_heard_before_the_answer_and_then_the_stream_answers(
     assert desk.events() == ["ringing", "accepted"] and heard(world) == b"h" * PACKETS
     assert len(world.gateway.call) == 1
     [named] = world.gateway.call._names.values()
-    assert world.gateway.audio.ways.header is named.sound_header  # its publisher's, not the file's
+    assert world.gateway.audio.ways.header is named.published.header  # not the file's
     tool = world.tool()
     tool.write(AUDIO, 0, tool.publish("show"), b"\x82" + b"s" * 160)
     assert heard(world).endswith(b"s")

@@ -249,7 +249,7 @@ def test_a_second_transfer_while_one_is_under_way(world, alice):
     world.wait()
     [first] = [c for c in world.gateway.facilities.calls if c.origin.callee == "sip:alice@10.0.0.1"]
     with pytest.raises(RemoteError, match="603"):
-        first.user.on_call_refer(first, None, world.now)
+        first.user.on_call_refer(None, world.now)
     assert world.is_clean()
 
 
