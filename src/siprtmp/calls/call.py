@@ -1,7 +1,7 @@
 """One SIP call and its media, which begin and end together.
 
 Implements RFC 3261 §13 to §15, RFC 3428 §4 and §7, RFC 3515 §2.4, and RFC 6086 §4.2.2, by way of
-`p2psip.ua`; RFC 5168 §4 for phones that take no RTCP feedback: Field §"Key frames by INFO".
+`p2psip.ua`.
 
 A sans-I/O machine.  Lines, names, rooms and files differ in what they do with a call; the call is
 the same for all, and tells its `CallUser`.  Its media are a `MediaSession`.
@@ -22,31 +22,24 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
 from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.requests.digest_client import Login
-from p2psip.ua.requests.request_validation import RefusalError
 from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import UserAgent
 from p2psip.ua.uas import IncomingCall
 from siprtmp.calls import codec_names, failures
-from siprtmp.calls.call_keys import DTMF_RELAY, KEY_TYPES, InfoKeys
+from siprtmp.calls.call_info import DTMF_RELAY, CallInfo
 from siprtmp.calls.call_log import CallLog, Origin
 from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.observer import CallUser
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.calls.trunks import Dialling, Trunk, Trunks
 from siprtmp.media import sdp_map
-from siprtmp.media.keys import key_of, keys_in
+from siprtmp.media.keys import keys_in
 from siprtmp.media.session import MediaSession, Signalled
 from siprtmp.operation.logs import Log
 
 RELAY_LOST: Final = "relay lost"  # the TURN server was restarted, or does not answer
 NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
 DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
-MEDIA_CONTROL: Final = "application/media_control+xml"  # Source: RFC 5168 §7.1
-FAST_UPDATE: Final = (
-    b'<?xml version="1.0" encoding="utf-8"?><media_control><vc_primitive><to_encoder>'
-    b"<picture_fast_update/></to_encoder></vc_primitive></media_control>"
-)
-INFO_TYPES: Final = ", ".join((*KEY_TYPES, MEDIA_CONTROL))
 
 
 class Call:
@@ -68,12 +61,11 @@ class Call:
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self._share: PortShare | None = None  # of an incoming call
-        self._keys = InfoKeys(self._info, facilities.media.waker)
+        self._infos = CallInfo(self._info, facilities.media.waker)
         self.way: Dialling | None = None
         self._came_by: Trunk | None = None
         self.up_at: float | None = None  # when it was answered: RFC 3261 §13.2.2.4
         self._held = self._over = False
-        self._refuses_updates = False  # the request of RFC 5168
         self.is_source_proven = False  # that of the INVITE, before the ACK
 
     # -- out ----------------------------------------------------------------------------
@@ -155,9 +147,8 @@ class Call:
     def answer(self, names: Sequence[str], now: float, *, early: bool = False) -> None:
         """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
 
-        `early` sends a 183 instead, whose media the caller hears (RFC 3960 §3).
-        An INVITE without an offer gets ours (RFC 3264 §5).  Raises RemoteError(488) when
-        none is in common; the INVITE is then still to be refused.
+        `early` sends a 183 instead (RFC 3960 §3).  An INVITE without an offer gets ours (RFC 3264
+        §5).  Raises RemoteError(488) without a codec in common; it is then still to be refused.
         """
         call, media = self._ringing, self.media
         if call is None or not media.is_open:
@@ -212,8 +203,7 @@ class Call:
     def hold(self, on: bool, now: float) -> None:
         """Put the phone on hold, or take it off: RFC 3264 §8.4.
 
-        Own design: the publisher's sound and pictures stop at once, whatever the phone answers,
-        since a user on hold does not expect to be heard.
+        Own design: the publisher is not heard from then on, whatever the phone answers.
         """
         call, media = self.call, self.media
         if call is not None and call.is_up and media.is_open and on != media.terms.holds:
@@ -224,7 +214,7 @@ class Call:
         """Press the keys in a text one after another: RFC 4733 §2.5.1, or RFC 6086 §4.2.1."""
         digits = keys_in(text)
         if self.call is not None and self.call.is_up and not self.media.press(digits, now):
-            self._keys.press(digits, now)
+            self._infos.press(digits, now)
 
     def message(self, text: str, now: float) -> None:
         """Send an instant message within the call: RFC 3428 §4.
@@ -351,16 +341,11 @@ class Call:
         self, call: UserAgentCall, content_type: str, body: bytes, now: float, package: str | None
     ) -> None:
         """Take a key of the phone, or what it says about pictures: RFC 6086 §4.2.2, RFC 5168 §4."""
-        if content_type in KEY_TYPES and body:
-            if digit := key_of(body):
-                self.user.on_digit(digit, now)
-        elif content_type == MEDIA_CONTROL and body:
-            self._refuses_updates |= b"general_error" in body
-            if b"picture_fast_update" in body:
-                self.media.want_key_frame(now)
-        elif body:
-            # RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept]
-            raise RefusalError(415, "Unsupported Media Type", [("Accept", INFO_TYPES)])
+        heard = self._infos.read(content_type, body)
+        if heard.digit:
+            self.user.on_digit(heard.digit, now)
+        if heard.wants_key_frame:
+            self.media.want_key_frame(now)
 
     def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:
         """Take a message of the phone: RFC 3428 §7."""
@@ -396,9 +381,8 @@ class Call:
         self.drop(now, "media timeout", DEAD)
 
     def on_key_frame_needed(self, now: float) -> None:
-        """Ask the phone by INFO, unless it has refused that: RFC 5168 §4."""
-        if not self._refuses_updates:  # RFC 5168 §6 [no-more-after-an-error]
-            self._info(MEDIA_CONTROL, FAST_UPDATE, now)
+        """Ask the phone by INFO: RFC 5168 §4."""
+        self._infos.ask_key_frame(now)
 
     # -- inside -------------------------------------------------------------------------
 
@@ -471,7 +455,7 @@ class Call:
 
     def _close(self, now: float) -> None:
         self.facilities.tolls.end(self._ticket)
-        self._keys.close()
+        self._infos.close()
         self.media.close(now)
 
 

@@ -116,7 +116,7 @@ class AudioStream(MediaStream):
             self._to_phone, self._to_phone_format = None, -1
         self._plan = plan
         self._trust(media, hosts, now, early, proven)
-        self.alive(now)
+        self._alive(now)
         if not early:
             self._watch.begin(now)
         self._aim(media, hosts)
@@ -124,14 +124,9 @@ class AudioStream(MediaStream):
         self._wake()
 
     @property
-    def is_started(self) -> bool:
-        """Whether an answer has settled the media yet.  RFC 3264 §7."""
-        return self._plan is not None
-
-    @property
     def beside(self) -> Beside:
         """What other streams of this peer share with it.  RFC 3550 §6.5.1."""
-        return Beside(self.alive, self.hears, self._timeline)
+        return Beside(self._alive, self.hears, self._timeline)
 
     def hears(self, host: str) -> bool:
         """Whether audio comes from this host, and so other media may go there: RFC 3264 §8.3.1."""
@@ -366,13 +361,6 @@ class AudioStream(MediaStream):
             self._deliver(*item)
         if order.early:
             self._wake()
-
-    def alive(self, now: float) -> None:
-        """Take a sign of life: RTP, RTCP, or an answer to a SIP request.
-
-        Own design: peers have no reports, or no sound for long: Field §"Calls without reports".
-        """
-        self._watch.alive(now)
 
     def _welcome(self, now: float) -> None:
         """Send media from now on, since the peer has sent some: see `Consent`."""

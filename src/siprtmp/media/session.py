@@ -137,7 +137,8 @@ class MediaSession:
     """
 
     def __init__(self, owner: SessionOwner, log: MediaLog, sink: MediaSink) -> None:
-        self._owner, self._sink = owner, sink
+        self.on_quiet, self.on_silence = owner.on_quiet, owner.on_silence  # of the audio stream
+        self.on_key_frame_needed, self._sink = owner.on_key_frame_needed, sink
         self.terms = Negotiation()
         self._log = SessionLog(log)
         self.made = self._log.made
@@ -405,7 +406,7 @@ class MediaSession:
     def alive(self, now: float) -> None:
         """Take a sign of life by signalling, also of a peer without audio."""
         if self._audio is not None:
-            self._audio.alive(now)
+            self._audio.beside.alive(now)
 
     def request_key_frame(self, now: float) -> None:
         """Ask the peer for a key frame, for a player that has just come: RFC 5104 §3.5.1."""
@@ -495,14 +496,6 @@ class MediaSession:
         """Tell the sink: RFC 4733 §2.5.2.2."""
         self._sink.on_digit(digit, now)
 
-    def on_quiet(self, now: float) -> None:
-        """Have the owner ask the peer."""
-        self._owner.on_quiet(now)
-
-    def on_silence(self, now: float) -> None:
-        """Have the owner end what would last for ever."""
-        self._owner.on_silence(now)
-
     def on_drained(self, now: float) -> None:
         """Tell the sink that the last packet has been sent."""
         self._sink.on_drained(now)
@@ -515,10 +508,6 @@ class MediaSession:
     def on_video_transcoding(self, making: str, reason: str) -> None:
         """Log that video is decoded and encoded: RFC 6184 §8.2.2."""
         self._log.makes_video(making, reason)
-
-    def on_key_frame_needed(self, now: float) -> None:
-        """Have the owner ask the peer: RFC 5168 §4."""
-        self._owner.on_key_frame_needed(now)
 
     def on_key_frame_wanted(self) -> None:
         """Ask the publisher: RFC 5104 §3.5.1."""

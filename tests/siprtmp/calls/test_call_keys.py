@@ -10,7 +10,7 @@ from support.gateway.gateway_world import AUDIO, BOB, PCMU, sdp
 from p2psip.errors import RemoteError
 from p2psip.rtp import fast
 from p2psip.rtp.payload.dtmf import TelephoneEvent
-from siprtmp.calls.call import MEDIA_CONTROL
+from siprtmp.calls.call_info import MEDIA_CONTROL
 from siprtmp.media.keys import key_of
 
 EVENTS = sdp(PCMU, "101", maps=("101 telephone-event/8000",), more=("fmtp:101 0-15",))

@@ -9,7 +9,7 @@ from p2psip.rtp import fast
 from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
 from rtmplite.flv.video import is_sequence_header
-from siprtmp.calls.call import FAST_UPDATE, MEDIA_CONTROL
+from siprtmp.calls.call_info import FAST_UPDATE, MEDIA_CONTROL
 from siprtmp.calls.quality import figures_of
 from siprtmp.edge.metrics import CallTotals
 

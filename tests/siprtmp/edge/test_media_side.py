@@ -26,7 +26,8 @@ def media_side(*, log=None, **options):
 
 def session(media, *names, share=None):
     """A session that has offered these codecs, and so has ports for their lines."""
-    made = MediaSession(SimpleNamespace(), log := SimpleNamespace(), MediaSink())
+    owner = SimpleNamespace(on_quiet=None, on_silence=None, on_key_frame_needed=None)
+    made = MediaSession(owner, log := SimpleNamespace(), MediaSink())
     log.unsuitable = lambda what, **values: None
     made.terms.names = ("pcmu", *names)
     media.open(made, lambda now: None, (), 0.0, share)
@@ -37,7 +38,7 @@ def session(media, *names, share=None):
 def test_pictures_have_packets_of_the_size_that_was_set():
     """Own design: --video-packet-size."""
     made = session(media_side(video_packet_size=700), "h264")
-    assert made._video.max_octets == 700
+    assert made._video._settings.max_octets == 700
     made.close(0.0)
 
 

@@ -263,7 +263,7 @@ LIFE = {  # what a phone may do, and whether that shows that it lives
     "noise": (lambda rig, i: rig.hear(i, b"n", payload_type=13), True),
     "reports": (lambda rig, i: rig.stream.on_rtcp(bytes(ReceiverReport(7)), rig.now), True),
     "nonsense": (lambda rig, i: rig.stream.on_rtcp(b"nonsense", rig.now), False),
-    "answers": (lambda rig, i: rig.asked and rig.stream.alive(rig.now), True),
+    "answers": (lambda rig, i: rig.asked and rig.stream.beside.alive(rig.now), True),
 }
 
 
@@ -317,7 +317,7 @@ def test_a_phone_cannot_tell_where_time_begins_and_knows_us_by_one_name():
 def test_what_only_rings_may_be_silent():
     """Covers RFC 3960 §3."""
     rig = Rig(media_timeout=5.0)
-    assert not rig.stream.is_started and rig.stream.deadline is None
+    assert rig.stream.plan is None and rig.stream.deadline is None
     rig.stream.publish(AUDIO, 0, ULAW, 0.0)  # before there is anybody to hear it
     rig.hear(0)
     rig.start(plan(PCMU), 0.0, early=True)

@@ -1,4 +1,7 @@
-"""The keys of a call by INFO, for phones that take no telephone events.
+"""What a call says by INFO: keys, and wishes for a key frame.
+
+Implements RFC 6086 §4.2 for requests of the old kind, and RFC 5168 §4 for phones that take no RTCP
+feedback: Field §"Key frames by INFO".
 
 Own design: a phone that has not agreed on telephone events gets an INFO for each key, of the type
 application/dtmf-relay, which no RFC describes (Field §"Keys by INFO"): "Signal=5" and
@@ -9,9 +12,10 @@ of a telephone event.
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-from siprtmp.media.keys import SECONDS
+from p2psip.ua.requests.request_validation import RefusalError
+from siprtmp.media.keys import SECONDS, key_of
 from siprtmp.media.transport import Timed, Waker
 
 DTMF_RELAY: Final = "application/dtmf-relay"
@@ -22,10 +26,25 @@ GAP: Final = 0.25  # s from one INFO to the next, so that none overtakes another
 MAX_WAITING: Final = 64  # keys, as `event_sender` has it
 
 
-class InfoKeys:
-    """Presses keys one after another: RFC 6086 §4.2.1.
+MEDIA_CONTROL: Final = "application/media_control+xml"  # Source: RFC 5168 §7.1
+FAST_UPDATE: Final = (
+    b'<?xml version="1.0" encoding="utf-8"?><media_control><vc_primitive><to_encoder>'
+    b"<picture_fast_update/></to_encoder></vc_primitive></media_control>"
+)
+INFO_TYPES: Final = ", ".join((*KEY_TYPES, MEDIA_CONTROL))
 
-    `send(content_type, body, now)` sends an INFO; `waker` makes a timer.
+
+class InfoHeard(NamedTuple):
+    """What an INFO of the phone says: a key, or the wish for a key frame."""
+
+    digit: str | None = None
+    wants_key_frame: bool = False
+
+
+class CallInfo:
+    """Sends and reads the INFOs of one call: RFC 6086 §4.2.
+
+    `send(content_type, body, now)` sends one; `waker` makes a timer.
     """
 
     def __init__(
@@ -35,6 +54,27 @@ class InfoKeys:
         self._waiting: deque[str] = deque()
         self._waker: Waker | None = None
         self._at: float | None = None
+        self._refuses_updates = False
+
+    def read(self, content_type: str, body: bytes) -> InfoHeard:
+        """Read an INFO of the phone: RFC 6086 §4.2.2, RFC 5168 §4.
+
+        Raises RemoteError; any other body is refused, since the phone may know another way.
+        """
+        if content_type in KEY_TYPES and body:
+            return InfoHeard(key_of(body))
+        if content_type == MEDIA_CONTROL:
+            self._refuses_updates |= b"general_error" in body
+            return InfoHeard(wants_key_frame=b"picture_fast_update" in body)
+        if body:
+            # RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept]
+            raise RefusalError(415, "Unsupported Media Type", [("Accept", INFO_TYPES)])
+        return InfoHeard()
+
+    def ask_key_frame(self, now: float) -> None:
+        """Ask the phone for a key frame, unless it has refused that: RFC 5168 §4."""
+        if not self._refuses_updates:  # RFC 5168 §6 [no-more-after-an-error]
+            self._send(MEDIA_CONTROL, FAST_UPDATE, now)
 
     def press(self, digits: str, now: float) -> None:
         """Press keys, the first at once: RFC 6086 §4.2.1."""
