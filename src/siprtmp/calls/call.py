@@ -81,10 +81,7 @@ class Call:
         unnamed: bool = False,
         credentials: Login | None = None,
     ) -> None:
-        """Place a call offering the codecs named: RFC 3261 §13.2.1.
-
-        Raises RemoteError (403, 404, 488, 503) if no INVITE can be sent.
-        """
+        """Offer the codecs named: RFC 3261 §13.2.1.  Raises RemoteError (403, 404, 488, 503)."""
         self.names = names
         way = self.way = self.facilities.trunks.plan(to, from_, contact, now)
         to = way.to
@@ -112,10 +109,7 @@ class Call:
     def take(
         self, server: ServerHandle, contact: Uri, now: float, *, credentials: Login | None = None
     ) -> bool:
-        """Take an INVITE; False if it was refused at once with 488 or 503.
-
-        RFC 3261 §13.3.1.  An offer without a codec that the gateway knows makes nothing ring.
-        """
+        """Take an INVITE (RFC 3261 §13.3.1); False if it was refused at once with 488 or 503."""
         request, peers = server.request, (server.flow.remote[0],)
         call = self.facilities.agent.incoming(
             server, self.facilities.reached_at(contact, peers), self, now, credentials=credentials
@@ -174,8 +168,6 @@ class Call:
             self._ringing.bye(now)  # if the 200 has been sent already
             self._end(now, f"{status} {reason}")
 
-    # -- the end ------------------------------------------------------------------------
-
     def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
 
@@ -217,17 +209,11 @@ class Call:
             self._infos.press(digits, now)
 
     def message(self, text: str, now: float) -> None:
-        """Send an instant message within the call: RFC 3428 §4.
-
-        Raises RemoteError without a call that is up, and LocalError for a text that is too long.
-        """
+        """Send an instant message: RFC 3428 §4.  Raises RemoteError, and LocalError if too long."""
         self._up().message(text, now)
 
     def transfer(self, target: Uri, now: float) -> None:
-        """Ask the phone to call `target` instead: RFC 3515 §2.4.1.
-
-        Raises RemoteError if it cannot be asked now.
-        """
+        """Ask the phone to call `target` instead: RFC 3515 §2.4.1.  Raises RemoteError."""
         try:
             self._up().refer(target, now)
         except LocalError:
@@ -250,10 +236,7 @@ class Call:
     def on_ringing(
         self, call: UserAgentCall, status: int, reason: str, sdp: bytes | None, now: float
     ) -> None:
-        """Start early media if the response has a description: RFC 3960 §3.
-
-        A phone repeats a response (RFC 3261 §17.2.1, §13.3.1.1); the user is told once.
-        """
+        """Start early media (RFC 3960 §3); a response that is repeated is told once."""
         if sdp and self.media.is_open and self.media.terms.first is not None:
             try:
                 self.media.conclude(sdp, now, self._signalled(now), early=True)
@@ -396,15 +379,12 @@ class Call:
         """Have ports for its media.  Raises RemoteError(503)."""
         self.media.terms.names = self.names
         try:
-            self.facilities.media.open(self.media, self._lost, peers, now, self._share)
+            lost = partial(self.drop, reason=RELAY_LOST)
+            self.facilities.media.open(self.media, lost, peers, now, self._share)
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
 
-    def _lost(self, now: float) -> None:
-        self.drop(now, RELAY_LOST)
-
     def _begin(self, origin: Origin) -> None:
-        """Enter the call into the list of calls and the log."""
         self.origin = origin
         self.facilities.calls.add(self)
         self.log.begin(origin, self.trunk_name)

@@ -191,8 +191,8 @@ class MediaSession:
 
         `unnamed` is for `sdp_map.offer`.  Raises RemoteError(488) if nothing is left to offer.
         """
-        self._add_tunnel(now)
-        self._add_video(now)
+        self._add_line(now, is_video=False)
+        self._add_line(now, is_video=True)
         return self.terms.offer(names or self.terms.names, unnamed)
 
     def answer(self, sdp: bytes, now: float, by: Signalled, *, again: bool = False) -> bytes:
@@ -203,10 +203,10 @@ class MediaSession:
         """
         theirs, names = sdp_map.read(sdp, by.hosts), self.terms.names
         if sdp_map.offers_x_flv(theirs):
-            self._add_tunnel(now)
+            self._add_line(now, is_video=False)
         makes = H264 in names and self._log.can_make_video
         if are_offered(theirs, (*names, *([VP8] if makes else ()))):
-            self._add_video(now)
+            self._add_line(now, is_video=True)
         ours = self.terms.answer(theirs, again)
         self._start(now, by, early=True)
         return ours
@@ -292,38 +292,29 @@ class MediaSession:
         stream.on_late = lambda now: self._log.late(kind)
         self._streams += (stream,)
 
-    def _add_video(self, now: float) -> None:
-        """Have a stream for video, if it is named and a transport is left: RFC 3264 §5.1."""
-        settings, audio, terms = self._settings, self._audio, self.terms
-        if settings is None or audio is None or not terms.wants_video:
+    def _add_line(self, now: float, *, is_video: bool) -> None:
+        """Have a stream for video, or else x-flv, if it is named and a transport is left."""
+        terms, settings, audio = self.terms, self._settings, self._audio
+        is_wanted = terms.wants_video if is_video else terms.wants_tunnel
+        if settings is None or audio is None or not is_wanted:
             return
         try:
             transport, at = self._transports.open()
         except LocalError:
-            self._log.no_port(is_video=True)
+            self._log.no_port(is_video=is_video)
             return
-        self._video = video = VideoStream(
-            transport, self, settings, now, self._waker.set, audio.beside
-        )
-        video.group = self._sink.published.group
-        if self._taps is not None:
-            video.tap(self._taps.video, now)
-        terms.have_video(at, vp8=self._log.can_make_video)
-        self._add(video, "pictures")
-
-    def _add_tunnel(self, now: float) -> None:
-        """Have a stream for x-flv, if it is named and a transport is left: RFC 3264 §5.1."""
-        settings, audio, terms = self._settings, self._audio, self.terms
-        if settings is None or audio is None or not terms.wants_tunnel:
-            return
-        try:
-            transport, at = self._transports.open()
-        except LocalError:
-            self._log.no_port(is_video=False)
-            return
-        self._tunnel = TunnelStream(transport, self, settings, now, self._waker.set, audio.beside)
-        terms.have_tunnel(at)
-        self._add(self._tunnel, "tunnel")
+        if is_video:
+            video = VideoStream(transport, self, settings, now, self._waker.set, audio.beside)
+            self._video, video.group = video, self._sink.published.group
+            if self._taps is not None:
+                video.tap(self._taps.video, now)
+            terms.have_video(at, vp8=self._log.can_make_video)
+            self._add(video, "pictures")
+        else:
+            tunnel = TunnelStream(transport, self, settings, now, self._waker.set, audio.beside)
+            self._tunnel = tunnel
+            terms.have_tunnel(at)
+            self._add(tunnel, "tunnel")
 
     def _drop(self, stream: MediaStream, now: float) -> None:
         """Close a stream whose line is gone: RFC 3264 §8.2."""
