@@ -3,8 +3,8 @@
 Implements RFC 3261 §13 to §15, RFC 3428 §4 and §7, RFC 3515 §2.4, and RFC 6086 §4.2.2, by way of
 `p2psip.ua`.
 
-A sans-I/O machine.  Lines, names, rooms and files differ in what they do with a call; the call is
-the same for all, and tells its `CallUser`.  Its media are a `MediaSession`.
+Own design: a sans-I/O machine.  Lines, names, rooms and files differ in what they do with a call;
+the call is the same for all, and tells its `CallUser`.  Its media are a `MediaSession`.
 """
 
 from collections.abc import Callable, Collection, Sequence
