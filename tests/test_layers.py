@@ -192,11 +192,12 @@ machine siprtmp.calls.conference     p2psip.sip p2psip.stack rtmplite.flv rtmpli
                                      siprtmp.media.transcode siprtmp.media siprtmp.calls
 machine siprtmp.calls.rich           p2psip.sip p2psip.stack p2psip.ua.requests p2psip.ua
                                      p2psip.ua.registering rtmplite.amf rtmplite.rtmp.wire
-                                     rtmplite.live rtmplite.rtmp siprtmp.media siprtmp.calls.access siprtmp.calls
+                                     rtmplite.live rtmplite.rtmp siprtmp.media siprtmp.calls.access
+                                     siprtmp.calls
 machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
-                                     siprtmp.media.translate siprtmp.media.transcode siprtmp.media.video
-                                     siprtmp.media
-                                     siprtmp.calls.access siprtmp.calls siprtmp.calls.rich
+                                     siprtmp.media.translate siprtmp.media.transcode
+                                     siprtmp.media.video siprtmp.media siprtmp.calls.access
+                                     siprtmp.calls siprtmp.calls.rich
 edge    siprtmp.edge.process         p2psip.net
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.ua p2psip.ua.registering p2psip.server p2psip.net
