@@ -4,7 +4,7 @@ Implements RFC 3261 §13 to §15, RFC 3428 §4 and §7, RFC 3515 §2.4, and RFC 
 `p2psip.ua`.
 
 Own design: a sans-I/O machine.  Lines, names, rooms and files differ in what they do with a call;
-the call is the same for all, and tells its `CallUser`.  Its media are a `MediaSession`.
+the call is the same for all, and tells a `CallObserver`.  Its media are a `MediaSession`.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -29,12 +29,13 @@ from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call_info import DTMF_RELAY, CallInfo
 from siprtmp.calls.call_log import CallLog, Origin
 from siprtmp.calls.context import MediaEdge
-from siprtmp.calls.observer import CallUser
+from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.calls.trunks import Dialling, Trunk, Trunks
 from siprtmp.media import sdp_map
 from siprtmp.media.keys import keys_in
 from siprtmp.media.session import MediaSession, Signalled
+from siprtmp.media.sink import MediaSink
 from siprtmp.operation.logs import Log
 
 RELAY_LOST: Final = "relay lost"  # the TURN server was restarted, or does not answer
@@ -49,11 +50,11 @@ class Call:
     nothing follows.  `media` is the session with its phone, at any time.
     """
 
-    def __init__(self, user: CallUser, facilities: "CallContext") -> None:
+    def __init__(self, user: CallObserver, sink: MediaSink, facilities: "CallContext") -> None:
         self.user, self.facilities = user, facilities
         self.call: UserAgentCall | None = None
         self.log = CallLog(facilities.log, facilities.count_unsuitable, self._whose)
-        self.media = MediaSession(self, self.log, user)
+        self.media = MediaSession(self, self.log, sink)
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
         self.names: Sequence[str] = ()
@@ -185,10 +186,10 @@ class Call:
             self.hang_up(now, reason, cause)
             self.user.on_call_over(reason, now)
 
-    def give_to(self, user: CallUser) -> None:
+    def give_to(self, user: CallObserver, sink: MediaSink) -> None:
         """Let another user hear of the call from now on, and its publisher be heard."""
         self.user = user
-        self.media.give_to(user)
+        self.media.give_to(sink)
 
     # -- requests within the call -------------------------------------------------------
 
@@ -326,7 +327,7 @@ class Call:
         """Take a key of the phone, or what it says about pictures: RFC 6086 §4.2.2, RFC 5168 §4."""
         heard = self._infos.read(content_type, body)
         if heard.digit:
-            self.user.on_digit(heard.digit, now)
+            self.media.on_digit(heard.digit, now)
         if heard.wants_key_frame:
             self.media.want_key_frame(now)
 

@@ -19,10 +19,11 @@ from siprtmp.calls.call import Call
 from siprtmp.calls.call_states import CallStatus, tell
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.metadata import announce, describe, watched
-from siprtmp.calls.observer import CallUser
+from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.picture_choice import beside_h264, is_taken
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.sink import MediaSink
 from siprtmp.media.transport import Waker
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966
 DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 
 
-class NamedCall(CallUser):
+class NamedCall(CallObserver, MediaSink):
     """One name: at most one publisher, any number of players, at most one call.
 
-    It is the `CallUser` of its call and the sink of its publisher.
+    It observes its call and takes what the phone sends; it is the sink of its publisher.
     """
 
     def __init__(self, name: str, application: "CallApplication", remote: LiveStream) -> None:
@@ -136,7 +137,7 @@ class NamedCall(CallUser):
         to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
         if not is_number and not (to.uri.host and to.uri.user):
             raise RemoteError("Bad destination")
-        call = Call(self, self._application.facilities)
+        call = Call(self, self, self._application.facilities)
         self._call = call
         query = self._publisher.query if self._publisher is not None else ""
         caller, login = caller_of(query, to.uri, home.caller)
@@ -153,7 +154,7 @@ class NamedCall(CallUser):
     def incoming(self, server: ServerHandle, now: float) -> None:
         """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
         contact = self._application.home.contact(self.name, self.name)
-        call = Call(self, self._application.facilities)
+        call = Call(self, self, self._application.facilities)
         if call.take(server, contact, now):
             self.adopt(call, now)
         else:
@@ -164,7 +165,7 @@ class NamedCall(CallUser):
         if self._call is not None:
             call.refuse(*failures.BUSY, now)
             return
-        call.give_to(self)
+        call.give_to(self, self)
         self._call = call
         try:
             others = ["aac", *beside_h264(self.published.group.codec, self._publisher, self.remote)]
@@ -175,7 +176,7 @@ class NamedCall(CallUser):
         else:
             self._hear_if_possible()
 
-    # -- CallUser -----------------------------------------------------------------------
+    # -- CallObserver and MediaSink -----------------------------------------------------
 
     @property
     def host(self) -> str:

@@ -9,7 +9,6 @@ from p2psip.errors import RemoteError
 from p2psip.ua.messages import InstantMessage
 from p2psip.ua.transfers import Referral
 from siprtmp.media.sdp_map import MediaPlan
-from siprtmp.media.sink import MediaSink
 
 
 class CallObserver:
@@ -65,7 +64,3 @@ class CallObserver:
 
     def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
         """The phone, or the way to it, has refused what the user asked for: RFC 3261 §21."""
-
-
-class CallUser(CallObserver, MediaSink):
-    """A user of a call that takes its media too, as all of today do."""

@@ -16,8 +16,9 @@ from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Library, Recording
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import Call, CallContext
-from siprtmp.calls.observer import CallUser
+from siprtmp.calls.observer import CallObserver
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.sink import MediaSink
 from siprtmp.media.transport import Waker
 
 PLAYED: Final = "file played"
@@ -41,8 +42,8 @@ class PlayHome(Protocol):
         """Whether the sender of an INVITE cannot have forged its address."""
 
 
-class PlayedCall(CallUser):
-    """The `CallUser` of a call that hears `announce` before the answer, and `file` after it.
+class PlayedCall(CallObserver, MediaSink):
+    """The observer of a call that hears `announce` before the answer, and `file` after it.
 
     Either may be empty.  After the announcement `then` takes the call, if it is given, or else the
     call is refused.
@@ -58,7 +59,7 @@ class PlayedCall(CallUser):
         super().__init__()
         self._home, self._announce, self._file, self._then = home, announce, file, then
         self.log_id = f"vod/{announce or file}"
-        self._call = Call(self, home.facilities)
+        self._call = Call(self, self, home.facilities)
         self._feeder: Feeder | None = None
         self._is_early = self._is_held = self._is_over = self._is_read = False
         self._is_unheard = False  # the phone does not have the file's codec
@@ -182,7 +183,7 @@ class PlayedCall(CallUser):
         self.deadline = None
         self._pump(now)
 
-    # -- CallUser -----------------------------------------------------------------------
+    # -- CallObserver and MediaSink -----------------------------------------------------
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """The caller has the answer: play.  RFC 3261 §13.3.1.4."""

@@ -22,10 +22,11 @@ from siprtmp.calls.call_app import CallHome
 from siprtmp.calls.conference.room import APP, Member, Place, Room
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.named_call import BAD_NAME
-from siprtmp.calls.observer import CallUser
+from siprtmp.calls.observer import CallObserver
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.session_log import TRANSCODE
+from siprtmp.media.sink import MediaSink
 from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode import decoder
 
@@ -157,14 +158,14 @@ class RoomPublisher:
         self._waker.set()
 
 
-class RoomPhone(CallUser):
-    """A phone that calls a room: the `CallUser` of its call."""
+class RoomPhone(CallObserver, MediaSink):
+    """A phone that calls a room: the observer and the sink of its call."""
 
     def __init__(self, room: Room, home: CallHome) -> None:
         super().__init__()
         self._room, self._home = room, home
         self.log_id = f"{APP}/{room.name}"
-        self._call = Call(self, home.facilities)
+        self._call = Call(self, self, home.facilities)
         self._member: Member | None = None
         self._place: Place | None = None
 
@@ -198,7 +199,7 @@ class RoomPhone(CallUser):
         """Ask the phone for a key frame: RFC 5104 §3.5.1."""
         self._call.media.request_key_frame(now)
 
-    # CallUser
+    # CallObserver and MediaSink
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Enter the room: RFC 3261 §13.3.1.4."""

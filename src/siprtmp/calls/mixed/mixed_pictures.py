@@ -132,7 +132,7 @@ class MixedPictures:
         self._work = PictureWork(
             transcoding.side_by_side(self._passed),
             transcoding.run,
-            lambda now: self._call.user.on_key_frame_wanted(),
+            lambda now: self._call.media.on_key_frame_wanted(),
             self._ask_phone,
             give=lambda time, body, at, now: self._live.write(VIDEO, time, body, now),
             changed=self._on_changed,

@@ -66,7 +66,7 @@ class Account:
 class Line(LineRequests):
     """One client with one identity and at most one call.
 
-    It is the `CallUser` of its call (RFC 3261 §13), and the sink of what its client publishes.
+    It observes its call (RFC 3261 §13), and is the sink of what its client publishes.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Line(LineRequests):
         self._named, names = self._names(args[1:])
         if not self._named:
             names = sdp_map.default_names(self.account.narrowband)
-        call = Call(self, self.facilities)
+        call = Call(self, self, self.facilities)
         self._call, self.state = call, State.INVITING
         try:
             to = self._destination(args[0] if args else None, telephones=True)
@@ -244,7 +244,7 @@ class Line(LineRequests):
         if server.request.method == "MESSAGE":
             self._take_message(server, now)
             return
-        call = Call(self, self.facilities)
+        call = Call(self, self, self.facilities)
         if self.state is not State.IDLE:
             if call.take(server, self.contact, now):
                 call.refuse(*failures.BUSY, now)  # RFC 3261 §13.3.1.3 [486-when-busy]
@@ -264,7 +264,7 @@ class Line(LineRequests):
         """
         return self.registration.login if self.registration is not None else None
 
-    # -- CallUser -----------------------------------------------------------------------
+    # -- CallObserver and MediaSink -----------------------------------------------------
 
     @property
     def host(self) -> str:

@@ -26,10 +26,11 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.wire.command import on_status
 from siprtmp.calls import codec_names
 from siprtmp.calls.call import Call, CallContext
-from siprtmp.calls.observer import CallUser
+from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.rich.line_state import State
 from siprtmp.calls.rich.transferred import TransferredCall
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.sink import MediaSink
 
 if TYPE_CHECKING:
     from siprtmp.calls.rich.line import Account, Line
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 FAILED: Final = "NetConnection.Call.Failed"
 
 
-class LineRequests(CallUser, ABC):
+class LineRequests(CallObserver, MediaSink, ABC):
     """The half of a `Line` that is about a call that is up: RFC 3261 §12.2."""
 
     connection: NetConnection
@@ -201,7 +202,7 @@ class LineRequests(CallUser, ABC):
 
         answer(server, server.request, told, self.facilities.agent.extensions, now)
 
-    # -- CallUser -----------------------------------------------------------------------
+    # -- CallObserver and MediaSink -----------------------------------------------------
 
     def on_call_held(self, held: bool, now: float) -> None:
         """Tell `holded`: RFC 3264 §8.4."""

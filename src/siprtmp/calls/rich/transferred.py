@@ -14,14 +14,15 @@ from p2psip.errors import RemoteError
 from p2psip.ua.messages import InstantMessage
 from p2psip.ua.transfers import Referral
 from siprtmp.calls.call import Call
-from siprtmp.calls.observer import CallUser
+from siprtmp.calls.observer import CallObserver
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.sink import MediaSink
 
 if TYPE_CHECKING:
     from siprtmp.calls.rich.line import Line
 
 
-class TransferredCall(CallUser):
+class TransferredCall(CallObserver, MediaSink):
     """The user of the new call until it is answered: RFC 3515 §2.4.2.
 
     `alone` says that the old call has ended.
@@ -31,7 +32,7 @@ class TransferredCall(CallUser):
         super().__init__()
         self._line, self._referral = line, referral
         self.log_id, self.published, self.takes_opus = line.log_id, line.published, line.takes_opus
-        self.call = Call(self, line.facilities)
+        self.call = Call(self, self, line.facilities)
         self.alone = False
 
     def give_up(self, now: float) -> None:
@@ -62,7 +63,7 @@ class TransferredCall(CallUser):
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Give the call to the line: RFC 3515 §2.4.5."""
         self._referral.progress(200, "OK", now)
-        self.call.give_to(self._line)
+        self.call.give_to(self._line, self._line)
         self._line.take_over(self.call, plan, now)
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
