@@ -258,3 +258,19 @@ def test_a_session_knows_neither_sip_calls_nor_rtmp_connections():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_what_is_published_while_it_rings_is_the_beginning_of_the_video():
+    """Covers RFC 3264 §5.1: a picture from before it rang is not shown beside later ones."""
+    way = Loopback()
+    caller, callee = End(way, 4000, "pcmu", "h264"), End(way, 5000, "pcmu", "h264")
+    caller.session.publish(VIDEO, 0, HEADER, way.now)
+    caller.session.publish(VIDEO, 0, tag(idr(1), key=True), way.now)
+    offer = caller.session.offer(way.now)
+    caller.session.publish(VIDEO, 40, tag(idr(2), key=True), way.now)
+    answer = callee.session.answer(offer, way.now, BY)
+    caller.session.settle(answer, way.now, BY)
+    callee.session.settle(b"", way.now, BY)
+    caller.publish((VIDEO, 80, tag(inter(3))), (VIDEO, 120, tag(inter(4))))
+    way.wait(1.0)
+    assert callee.of(VIDEO)[:3] == [HEADER, tag(idr(2), key=True), tag(inter(3))]
