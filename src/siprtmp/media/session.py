@@ -173,7 +173,7 @@ class MediaSession:
         return self._settings is not None
 
     def close(self, now: float) -> None:
-        """End all streams, and keep the figures: RFC 3550 §6.6."""
+        """End all streams: RFC 3550 §6.6."""
         if self._settings is None:
             return
         self._settings = None
@@ -520,10 +520,19 @@ class MediaSession:
     @property
     def deadline(self) -> float | None:
         """When to call `tick`: the earliest time of any stream.  RFC 3550 §6.2 for reports."""
-        times = [stream.deadline for stream in self._streams]
-        return min((at for at in times if at is not None), default=None)
+        return _earliest(self._streams)
 
     def tick(self, now: float) -> None:
         """Do the work of all streams that is due: RFC 3550 §6.3."""
         for stream in self._streams:
             stream.tick(now)
+
+
+def _earliest(streams: Sequence[MediaStream]) -> float | None:
+    """The first deadline; a loop, since it is asked for after each packet that waited."""
+    earliest: float | None = None
+    for stream in streams:
+        at = stream.deadline
+        if at is not None and (earliest is None or at < earliest):
+            earliest = at
+    return earliest
