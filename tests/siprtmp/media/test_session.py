@@ -156,11 +156,13 @@ def test_a_session_on_hold_keeps_what_is_published_for_later():
     """Covers RFC 3264 §8.4."""
     way, caller, callee = agreed("pcmu", "h264")
     caller.session.hold(True)
+    caller.publish(*sounds(2))
+    assert not callee.heard and not caller.session.statistics.sent  # at once, before any answer
     held = caller.session.offer_again(None, BY)
     answer = callee.session.answer(held, way.now, BY, again=True)
     caller.session.conclude(answer, way.now, BY, ours=held)
     assert callee.session.is_held and not caller.session.is_held
-    caller.publish(*sounds(3), (VIDEO, 60, HEADER), (VIDEO, 80, tag(idr(), key=True)))
+    caller.publish(*sounds(3, 40), (VIDEO, 100, HEADER), (VIDEO, 120, tag(idr(), key=True)))
     way.wait(0.5)
     assert not callee.heard and caller.published.group.has_pictures
     caller.session.hold(False)
