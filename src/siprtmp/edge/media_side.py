@@ -20,7 +20,7 @@ from p2psip.sip.uri import Uri
 from siprtmp.edge.picture_threads import picture_transcoding
 from siprtmp.edge.process.wakeup_coalescing import WakeupCoalescer
 from siprtmp.media.session import MediaSession
-from siprtmp.media.stream import MediaSettings
+from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.transport import MediaAddress, MediaTransport, Timed
@@ -111,7 +111,7 @@ class MediaSide:
         share: PortShare | None = None,
     ) -> None:
         """Open a session: RFC 3550 §11.  Raises LocalError without free ports."""
-        settings = MediaSettings(
+        settings = StreamSettings(
             os.urandom,
             # RFC 3550 §6.5.1 [cname-is-unique]
             cname=f"{os.urandom(6).hex()}@{self.media_host}",

@@ -17,7 +17,7 @@ from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sink import Published
 from siprtmp.media.sound_ways import SoundWays
-from siprtmp.media.stream import AUDIO, Beside, MediaSettings, MediaStream, StreamListener
+from siprtmp.media.stream import AUDIO, Beside, MediaStream, StreamListener, StreamSettings
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import ToPhone, ToRtmp
@@ -41,7 +41,7 @@ class AudioStream(MediaStream):
         self,
         transport: MediaTransport,
         listener: StreamListener,
-        settings: MediaSettings,
+        settings: StreamSettings,
         now: float,
         wake: Callable[[], None] = lambda: None,
     ) -> None:

@@ -23,7 +23,7 @@ from siprtmp.media.pictures_to_phone import OnShown
 from siprtmp.media.sdp_map import Endpoint, MediaPlan
 from siprtmp.media.session_log import MediaLog, SessionLog, sound_name
 from siprtmp.media.sink import MediaSink
-from siprtmp.media.stream import VIDEO, MediaSettings, MediaStream
+from siprtmp.media.stream import VIDEO, MediaStream, StreamSettings
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.flv_to_units import MAX_OCTETS
@@ -150,10 +150,10 @@ class MediaSession:
         self._audio: AudioStream | None = None
         self._video: VideoStream | None = None
         self._tunnel: TunnelStream | None = None  # also before it is agreed on
-        self._settings: MediaSettings | None = None  # while it is open
+        self._settings: StreamSettings | None = None  # while it is open
         self.publish: Publish = self._keep
 
-    def open(self, transports: Transports, settings: MediaSettings, now: float) -> None:
+    def open(self, transports: Transports, settings: StreamSettings, now: float) -> None:
         """Have a transport for audio.  Raises LocalError without one."""
         transport, at = transports.open()
         self._transports, self._settings = transports, settings

@@ -28,7 +28,7 @@ OnTag = Callable[[int, int, bytes, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class MediaSettings:
+class StreamSettings:
     """What a session is made with; times in seconds.
 
     `cname` is that of its reports (RFC 3550 §6.5.1), `wallclock` plus a time is Unix time.

@@ -22,9 +22,9 @@ from siprtmp.media.stream import (
     DATA,
     VIDEO,
     Beside,
-    MediaSettings,
     MediaStream,
     StreamListener,
+    StreamSettings,
 )
 from siprtmp.media.translate.x_flv import Assembler, Tunnelled, pack
 from siprtmp.media.transport import MediaTransport
@@ -47,7 +47,7 @@ class TunnelStream(MediaStream):
         self,
         transport: MediaTransport,
         listener: StreamListener,
-        settings: MediaSettings,
+        settings: StreamSettings,
         now: float,
         wake: Callable[[], None],
         beside: Beside,

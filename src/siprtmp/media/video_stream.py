@@ -19,7 +19,7 @@ from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.picture_format import CLOCK_RATE
 from siprtmp.media.pictures_from_phone import PicturesFromPhone
 from siprtmp.media.pictures_to_phone import OnShown, PicturesToPhone
-from siprtmp.media.stream import VIDEO, Beside, MediaSettings, MediaStream, OnTag, StreamListener
+from siprtmp.media.stream import VIDEO, Beside, MediaStream, OnTag, StreamListener, StreamSettings
 from siprtmp.media.transport import MediaTransport
 from siprtmp.media.video.picture_group import PictureGroup
 
@@ -37,7 +37,7 @@ class VideoStream(MediaStream):
         self,
         transport: MediaTransport,
         listener: StreamListener,
-        settings: MediaSettings,
+        settings: StreamSettings,
         now: float,
         wake: Callable[[], None],
         beside: Beside,

@@ -1,5 +1,7 @@
 """The side of a gateway that has the media ports of its calls."""
 
+from types import SimpleNamespace
+
 import gevent
 import pytest
 from gevent.event import AsyncResult

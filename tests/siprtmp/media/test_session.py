@@ -12,7 +12,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media.session import MediaSession, Signalled, Taps
 from siprtmp.media.sink import MediaSink
-from siprtmp.media.stream import AUDIO, DATA, VIDEO, MediaSettings
+from siprtmp.media.stream import AUDIO, DATA, VIDEO, StreamSettings
 
 ULAW = b"\x82" + b"u" * 160
 BY = Signalled((HOST,))
@@ -29,7 +29,7 @@ class End(MediaSink):
         self.transports = LoopbackTransports(way, port, most)
         self.session.open(
             self.transports,
-            MediaSettings(random_source(port), f"c{port}", media_timeout),
+            StreamSettings(random_source(port), f"c{port}", media_timeout),
             way.now,
         )
 

@@ -8,7 +8,7 @@ from p2psip.rtp import fast
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
 from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.stream import MediaSettings
+from siprtmp.media.stream import StreamSettings
 
 AUDIO = 8
 ULAW, ALAW = b"\x82" + b"u" * 160, b"\x72" + b"a" * 160
@@ -40,7 +40,7 @@ class Rig:
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
         random = random_source(1)
-        settings = MediaSettings(random, "c", media_timeout, transcoding=transcode)
+        settings = StreamSettings(random, "c", media_timeout, transcoding=transcode)
         self.stream = AudioStream(self, self, settings, 0.0)
         self.stream.give_to(self.on_tag)
         if codecs:

@@ -33,7 +33,7 @@ from siprtmp.calls.mixed.mixed_app import MixedApplication
 from siprtmp.calls.mixed.mixed_call import MixedCalls
 from siprtmp.calls.rich.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
-from siprtmp.media.stream import MediaSettings
+from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transport import MediaAddress
 
 DESK = "10.0.0.3"
@@ -134,7 +134,7 @@ class Gateway(Home):
         return self.media_host
 
     def open(self, session, lost, peers, now, share=None):
-        settings = MediaSettings(
+        settings = StreamSettings(
             self.random,
             cname="cname",
             media_timeout=self.media_timeout,

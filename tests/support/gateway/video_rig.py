@@ -10,7 +10,7 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.stream import VIDEO, Beside, MediaSettings
+from siprtmp.media.stream import VIDEO, Beside, StreamSettings
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.video_stream import VideoStream
 
@@ -72,7 +72,7 @@ class VideoRig:
     def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None, transcoding=None, **options):
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.asked, self.unsuitable, self.alive, self.closed = [], [], [], 0, 0
-        settings = MediaSettings(
+        settings = StreamSettings(
             random_source(1), "c", 60.0, video_transcoding=transcoding, **options
         )
         beside = Beside(self.on_picture, self.hears, timeline or Timeline(0.0))
