@@ -374,6 +374,19 @@ def test_every_import_follows_the_arrows():
     assert found == []
 
 
+def test_nobody_outside_media_names_a_stream():
+    """A call, its users and the edge see a session: see docs/7-decisions, one call, one object."""
+    streams = {f"siprtmp.media.{kind}_stream" for kind in ("audio", "video", "tunnel")}
+    assert streams <= PATHS.keys()
+    users = {
+        module
+        for module, path in PATHS.items()
+        for _, name in imports(tree_of(path), PATHS)
+        if name in streams
+    }
+    assert {room_of(module) for module in users} == {"siprtmp.media"}
+
+
 @pytest.mark.parametrize(
     ("module", "source"),
     [
