@@ -21,8 +21,9 @@ import av
 import gevent
 
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
-from siprtmp.media.leg import Leg
+from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transcode.encoder import encoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.translate.audio_formats import AUDIO_CODECS, AudioCodec
@@ -59,7 +60,7 @@ def payloads(codec: AudioCodec) -> list[bytes]:
 
 
 class Call:
-    """A leg between a publisher and a phone that are both made up."""
+    """A stream between a publisher and a phone that are both made up."""
 
     remote: Any = None
     remote_rtcp: Any = None
@@ -69,17 +70,16 @@ class Call:
 
     def __init__(self, codec: AudioCodec, now: float) -> None:
         self.codec, self.sent, self.made = codec, 0, 0
-        self.leg = Leg(
-            self, self, os.urandom, now, cname="c", media_timeout=1e9, transcode=AvTranscoding()
-        )  # type: ignore[arg-type]
-        self.leg.on_tag = self._on_tag
+        settings = StreamSettings(os.urandom, "c", 1e9, transcoding=AvTranscoding())
+        self.stream = AudioStream(self, self, settings, now)  # type: ignore[arg-type]
+        self.stream.give_to(self._on_tag)
         line = Codec(codec.encoding, codec.clock_rate, codec.channels, codec.payload_type)
         numbers, remote = (codec.payload_type,), ("127.0.0.1", 9)
         agreed = AgreedMedia("audio", True, 9, remote, None, (line,), numbers, numbers,
                              direction="sendrecv")  # fmt: skip
         pairs = ((codec, codec.payload_type),)
         plan = AudioPlan(agreed, pairs, {codec.payload_type: codec})
-        self.leg.start(plan, now, hosts=("127.0.0.1",))
+        self.stream.start(plan, now, hosts=("127.0.0.1",))
         self.cost = [0.0, 0.0]
         self.worst = 0.0
 
@@ -90,7 +90,7 @@ class Call:
         self.made += 1
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        """Whatever else the leg tells."""
+        """Whatever else the stream tells."""
         return lambda *args, **named: None
 
     def run(self, way: int, work: Callable[[], None]) -> None:
@@ -103,13 +103,13 @@ class Call:
 
     def publisher(self, tags: list[bytes], start: float) -> None:
         """Publish in real time, for ever."""
-        self.leg.publish(AUDIO, 0, tags[0], start)
+        self.stream.publish(AUDIO, 0, tags[0], start)
         for number, tag in each_for_ever(tags[1:]):
             due = start + number * TAG_SECONDS
             gevent.sleep(max(0.0, due - time.monotonic()))
             at, now = round(number * TAG_SECONDS * 1000), time.monotonic()
-            self.run(0, lambda at=at, tag=tag, now=now: self.leg.publish(AUDIO, at, tag, now))  # type: ignore[misc]
-            self.leg.tick(time.monotonic())
+            self.run(0, lambda at=at, tag=tag, now=now: self.stream.publish(AUDIO, at, tag, now))  # type: ignore[misc]
+            self.stream.tick(time.monotonic())
 
     def phone(self, packets: list[bytes], start: float) -> None:
         """Speak in real time, for ever."""
@@ -119,7 +119,7 @@ class Call:
             head = struct.pack("!BBHII", 0x80, self.codec.payload_type, number & 0xFFFF,
                                number * ticks & 0xFFFFFFFF, 7)  # fmt: skip
             data, now = head + payload, time.monotonic()
-            self.run(1, lambda data=data, now=now: self.leg.on_rtp(data, now))  # type: ignore[misc]
+            self.run(1, lambda data=data, now=now: self.stream.on_rtp(data, now))  # type: ignore[misc]
 
 
 def each_for_ever(items: list[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -32,7 +32,8 @@ PAGES = sorted(
     if not {"node_modules", "_build", "specs"}.intersection(page.parts)
 )
 EVENT = re.compile(
-    r'\blog\.(?:event|report|warning)\(\s*"([a-z-]+)"|\blog_(?:event|warning)\(\s*"([a-z-]+)"'
+    r'\b_?log\.(?:event|report|warning|unsuitable)\(\s*"([a-z-]+)"'
+    r'|\bself\.(?:event|warning|unsuitable)\(\s*"([a-z-]+)"'  # of a log itself
 )
 TABLE = re.compile(r"^([A-Z_0-9]+): Final\[Mapping\[State, Mapping\[Event", re.MULTILINE)
 OTHER_PYTHON = {  # and why

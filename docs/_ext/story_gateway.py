@@ -76,17 +76,17 @@ class Call:
     def say(self, number: int) -> None:
         """The phone sends a packet of sound."""
         packet = RtpPacket(0, 500 + number, 8000 + 160 * number, PHONE_SSRC, bytes([0x70]) * 160)
-        self._hear(self.world.gateway.leg, bytes(packet))
+        self._hear(self.world.gateway.audio, bytes(packet))
 
     def show(self, number: int, *units: bytes) -> None:
         """The phone sends a picture."""
-        [leg] = self.world.gateway.videos
+        [stream] = self.world.gateway.videos
         for datagram in self.rig.datagrams(90000 + 1800 * number, *units, octets=1200):
-            self._hear(leg, datagram)
+            self._hear(stream, datagram)
 
-    def _hear(self, leg: object, datagram: bytes) -> None:
+    def _hear(self, stream: object, datagram: bytes) -> None:
         self.spoken.append((self.world.now, datagram))
-        leg.on_rtp(datagram, self.world.now)  # type: ignore[attr-defined]
+        stream.on_rtp(datagram, self.world.now)  # type: ignore[attr-defined]
         self.world.run()
 
     def steps(self) -> Iterator[Step]:
@@ -116,7 +116,7 @@ class Call:
             yield Step(name, at, *ends, label, told("sip", data), data)
 
     def _packets(self) -> Iterator[Step]:
-        wires = [wire for legs in self._legs for wire, _ in legs.values()]
+        wires = [wire for streams in self._streams for wire in streams.values()]
         from_us = [each for wire in wires for each in wire.sent]
         for who, ends, sent in (
             ("rtp", ("gateway", "phone"), sorted(from_us, key=itemgetter(0))),
@@ -130,8 +130,8 @@ class Call:
                 yield Step(name, at, *ends, f"RTP, {kind}", told("rtp", data, context), data)
 
     @property
-    def _legs(self) -> tuple[dict[object, tuple[object, object]], ...]:
-        return self.world.gateway.legs, self.world.gateway.videos
+    def _streams(self) -> tuple[dict[object, object], ...]:
+        return self.world.gateway.audios, self.world.gateway.videos
 
 
 @patch.object(decoder, "is_available", lambda: False)  # the same offer on every machine

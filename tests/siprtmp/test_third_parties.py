@@ -51,7 +51,7 @@ def test_after_the_ack_the_caller_is_sent_to_and_a_third_party_tried():
         desk.ring("studio", world.now, sdp(PCMU, at=at))
         world.wait(0.1)
         assert speaking(world, 10.0, stream, tool) in enough
-        world.gateway.leg.on_rtp(b"\x80" + bytes(171), world.now)
+        world.gateway.audio.on_rtp(b"\x80" + bytes(171), world.now)
         assert speaking(world, 10.0, stream, tool) in range(90, 101)
         assert world.gateway.media.reports
         desk.calls[0].bye(world.now)
@@ -137,5 +137,5 @@ def test_two_users_of_one_gateway_hear_each_other_at_once():
     for number in range(50):
         alice.peer.write(AUDIO, 20 * number, local, SOUND)
         world.wait(0.02)
-    assert max(len(wire.sent) for wire, _ in world.gateway.legs.values()) > 40
+    assert max(len(wire.sent) for wire in world.gateway.audios.values()) > 40
     assert world.is_clean()

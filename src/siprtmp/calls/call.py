@@ -1,70 +1,72 @@
-"""One phone call with sound: the SIP call and its media, which begin and end together.
+"""One SIP call and its media, which begin and end together.
 
-Implements RFC 3261 §13 and §15 by way of `p2psip.ua`, and RFC 3264 §8 for what a
-re-INVITE changes.
+Implements RFC 3261 §13 to §15, RFC 3428 §4 and §7, RFC 3515 §2.4, and RFC 6086 §4.2.2, by way of
+`p2psip.ua`.
 
-A sans-I/O machine.  A rich client's line and a stock tool's stream differ in what they tell their
-clients; the call itself is the same for both, and is here: the offer, the media leg, the end, and
-log lines for start, answer and end.
+Own design: a sans-I/O machine.  Lines, names, rooms and files differ in what they do with a call;
+the call is the same for all, and tells a `CallObserver`.  Its media are a `MediaSession`.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
-from p2psip.errors import RemoteError
-from p2psip.sdp.session import SessionDescription
+from p2psip.errors import LocalError, RemoteError
 from p2psip.server.call_allowance import Ticket
+from p2psip.server.port_shares import PortShare
 from p2psip.sip.address import Address
+from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.call import UserAgentCall
+from p2psip.ua.messages import InstantMessage, Messages
 from p2psip.ua.requests.digest_client import Login
+from p2psip.ua.transfers import Referral
+from p2psip.ua.ua import UserAgent
 from p2psip.ua.uas import IncomingCall
-from rtmplite.live.sink import Sink
 from siprtmp.calls import codec_names, failures
-from siprtmp.calls.call_keys import CallKeys
-from siprtmp.calls.call_requests import CallRequests
-from siprtmp.calls.call_video import CallVideo
-from siprtmp.calls.call_x_flv import CallXFlv
-from siprtmp.calls.context import CallContext, CallUser, Origin
-from siprtmp.calls.trunks import Dialling, Trunk
+from siprtmp.calls.call_info import DTMF_RELAY, CallInfo
+from siprtmp.calls.call_log import CallLog, Origin
+from siprtmp.calls.context import MediaEdge
+from siprtmp.calls.observer import CallObserver
+from siprtmp.calls.toll_guard import Tolls
+from siprtmp.calls.trunks import Dialling, Trunk, Trunks
 from siprtmp.media import sdp_map
-from siprtmp.media.leg import Leg
-from siprtmp.media.sdp_map import AudioPlan, Endpoint, MediaPlan
+from siprtmp.media.keys import keys_in
+from siprtmp.media.session import MediaSession, Signalled
+from siprtmp.media.sink import MediaSink
+from siprtmp.operation.logs import Log
+
+RELAY_LOST: Final = "relay lost"  # the TURN server was restarted, or does not answer
+NO_PORT: Final = "No Media Port"  # of --rtp-ports, or no descriptor for one
+DEAD: Final = 'SIP;cause=408;text="Media Timeout"'  # Reason of the BYE: RFC 3326 §2
 
 
-class AudioCall(CallRequests):
-    """A call with one audio leg, out (`dial`) or in (`take`, then `answer`).
+class Call:
+    """A call, out (`dial`) or in (`take`, then `answer`): RFC 3261 §13.
 
-    RFC 3261 §13; `user` is told of its progress.  After `on_call_failed`, `on_call_cancelled` or
-    `on_call_over` nothing follows.  `leg`, while there is one, takes published messages.
+    `user` is told of its progress; after `on_call_failed`, `on_call_cancelled` or `on_call_over`
+    nothing follows.  `media` is the session with its phone, at any time.
     """
 
-    def __init__(self, user: CallUser, facilities: CallContext) -> None:
+    def __init__(self, user: CallObserver, sink: MediaSink, facilities: "CallContext") -> None:
         self.user, self.facilities = user, facilities
         self.call: UserAgentCall | None = None
+        self.log = CallLog(facilities.log, facilities.count_unsuitable, self._whose)
+        self.media = MediaSession(self, self.log, sink)
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
         self.names: Sequence[str] = ()
         self.headers: Sequence[tuple[str, object]] = ()  # of the INVITE, for a transfer
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
-        self.leg: Leg | None = None
-        self.video, self.keys, self.x_flv = CallVideo(self), CallKeys(self), CallXFlv(self)
-        self._peers: Collection[str] = ()
-        self.made: list[str] = []
+        self._share: PortShare | None = None  # of an incoming call
+        self._infos = CallInfo(self._info, facilities.media.waker)
         self.way: Dialling | None = None
         self._came_by: Trunk | None = None
-        self._holders: set[object] = set()
-        self._endpoint: Endpoint | None = None
-        self._offer: SessionDescription | None = None
-        self._local: SessionDescription | None = None
-        self._up_at: float | None = None
-        self._plan: MediaPlan | None = None
-        self._held = self.holds = False
-        self._over = False
-        self.said: Sink | None = None  # where all that is published goes as well
+        self.up_at: float | None = None  # when it was answered: RFC 3261 §13.2.2.4
+        self._held = self._over = False
         self.is_source_proven = False  # that of the INVITE, before the ACK
 
     # -- out ----------------------------------------------------------------------------
@@ -80,38 +82,38 @@ class AudioCall(CallRequests):
         unnamed: bool = False,
         credentials: Login | None = None,
     ) -> None:
-        """Place a call offering the codecs named: RFC 3261 §13.2.1.
-
-        Raises RemoteError (403, 404, 488, 503) if no INVITE can be sent.
-        """
+        """Offer the codecs named: RFC 3261 §13.2.1.  Raises RemoteError (403, 404, 488, 503)."""
         self.names = names
         way = self.way = self.facilities.trunks.plan(to, from_, contact, now)
         to = way.to
-        self._ticket = self._permit(way.checked, from_.uri, now)
-        media = self.facilities.media
-        peers = media.phone_hosts(to.uri, now) or (way.host,)
+        origin = Origin("out", str(from_.uri), str(to.uri), f"RTMP:{self.user.host}", now)
         try:
-            endpoint = self._endpoint = self._offering(self._open(peers, now), now)
-            self._offer = self._local = sdp_map.offer(names, endpoint, unnamed=unnamed)
-            reached_at = partial(self._reached_at, peers=peers)
-            self.call = way.invite(self, bytes(self._offer), now, reached_at, credentials)
+            self._ticket = self.facilities.tolls.begin(self.user.payer, way.checked, now)
+        except RemoteError as error:
+            self.log.refused(
+                replace(origin, callee=str(way.checked)), f"{error.status} {error.reason}"
+            )
+            raise
+        peers = self.facilities.media.phone_hosts(to.uri, now) or (way.host,)
+        try:
+            self._open(peers, now)
+            offer = self.media.offer(now, unnamed=unnamed)
+            reached_at = partial(self.facilities.reached_at, peers=peers)
+            self.call = way.invite(self, offer, now, reached_at, credentials)
         except RemoteError:
             self._close(now)
             raise
-        self._begin(Origin("out", str(from_.uri), str(to.uri), f"RTMP:{self.user.host}", now))
+        self._begin(origin)
 
     # -- in -----------------------------------------------------------------------------
 
     def take(
         self, server: ServerHandle, contact: Uri, now: float, *, credentials: Login | None = None
     ) -> bool:
-        """Take an INVITE; False if it was refused at once with 488 or 503.
-
-        RFC 3261 §13.3.1.  An offer without a codec that the gateway knows makes nothing ring.
-        """
+        """Take an INVITE (RFC 3261 §13.3.1); False if it was refused at once with 488 or 503."""
         request, peers = server.request, (server.flow.remote[0],)
         call = self.facilities.agent.incoming(
-            server, self._reached_at(contact, peers), self, now, credentials=credentials
+            server, self.facilities.reached_at(contact, peers), self, now, credentials=credentials
         )
         self.call = self._ringing = call
         self._came_by = self.facilities.trunks.called(server.request.uri)
@@ -121,7 +123,11 @@ class AudioCall(CallRequests):
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp:
-                self._check(self._read(call.remote_sdp, now), peers)
+                theirs = sdp_map.read(call.remote_sdp, self._hosts(now))
+                host = self.facilities.media.host_for(peers)
+                if not sdp_map.is_acceptable(theirs, codec_names.everything(), host=host):
+                    self.log.lack(theirs)
+                    raise sdp_map.refusal(theirs)
             self._open(peers, now)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)
@@ -136,31 +142,25 @@ class AudioCall(CallRequests):
     def answer(self, names: Sequence[str], now: float, *, early: bool = False) -> None:
         """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
 
-        `early` sends a 183 instead, whose media the caller hears (RFC 3960 §3).
-        An INVITE without an offer gets ours (RFC 3264 §5).  Raises RemoteError(488) when
-        none is in common; the INVITE is then still to be refused.
+        `early` sends a 183 instead (RFC 3960 §3).  An INVITE without an offer gets ours (RFC 3264
+        §5).  Raises RemoteError(488) without a codec in common; it is then still to be refused.
         """
-        call, endpoint = self._ringing, self._endpoint
-        if call is None or endpoint is None:
+        call, media = self._ringing, self.media
+        if call is None or not media.is_open:
             return
-        self.names = names
+        self.names = media.terms.names = names
         if call.remote_sdp:
-            theirs = self._read(call.remote_sdp, now)
-            endpoint = self._endpoint = self._answering(endpoint, theirs, now)
             try:
-                self._local, plan = sdp_map.answer(theirs, names, endpoint)
+                ours = media.answer(call.remote_sdp, now, self._signalled(now))
             except RemoteError:
-                self.note_lack(theirs)
+                self.log.lack(sdp_map.read(call.remote_sdp, self._hosts(now)))
                 raise
-            self._start(plan, now, early=True)
         else:
-            endpoint = self._endpoint = self._offering(endpoint, now)
-            offered = codec_names.brief(names)
-            self._local = self._offer = sdp_map.offer(offered, endpoint)
+            ours = media.offer(now, codec_names.brief(names))
         if early:
-            call.ring(now, 183, bytes(self._local))
+            call.ring(now, 183, ours)
         else:
-            call.accept(bytes(self._local), now)
+            call.accept(ours, now)
 
     def refuse(self, status: int, reason: str, now: float) -> None:
         """Send a final failure: RFC 3261 §13.3.1.3.  The user, which asks for it, is not told."""
@@ -168,37 +168,6 @@ class AudioCall(CallRequests):
             self._ringing.reject(status, reason, now)
             self._ringing.bye(now)  # if the 200 has been sent already
             self._end(now, f"{status} {reason}")
-
-    # -- either way ---------------------------------------------------------------------
-
-    @property
-    def up_at(self) -> float | None:
-        """When it was answered.  RFC 3261 §13.2.2.4."""
-        return self._up_at
-
-    @property
-    def trunk_name(self) -> str | None:
-        """The trunk that the call leaves by, or has come by.  Own design: for the operator."""
-        if self._came_by is not None:
-            return self._came_by.settings.name
-        return self.way.trunk_name if self.way is not None else None
-
-    @property
-    def plan(self) -> AudioPlan | None:
-        """The plan of the last answer for sound: RFC 3264 §7."""
-        return self._plan.audio if self._plan is not None and self.leg is not None else None
-
-    def give_to(self, user: CallUser) -> None:
-        """Let another user hear of the call from now on, and its publisher be heard.
-
-        Own design: for a transfer, and for a stream behind an announcement.
-        """
-        self.user = user
-        if self.leg is not None:
-            self.leg.ways.header, self.leg.ways.takes_opus = user.sound_header, user.takes_opus
-        for leg in (self.leg, self.video.leg, self.x_flv.leg):
-            if leg is not None:
-                leg.on_tag = user.on_tag
 
     def hang_up(self, now: float, reason: str = "local", cause: str | None = None) -> None:
         """BYE, CANCEL or refuse, as the call's state demands: RFC 3261 §15.
@@ -217,67 +186,84 @@ class AudioCall(CallRequests):
             self.hang_up(now, reason, cause)
             self.user.on_call_over(reason, now)
 
-    def publish_ended(self, now: float) -> None:
-        """The publisher has ended; `user.on_drained` follows.  Own design: see `Leg`."""
-        if self.said is not None:
-            self.said.end(now)
-        if self.leg is not None and self.leg.is_started:
-            self.leg.publish_ended(now)
-        else:
-            self.user.on_drained(now)
+    def give_to(self, user: CallObserver, sink: MediaSink) -> None:
+        """Let another user hear of the call from now on, and its publisher be heard."""
+        self.user = user
+        self.media.give_to(sink)
 
-    # -- CallHandler --------------------------------------------------------------------
+    # -- requests within the call -------------------------------------------------------
+
+    def hold(self, on: bool, now: float) -> None:
+        """Put the phone on hold, or take it off: RFC 3264 §8.4.
+
+        Own design: the publisher is not heard from then on, whatever the phone answers.
+        """
+        call, media = self.call, self.media
+        if call is not None and call.is_up and media.is_open and on != media.terms.holds:
+            media.hold(on)
+            call.reinvite(self.on_offer(call, None, now), now)
+
+    def press(self, text: str, now: float) -> None:
+        """Press the keys in a text one after another: RFC 4733 §2.5.1, or RFC 6086 §4.2.1."""
+        digits = keys_in(text)
+        if self.call is not None and self.call.is_up and not self.media.press(digits, now):
+            self._infos.press(digits, now)
+
+    def message(self, text: str, now: float) -> None:
+        """Send an instant message: RFC 3428 §4.  Raises RemoteError, and LocalError if too long."""
+        self._up().message(text, now)
+
+    def transfer(self, target: Uri, now: float) -> None:
+        """Ask the phone to call `target` instead: RFC 3515 §2.4.1.  Raises RemoteError."""
+        try:
+            self._up().refer(target, now)
+        except LocalError:
+            raise RemoteError("Request Pending", 491) from None
+
+    def _up(self) -> UserAgentCall:
+        if self.call is None or not self.call.is_up:
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        return self.call
+
+    @property
+    def trunk_name(self) -> str | None:
+        """The trunk that the call leaves by, or has come by.  Own design: for the operator."""
+        if self._came_by is not None:
+            return self._came_by.settings.name
+        return self.way.trunk_name if self.way is not None else None
+
+    # -- CallHandler: the beginning and the end -----------------------------------------
 
     def on_ringing(
         self, call: UserAgentCall, status: int, reason: str, sdp: bytes | None, now: float
     ) -> None:
-        """Start early media if the response has a description: RFC 3960 §3.
-
-        A phone repeats a response to a repeated INVITE (RFC 3261 §17.2.1) and once a minute
-        (RFC 3261 §13.3.1.1); the user is told once.
-        """
-        if sdp and self._offer is not None and self.leg is not None:
+        """Start early media (RFC 3960 §3); a response that is repeated is told once."""
+        if sdp and self.media.is_open and self.media.terms.first is not None:
             try:
-                plan = sdp_map.conclude(self._offer, self._read(sdp, now))
-                self._start(plan, now, early=True)
+                self.media.conclude(sdp, now, self._signalled(now), early=True)
             except RemoteError:
-                self.log_event("early-media-unusable")
+                self.log.event("early-media-unusable")
         if (status, reason) != self._told:
             self._told = status, reason
             self.user.on_call_ringing(status, reason, now)
 
     def on_accepted(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
         """The answer is in (RFC 3261 §13.2.2.4), or our 200 is acknowledged (§13.3.1.4)."""
-        plan = self._plan
         try:
-            if self._offer is not None and (sdp or plan is None):
-                plan = sdp_map.conclude(self._offer, self._read(sdp or b"", now))
-            if plan is None:
-                raise RemoteError("Not Acceptable Here", 488)
+            plan = self.media.settle(sdp or b"", now, Signalled(self._hosts(now)))
         except RemoteError as error:
             self._unusable(error, now)
             return
-        self._up_at = now
+        self.up_at = now
         if self._share is not None:
             self._share.confirm()
-        self._start(plan, now)  # again even if nothing changed: the media time-out begins here
-        kind = "x-flv" if plan.x_flv is not None else ""
-        if plan.video is not None:
-            kind = ",".join(plan.video.names)
-        pictures = {"video": kind} if kind else {}
-        self.log_event("call-answer", codec=plan.audio.codec.name, **pictures)
-        if not kind:
-            ours = self._offer if self._offer is not None else self._local
-            self.video.note_lack(ours, sdp or call.remote_sdp, is_offer=self._offer is not None)
+        self.log.answer(plan)
+        self.media.log_no_video(plan, sdp or call.remote_sdp)
         self.user.on_call_up(plan, now)
         self.facilities.on_up(self, now)
 
     def on_rejected(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
-        """The callee did not take the call: RFC 3261 §13.2.2.3.
-
-        An incoming call that was not answered in time (§13.3.1) ends for the user as if its caller
-        had cancelled it.
-        """
+        """The callee did not take it (RFC 3261 §13.2.2.3), or we have not in time (§13.3.1)."""
         if self._ringing is None:
             again = self.way.again(self, status, reason, now) if self.way else None
             if again is not None:
@@ -300,56 +286,136 @@ class AudioCall(CallRequests):
             self._end(now, reason)
             self.user.on_call_over(reason, now)
 
+    # -- CallHandler: within the call ---------------------------------------------------
+
+    def on_offer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> bytes:
+        """Answer a re-INVITE (RFC 3264 §8); RemoteError leaves all as it was (RFC 3261 §14.2)."""
+        by = self._signalled(now)
+        if not sdp:
+            return self.media.offer_again(call.remote_sdp, by)
+        ours = self.media.answer(sdp, now, by, again=True)
+        self._tell_hold(now)
+        return ours
+
+    def on_confirmed(self, call: UserAgentCall, now: float) -> None:
+        """Our answer to a new offer is acknowledged (RFC 3261 §14.2): follow the peer's address."""
+        self.media.confirm(now, self._signalled(now))
+
+    def on_alive(self, call: UserAgentCall, now: float) -> None:
+        """A SIP message is a sign of life, also of a phone without sound: RFC 3261 §12.2."""
+        self.media.alive(now)
+
+    def on_answer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
+        """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
+        if not sdp:
+            return
+        ours = call.local_sdp  # another offer may wait already
+        try:
+            self.media.conclude(sdp, now, self._signalled(now), ours=ours)
+        except RemoteError as error:
+            self._unusable(error, now)  # Field §"Refusals by port 0"
+        else:
+            self._tell_hold(now)
+
+    def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
+        """The session stays as it was: RFC 3261 §14.1."""
+        self.user.on_call_request_failed("hold", f"{status} {reason}", now)
+
+    def on_info(
+        self, call: UserAgentCall, content_type: str, body: bytes, now: float, package: str | None
+    ) -> None:
+        """Take a key of the phone, or what it says about pictures: RFC 6086 §4.2.2, RFC 5168 §4."""
+        heard = self._infos.read(content_type, body)
+        if heard.digit:
+            self.media.on_digit(heard.digit, now)
+        if heard.wants_key_frame:
+            self.media.want_key_frame(now)
+
+    def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:
+        """Take a message of the phone: RFC 3428 §7."""
+        self.user.on_call_message(message, now)
+
+    def on_transfer(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
+        """Tell the user what became of its transfer: RFC 3515 §2.4.5."""
+        self.user.on_call_transferred(status, reason, now)
+
+    def on_refer(self, call: UserAgentCall, referral: Referral, now: float) -> None:
+        """Ask the user whether it follows a transfer: RFC 3515 §2.4.2."""
+        self.user.on_call_refer(referral, now)
+
+    def on_refused(
+        self, call: UserAgentCall, request: Request, response: Response, now: float
+    ) -> None:
+        """Tell the user that its message or its keys were refused: RFC 3261 §12.2.1.2."""
+        reason = f"{response.status} {response.reason}"
+        if request.method == "MESSAGE":
+            self.user.on_call_request_failed("sendMessage", reason, now)
+        elif request.content_type == DTMF_RELAY:
+            self.user.on_call_request_failed("sendDTMF", reason, now)
+
+    # -- SessionOwner -------------------------------------------------------------------
+
+    def on_quiet(self, now: float) -> None:
+        """Ask a silent phone whether it is still there: RFC 3261 §11."""
+        if self.call is not None:
+            self.call.ask(now)
+
+    def on_silence(self, now: float) -> None:
+        """End the call of a phone that has vanished, which would last for ever."""
+        self.drop(now, "media timeout", DEAD)
+
+    def on_key_frame_needed(self, now: float) -> None:
+        """Ask the phone by INFO: RFC 5168 §4."""
+        self._infos.ask_key_frame(now)
+
     # -- inside -------------------------------------------------------------------------
 
-    def _permit(self, target: Uri, caller: Uri, now: float) -> Ticket:
-        """Count a call against its user's limits; logs a refusal, and raises RemoteError.
+    def _whose(self) -> dict[str, object]:
+        return {"call": self.call.id if self.call is not None else "-", "rtmp": self.user.log_id}
 
-        Own design: see `toll_guard`.
-        """
+    def _hosts(self, now: float) -> Collection[str]:
+        return self.facilities.hosts_of(self.call, now)
+
+    def _open(self, peers: Collection[str], now: float) -> None:
+        """Have ports for its media.  Raises RemoteError(503)."""
+        self.media.terms.names = self.names
         try:
-            return self.facilities.tolls.begin(self.user.payer, target, now)
-        except RemoteError as error:
-            who = {"caller": str(caller), "callee": str(target)}
-            source, reason = f"RTMP:{self.user.host}", f"{error.status} {error.reason}"
-            self.log_event("call-refused", **who, source=source, reason=reason)
-            raise
+            lost = partial(self.drop, reason=RELAY_LOST)
+            self.facilities.media.open(self.media, lost, peers, now, self._share)
+        except LocalError as error:
+            raise RemoteError(NO_PORT, 503) from error
 
     def _begin(self, origin: Origin) -> None:
-        """Enter the call into the list of calls and the log."""
         self.origin = origin
         self.facilities.calls.add(self)
-        who = {"caller": origin.caller, "callee": origin.callee}
-        by = {} if self.trunk_name is None else {"trunk": self.trunk_name}
-        self.log_event("call-start", direction=origin.direction, **who, **by)
+        self.log.begin(origin, self.trunk_name)
         self.facilities.on_begin(self, origin.at)
 
-    def _start(self, plan: MediaPlan, now: float, *, early: bool = False) -> None:
-        """Send media where a description says; before the ACK the INVITE's source is not proven.
+    def _signalled(self, now: float) -> Signalled:
+        """Where descriptions come from; before the ACK the INVITE's source is not proven."""
+        proven = self._ringing is None or self.up_at is not None or self.is_source_proven
+        return Signalled(self._hosts(now), proven)
 
-        Own design: the sender of an INVITE may have forged its address, or named a third party.
+    def _tell_hold(self, now: float) -> None:
+        """Tell the user of hold and its end, by a later answer: RFC 3264 §8.4.
+
+        Departs from RFC 6337 §5.3 [sendonly-is-no-command]: a phone that only sends counts as one
+        that holds us, since the user is not heard there, whatever the reason.
         """
-        self._plan = plan
-        if self.leg is None or self._endpoint is None:
-            return
-        proven = self._ringing is None or self._up_at is not None or self.is_source_proven
-        hosts = self._hosts(now)
-        self.leg.ways.takes_opus = self.user.takes_opus
-        self.leg.ways.wants_speex = codec_names.wants_speex(self.names)
-        self.leg.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
-        self.video.start(plan.video, now, hosts, early, proven)
-        self.x_flv.start(plan.x_flv, now, hosts, early, proven)
-        if not self.x_flv.is_open:
-            self._endpoint = replace(self._endpoint, x_flv=None)
-        if self.video.leg is None:
-            self._endpoint = replace(self._endpoint, video=None)
+        if self.media.is_held != self._held:
+            self._held = self.media.is_held
+            self.user.on_call_held(self._held, now)
+
+    def _info(self, content_type: str, body: bytes, now: float) -> None:
+        if self.call is not None:
+            self.call.info(content_type, body, now)
 
     def _unusable(self, error: RemoteError, now: float) -> None:
         """End a call whose answer has no usable audio, and tell the user: RFC 3264 §7."""
         if self.call is None or self._over:
             return
         self.call.bye(now)
-        if self._ringing is None and self._up_at is None:
+        if self._ringing is None and self.up_at is None:
             self._fail(error.status, error.reason, now)
         else:
             self._end(now, f"{error.status} {error.reason}")
@@ -362,37 +428,59 @@ class AudioCall(CallRequests):
 
     def _end(self, now: float, reason: str) -> None:
         self._over = True
-        leg, video = self.leg, self.video.leg
-        seconds = 0.0 if self._up_at is None else now - self._up_at
-        self.log_event(
-            "call-end",
-            reason=reason,
-            seconds=round(seconds, 1),
-            sent=leg.sent if leg else 0,
-            received=leg.received if leg else 0,
-            **({"video_sent": video.sent, "video_received": video.received} if video else {}),
-            **({"left_out": self.left_out} if self.left_out else {}),
-        )
+        seconds = 0.0 if self.up_at is None else now - self.up_at
+        self.log.end(reason, seconds, self.media.statistics)
         self.facilities.calls.discard(self)
         self.facilities.on_end(self, reason, now)
         self._close(now)
 
     def _close(self, now: float) -> None:
         self.facilities.tolls.end(self._ticket)
-        self.keys.close()
-        if self.leg is not None:
-            self.leg.close(now)
-            self.facilities.media.close_leg(self.leg)
-            self.leg = None
-        self.video.close(now)
-        self.x_flv.close(now)
+        self._infos.close()
+        self.media.close(now)
 
-    def log_event(self, what: str, **values: object) -> None:
-        """Write a line about this call into the log.  Own design: see the page of log events."""
-        call_id = self.call.id if self.call else "-"
-        self.facilities.log.event(what, call=call_id, rtmp=self.user.log_id, **values)
 
-    def log_warning(self, what: str, **values: object) -> None:
-        """Write a warning about this call into the log.  Own design: as `log_event`."""
-        call_id = self.call.id if self.call else "-"
-        self.facilities.log.warning(what, call=call_id, rtmp=self.user.log_id, **values)
+@dataclass(slots=True)
+class CallContext:
+    """The services that all calls of the gateway share.
+
+    `share(server, now)` is the share of ports for an INVITE; None if the call may have any.
+    """
+
+    agent: UserAgent
+    media: MediaEdge
+    random: Callable[[int], bytes]
+    log: Log
+    tolls: Tolls
+    calls: set[Call] = field(default_factory=set)
+    trunks: Trunks = field(default_factory=Trunks)
+    unsuitable: int = 0  # what could not be carried, of calls and rooms, since the start
+    on_begin: Callable[[Call, float], None] = lambda call, now: None
+    on_up: Callable[[Call, float], object] = lambda call, now: None
+    on_end: Callable[[Call, str, float], None] = lambda call, reason, now: None
+    share: Callable[[ServerHandle, float], PortShare | None] = lambda server, now: None
+    messages: Messages = field(init=False)
+
+    def count_unsuitable(self) -> None:
+        """Count what cannot be carried, for `/status`."""
+        self.unsuitable += 1
+
+    def __post_init__(self) -> None:
+        self.messages = Messages(self.agent.core)
+
+    def hosts_of(self, call: UserAgentCall | None, now: float) -> Collection[str]:
+        """The hosts that the signalling comes from: the peer, or phones behind our own proxy."""
+        if call is None:
+            return ()
+        host, media = call.peer_host, self.media
+        if host is not None:
+            return (host,)
+        return (media.media_host, *media.phone_hosts(call.remote.uri, now))
+
+    def reached_at(self, contact: Uri, peers: Collection[str]) -> Uri:
+        """Our Contact for peers at these hosts: RFC 3261 §8.1.1.8."""
+        if self.media.host_for(peers) == self.media.media_host:
+            return contact
+        transport = (contact.param("transport") or "udp").upper()
+        here = self.agent.stack.contact(None, transport, next(iter(peers)))
+        return contact.replace(host=here.host, port=here.port)

@@ -5,7 +5,7 @@ played under it comes from the phone, and never has the publisher's own sound.  
 dialled when it is published, and so is tel:NUMBER, by a trunk; any other name waits to be called as
 sip:NAME@domain.
 
-RFC 3261 §13 happens behind `AudioCall`; the stream side is RTMP 1.0 §7.2.2.
+RFC 3261 §13 happens behind `Call`; the stream side is RTMP 1.0 §7.2.2.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.name_rights import HELD, NameRights, say_refused
-from siprtmp.calls.context import CallContext
+from siprtmp.calls.call import CallContext
 from siprtmp.calls.named_call import APP, BAD_NAME, MIXED, NamedCall, is_dialled
 
 

@@ -80,12 +80,7 @@ def known(names: Iterable[str]) -> tuple[str, ...]:
 
 def reported(codec: AudioCodec, names: Collection[str]) -> str:
     """What a client that has named these is told of the codec that was agreed on."""
-    return NARROWBAND.reported if wants_speex(names) and codec.is_g711 else codec.reported
-
-
-def wants_speex(names: Iterable[str]) -> bool:
-    """Whether a client has asked for Speex though the phone may have G.711."""
-    return not SPEEX_TO_G711.keys().isdisjoint(names)
+    return NARROWBAND.reported if sdp_map.wants_speex(names) and codec.is_g711 else codec.reported
 
 
 def lacking(theirs: SessionDescription) -> tuple[str, ...]:

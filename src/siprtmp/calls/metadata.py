@@ -3,18 +3,15 @@
 Implements FLV 10.1 §E.5: without onMetaData, stock players wait for video that never comes.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray, Value
 from rtmplite.flv.video import CodecId
 from rtmplite.live.streams import LiveStream
-from siprtmp.media.transcode.to_flv import TranscodedToFlv
+from siprtmp.calls.call import Call
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.picture_codec import FOUR_CCS
-
-if TYPE_CHECKING:
-    from siprtmp.calls.call import AudioCall
 
 DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
@@ -43,33 +40,30 @@ def on_metadata(
     return amf0.encode("onMetaData", EcmaArray(values))
 
 
-def announce(remote: LiveStream, call: "AudioCall | None", now: float) -> None:
-    """Begin `remote` with the metadata of the call's sound: FLV 10.1 §E.5."""
+def announce(remote: LiveStream, call: Call | None, now: float) -> None:
+    """Begin `remote` with the metadata of what the phone sends: FLV 10.1 §E.5.
+
+    Through a tunnel those of the publisher at its other end will come.
+    """
     remote.begin(now)
-    if call is None or call.x_flv.leg is None:  # else the publisher's own will come
-        describe(remote, call, now)
+    describe(remote, call, now)
 
 
-def describe(remote: LiveStream, call: "AudioCall | None", now: float) -> None:
+def describe(remote: LiveStream, call: Call | None, now: float) -> None:
     """Write the metadata of a stream, and again when more is known: FLV 10.1 §E.5.
 
     It always has the time 0, by which ffmpeg tells it from text that is to be shown.
     """
-    plan = call.plan if call is not None else None
-    if call is not None and plan is not None:
-        call.video.described = remote
-        sound = call.leg.sound if call.leg is not None else None
-        codec = plan.codec
-        sound = sound or (
-            (codec.sound_format, codec.sample_rate) if codec.passes else TranscodedToFlv.sound
-        )
-        remote.write(DATA, 0, on_metadata(sound, *pictures(call)), now)
+    heard = call.media.format if call is not None else None
+    if heard is not None:
+        body = on_metadata(heard.sound, heard.video, heard.size)
+        remote.write(DATA, 0, body, now)
 
 
-def pictures(call: "AudioCall") -> tuple[str, tuple[int, int] | None]:
-    """The codec of the pictures that players get, "" if none, and their size: FLV 10.1 §E.5."""
-    video = call.video.leg
-    if video is None or video.plan is None or not video.plan.media.receives:
-        return "", video.size if video is not None else None
-    is_taken = video.codec == H264 or call.user.takes(video.codec)
-    return video.codec if is_taken else "", video.size
+def watched(call: Call, remote: LiveStream, now: float) -> None:
+    """Ask the phone for a key frame if those who watch it have none to begin with.
+
+    RFC 5104 §3.5.1; a player that joins gets the pictures since the last one, if they are kept.
+    """
+    if remote.players and remote.starts_at is None:
+        call.media.request_key_frame(now)

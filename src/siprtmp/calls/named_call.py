@@ -1,6 +1,6 @@
 """One name of the RTMP application `call`: its publisher, its players, and its phone call.
 
-Own design: see `call_app`.  RFC 3261 §13 happens behind `AudioCall`; the stream side is
+Own design: see `call_app`.  RFC 3261 §13 happens behind `Call`; the stream side is
 RTMP 1.0 §7.2.2.
 """
 
@@ -10,23 +10,21 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.messages import InstantMessage
-from p2psip.ua.transfers import Referral
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.url_login import caller_of
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.call_states import CallStatus, tell
-from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE, Waker
-from siprtmp.calls.metadata import announce
+from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
+from siprtmp.calls.metadata import announce, describe, watched
+from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.picture_choice import beside_h264, is_taken
 from siprtmp.media.pacing import DiscardPacer
-from siprtmp.media.picture_group import PictureGroup
-from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.sdp_map import MediaPlan
-from siprtmp.media.translate.sound_header import SoundHeader
+from siprtmp.media.sink import MediaSink
+from siprtmp.media.transport import Waker
 
 if TYPE_CHECKING:
     from siprtmp.calls.call_app import CallApplication
@@ -38,22 +36,21 @@ TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966
 DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 
 
-class NamedCall:
+class NamedCall(CallObserver, MediaSink):
     """One name: at most one publisher, any number of players, at most one call.
 
-    It is the `CallUser` of its call and the sink of its publisher.
+    It observes its call and takes what the phone sends; it is the sink of its publisher.
     """
 
     def __init__(self, name: str, application: "CallApplication", remote: LiveStream) -> None:
+        super().__init__()
         self.name, self.remote, self._application = name, remote, application
         self.log_id = f"call/{name}"
         self._publisher: ServerStream | None = None
-        self._call: AudioCall | None = None
+        self._call: Call | None = None
         self._is_up = False
-        self._hears: AudioCall | None = None  # the call, once it can take sound
+        self._hears: Call | None = None  # the call, once it can take sound
         self._void = DiscardPacer(self.on_hold_back, self._wake)
-        self.group = PictureGroup()
-        self.sound_header, self.takes_opus = SoundHeader(), False
         self._waker: Waker | None = None
         self.holder: Holder | None = None  # none if only a route of the operator has named it
         remote.on_players_changed = self._players_changed
@@ -106,8 +103,7 @@ class NamedCall:
         self._publisher = None
         publisher.replaced(now)
         self._void.stop()
-        self.group.clear()
-        self.sound_header.clear()
+        self.published.clear()
         if self.dials:
             self._hang_up(now)
 
@@ -117,30 +113,21 @@ class NamedCall:
         RTMP 1.0 §7.1.4.  Own design: see `DiscardPacer`.
         """
         hears = self._hears
-        if hears is not None and hears.said is not None:
-            hears.said.write(type_id, timestamp, payload, now)
-        if hears is not None and hears.leg is not None:
-            if type_id != VIDEO:
-                hears.leg.publish(type_id, timestamp, payload, now)
-            elif hears.video.leg is not None:
-                hears.video.leg.publish(timestamp, payload, now)
+        if hears is not None:
+            hears.media.publish(type_id, timestamp, payload, now)
         elif type_id != DATA:
             self._void.put(timestamp / 1000, now)
-            if type_id == VIDEO:
-                self.group.put(timestamp, payload)
-            else:
-                self.sound_header.put(payload)
+            self.published.put(type_id, timestamp, payload)
 
     def end(self, now: float) -> None:
         """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
         self._void.stop()
         self._publisher = None
-        self.group.clear()
-        self.sound_header.clear()
+        self.published.clear()
         if self._call is None:
             self._forget_if_idle(now)
         elif self._is_up:
-            self._call.publish_ended(now)
+            self._call.media.publish_ended(now)
         else:
             self._hang_up(now)
 
@@ -150,7 +137,7 @@ class NamedCall:
         to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
         if not is_number and not (to.uri.host and to.uri.user):
             raise RemoteError("Bad destination")
-        call = AudioCall(self, self._application.facilities)
+        call = Call(self, self, self._application.facilities)
         self._call = call
         query = self._publisher.query if self._publisher is not None else ""
         caller, login = caller_of(query, to.uri, home.caller)
@@ -167,21 +154,21 @@ class NamedCall:
     def incoming(self, server: ServerHandle, now: float) -> None:
         """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
         contact = self._application.home.contact(self.name, self.name)
-        call = AudioCall(self, self._application.facilities)
+        call = Call(self, self, self._application.facilities)
         if call.take(server, contact, now):
             self.adopt(call, now)
         else:
             self._forget_if_idle(now)
 
-    def adopt(self, call: AudioCall, now: float) -> None:
+    def adopt(self, call: Call, now: float) -> None:
         """Answer a call that rings, and that another user had until now, unless there is one."""
         if self._call is not None:
             call.refuse(*failures.BUSY, now)
             return
-        call.give_to(self)
+        call.give_to(self, self)
         self._call = call
         try:
-            others = ["aac", *beside_h264(self.group.codec, self._publisher, self.remote)]
+            others = ["aac", *beside_h264(self.published.group.codec, self._publisher, self.remote)]
             call.answer(codec_names.answered(others), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
@@ -189,7 +176,7 @@ class NamedCall:
         else:
             self._hear_if_possible()
 
-    # -- CallUser -----------------------------------------------------------------------
+    # -- CallObserver and MediaSink -----------------------------------------------------
 
     @property
     def host(self) -> str:
@@ -232,26 +219,9 @@ class NamedCall:
         """Tell the publisher and the players: RFC 3264 §8.4."""
         self._tell(CallStatus.HELD if held else CallStatus.RESUMED, "", now)
 
-    def on_call_digit(self, digit: str, now: float) -> None:
+    def on_digit(self, digit: str, now: float) -> None:
         """Tell the publisher and the players: RFC 4733 §2.5.2.2."""
         self._tell(CallStatus.DIGIT, digit, now)
-
-    def on_call_message(self, message: InstantMessage, now: float) -> None:
-        """Refuse a message, which a stock tool cannot show.  RFC 3428 §7."""
-        raise RemoteError("Method Not Allowed", 405)
-
-    def on_call_refer(self, call: AudioCall, referral: Referral, now: float) -> None:
-        """Decline a transfer: a name has one phone, the one that it was published for.
-
-        RFC 3515 §2.4.2.
-        """
-        raise RemoteError("Decline", 603)
-
-    def on_call_transferred(self, status: int, reason: str, now: float) -> None:
-        """A stock tool transfers nobody.  RFC 3515 §2.4.5."""
-
-    def on_call_request_failed(self, what: str, reason: str, now: float) -> None:
-        """Nothing is asked for on behalf of a stock tool.  RFC 3261 §12.2."""
 
     def takes(self, codec: str) -> bool:
         """Whether a player has said so, unless all get what is made for them."""
@@ -263,6 +233,11 @@ class NamedCall:
         if not self.remote.publishing:
             announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)
+
+    def on_format(self, now: float) -> None:
+        """Tell the players, if their stream has begun without it: FLV 10.1 §E.5."""
+        if self.remote.publishing:
+            describe(self.remote, self._call, now)
 
     def on_unsuitable(self, text: str) -> None:
         """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
@@ -306,11 +281,9 @@ class NamedCall:
 
     def _hear_if_possible(self) -> None:
         """Send the publisher's sound to the phone from now on, if its answer is known."""
-        if self._call is not None and self._call.plan is not None:
+        if self._call is not None and self._call.media.is_agreed:
             self._hears = self._call
             self._void.stop()
-            if self._call.video.leg is not None:
-                self._call.video.leg.group = self.group
 
     def _wake(self) -> None:
         if self._waker is None:
@@ -319,7 +292,7 @@ class NamedCall:
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:
         if self._call is not None:
-            self._call.video.watched(remote, now)
+            watched(self._call, remote, now)
         self._forget_if_idle(now)
 
     def _forget_if_idle(self, now: float) -> None:

@@ -12,14 +12,14 @@ from typing import Final, Protocol
 from p2psip.errors import RemoteError
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
-from rtmplite.flv.tag import TagType
 from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Library, Recording
 from siprtmp.calls import codec_names, failures
-from siprtmp.calls.call import AudioCall
-from siprtmp.calls.clientless import Clientless
-from siprtmp.calls.context import CallContext, Waker
+from siprtmp.calls.call import Call, CallContext
+from siprtmp.calls.observer import CallObserver
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.sink import MediaSink
+from siprtmp.media.transport import Waker
 
 PLAYED: Final = "file played"
 UNHEARD: Final = "sound unsuitable"
@@ -42,8 +42,8 @@ class PlayHome(Protocol):
         """Whether the sender of an INVITE cannot have forged its address."""
 
 
-class PlayedCall(Clientless):
-    """The `CallUser` of a call that hears `announce` before the answer, and `file` after it.
+class PlayedCall(CallObserver, MediaSink):
+    """The observer of a call that hears `announce` before the answer, and `file` after it.
 
     Either may be empty.  After the announcement `then` takes the call, if it is given, or else the
     call is refused.
@@ -54,12 +54,12 @@ class PlayedCall(Clientless):
         home: PlayHome,
         announce: str,
         file: str,
-        then: Callable[[AudioCall, float], None] | None = None,
+        then: Callable[[Call, float], None] | None = None,
     ) -> None:
         super().__init__()
         self._home, self._announce, self._file, self._then = home, announce, file, then
         self.log_id = f"vod/{announce or file}"
-        self._call = AudioCall(self, home.facilities)
+        self._call = Call(self, self, home.facilities)
         self._feeder: Feeder | None = None
         self._is_early = self._is_held = self._is_over = self._is_read = False
         self._is_unheard = False  # the phone does not have the file's codec
@@ -123,7 +123,7 @@ class PlayedCall(Clientless):
                 return
             if feeder.ended:
                 self._is_read = True
-                self._call.publish_ended(now)
+                self._call.media.publish_ended(now)
                 return
             feeder.fill()
             if not (feeder.tags or feeder.ended):
@@ -138,13 +138,10 @@ class PlayedCall(Clientless):
             self._end()
 
     def _publish(self, feeder: Feeder, now: float) -> None:
-        call = self._call
-        while feeder.tags and not (self._is_held or self._is_unheard) and call.leg is not None:
+        media = self._call.media
+        while feeder.tags and not (self._is_held or self._is_unheard) and media.is_open:
             tag = feeder.tags.popleft()
-            if tag.tag_type == TagType.AUDIO:
-                call.leg.publish(tag.tag_type, tag.timestamp, tag.data, now)
-            elif tag.tag_type == TagType.VIDEO and call.video.leg is not None:
-                call.video.leg.publish(tag.timestamp, tag.data, now)
+            media.publish(tag.tag_type, tag.timestamp, tag.data, now)
 
     def _go_on(self, now: float) -> None:
         """The announcement is over, or there was none."""
@@ -186,7 +183,7 @@ class PlayedCall(Clientless):
         self.deadline = None
         self._pump(now)
 
-    # -- CallUser -----------------------------------------------------------------------
+    # -- CallObserver and MediaSink -----------------------------------------------------
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """The caller has the answer: play.  RFC 3261 §13.3.1.4."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from p2psip.rtp import e_model
 from p2psip.rtp.session import Statistics
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 
 Figures = dict[str, object]
 
@@ -18,30 +18,29 @@ FROM_PHONE: Final = "mos_from_phone"
 TO_PHONE: Final = "mos_to_phone"
 
 
-def figures_of(call: AudioCall) -> Figures:
+def figures_of(call: Call) -> Figures:
     """The codecs, packets and quality of a call, as far as they are known; times in ms."""
-    leg, plan, video = call.leg, call.plan, call.video.leg
+    seen = call.media.statistics
     figures: Figures = {
-        "codec": plan.codec.name if plan is not None else None,
-        "transcoding": call.making,
-        "sent": leg.sent if leg is not None else 0,
-        "received": leg.received if leg is not None else 0,
-        "left_out": call.left_out,
+        "codec": seen.codec,
+        "transcoding": seen.making,
+        "sent": seen.sent,
+        "received": seen.received,
+        "left_out": seen.left_out,
     }
-    if video is not None and video.plan is not None:
+    if seen.video:
         figures |= {
-            "video": ",".join(video.plan.names),
-            "video_sent": video.sent,
-            "video_received": video.received,
+            "video": ",".join(seen.video),
+            "video_sent": seen.video_sent,
+            "video_received": seen.video_received,
+            "freezes": seen.freezes,
         }
-        figures["freezes"] = video.freezes
-    seen = leg.statistics if leg is not None else None
-    if seen is not None and plan is not None:
-        figures |= _quality(seen, plan.codec.name, plan.media.ptime / 1000)
+    if seen.rtp is not None and seen.codec is not None:
+        figures |= _quality(seen.rtp, seen.codec, seen.packet_seconds)
     return figures
 
 
-def scores(calls: Iterable[AudioCall]) -> list[float]:
+def scores(calls: Iterable[Call]) -> list[float]:
     """The worse score of each call that has one."""
     found = []
     for call in calls:
@@ -53,7 +52,7 @@ def scores(calls: Iterable[AudioCall]) -> list[float]:
     return found
 
 
-def summary(calls: Collection[AudioCall]) -> Figures:
+def summary(calls: Collection[Call]) -> Figures:
     """The figures of all calls for `/status`; None without a call that has any."""
     known = scores(calls)
     return {

@@ -20,9 +20,8 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.live.streams import Registry
 from rtmplite.vod.playlist import Library
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call, CallContext
 from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.context import CallContext
 from siprtmp.calls.failures import FORBIDDEN, NOBODY, failed
 from siprtmp.calls.played_call import PlayedCall
 from siprtmp.settings.routes import USER, RouteSettings
@@ -124,7 +123,7 @@ class Routes:
         then = partial(self._adopt, route.stream) if route.stream else None
         PlayedCall(self, route.announce, route.file, then).incoming(server, now)
 
-    def _adopt(self, stream: str, call: AudioCall, now: float) -> None:
+    def _adopt(self, stream: str, call: Call, now: float) -> None:
         if self.registry is not None:
             self._home.names.open(stream, self.registry).adopt(call, now)
 

@@ -24,6 +24,7 @@ from p2psip.ua.registering.registration import Registration, State
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
+from siprtmp.media.session_log import MediaLog
 from siprtmp.operation.logs import Log
 from siprtmp.settings.trunks import TrunkSettings
 
@@ -157,11 +158,12 @@ class Dialled(CallHandler, Protocol):
     headers: Sequence[tuple[str, object]]
 
     @property
+    def log(self) -> MediaLog:
+        """The log of this call."""
+
+    @property
     def facilities(self) -> Facilities:
         """The services of the gateway."""
-
-    def log_event(self, what: str, **values: object) -> None:
-        """Write a line about this call into the log."""
 
 
 @dataclass(slots=True)
@@ -222,7 +224,7 @@ class Dialling:
                 status, reason = error.status, error.reason
                 continue
             why = f"{status} {reason}"
-            call.log_event("trunk-next", trunk=before, next=self.trunk_name, reason=why)
+            call.log.event("trunk-next", trunk=before, next=self.trunk_name, reason=why)
             return anew
         return None
 

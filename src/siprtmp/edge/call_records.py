@@ -14,7 +14,7 @@ from typing import Final
 
 from p2psip.net.clock import wallclock
 from p2psip.sip import strict_json
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.quality import figures_of
 from siprtmp.edge.begun_calls import BegunCalls, left_behind
 from siprtmp.operation.arguments import ConfigError
@@ -46,13 +46,13 @@ class CallRecords:
         except OSError as error:
             self._log.warning("no-call-record", file=path.parent, reason=error.strerror)
 
-    def begin(self, call: AudioCall, now: float) -> None:
+    def begin(self, call: Call, now: float) -> None:
         """Note a call that begins, or is answered, lest the gateway does not live to end it."""
         if self._begun is not None:
             with self._telling(self._begun.path):
                 self._begun.note(call, _known(call, now, self._offset()))
 
-    def write(self, call: AudioCall, reason: str, now: float) -> None:
+    def write(self, call: Call, reason: str, now: float) -> None:
         """Append the record of a call that ends; a disk that is full is logged once."""
         with self._telling(self._path):
             self._append(record(call, reason, now, self._offset()))
@@ -88,7 +88,7 @@ class CallRecords:
         return os.open(self._path, _FLAGS, _MODE)
 
 
-def record(call: AudioCall, reason: str, now: float, offset: float) -> dict[str, object]:
+def record(call: Call, reason: str, now: float, offset: float) -> dict[str, object]:
     """What is kept of a call; `offset` turns the time of machines into that of clocks."""
     up_at = call.up_at
     return {
@@ -97,13 +97,13 @@ def record(call: AudioCall, reason: str, now: float, offset: float) -> dict[str,
         "seconds": round(now - up_at, 1) if up_at is not None else 0.0,
         "reason": reason,
         **figures_of(call),
-        "transcoding": call.made,
+        "transcoding": call.media.made,
     }
 
 
-def _known(call: AudioCall, now: float, offset: float) -> dict[str, object]:
+def _known(call: Call, now: float, offset: float) -> dict[str, object]:
     """What is known of a call before its end; the members that follow have no value yet."""
-    origin, up_at, plan = call.origin, call.up_at, call.plan
+    origin, up_at, plan = call.origin, call.up_at, call.media.terms.plan
     return {
         "begin": _utc(offset + (origin.at if origin is not None else now)),
         "answered": _utc(offset + up_at) if up_at is not None else None,
@@ -117,7 +117,7 @@ def _known(call: AudioCall, now: float, offset: float) -> dict[str, object]:
         "source": origin.source if origin is not None else "",
         "rtmp": call.user.log_id,
         "trunk": call.trunk_name,
-        "codec": plan.codec.name if plan is not None else None,
+        "codec": plan.audio.codec.name if plan is not None else None,
     }
 
 

@@ -14,7 +14,7 @@ from p2psip.server.digest_server import DigestServer
 from rtmplite.net.addresses import not_had, written
 from siprtmp import __version__
 from siprtmp.calls.access.admission import Admission
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.mixed import mixed_call
 from siprtmp.calls.mixed.mixed_app import MixedApplication
 from siprtmp.calls.mixed.mixed_call import MixedCalls
@@ -129,7 +129,7 @@ class Gateway:
         figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
         if self.sip is not None:
             figures |= self.sip.status()
-            late = sum(call.left_out for call in self.sip.facilities.calls)
+            late = sum(call.media.statistics.left_out for call in self.sip.facilities.calls)
             figures["media_left_out"] = self.totals.left_out + late
         figures["loop_lag_ms"] = round(1000 * self._lag.worst, 1)
         figures |= self._process.figures()
@@ -171,7 +171,7 @@ class Gateway:
         if self._verifier is not None and users is not None:
             self._verifier.users = users
 
-    def _call_up(self, call: AudioCall, now: float) -> None:
+    def _call_up(self, call: Call, now: float) -> None:
         if self._records is not None:
             self._records.begin(call, now)
         if self._said is not None:
@@ -179,7 +179,7 @@ class Gateway:
         if self._mixes is not None and self.settings.calls.mix_calls:
             self._mixes.follow(call, now)
 
-    def _call_ended(self, call: AudioCall, reason: str, now: float) -> None:
+    def _call_ended(self, call: Call, reason: str, now: float) -> None:
         self.totals.end(call, reason, now)
         if self._mixes is not None:
             self._mixes.stop(call, now)

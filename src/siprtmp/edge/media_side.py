@@ -17,20 +17,48 @@ from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
 from p2psip.server.port_shares import PortShare, PortShares
 from p2psip.sip.uri import Uri
-from siprtmp.calls.call_media import CallMedia
-from siprtmp.calls.context import MediaAddress, Timed
 from siprtmp.edge.picture_threads import picture_transcoding
 from siprtmp.edge.process.wakeup_coalescing import WakeupCoalescer
-from siprtmp.media.leg import Leg
-from siprtmp.media.leg_interfaces import VideoListener
+from siprtmp.media.session import MediaSession
+from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.transcoding import AvTranscoding
-from siprtmp.media.video_leg import VideoLeg
-from siprtmp.media.x_flv_leg import XFlvLeg
+from siprtmp.media.transport import MediaAddress, MediaTransport, Timed
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import MediaSettings
 
-RELAY_LOST = "relay lost"  # the TURN server was restarted, or does not answer
+
+class SessionPorts:
+    """The ports of one session: its `Transports`."""
+
+    def __init__(
+        self,
+        side: "MediaSide",
+        lost: Callable[[float], None],
+        peers: Collection[str],
+        share: PortShare,
+    ) -> None:
+        self._side, self._lost, self._peers, self._share = side, lost, peers, share
+        self._opened = 0
+
+    def open(self) -> tuple[MediaPort, MediaAddress]:
+        """Ports, and where peers send to (RFC 3550 §11).  Raises LocalError without free ports."""
+        port = self._side.open_port(self._peers, self._share)
+        if not self._opened:
+            port.when_lost(lambda error: self._lost(monotonic()))
+        self._opened += 1
+        self._side.count(self, self._opened)
+        return port, self._side.address(port, self._peers)
+
+    def release(self, transport: MediaTransport) -> None:
+        """Take back ports that are closed."""
+        self._share.give()
+        self._opened -= 1
+        self._side.count(self, self._opened)
+
+    def waker(self, machine: Timed) -> Alarm:
+        """A timer for the session."""
+        return Alarm(machine)
 
 
 class MediaSide:
@@ -57,10 +85,9 @@ class MediaSide:
         self._video_packet_size = settings.video_packet_size
         self._ports = PortPool(*settings.rtp_ports)
         self.prepared = PreparedPorts(self._ports, bind_ip)
-        self._alarms: dict[Leg | VideoLeg | XFlvLeg, Alarm] = {}
+        self._open: dict[SessionPorts, int] = {}
         # each pair has two descriptors
         self.shares = PortShares(within(2 * self._ports.pairs) // 2)
-        self._held: dict[Leg | VideoLeg | XFlvLeg, PortShare] = {}
         self._gatherer = WakeupCoalescer()
         self._transcode = AvTranscoding() if decoder.is_available() else None
         self.pictures = picture_transcoding(settings.transcode_video)
@@ -71,104 +98,34 @@ class MediaSide:
         return self._network.outside
 
     @property
-    def legs(self) -> int:
+    def sessions(self) -> int:
         """The number of calls that have ports."""
-        return sum(isinstance(leg, Leg) for leg in self._alarms)
+        return len(self._open)
 
-    def open_leg(
+    def open(
         self,
-        listener: CallMedia,
+        session: MediaSession,
+        lost: Callable[[float], None],
         peers: Collection[str],
         now: float,
         share: PortShare | None = None,
-    ) -> tuple[Leg, MediaAddress]:
-        """Ports and a leg for a call: RFC 3550 §11.  Raises LocalError without free ports."""
-        share = share or self.shares.unlimited()
-        port = self._port_for(peers, share)
-        alarm: Alarm
-        leg = Leg(
-            port,
-            listener,
+    ) -> None:
+        """Open a session: RFC 3550 §11.  Raises LocalError without free ports."""
+        settings = StreamSettings(
             os.urandom,
-            now,
             # RFC 3550 §6.5.1 [cname-is-unique]
             cname=f"{os.urandom(6).hex()}@{self.media_host}",
             media_timeout=self._timeout,
-            transcode=self._transcode,
             wallclock=wallclock(),
-            wake=lambda: alarm.set(),
-        )
-        port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
-        alarm = self._alarms[leg] = Alarm(leg)
-        self._held[leg] = share
-        self._gatherer.set_calls(len(self._alarms))
-        port.when_lost(lambda error: listener.drop(monotonic(), RELAY_LOST))
-        return leg, self._address(port, peers)
-
-    def open_video(
-        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
-    ) -> tuple[VideoLeg, MediaAddress]:
-        """Ports and a leg for the pictures of a call, as `open_leg` has them for its `sound`."""
-        share = self._held[sound]
-        port = self._port_for(peers, share)
-        alarm: Alarm
-        leg = VideoLeg(
-            port,
-            listener,
-            os.urandom,
-            now,
-            cname=sound.cname,
-            timeline=sound.timeline,
-            wallclock=wallclock(),
-            wake=lambda: alarm.set(),
             max_octets=self._video_packet_size,
-            transcoding=self.pictures,
+            transcoding=self._transcode,
+            video_transcoding=self.pictures,
         )
-        port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
-        alarm = self._alarms[leg] = Alarm(leg)
-        self._held[leg] = share
-        return leg, self._address(port, peers)
+        ports = SessionPorts(self, lost, peers, share or self.shares.unlimited())
+        session.open(ports, settings, now)
 
-    def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
-        """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
-        return self._phone_hosts(user, now)
-
-    def open_x_flv(
-        self, listener: VideoListener, peers: Collection[str], now: float, sound: Leg
-    ) -> tuple[XFlvLeg, MediaAddress]:
-        """Ports and a leg for a tunnel, as `open_leg` has them for the `sound` of its call."""
-        share = self._held[sound]
-        port = self._port_for(peers, share)
-        alarm: Alarm
-        leg = XFlvLeg(
-            port,
-            listener,
-            os.urandom,
-            now,
-            cname=sound.cname,
-            wallclock=wallclock(),
-            wake=lambda: alarm.set(),
-        )
-        port.on_rtp, port.on_rtcp = leg.on_rtp, leg.on_rtcp
-        alarm = self._alarms[leg] = Alarm(leg)
-        self._held[leg] = share
-        return leg, self._address(port, peers)
-
-    def close_leg(self, leg: Leg | VideoLeg | XFlvLeg) -> None:
-        """Stop the timer of a leg that is closed."""
-        share = self._held.pop(leg, None)
-        if share is not None:
-            share.give()
-        alarm = self._alarms.pop(leg, None)
-        if alarm is not None:
-            alarm.cancel()
-        self._gatherer.set_calls(len(self._alarms))
-
-    def waker(self, machine: Timed) -> Alarm:
-        """A timer for a machine."""
-        return Alarm(machine)
-
-    def _port_for(self, peers: Collection[str], share: PortShare) -> MediaPort:
+    def open_port(self, peers: Collection[str], share: PortShare) -> MediaPort:
+        """A pair of ports for peers at these hosts.  Raises LocalError."""
         try:
             share.take()
         except LocalError as error:
@@ -180,12 +137,28 @@ class MediaSide:
             share.give()
             raise
 
+    def count(self, ports: "SessionPorts", opened: int) -> None:
+        """Note that a session has so many ports now."""
+        if opened:
+            self._open[ports] = opened
+        else:
+            self._open.pop(ports, None)
+        self._gatherer.set_calls(sum(self._open.values()))
+
+    def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
+        """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
+        return self._phone_hosts(user, now)
+
+    def waker(self, machine: Timed) -> Alarm:
+        """A timer for a machine."""
+        return Alarm(machine)
+
     def _any_port_for(self, peers: Collection[str]) -> MediaPort:
         beside = self._network.beside(peers)
         is_plain = beside is not None or self._network.is_inside(peers)
         return self._open_port(self._ports if is_plain else self.prepared, beside)
 
-    def _address(self, port: MediaPort, peers: Collection[str]) -> MediaAddress:
+    def address(self, port: MediaPort, peers: Collection[str]) -> MediaAddress:
         if port.public is not None:
             return MediaAddress(*port.public)
         return MediaAddress(self.host_for(peers), port.rtp_port, port.rtcp_port)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.quality import scores
 from siprtmp.edge.process.histogram import Histogram
 from siprtmp.edge.process.loop_lag import LoopLag
@@ -34,9 +34,9 @@ class CallTotals:
         self.seconds = Histogram(SECONDS_BOUNDS)
         self.mos = Histogram(MOS_BOUNDS)
 
-    def end(self, call: AudioCall, reason: str, now: float) -> None:
+    def end(self, call: Call, reason: str, now: float) -> None:
         """Count a call that ends, before its media is forgotten."""
-        self.left_out += call.left_out
+        self.left_out += call.media.statistics.left_out
         direction = call.origin.direction if call.origin is not None else "in"
         if call.up_at is None:
             self.ended[direction, _outcome(reason)] += 1

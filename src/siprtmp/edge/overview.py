@@ -21,7 +21,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
 from siprtmp.calls import quality
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.mixed.mixed_call import MixedCalls
 from siprtmp.calls.toll_guard import ThroughCall
 from siprtmp.calls.trunks import Trunk
@@ -50,7 +50,7 @@ class Overview:
         self, registry: Registry, connections: Callable[[], Iterable[NetConnection]], log: Log
     ) -> None:
         self._registry, self._connections, self._log = registry, connections, log
-        self.calls: Collection[AudioCall] = ()
+        self.calls: Collection[Call] = ()
         self.tolls: Iterable[ThroughCall] = ()
         self.registrar: Registrar | None = None
         self.trunks: Iterable[Trunk] = ()
@@ -127,7 +127,7 @@ class Overview:
             raise LocalError("that call is not mixed")
         return name
 
-    def _call_of(self, text: str) -> AudioCall:
+    def _call_of(self, text: str) -> Call:
         calls = {each.call.id: each for each in self.calls if each.call is not None}
         return calls[_only(text, set(calls))]
 
@@ -160,7 +160,7 @@ def _nothing(*what: object) -> None:
     """Do nothing, where there is no SIP side."""
 
 
-def _call(call: AudioCall, now: float) -> Row:
+def _call(call: Call, now: float) -> Row:
     origin, up_at = call.origin, call.up_at
     return {
         "id": call.call.id if call.call is not None else "",
@@ -190,7 +190,7 @@ def _through(call: ThroughCall, now: float) -> Row:
     }
 
 
-def _trunk(trunk: Trunk, calls: Iterable[AudioCall]) -> Row:
+def _trunk(trunk: Trunk, calls: Iterable[Call]) -> Row:
     return {
         "id": "",
         "name": trunk.settings.name,

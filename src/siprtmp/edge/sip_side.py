@@ -40,9 +40,10 @@ from siprtmp.calls import quality
 from siprtmp.calls.access.admission import Admission, Admitted, Holder
 from siprtmp.calls.access.client_origin import Whence
 from siprtmp.calls.access.name_rights import NameRights
+from siprtmp.calls.call import CallContext
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.conference.room_app import RoomApplication
-from siprtmp.calls.context import EXTENSIONS, CallContext
+from siprtmp.calls.context import EXTENSIONS
 from siprtmp.calls.rich.line import Line
 from siprtmp.calls.rich.sip_app import Identity, SipApplication
 from siprtmp.calls.routes import Routes
@@ -232,7 +233,7 @@ class SipSide:
         counters = self.stack.counters
         return {
             "calls": len(self.facilities.calls),
-            "calls_transcoding": sum(call.transcodes for call in self.facilities.calls),
+            "calls_transcoding": sum(bool(call.media.making) for call in self.facilities.calls),
             **quality.summary(self.facilities.calls),
             "media_unsuitable": self.facilities.unsuitable,
             "transactions": self.stack.transactions,
@@ -244,7 +245,7 @@ class SipSide:
             "lines": len(self.lines),
             "names": len(self.names),
             "room_members": len(self.rooms),
-            "media_legs": self.media.legs,
+            "media_legs": self.media.sessions,
             "sip_connections": self.driver.connections,
             "sip_malformed": counters.malformed,
             "sip_repeated": counters.repeated,
@@ -253,7 +254,7 @@ class SipSide:
     @property
     def is_silent(self) -> bool:
         """Whether there is no call, and fewer than `FEW` transactions."""
-        return not self.media.legs and self.stack.transactions < FEW
+        return not self.media.sessions and self.stack.transactions < FEW
 
     @property
     def addresses(self) -> dict[str, str]:

@@ -1,22 +1,19 @@
 """The keys of a call: those that a client presses, and those that its phone presses.
 
-Implements RFC 4733 §2.5, between a leg and `EventSender` and `EventReceiver`.
+Implements RFC 4733 §2.5 by way of `EventSender` and `EventReceiver`.
 
 A sans-I/O machine.  Keys go in the stream of the sound, which is left out meanwhile: a phone that
 hears the tone as well would count it twice: Field §"Sound under a key".
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp.payload.dtmf import DIGITS, TelephoneEvent, digit_of, event_of
 from p2psip.rtp.payload.event_receiver import EventBegan, EventReceiver
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
-from p2psip.rtp.session import RtpSession
-from siprtmp.media.consent import Consent
-from siprtmp.media.leg_interfaces import Wire
 from siprtmp.media.sdp_map import AudioPlan
 
 CLOCK_RATE: Final = 8000  # of sound and events, unless agreed otherwise
@@ -28,67 +25,16 @@ _SIGNAL: Final = re.compile(  # possessive, or a body of blanks would take its s
 SECONDS: Final = 0.1  # of a key; Own design: twice what a receiver of tones needs
 
 
-class EventPath:
-    """The part of a leg that sends telephone events, and leaves out sound: RFC 4733 §2.5.1.2.
+class Keys:
+    """Sends and hears the keys of one call: RFC 4733 §2.5."""
 
-    It also decides whether anything may be sent: see `Consent`.
-    """
-
-    _session: RtpSession | None
-    _plan: AudioPlan | None
-    _wire: Wire
-    _consent: Consent
-    _closed: bool
-    _origin: int
-    _started: float
-    _mutes: frozenset[object] = frozenset()
-    _sends = False  # whether sound is sent without further questions
-
-    def mute(self, asker: object, on: bool) -> None:
-        """Leave out the publisher's sound while any asker wants it.  RFC 4733 §2.5.1.2."""
-        self._mutes = self._mutes | {asker} if on else self._mutes - {asker}
-        self._heed_consent()
-
-    def timestamp(self, now: float) -> int:
-        """The RTP timestamp that sound of this moment would have: RFC 4733 §2.5.1.2."""
-        session = self._session
-        if session is not None and session.last_sent is not None:
-            return session.timestamp(now)
-        rate = session.send_rate if session is not None else CLOCK_RATE
-        return self._origin + int((now - self._started) * rate) & 0xFFFFFFFF
-
-    def send_event(self, payload: bytes, timestamp: int, marker: bool, now: float) -> None:
-        """Send a report of an event, if the phone takes media: RFC 4733 §2.5.1.2."""
-        plan, session = self._plan, self._session
-        number = plan.media.telephone_event if plan is not None else None
-        if plan is None or session is None or number is None or self._closed:
-            return
-        if self._may_send and (self._consent.is_open or self._consent.spend(len(payload), now)):
-            # RFC 4733 §2.5.1.2 [same-base-as-audio]
-            self._wire.send_rtp(session.send_about(number, payload, timestamp, marker, now))
+    def __init__(self) -> None:
+        self._sender, self._receiver = EventSender(CLOCK_RATE), EventReceiver()
 
     @property
-    def _may_send(self) -> bool:
-        """Whether the phone takes media, and packets get through to it: RFC 3264 §5.1."""
-        return self._plan is not None and self._plan.media.sends and self._wire.is_ready
-
-    def _heed_consent(self) -> None:
-        self._sends = self._may_send and self._consent.is_open and not self._mutes
-
-    def _tries(self, octets: int, now: float) -> bool:
-        """Whether to send a packet to a third party that has sent none: see `Consent`."""
-        return self._may_send and not self._mutes and self._consent.spend(octets, now)
-
-
-class Keys:
-    """Sends and hears the keys of one call: RFC 4733 §2.5.
-
-    `on_digit(digit, now)` is called at the beginning of each key of the phone.
-    """
-
-    def __init__(self, leg: EventPath, on_digit: Callable[[str, float], None]) -> None:
-        self._leg, self._on_digit = leg, on_digit
-        self._sender, self._receiver = EventSender(CLOCK_RATE), EventReceiver()
+    def busy(self) -> bool:
+        """Whether a key is sent now, or waits: RFC 4733 §2.5.1.2."""
+        return self._sender.busy
 
     def press(self, digits: str, plan: AudioPlan | None, now: float) -> bool:
         """Queue keys; False if the phone takes no such events: RFC 4733 §2.5.1.1."""
@@ -104,30 +50,31 @@ class Keys:
                 self._sender.press(EventPress(code, SECONDS), now)
             except LocalError:
                 break  # more than anybody waits for
-        self._leg.mute(self, self._sender.busy)
         return True
 
-    def heard(self, timestamp: int, payload: bytes, now: float) -> None:
-        """Take a report of the phone: RFC 4733 §2.5.2.2.  A malformed one counts as lost."""
+    def heard(self, timestamp: int, payload: bytes, now: float) -> list[str]:
+        """The keys that begin with a report of the phone: RFC 4733 §2.5.2.2.
+
+        A malformed report counts as lost.
+        """
         try:
             events = self._receiver.heard(timestamp, payload, now)
         except RemoteError:
-            return
-        for event in events:
-            if isinstance(event, EventBegan) and event.digit is not None:
-                self._on_digit(event.digit, now)
+            return []
+        began = [event for event in events if isinstance(event, EventBegan)]
+        return [event.digit for event in began if event.digit is not None]
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`: RFC 4733 §2.5.1.2."""
         return self._sender.deadline
 
-    def tick(self, now: float) -> None:
-        """Send the report that is due: RFC 4733 §2.5.1.2."""
-        leg = self._leg
-        for timestamp, marker, payload in self._sender.tick(now, leg.timestamp(now)):
-            leg.send_event(payload, timestamp, marker, now)
-        leg.mute(self, self._sender.busy)
+    def tick(self, now: float, timestamp: int) -> Iterable[tuple[int, bool, bytes]]:
+        """The reports that are due, with their RTP time and marker: RFC 4733 §2.5.1.2.
+
+        `timestamp` is the RTP time of now.
+        """
+        return self._sender.tick(now, timestamp)
 
 
 def keys_in(text: str) -> str:

@@ -7,27 +7,24 @@ Own design: H.264, which every player has, passes.  Another codec passes to play
 that they take it; for others it is made into H.264, or left out where nothing may be made.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
-from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener
 from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.picture_format import CLOCK_RATE
-from siprtmp.media.picture_ways import FROM_PHONE
-from siprtmp.media.picture_work import PictureWork
+from siprtmp.media.stream import VIDEO, OnTag, StreamListener
 from siprtmp.media.timeline import Timeline, UsualArrival
+from siprtmp.media.translate.conversion import PictureTranscoding
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
+from siprtmp.media.video.picture_ways import FROM_PHONE
+from siprtmp.media.video.picture_work import PictureWork
 
-VIDEO: Final = 9  # the message type of video: RTMP 1.0 §7.1.4
 ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
 MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
 BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key frame
-
-OnTag = Callable[[int, int, bytes, float], None]
 
 
 class PicturesFromPhone:
@@ -41,7 +38,7 @@ class PicturesFromPhone:
         plan: VideoPlan,
         receiver: VideoReceiver,
         timeline: Timeline,
-        listener: VideoListener,
+        listener: StreamListener,
         transcoding: PictureTranscoding | None,
     ) -> None:
         self.plan, self._receiver = plan, receiver

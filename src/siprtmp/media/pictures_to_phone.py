@@ -14,19 +14,21 @@ from typing import Final
 
 from p2psip.rtp.video_sender import VideoSender
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media import repeat
-from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
 from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.picture_format import CLOCK_RATE
 from siprtmp.media.pacing import Pacer
-from siprtmp.media.picture_group import Message, PictureGroup
-from siprtmp.media.picture_meter import PictureMeter
-from siprtmp.media.picture_ways import Packer, packer_for
-from siprtmp.media.picture_work import PictureWork
+from siprtmp.media.stream import StreamListener
+from siprtmp.media.translate.conversion import PictureTranscoding
 from siprtmp.media.translate.flv_to_h264 import FlvToH264
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.picture_codec import codec_of
 from siprtmp.media.translate.picture_limits import PictureFacts, PictureLimits
+from siprtmp.media.transport import MediaTransport
+from siprtmp.media.video import repeat
+from siprtmp.media.video.picture_group import Message, PictureGroup
+from siprtmp.media.video.picture_meter import PictureMeter
+from siprtmp.media.video.picture_ways import Packer, packer_for
+from siprtmp.media.video.picture_work import PictureWork
 
 EARLY: Final = 0.02  # s before its time that a picture may leave
 NOTHING: Final[list[Packet]] = []
@@ -46,14 +48,14 @@ class PicturesToPhone:
 
     def __init__(
         self,
-        wire: Wire,
-        listener: VideoListener,
+        transport: MediaTransport,
+        listener: StreamListener,
         random: Callable[[int], bytes],
         wake: Callable[[], None],
         max_octets: int,
         transcoding: PictureTranscoding | None,
     ) -> None:
-        self._wire, self._listener, self._wake = wire, listener, wake
+        self._transport, self._listener, self._wake = transport, listener, wake
         self._max_octets, self._transcoding = max_octets, transcoding
         self._maker: PictureTranscoding | None = None  # if the phone has what it can make
         self.sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
@@ -285,7 +287,7 @@ class PicturesToPhone:
             self._work.put(timestamp, payload, now)
 
     def _transmit(self, packets: list[Packet], now: float) -> None:
-        send, pack, payload_type = self._wire.send_rtp, self.sender.send, self._payload_type
+        send, pack, payload_type = self._transport.send_rtp, self.sender.send, self._payload_type
         for ticks, payload, marker in packets:
             send(pack(payload_type, payload, ticks + self._offset & 0xFFFFFFFF, marker, now))
             self._shown = ticks
@@ -294,7 +296,7 @@ class PicturesToPhone:
     def _hold_back(self, hold: bool) -> None:
         if hold != self._holding:
             self._holding = hold
-            self._listener.on_video_hold_back(hold)
+            self._listener.on_hold_back(self, hold)
 
     def _on_key_frame_wanted(self) -> None:
         """Have a key frame made; where it passes tell the publisher, and repeat what there is."""

@@ -196,6 +196,11 @@ def known_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in map(str.lower, names) if name in usable))
 
 
+def wants_speex(names: Iterable[str]) -> bool:
+    """Whether a client has asked for Speex though the phone may have G.711."""
+    return not SPEEX_TO_G711.keys().isdisjoint(names)
+
+
 def passing(names: Iterable[str]) -> tuple[str, ...]:
     """The names without those of codecs that are made, for a gateway that cannot make them."""
     made = {name for name, codec in AUDIO_CODECS.items() if not codec.passes}

@@ -6,11 +6,11 @@ passes; then it is the phone's favourite of those that can be made.
 
 from typing import Final
 
-from siprtmp.media.leg_interfaces import ToPhone, ToRtmp, Transcoding
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.translate import aac_passing
 from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp
 from siprtmp.media.translate.audio_formats import AAC, OPUS, AudioCodec
+from siprtmp.media.translate.conversion import ToPhone, ToRtmp, Transcoding
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
 from siprtmp.media.translate.opus_passing import OpusToFlv, OpusToRtp, is_opus, suits
 from siprtmp.media.translate.real_rate import OtherRateError

@@ -176,7 +176,7 @@ def test_early_media_is_heard_and_its_silence_ends_nothing():
     alice.call("invite", BOB, "pcmu")
     world.wait()
     assert alice.heard() == [("ringing", "183 Session Progress")]
-    assert world.gateway.leg.is_started
+    assert world.gateway.audio.plan
     world.wait(20.0)
     assert alice.heard() == []
     desk.calls[-1].accept(sdp(PCMU), world.now)

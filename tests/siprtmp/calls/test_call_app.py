@@ -23,7 +23,7 @@ def talk(world, count=3, first=0):
     """The phone says something to the gateway's only call."""
     for i in range(first, first + count):
         header = b"\x80\x00" + i.to_bytes(2, "big") + (160 * i).to_bytes(4, "big") + bytes(4)
-        world.gateway.leg.on_rtp(header + b"p" * 160, world.now)
+        world.gateway.audio.on_rtp(header + b"p" * 160, world.now)
     world.run()
 
 
@@ -182,7 +182,7 @@ def test_a_second_publisher_is_refused_and_disturbs_nothing(world, desk):
     assert second.codes() == [BAD_NAME] and not first.server.closed
     world.drop(second)
     world.wait()
-    assert desk.events()[-1] == "accepted" or len(world.gateway.legs) == 1
+    assert desk.events()[-1] == "accepted" or len(world.gateway.audios) == 1
     again = first.publish(NAME)  # the same tool, on another stream
     assert first.codes()[-1] == BAD_NAME and again
     assert world.is_clean()
@@ -203,7 +203,7 @@ def test_a_waiting_name_is_called_twice_in_a_row(world, desk):
         talk(world)
         desk.calls[-1].bye(world.now)
         world.wait()
-        assert not world.gateway.legs and not tool.server.closed
+        assert not world.gateway.audios and not tool.server.closed
     assert len(heard(player)) == 6
     assert player.codes().count("NetStream.Play.UnpublishNotify") == 2
     assert world.is_clean()
@@ -222,7 +222,7 @@ def test_a_waiting_name_takes_one_call_at_a_time_and_only_what_it_understands(wo
     world.wait()
     desk.ring("studio", world.now)
     world.wait()
-    assert desk.log[-1][2] == 486 and len(world.gateway.legs) == 1
+    assert desk.log[-1][2] == 486 and len(world.gateway.audios) == 1
     desk.calls[-2].bye(world.now)
     assert world.is_clean()
 
@@ -261,7 +261,7 @@ def test_a_phone_that_vanishes_is_hung_up_with_a_reason():
     world.wait(50.0)
     talk(world, 1)
     world.wait(240.0)  # a silent phone, but it answers
-    assert world.gateway.legs and world.gateway.log.ends() == []
+    assert world.gateway.audios and world.gateway.log.ends() == []
     del world.link.nodes[DESK]
     seconds = 0
     while not world.gateway.log.ends() and seconds < 70:
@@ -380,7 +380,7 @@ class Calls(RuleBasedStateMachine):
     def is_consistent(self):
         if hasattr(self, "world"):
             gateway = self.world.gateway
-            assert len(gateway.legs) <= len(gateway.facilities.calls) <= gateway.agent.calls + 1
+            assert len(gateway.audios) <= len(gateway.facilities.calls) <= gateway.agent.calls + 1
             assert len(gateway.ports) <= gateway.room
             assert all(not peer.server.aborted for peer in self.world.peers)
 

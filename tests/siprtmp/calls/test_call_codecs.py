@@ -9,9 +9,9 @@ from p2psip.rtp.payload import g711, speex
 from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
 from siprtmp.calls import codec_names
-from siprtmp.calls.call_media import MAX_MADE
 from siprtmp.edge.call_records import record
 from siprtmp.edge.overview import Overview
+from siprtmp.media.session_log import MAX_MADE
 from siprtmp.media.transcode import decoder, libspeex
 
 AUDIO, DATA = 8, 18
@@ -99,7 +99,7 @@ def test_without_the_extra_a_call_that_needs_it_is_refused_and_the_log_names_it(
     [line] = events(world, "transcode-missing")
     assert world.gateway.facilities.unsuitable == 1 and "transcode" in line["cure"]
     assert line["install"] == "transcode" and line["codecs"] in ("opus", "g722")
-    assert not world.gateway.legs
+    assert not world.gateway.audios
 
 
 def test_without_the_extra_the_publisher_is_told_what_to_install(without_extra):
@@ -189,7 +189,7 @@ def test_players_are_told_of_aac(with_extra):
     player.play("studio")
     desk.ring("studio", world.now, G722)
     world.wait()
-    leg = world.gateway.leg
+    leg = world.gateway.audio
     for number in range(10):
         header = fast.pack_fixed(0x80, 9, number, 160 * number, 7)
         leg.on_rtp(header + bytes(160), world.now)
@@ -207,7 +207,7 @@ def test_players_are_told_of_aac(with_extra):
     [line] = events(world, "transcoding")
     assert (line["codec"], line["to"]) == ("g722", "aac")
     [call] = world.gateway.facilities.calls
-    assert call.transcodes
+    assert call.media.making
     [row] = [row for kind, row in overview(world).rows(world.now) if kind == "calls"]
     assert row["transcoding"] == ["g722 > aac"]
 
@@ -226,7 +226,7 @@ def test_the_record_of_a_call_has_what_was_made_of_its_publisher(with_extra):
         tool.write(AUDIO, at, stream, frame)
         world.wait(0.02)
     [call] = world.gateway.facilities.calls
-    call.video.on_video_transcoding("h264 9x9 > h264 5x5", "too large")
+    call.media.on_video_transcoding("h264 9x9 > h264 5x5", "too large")
     assert overview_row(world)["transcoding"] == ["aac > opus"]
     tool.send("deleteStream", float(stream))
     world.wait(2.0)
@@ -242,8 +242,8 @@ def test_pictures_that_change_all_the_time_fill_no_record(with_extra):
     world.wait()
     [call] = world.gateway.facilities.calls
     for size in range(2 * MAX_MADE):
-        call.video.on_video_transcoding(f"h264 {size}x9 > h264 5x5", "too large")
-    assert len(call.made) == MAX_MADE
+        call.media.on_video_transcoding(f"h264 {size}x9 > h264 5x5", "too large")
+    assert len(call.media.made) == MAX_MADE
 
 
 def overview_row(world):
@@ -264,7 +264,7 @@ def test_opus_passes_to_a_client_that_names_it(without_extra, incoming):
     world.wait()
     assert alice.heard()[-1] == ("accepted", "opus", None)
     alice.peer.play("remote")
-    leg, packet = world.gateway.leg, b"\x78" + bytes(40)
+    leg, packet = world.gateway.audio, b"\x78" + bytes(40)
     for number in range(3):
         leg.on_rtp(fast.pack_fixed(0x80, 111, number, 960 * number, 7) + packet, world.now)
         world.wait(0.02)
@@ -289,7 +289,7 @@ def test_a_client_of_speex_talks_with_a_phone_of_g711(with_extra, name, number):
     assert names(desk.calls[0].remote_sdp) == ["PCMU/8000" if name == "ulaw" else "PCMA/8000"]
     assert alice.heard()[-1] == ("accepted", "speex", None)
     alice.peer.play("remote")
-    leg, law = world.gateway.leg, g711.encode_ulaw if name == "ulaw" else g711.encode_alaw
+    leg, law = world.gateway.audio, g711.encode_ulaw if name == "ulaw" else g711.encode_alaw
     wave = sound.tone(8000)
     for at in range(10):  # packets of 30 ms
         packet = fast.pack_fixed(0x80, int(number), at, 240 * at, 7)

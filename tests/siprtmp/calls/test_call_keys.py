@@ -10,7 +10,7 @@ from support.gateway.gateway_world import AUDIO, BOB, PCMU, sdp
 from p2psip.errors import RemoteError
 from p2psip.rtp import fast
 from p2psip.rtp.payload.dtmf import TelephoneEvent
-from siprtmp.calls.call_video import MEDIA_CONTROL
+from siprtmp.calls.call_info import MEDIA_CONTROL
 from siprtmp.media.keys import key_of
 
 EVENTS = sdp(PCMU, "101", maps=("101 telephone-event/8000",), more=("fmtp:101 0-15",))
@@ -171,7 +171,7 @@ def test_no_end_of_keys_is_bounded(world, alice, desk):
 
 def test_each_key_of_the_phone_is_told_once(world, alice, talking):
     """Covers RFC 4733 §2.5.2.2: at its beginning, whatever is repeated or lost."""
-    leg = world.gateway.leg
+    leg = world.gateway.audio
     for number, data in enumerate([("1", 160, 0), ("1", 320, 0), ("1", 800, 0, True)]):
         leg.on_rtp(report(number, *data), world.now)
     world.run()

@@ -52,7 +52,7 @@ def test_a_waiting_publisher_and_its_players_hear_of_a_phone(world, desk):
     world.wait()
     for number in range(2):
         header = b"\x80\x00" + number.to_bytes(2, "big") + bytes(8)
-        world.gateway.leg.on_rtp(header + b"p" * 160, world.now)
+        world.gateway.audio.on_rtp(header + b"p" * 160, world.now)
         call.info("application/dtmf", b"1", world.now)
         world.wait()
         late.play("studio")

@@ -9,7 +9,7 @@ from p2psip.rtp import fast
 from p2psip.sdp.session import SessionDescription
 from rtmplite.amf import amf0
 from rtmplite.flv.video import is_sequence_header
-from siprtmp.calls.call_video import FAST_UPDATE, MEDIA_CONTROL
+from siprtmp.calls.call_info import FAST_UPDATE, MEDIA_CONTROL
 from siprtmp.calls.quality import figures_of
 from siprtmp.edge.metrics import CallTotals
 
@@ -35,7 +35,7 @@ def desk(world):
 
 def video(world):
     """The leg and the wire of the only call's pictures."""
-    [(leg, (wire, _))] = world.gateway.videos.items()
+    [(leg, wire)] = world.gateway.videos.items()
     return leg, wire
 
 
@@ -85,7 +85,7 @@ def test_a_phone_without_pictures_gets_sound_and_the_port_is_free_again(world, a
     tool = world.tool()
     stream = tool.publish(NAME)
     world.wait()
-    assert len(world.gateway.legs) == 1 and not world.gateway.videos
+    assert len(world.gateway.audios) == 1 and not world.gateway.videos
     tool.write(VIDEO, 0, stream, HEADER)
     tool.write(AUDIO, 0, stream, SOUND)
     assert world.gateway.media.sent
@@ -127,7 +127,7 @@ def test_slices_too_long_for_the_phone_are_said_once_with_a_cure(world):
     tool = world.tool()
     stream = tool.publish(NAME)
     world.wait()
-    world.gateway.leg.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
+    world.gateway.audio.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
     tool.write(VIDEO, 0, stream, HEADER)
     for size in (1500, 2500, 3500):
         tool.write(VIDEO, size, stream, tag(idr() + bytes(size), key=True))
@@ -156,12 +156,12 @@ def test_pictures_that_come_too_late_are_counted_and_said_once(world, desk):
         for at in range(0, 3000, 40):
             tool.write(VIDEO, 3000 * stall - 3000 + at, stream, tag(inter()))
         world.wait(2.0)
-    assert leg.left_out > 20 and call.left_out == leg.left_out
+    assert leg.left_out > 20 and call.media.statistics.left_out == leg.left_out
     [line] = events(world, "media-late")
     assert line["kind"] == "pictures" and "loop_lag_ms" in line["cure"]
     totals = CallTotals()
     world.gateway.facilities.on_end = totals.end
-    left_out = call.left_out
+    left_out = call.media.statistics.left_out
     desk.calls[0].bye(world.now)
     world.wait()
     assert totals.left_out == left_out == events(world, "call-end")[0]["left_out"]
@@ -179,14 +179,18 @@ def test_sound_that_comes_too_late_is_counted_and_said_once(world, desk):
         for at in range(20, 3020, 20):
             tool.write(AUDIO, 3000 * stall - 3000 + at, stream, SOUND)
     world.wait(6.0)
-    leg, sent = call.leg, len(world.gateway.media.sent)
-    assert leg.left_out > 50 and sent + leg.left_out == 301 and call.left_out == leg.left_out
+    leg, sent = world.gateway.audio, len(world.gateway.media.sent)
+    assert (
+        leg.left_out > 50
+        and sent + leg.left_out == 301
+        and call.media.statistics.left_out == leg.left_out
+    )
     [line] = events(world, "media-late")
     assert line["kind"] == "sound"
     desk.calls[0].reinvite(sdp(PCMA), world.now)
     world.wait()
     tool.write(AUDIO, 9000, stream, b"\x72" + SOUND[1:])  # by another pacer
-    assert call.left_out == 301 - sent
+    assert call.media.statistics.left_out == 301 - sent
 
 
 def test_without_a_port_for_pictures_the_call_has_sound():
@@ -195,7 +199,7 @@ def test_without_a_port_for_pictures_the_call_has_sound():
     world.tool().publish(NAME)
     world.wait()
     offer = SessionDescription.parse(desk.calls[0].remote_sdp)
-    assert [line.kind for line in offer.media] == ["audio"] and world.gateway.legs
+    assert [line.kind for line in offer.media] == ["audio"] and world.gateway.audios
     [line] = events(world, "video-without-port")
     assert "--rtp-ports" in line["cure"] and world.gateway.facilities.unsuitable == 1
 
@@ -212,7 +216,7 @@ def test_a_phone_that_calls_a_waiting_name_sees_at_once(world, desk):
     _, wire = video(world)
     answer = SessionDescription.parse(desk.log[-1][2])
     assert answer.media[1].port == wire.rtp_port
-    world.gateway.leg.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
+    world.gateway.audio.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
     tool.write(VIDEO, 120, stream, tag(inter(4)))
     units = [data[12:] for _, data in wire.sent]
     assert any(unit[0] & 31 in (5, 24) for unit in units) and len(units) >= 4
@@ -222,7 +226,7 @@ def test_a_phone_that_calls_a_waiting_name_sees_at_once(world, desk):
     desk.ring("studio", world.now, offer=seen())  # the header was published once
     world.wait()
     _, wire = video(world)
-    world.gateway.leg.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
+    world.gateway.audio.on_rtp(b"\x80\x00\0\1" + bytes(8) + b"p" * 160, world.now)
     tool.write(VIDEO, 160, stream, tag(inter(5)))
     assert len(wire.sent) == first + 1
 
@@ -241,7 +245,7 @@ def test_a_later_offer_may_add_pictures_and_take_them_away(world):
     assert len(world.gateway.videos) == 1
     call.reinvite(seen(H264.replace("6000", "0")), world.now)
     world.wait(1.0)
-    assert not world.gateway.videos and len(world.gateway.legs) == 1
+    assert not world.gateway.videos and len(world.gateway.audios) == 1
     call.bye(world.now)
     world.wait()
     assert not world.gateway.ports

@@ -49,7 +49,7 @@ class Show:
     @property
     def packets(self):
         """Marker, timestamp and payload of each packet to the phone."""
-        [(_, (wire, _))] = self.world.gateway.videos.items()
+        [(_, wire)] = self.world.gateway.videos.items()
         rows = [(*fast.unpack(data), data[12:]) for _, data in wire.sent]
         return [(bool(row[1]), row[3], row[-1]) for row in rows]
 

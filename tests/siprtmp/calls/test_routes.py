@@ -112,7 +112,7 @@ def test_a_stream_takes_the_call_though_nobody_is_there(world, desk, routed):
     stream = tool.publish("show")
     tool.write(AUDIO, 0, stream, b"\x82" + b"s" * 160)
     header = b"\x80\x00\0\x01" + bytes(8)
-    world.gateway.leg.on_rtp(header + b"p" * 160, world.now)
+    world.gateway.audio.on_rtp(header + b"p" * 160, world.now)
     world.run()
     assert heard(world) == b"s" and [each for each in player.media() if each[0] == AUDIO]
     desk.ring("news", world.now)
@@ -239,7 +239,7 @@ def test_an_announcement_is_heard_before_the_answer_and_then_the_stream_answers(
     assert desk.events() == ["ringing", "accepted"] and heard(world) == b"h" * PACKETS
     assert len(world.gateway.call) == 1
     [named] = world.gateway.call._names.values()
-    assert world.gateway.leg.ways.header is named.sound_header  # its publisher's, not the file's
+    assert world.gateway.audio.ways.header is named.published.header  # not the file's
     tool = world.tool()
     tool.write(AUDIO, 0, tool.publish("show"), b"\x82" + b"s" * 160)
     assert heard(world).endswith(b"s")
@@ -284,7 +284,7 @@ def test_an_announcement_goes_to_nobody_who_may_not_have_asked_for_it(world, des
     desk.ring("anybody", world.now)
     world.wait(0.5)
     assert heard(world) == b""
-    world.gateway.leg.on_rtp(b"\x80\x00\0\x01" + bytes(8) + b"p" * 160, world.now)
+    world.gateway.audio.on_rtp(b"\x80\x00\0\x01" + bytes(8) + b"p" * 160, world.now)
     world.wait(0.4)
     assert len(heard(world)) == pytest.approx(20, abs=2)
     assert world.is_clean()
@@ -298,7 +298,7 @@ def test_a_caller_that_gives_up_closes_the_file(world, desk, routed, shelf, seco
     world.wait(seconds)
     desk.calls[0].bye(world.now)
     world.wait(0.1)
-    assert not world.gateway.legs and shelf.open_files == 0
+    assert not world.gateway.audios and shelf.open_files == 0
     assert world.is_clean()
 
 
@@ -310,7 +310,7 @@ def test_a_caller_that_gives_up_before_the_file_is_open(world, desk, routed, she
     desk.calls[0].bye(world.now)
     world.wait(0.1)
     shelf.answer()
-    assert shelf.open_files == 0 and not world.gateway.legs
+    assert shelf.open_files == 0 and not world.gateway.audios
     assert world.is_clean()
 
 

@@ -27,14 +27,14 @@ class Film:
         Desk(self.world.link, answers=sdp(PCMU) + f"{H264}{fmtp}\r\n".encode())
         self.world.tool().publish(NAME)
         self.world.wait()
-        [self.leg] = self.world.gateway.videos
+        [self.stream] = self.world.gateway.videos
         self._camera, self._number = VideoRig(), 0
 
     def show(self, *units, octets=100):
         """One picture, 40 ms after the one before."""
         self._number += 1
         for datagram in self._camera.datagrams(3600 * self._number, *units, octets=octets):
-            self.leg.on_rtp(datagram, self.world.now)
+            self.stream.on_rtp(datagram, self.world.now)
         self.world.run()
 
     def player(self, **options):
@@ -130,7 +130,7 @@ def test_several_slices_of_a_picture_are_one_message(markers):
             marked = markers == "each" or (markers == "last" and place == len(units) - 1)
             head = bytes((0x80, 0x80 * marked | 99)) + sequence.to_bytes(2, "big")
             packet = head + (3600 * at).to_bytes(4, "big") + b"cam1" + unit
-            film.leg.on_rtp(packet, film.world.now)
+            film.stream.on_rtp(packet, film.world.now)
     film.world.run()
     seen = [split_units(VideoTag.parse(body).data) for _, body in videos(player)[1:]]
     wanted = [[unit for unit in units if unit not in (SPS, PPS)] for units in pictures]

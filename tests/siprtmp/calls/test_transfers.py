@@ -139,7 +139,7 @@ def test_a_colleague_sends_the_client_to_another(world, alice):
     assert len(world.gateway.facilities.calls) == 2
     alice.peer.write(AUDIO, 0, local, ULAW)
     [of_alice] = [c for c in world.gateway.facilities.calls if c.origin.direction == "out"]
-    assert of_alice.leg.sent == 1
+    assert of_alice.media.statistics.sent == 1
     alice.call("bye")
     world.wait()
     assert zoe.heard() == [("byed",)] and world.is_clean()
@@ -249,7 +249,7 @@ def test_a_second_transfer_while_one_is_under_way(world, alice):
     world.wait()
     [first] = [c for c in world.gateway.facilities.calls if c.origin.callee == "sip:alice@10.0.0.1"]
     with pytest.raises(RemoteError, match="603"):
-        first.user.on_call_refer(first, None, world.now)
+        first.user.on_call_refer(None, world.now)
     assert world.is_clean()
 
 

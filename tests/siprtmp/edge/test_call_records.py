@@ -59,13 +59,13 @@ def talk(world, desk):
     world.wait(1.0)
     for sequence in (1, 2, 3, 5):
         header = b"\x80\x00" + sequence.to_bytes(2, "big") + bytes(8)
-        world.gateway.leg.on_rtp(header + b"p" * 160, world.now)
+        world.gateway.audio.on_rtp(header + b"p" * 160, world.now)
     for i in range(50):
         tool.write(AUDIO, 20 * i, stream, SOUND)
     world.wait(2.0)
     ours = int.from_bytes(world.gateway.media.sent[0][1][8:12], "big")
     block = ReportBlock(ours, 25, 5, 60, 160, 0, 0)
-    world.gateway.leg.on_rtcp(compound(ReceiverReport(9, (block,))), world.now)
+    world.gateway.audio.on_rtcp(compound(ReceiverReport(9, (block,))), world.now)
     world.wait(7.0)
     return tool
 

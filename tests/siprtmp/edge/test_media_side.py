@@ -1,5 +1,7 @@
 """The side of a gateway that has the media ports of its calls."""
 
+from types import SimpleNamespace
+
 import gevent
 import pytest
 from gevent.event import AsyncResult
@@ -9,6 +11,8 @@ from p2psip.errors import LocalError
 from p2psip.net.local_network import LocalNetwork
 from siprtmp.edge import picture_threads
 from siprtmp.edge.media_side import MediaSide
+from siprtmp.media.session import MediaSession
+from siprtmp.media.sink import MediaSink
 from siprtmp.media.translate.made_pictures import Made
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.settings.table import MediaSettings
@@ -22,44 +26,53 @@ def media_side(*, log=None, **options):
     return MediaSide(settings, 60.0, "127.0.0.1", network, lambda user, now: (), log)
 
 
+def session(media, *names, share=None):
+    """A session that has offered these codecs, and so has ports for their lines."""
+    owner = SimpleNamespace(on_quiet=None, on_silence=None, on_key_frame_needed=None)
+    made = MediaSession(owner, log := SimpleNamespace(), MediaSink())
+    log.unsuitable = lambda what, **values: None
+    made.terms.names = ("pcmu", *names)
+    media.open(made, lambda now: None, (), 0.0, share)
+    made.offer(0.0)
+    return made
+
+
 def test_pictures_have_packets_of_the_size_that_was_set():
     """Own design: --video-packet-size."""
-    media = media_side(video_packet_size=700)
-    sound, _ = media.open_leg(None, (), 0.0)
-    pictures, _ = media.open_video(None, (), 0.0, sound)
-    assert pictures.max_octets == 700
-    for leg in (pictures, sound):
-        leg.close(0.0)
+    made = session(media_side(video_packet_size=700), "h264")
+    assert made._video._settings.max_octets == 700
+    made.close(0.0)
 
 
 def test_each_call_has_a_name_of_its_own():
-    """Covers RFC 3550 §6.5.1 [cname-is-unique]."""
+    """Covers RFC 3550 §6.5.1 [cname-is-unique]: its streams share it."""
     media = media_side()
-    legs = [media.open_leg(None, (), 0.0)[0] for _ in range(3)]
+    made = [session(media, "h264") for _ in range(3)]
     try:
-        names = {leg.cname for leg in legs}
+        names = {each._settings.cname for each in made}
         assert len(names) == 3 and all(name.endswith("@127.0.0.1") for name in names)
+        assert all(each._video._settings is each._audio._settings for each in made)
     finally:
-        for leg in legs:
-            leg.close(0.0)
+        for each in made:
+            each.close(0.0)
 
 
 def test_the_ports_of_a_call_are_its_hosts_until_they_are_closed():
-    """Own design: of sound and of pictures; half of all are for calls without an ACK."""
+    """Own design: of audio and of video; half of all are for calls without an ACK."""
     media = media_side(rtp_ports=(42000, 42031), log=(log := Log()))
     waiting = [media.shares.of("192.0.2.7") for _ in range(4)]
-    held = [media.open_leg(None, (), 0.0, share)[0] for share in waiting[:3]]
-    held.append(media.open_video(None, (), 0.0, held[0])[0])
+    held = [session(media, share=share) for share in waiting[:2]]
+    held.append(session(media, "h264", share=waiting[2]))
+    assert media.sessions == 3
     with pytest.raises(LocalError):
-        media.open_leg(None, (), 0.0, waiting[3])
+        session(media, share=waiting[3])
     assert log.lines == [("no-media-port", {"reason": "192.0.2.7 holds too many ports"})]
     waiting[1].confirm()
-    other = media.open_leg(None, (), 0.0, waiting[3])[0]
-    ours = media.open_leg(None, (), 0.0)[0]
-    for leg in (*held, other, ours):
-        leg.close(0.0)
-        media.close_leg(leg)
-    assert not media.shares.all.used and not media.shares.waiting.used
+    other = session(media, share=waiting[3])
+    ours = session(media)
+    for each in (*held, other, ours):
+        each.close(0.0)
+    assert not media.shares.all.used and not media.shares.waiting.used and not media.sessions
 
 
 def test_pictures_are_made_in_threads_and_come_back_to_the_loop():

@@ -51,7 +51,7 @@ def test_a_call_that_is_made_rings_is_up_and_loses_packets(world, desk, overview
     assert row["rtmp"] == tool.server.id
     desk.calls[0].accept(sdp(PCMU), world.now)
     world.wait(1.0)
-    leg = world.gateway.leg
+    leg = world.gateway.audio
     for sequence in (1, 2, 3, 5):
         leg.on_rtp(rtp(sequence), world.now)
     for i in range(50):

@@ -40,7 +40,7 @@ class Phone:
         for datagram in self.rig.datagrams(3600 * at, *units, octets=1000):
             self.sent[fast.unpack(datagram)[2]] = datagram
             if not self.lose():
-                self.rig.leg.on_rtp(datagram, self.rig.now)
+                self.rig.stream.on_rtp(datagram, self.rig.now)
 
     def listen(self):
         """Do what the requests ask for that have come."""
@@ -50,7 +50,7 @@ class Phone:
                 self.wants_key |= isinstance(each, Pli | Fir)
                 for sequence in each.lost() if isinstance(each, Nack) else ():
                     if not self.lose():
-                        self.rig.leg.on_rtp(self.sent[sequence], self.rig.now)
+                        self.rig.stream.on_rtp(self.sent[sequence], self.rig.now)
         self.wants_key |= len(self.rig.asked) > self.asked  # INFO, which SIP repeats until it came
         self.asked = len(self.rig.asked)
 

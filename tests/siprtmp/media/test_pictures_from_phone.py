@@ -38,7 +38,7 @@ class Phone(VideoRig):
             second = 98 | (0x80 if marker else 0)
             header = fast.pack_fixed(0x80, second, self.sequence, timestamp, 0xBEEF)
             if place not in lost:
-                self.leg.on_rtp(header + payload, self.now)
+                self.stream.on_rtp(header + payload, self.now)
 
     def work(self):
         self.threads.work(self.now)
@@ -60,7 +60,7 @@ def test_a_frame_becomes_a_tag_of_h264_when_it_is_made():
     rig.work()
     assert rig.kinds == ["header", "key", "inter"]
     assert rig.tags[2][1] - rig.tags[1][1] == 100
-    assert rig.leg.received == 6 and rig.leg.making == ["h264 320x240 > h264 32x24"]
+    assert rig.stream.received == 6 and rig.stream.making == ["h264 320x240 > h264 32x24"]
     assert rig.threads.asked == [("h264", PictureLimits(), 0)]
     assert rig.made == [("h264 320x240 > h264 32x24", "players take H.264")]
 
@@ -72,7 +72,7 @@ def test_a_lost_packet_freezes_and_the_phone_is_asked():
     rig.frame(3000, INTER, lost=[1])
     rig.frame(6000, INTER)
     rig.wait(2.5 * ASK_SECONDS)
-    assert len(rig.asked) >= 2 and rig.leg.freezes == 1
+    assert len(rig.asked) >= 2 and rig.stream.freezes == 1
     rig.frame(90_000, KEY)
     asked = len(rig.asked)
     rig.wait(rig.now + 3.0)
@@ -85,7 +85,7 @@ def test_a_new_player_has_our_own_encoder_asked():
     rig = Phone()
     rig.frame(0, KEY)
     rig.work()
-    rig.leg.ask_key_frame(rig.now)
+    rig.stream.ask_key_frame(rig.now)
     rig.frame(3000, INTER)
     rig.work()
     assert rig.kinds[-1] == "key" and not rig.asked
@@ -108,7 +108,7 @@ def test_a_phone_may_turn_to_its_other_codec():
 def test_another_source_begins_anew_and_an_end_is_an_end():
     rig = Phone()
     rig.frame(0, KEY)
-    rig.leg.close(rig.now)
+    rig.stream.close(rig.now)
     rig.work()
     assert not rig.tags
 
@@ -122,20 +122,20 @@ def test_vp8_passes_to_players_that_take_it():
         rig.wait(0.1)
         rig.frame(9000, INTER)
         assert [body[1:5] for *_, body in rig.tags] == [b"vp08"] * 2
-        assert rig.leg.codec == "vp8" and not rig.leg.making
+        assert rig.stream.codec == "vp8" and not rig.stream.making
         rig.frame(12_000, INTER, lost=[1])
         rig.frame(15_000, INTER)
         rig.wait(1.0)
-        assert len(rig.tags) == 2 and rig.leg.freezes == 1 and rig.asked
+        assert len(rig.tags) == 2 and rig.stream.freezes == 1 and rig.asked
 
 
 def test_others_get_nothing_where_none_can_be_made():
     """Own design: a player that knows only what FLV 10.1 §E.4.3.1 has could not show it."""
     rig = Phone(makes=False)
     rig.frame(0, KEY)
-    assert not rig.tags and rig.leg.received == 3
+    assert not rig.tags and rig.stream.received == 3
     rig.taken = ("vp8",)
-    rig.leg.ask_key_frame(rig.now)
+    rig.stream.ask_key_frame(rig.now)
     rig.wait(1.0)
     assert rig.asked
     rig.frame(9000, KEY)

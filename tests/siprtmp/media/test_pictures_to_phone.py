@@ -10,6 +10,7 @@ from p2psip.rtp.rtcp import ReceiverReport, SenderReport, parse_compound, unix_t
 from p2psip.rtp.source_description import SourceDescription
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
+from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.picture_limits import PictureLimits
 
 LOW = "profile-level-id=42e00b;packetization-mode=1"
@@ -55,20 +56,20 @@ def test_a_level_that_is_too_high_has_pictures_made():
     [(codec, limits, slice_octets)] = rig.threads.asked
     assert (codec, limits.level, limits.blocks, slice_octets) == ("h264", 1.1, 396, 0)
     assert rig.made == [("h264 320x240 > h264 32x24", "level 3.1")]
-    assert rig.leg.making == ["h264 320x240 > h264 32x24"]
+    assert rig.stream.making == ["h264 320x240 > h264 32x24"]
 
 
 @pytest.mark.parametrize("fmtp", ["profile-level-id=42e01f", "profile-level-id=64001f"])
 def test_what_the_phone_takes_passes(fmtp):
     rig = Rig(f"{fmtp};packetization-mode=1")
     begin(rig)
-    assert rig.numbers == [0, 1, 2] and not rig.threads.asked and not rig.leg.making
+    assert rig.numbers == [0, 1, 2] and not rig.threads.asked and not rig.stream.making
 
 
 def test_without_the_option_everything_passes():
     rig = VideoRig(video_plan(LOW))
     rig.publish(HEADER, tag(idr(0), key=True), at=0)
-    assert len(rig.sent) == 1 and not rig.made and not rig.leg.making
+    assert len(rig.sent) == 1 and not rig.made and not rig.stream.making
 
 
 @pytest.mark.parametrize(
@@ -111,13 +112,13 @@ def test_the_phone_s_wish_reaches_the_encoder_and_nobody_else():
     for feedback in (Pli(9, source), Fir(9, ((source, 1),))):
         rig.wait(rig.now + 2.0)
         report = ReceiverReport(9, ()), SourceDescription.of_cname(9, "bob@host"), feedback
-        rig.leg.on_rtcp(b"".join(map(bytes, report)), rig.now)
+        rig.stream.on_rtcp(b"".join(map(bytes, report)), rig.now)
         before = len(rig.sent)
         rig.show(tag(inter(5)), at=round(rig.now * 1000) + 40)
         assert rig.threads.converted[-1] == (1, 0, True)
         kinds = [unit[0] & 31 for *_, payload in rig.sent[before:] for unit in read_h264(payload)]
         assert kinds == [7, 8, 5]  # the sets, and no picture twice
-    assert rig.leg.wanted == 2 and not rig.wanted
+    assert rig.stream.wanted == 2 and not rig.wanted
 
 
 def test_a_unit_too_long_for_mode_0_has_smaller_slices_made():
@@ -144,7 +145,7 @@ def test_what_cannot_be_made_is_told_once():
     rig.threads.error = "video codec ON2_VP6"
     for at in (0, 40, 80):
         rig.show(SORENSON, at=at)
-    assert rig.unsuitable == ["video codec ON2_VP6"] and rig.leg.unsuitable == 1
+    assert rig.unsuitable == ["video codec ON2_VP6"] and rig.stream.unsuitable == 1
     assert not rig.sent and not rig.made
 
 
@@ -159,7 +160,7 @@ def test_a_publisher_that_changes_is_judged_again():
     begin(rig)
     rig.show(small(), at=120)
     rig.show(tag(idr(7), key=True), at=120)
-    assert rig.numbers == [99, 99, 99, 7] and not rig.leg.making
+    assert rig.numbers == [99, 99, 99, 7] and not rig.stream.making
     rig.show(small(), at=160)
     rig.show(tag(inter(8)), at=160)
     rig.show(HEADER, at=200)
@@ -173,7 +174,7 @@ def test_all_since_the_last_key_frame_are_made_for_a_phone_that_comes_later():
     rig = Rig(plan=video_plan(LOW, direction="recvonly"))
     for at, body in ((0, HEADER), (0, tag(idr(0), key=True)), (40, tag(inter(1)))):
         rig.publish(body, at=at)
-    rig.leg.start(video_plan(LOW), rig.now, hosts=(PHONE[0],))
+    rig.stream.start(video_plan(LOW), rig.now, hosts=(PHONE[0],))
     rig.show(tag(inter(2)), at=80)
     assert rig.threads.converted == [(4, 3, False)]
     rig.show(tag(inter(3)), at=120)
@@ -185,7 +186,9 @@ def test_a_file_waits_in_front_of_the_encoder():
     rig = Rig(LOW)
     rig.show(HEADER, at=0)
     for number in range(60):
-        rig.leg.publish(40 * number, tag(inter(number) if number else idr(), key=not number), 0.0)
+        rig.stream.publish(
+            VIDEO, 40 * number, tag(inter(number) if number else idr(), key=not number), 0.0
+        )
         rig.threads.work(0.0)
     assert rig.holding == [True] and len(rig.threads.converted) < 4
     for at in range(100):
@@ -201,7 +204,7 @@ def test_a_file_that_turns_out_to_be_too_much_keeps_its_order():
     for number in range(60):
         key = number % 30 == 0
         body = tag(idr(number, 300) if key else inter(number, 300), key=key)
-        rig.leg.publish(40 * number, body, 0.0)
+        rig.stream.publish(VIDEO, 40 * number, body, 0.0)
     assert rig.holding == [True]
     for at in range(100):
         rig.wait(at * 0.04)
@@ -216,9 +219,9 @@ def test_a_file_that_changes_is_followed_at_once():
     rig = Rig(LOW)
     begin(rig)
     for number in range(3, 60):
-        rig.leg.publish(40 * number, tag(inter(number)), rig.now)
+        rig.stream.publish(VIDEO, 40 * number, tag(inter(number)), rig.now)
     assert rig.holding == [True]
-    rig.leg.publish(2400, small(), rig.now)
+    rig.stream.publish(VIDEO, 2400, small(), rig.now)
     assert rig.holding == [True, False]
     rig.show(tag(idr(7), key=True), at=2400)
     rig.show(tag(inter(8)), at=2440)
@@ -235,7 +238,7 @@ def test_what_is_made_belongs_to_the_sound_of_its_own_time():
     rig.threads.work(rig.now)
     del rig.reports[:]
     while not rig.reports:
-        rig.wait(rig.leg.deadline)
+        rig.wait(rig.stream.deadline)
     [report] = [x for x in parse_compound(rig.reports[0]) if isinstance(x, SenderReport)]
     ticks = report.timestamp - first & 0xFFFFFFFF
     assert ticks / 90_000 == pytest.approx(unix_time(report.ntp), abs=0.001)
@@ -247,6 +250,6 @@ def test_a_hold_ends_the_work():
     begin(rig)
     rig.publish(tag(inter(3)), at=120)
     before = len(rig.sent)
-    rig.leg.start(video_plan(LOW, direction="recvonly"), rig.now, hosts=(PHONE[0],))
+    rig.stream.start(video_plan(LOW, direction="recvonly"), rig.now, hosts=(PHONE[0],))
     rig.threads.work(rig.now)
-    assert len(rig.sent) == before and not rig.leg.making
+    assert len(rig.sent) == before and not rig.stream.making

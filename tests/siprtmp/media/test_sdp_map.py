@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.gateway.leg_rig import Rig, plan
+from support.gateway.audio_rig import Rig, plan
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.offer_answer import LocalTransport

@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from support.gateway.leg_rig import Rig
+from support.gateway.audio_rig import Rig
 from support.gateway.video_rig import PPS, SPS, VideoRig, idr, inter, video_plan
 
 from p2psip.rtp import fast
@@ -23,7 +23,7 @@ class Phone:
 
     def __init__(self, *, delay=0.15, reports=True, clocks=(BOOTED, BOOTED)):
         self.sound = Rig(PCMU)
-        self.pictures = VideoRig(video_plan(), timeline=self.sound.leg.timeline)
+        self.pictures = VideoRig(video_plan(), timeline=self.sound.stream.beside.timeline)
         self.random, self.delay = Random(1), delay
         self.reports, self.clocks = reports, clocks
         self.late = {}  # (sound, picture) that are late in seconds, by when they were made
@@ -47,7 +47,7 @@ class Phone:
         if not self.reports:
             return
         for which, (source, leg) in enumerate(
-            ((SOUND, self.sound.leg), (PICTURE, self.pictures.leg))
+            ((SOUND, self.sound.stream), (PICTURE, self.pictures.stream))
         ):
             clock, at = self.clocks[which], at + 0.7 * which
             ntp = 0 if clock is None else ntp_time(at + clock)
@@ -60,7 +60,7 @@ class Phone:
         at, before = tenth / 10, len(self.sound.tags)
         stamp, number = self.ticks(0, at), 65_000 + tenth // 2 & 0xFFFF
         data = fast.pack_fixed(0x80, 0, number, stamp, SOUND) + b"p" * 1600
-        self.sound.leg.on_rtp(data, self.arrival(0, at))
+        self.sound.stream.on_rtp(data, self.arrival(0, at))
         if len(self.sound.tags) > before:
             self.heard[tenth] = self.sound.tags[-1][0]
 
@@ -168,7 +168,7 @@ def test_a_new_source_of_pictures_goes_on_beside_the_sound():
         for datagram in again.datagrams(stamp, *units, octets=50):
             other = bytearray(datagram)
             other[8:12] = b"abcd"
-            phone.pictures.leg.on_rtp(bytes(other), 1000.0 + at)
+            phone.pictures.stream.on_rtp(bytes(other), 1000.0 + at)
     shown = [at for _, at, _ in phone.pictures.tags[begun:]]
     assert shown and all(abs(at - 1_000_100) < 2000 for at in shown)
     assert all(before <= after for before, after in pairwise(times(phone)))

@@ -25,16 +25,16 @@ from rtmplite.rtmp.client import Reply
 from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.access.name_rights import NameRights
+from siprtmp.calls.call import CallContext
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.conference.room_app import RoomApplication
-from siprtmp.calls.context import EXTENSIONS, CallContext, MediaAddress
+from siprtmp.calls.context import EXTENSIONS
 from siprtmp.calls.mixed.mixed_app import MixedApplication
 from siprtmp.calls.mixed.mixed_call import MixedCalls
 from siprtmp.calls.rich.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls
-from siprtmp.media.leg import Leg
-from siprtmp.media.video_leg import VideoLeg
-from siprtmp.media.x_flv_leg import XFlvLeg
+from siprtmp.media.stream import StreamSettings
+from siprtmp.media.transport import MediaAddress
 
 DESK = "10.0.0.3"
 BOB, CALLER = f"user@{DESK}", f"<sip:user@{DESK}>"
@@ -53,6 +53,26 @@ def sdp(*formats, at=DESK, port=5004, maps=(), more=()):
 
 
 SPEEX = sdp("96", "101", maps=("96 speex/16000", "101 telephone-event/8000"))
+
+
+class MemoryTransports:
+    """The wires of one session."""
+
+    def __init__(self, gateway):
+        self._gateway = gateway
+
+    def open(self):
+        gateway = self._gateway
+        if len(gateway.ports) >= gateway.room:
+            raise LocalError("no ports")
+        wire = Wire(gateway, max(gateway.ports, default=4000) + 2)
+        return wire, MediaAddress(gateway.media_host, wire.rtp_port, wire.rtp_port + 1)
+
+    def release(self, transport):
+        pass
+
+    def waker(self, machine):
+        return Alarm(self._gateway, machine)
 
 
 class Gateway(Home):
@@ -78,7 +98,7 @@ class Gateway(Home):
         self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
         self.pictures = pictures
-        self.legs, self.videos = {}, {}
+        self.sessions = []
         self.registrations = Registrations()
         self.machines.append(self.registrations)
         self.tolls = Tolls(Allowance() if allowance is None else allowance, self.domains)
@@ -113,56 +133,30 @@ class Gateway(Home):
     def host_for(self, peers):
         return self.media_host
 
-    def reserve(self):
-        if len(self.ports) >= self.room:
-            raise LocalError("no ports")
-        return Wire(self, max(self.ports, default=4000) + 2)
-
-    def open_leg(self, listener, peers, now, share=None):
-        wire = self.reserve()
-        leg = Leg(
-            wire,
-            listener,
+    def open(self, session, lost, peers, now, share=None):
+        settings = StreamSettings(
             self.random,
-            now,
             cname="cname",
             media_timeout=self.media_timeout,
-            wake=lambda: alarm.set(),
-            transcode=self.transcode,
+            transcoding=self.transcode,
+            video_transcoding=self.pictures,
         )
-        alarm = Alarm(self, leg)
-        self.legs[leg] = wire, alarm
-        return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
+        session.open(MemoryTransports(self), settings, now)
+        self.sessions.append(session)
 
-    def open_video(self, listener, peers, now, sound):
-        wire = self.reserve()
-        leg = VideoLeg(
-            wire,
-            listener,
-            self.random,
-            now,
-            cname=sound.cname,
-            timeline=sound.timeline,
-            wake=lambda: alarm.set(),
-            transcoding=self.pictures,
-        )
-        alarm = Alarm(self, leg)
-        self.videos[leg] = wire, alarm
-        return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
+    @property
+    def audios(self):
+        """The streams of audio, and the wire of each."""
+        return {each._audio: each._audio.transport for each in self.sessions if each.is_open}
 
-    def open_x_flv(self, listener, peers, now, sound):
-        wire = self.reserve()
-        leg = XFlvLeg(wire, listener, self.random, now, cname="cname", wake=lambda: alarm.set())
-        alarm = Alarm(self, leg)
-        self.videos[leg] = wire, alarm
-        return leg, MediaAddress(self.media_host, wire.rtp_port, wire.rtp_port + 1)
+    @property
+    def videos(self):
+        """The other streams, and the wire of each."""
+        streams = [stream for each in self.sessions for stream in each._streams]
+        return {each: each.transport for each in streams if each not in self.audios}
 
     def phone_hosts(self, user, now):
         return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
-
-    def close_leg(self, leg):
-        _, alarm = (self.legs if leg in self.legs else self.videos).pop(leg)
-        alarm.cancel()
 
     def waker(self, machine):
         return Alarm(self, machine)
@@ -217,7 +211,7 @@ class Gateway(Home):
         """Every collection that must be empty after all calls, but for entries held by timers."""
         return {
             "calls": len(self.facilities.calls),
-            "legs": len(self.legs) + len(self.videos),
+            "streams": len(self.audios) + len(self.videos),
             "ports": len(self.ports),
             "alarms": sum(isinstance(each, Alarm) for each in self.machines),
             "lines": len(self.sip) + len(self.sip._by_token),
@@ -232,14 +226,14 @@ class Gateway(Home):
     @property
     def media(self):
         """The wire of the only call."""
-        [(wire, _)] = self.legs.values()
+        [wire] = self.audios.values()
         return wire
 
     @property
-    def leg(self):
-        """The leg of the only call."""
-        [leg] = self.legs
-        return leg
+    def audio(self):
+        """The stream of audio of the only call."""
+        [audio] = self.audios
+        return audio
 
 
 class Desk(Phone):

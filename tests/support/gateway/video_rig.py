@@ -1,4 +1,4 @@
-"""A video leg with everything that touches it, on a clock that the test turns."""
+"""A stream of video with everything that touches it, on a clock that the test turns."""
 
 from support.sip.elements import random_source
 
@@ -10,7 +10,9 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.video_leg import VideoLeg
+from siprtmp.media.stream import VIDEO, Beside, StreamSettings
+from siprtmp.media.timeline import Timeline
+from siprtmp.media.video_stream import VideoStream
 
 SPS = bytes.fromhex("6742c01fd90141fb011000000300100000030140f1832480")  # 320 by 240
 PPS = bytes.fromhex("68cb83cb20")
@@ -61,24 +63,27 @@ def video_plan(*fmtps, direction="sendrecv", feedback=(), port=PHONE[1], bits=0,
 
 
 class VideoRig:
-    """A leg with everything that touches it; it is its own wire and listener."""
+    """A stream with everything that touches it; it is its own wire and listener."""
 
     remote = remote_rtcp = None
     is_ready = True
     hosts = ()
 
-    def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None, **options):
+    def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None, transcoding=None, **options):
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.asked, self.unsuitable, self.alive, self.closed = [], [], [], 0, 0
-        options |= {"cname": "c", "timeline": timeline}
-        self.leg = VideoLeg(self, self, random_source(1), 0.0, **options)
-        self.leg.on_tag = lambda *tag: self.tags.append(tag[:3])
+        settings = StreamSettings(
+            random_source(1), "c", 60.0, video_transcoding=transcoding, **options
+        )
+        beside = Beside(self.on_picture, self.hears, timeline or Timeline(0.0))
+        self.stream = VideoStream(self, self, settings, 0.0, lambda: None, beside)
+        self.stream.give_to(lambda *tag: self.tags.append(tag[:3]))
         self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
         self.made, self.taken = [], ()
         if plan is not None:
-            self.leg.start(plan, 0.0, hosts=hosts)
+            self.stream.start(plan, 0.0, hosts=hosts)
 
-    # Wire
+    # MediaTransport
     def send_rtp(self, data):
         self.sent.append((self.now, *fast.unpack(data)[:5], data[12:]))
 
@@ -88,8 +93,8 @@ class VideoRig:
     def close(self):
         self.closed += 1
 
-    # VideoListener
-    def on_video_hold_back(self, hold):
+    # StreamListener
+    def on_hold_back(self, asker, hold):
         self.holding.append(hold)
 
     def on_video_unsuitable(self, reason):
@@ -108,7 +113,7 @@ class VideoRig:
         return codec in self.taken
 
     def on_picture_size(self, now):
-        self.sizes.append((now, self.leg.size))
+        self.sizes.append((now, self.stream.size))
 
     def hears(self, host):
         return host in self.heard
@@ -121,14 +126,14 @@ class VideoRig:
         """Publish messages of RTMP time `at` (ms), when the clock has come there."""
         self.wait(at / 1000)
         for body in bodies:
-            self.leg.publish(at, body, self.now)
+            self.stream.publish(VIDEO, at, body, self.now)
 
     def picture(self, timestamp, *units, lost=(), octets=100, payload_type=99):
         """Have the phone send a picture; packets whose place is in `lost` do not arrive."""
         datagrams = self.datagrams(timestamp, *units, octets=octets, payload_type=payload_type)
         for place, datagram in enumerate(datagrams):
             if place not in lost:
-                self.leg.on_rtp(datagram, self.now)
+                self.stream.on_rtp(datagram, self.now)
 
     def datagrams(self, timestamp, *units, octets=100, payload_type=99):
         """The packets of a picture, as a phone sends them."""
@@ -140,7 +145,7 @@ class VideoRig:
 
     def wait(self, until):
         """Turn the clock, with all timers that are due on the way."""
-        while (due := self.leg.deadline) is not None and due <= until:
+        while (due := self.stream.deadline) is not None and due <= until:
             self.now = max(self.now, due)
-            self.leg.tick(self.now)
+            self.stream.tick(self.now)
         self.now = max(self.now, until)

@@ -10,14 +10,14 @@ from typing import Final, Protocol
 from p2psip.stack.fair_pool import Pool
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream, Registry
-from siprtmp.calls.context import MediaEdge, Waker
+from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.metadata import DATA, on_metadata
-from siprtmp.media.leg import AUDIO
 from siprtmp.media.mixer import Hear, Mixer, Seat
-from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode.decoder import UndecodableError
 from siprtmp.media.transcode.to_samples import ToSamples
 from siprtmp.media.translate.audio_formats import PCMU
+from siprtmp.media.transport import Waker
 
 APP: Final = "room"
 MAX_MEMBERS: Final = 50

@@ -17,16 +17,17 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import codec_names, failures
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.call_app import CallHome
-from siprtmp.calls.call_media import TRANSCODE
-from siprtmp.calls.clientless import Clientless
 from siprtmp.calls.conference.room import APP, Member, Place, Room
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.named_call import BAD_NAME
-from siprtmp.media.leg import AUDIO
+from siprtmp.calls.observer import CallObserver
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.session_log import TRANSCODE
+from siprtmp.media.sink import MediaSink
+from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode import decoder
 
 MAX_REASONS: Final = 8  # for which a publisher is not heard, and that the log has
@@ -157,14 +158,14 @@ class RoomPublisher:
         self._waker.set()
 
 
-class RoomPhone(Clientless):
-    """A phone that calls a room: the `CallUser` of its call."""
+class RoomPhone(CallObserver, MediaSink):
+    """A phone that calls a room: the observer and the sink of its call."""
 
     def __init__(self, room: Room, home: CallHome) -> None:
         super().__init__()
         self._room, self._home = room, home
         self.log_id = f"{APP}/{room.name}"
-        self._call = AudioCall(self, home.facilities)
+        self._call = Call(self, self, home.facilities)
         self._member: Member | None = None
         self._place: Place | None = None
 
@@ -188,26 +189,23 @@ class RoomPhone(Clientless):
 
     def hear(self, tag: bytes, at: int, now: float) -> None:
         """Send the others' sound to the phone: RFC 3551 §4.5.14."""
-        if self._call.leg is not None:
-            self._call.leg.publish(AUDIO, at, tag, now)
+        self._call.media.publish(AUDIO, at, tag, now)
 
     def see(self, tag: bytes, at: int, now: float) -> None:
         """Send the speaker's pictures to the phone: RFC 6184 §5."""
-        if self._call.video.leg is not None:
-            self._call.video.leg.publish(at, tag, now)
+        self._call.media.publish(VIDEO, at, tag, now)
 
     def ask_key_frame(self, now: float) -> None:
         """Ask the phone for a key frame: RFC 5104 §3.5.1."""
-        if self._call.video.leg is not None:
-            self._call.video.leg.ask_key_frame(now)
+        self._call.media.request_key_frame(now)
 
-    # CallUser
+    # CallObserver and MediaSink
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Enter the room: RFC 3261 §13.3.1.4."""
         if self._member is None:
             self._member = self._room.enter(self, now)
-            self._call.log_event("room-enter", room=self._room.name)
+            self._call.log.event("room-enter", room=self._room.name)
 
     def on_call_cancelled(self, now: float) -> None:
         """Do not enter it: RFC 3261 §9.2."""

@@ -10,16 +10,16 @@ from typing import Final
 
 from p2psip.errors import LocalError
 from rtmplite.live.streams import LiveStream, Registry
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.codec_names import EXTRA
 from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.calls.mixed.mixed_pictures import Lead, MixedPictures
 from siprtmp.calls.named_call import MIXED, NamedCall
 from siprtmp.calls.rich.line import Line
-from siprtmp.media.leg import AUDIO
 from siprtmp.media.mixer import Mixer, Sound
-from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.session import Taps
+from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode import decoder
 from siprtmp.media.transcode.aac import SOUND, AacTags
 from siprtmp.media.transcode.decoder import UndecodableError
@@ -36,22 +36,22 @@ class MixedCalls:
 
     def __init__(self, media: MediaEdge, registry: Registry) -> None:
         self._media, self._registry = media, registry
-        self._mixes: dict[AudioCall, MixedCall] = {}
+        self._mixes: dict[Call, MixedCall] = {}
         registry.on_begin.append(self._begun)
 
     def __len__(self) -> int:
         """The number of mixes."""
         return len(self._mixes)
 
-    def follow(self, call: AudioCall, now: float) -> None:
+    def follow(self, call: Call, now: float) -> None:
         """Mix a call from its answer on, if a client of `call` or `sip` has it."""
-        if isinstance(call.user, NamedCall | Line) and call.leg is not None:
+        if isinstance(call.user, NamedCall | Line) and call.media.is_open:
             try:
                 self.start(call, now)
             except LocalError as error:
-                call.log_event("mix-refused", reason=str(error))
+                call.log.event("mix-refused", reason=str(error))
 
-    def start(self, call: AudioCall, now: float) -> str:
+    def start(self, call: Call, now: float) -> str:
         """Begin to mix a call that is up, unless it is mixed already; the name of the stream.
 
         A tunnel to another gateway is not mixed, since its sound is never decoded.  Raises
@@ -62,17 +62,17 @@ class MixedCalls:
         user, missing = call.user, not decoder.is_available()
         if call.up_at is None or missing:
             raise LocalError(f"it needs the extra {EXTRA}" if missing else "it is not answered")
-        if not isinstance(user, NamedCall | Line) or call.x_flv.leg is not None:
+        if not isinstance(user, NamedCall | Line) or call.media.is_tunnelled:
             raise LocalError("it has no stream of sound")
         live = self._registry.open(APP, user.remote.name)
         if live.publishing:
             raise LocalError(f"{APP}/{live.name} is published already")
         mix = self._mixes[call] = MixedCall(call, user.remote, live, self._media, now)
-        call.log_event("mix-start", name=live.name)
+        call.log.event("mix-start", name=live.name)
         mix.begin(now)
         return mix.name
 
-    def stop(self, call: AudioCall, now: float) -> str | None:
+    def stop(self, call: Call, now: float) -> str | None:
         """End the mix of a call; the name of its stream, None if there is none."""
         mix = self._mixes.pop(call, None)
         if mix is None:
@@ -91,12 +91,13 @@ class MixedCall:
     """The mix of one call, from `begin` to `close`; a sink of the phone's stream."""
 
     def __init__(
-        self, call: AudioCall, remote: LiveStream, live: LiveStream, media: MediaEdge, now: float
+        self, call: Call, remote: LiveStream, live: LiveStream, media: MediaEdge, now: float
     ) -> None:
         self._call, self.remote, self._live = call, remote, live
         self.name = f"{APP}/{live.name}"
-        plan = call.plan
-        self._rate = rate = WIDE if plan and plan.codec.sample_rate > NARROW else NARROW
+        plan = call.media.terms.plan
+        is_wide = plan is not None and plan.audio.codec.sample_rate > NARROW
+        self._rate = rate = WIDE if is_wide else NARROW
         self._mixer, self._aac = Mixer(rate), AacTags()
         self._from_phone, self._to_phone = ToSamples(rate), PayloadsToSamples(rate)
         self._heard, self._said = self._mixer.sit(None, now), self._mixer.sit(None, now)
@@ -109,20 +110,17 @@ class MixedCall:
 
     def begin(self, now: float) -> None:
         """Publish the stream, and listen to both sides: RTMP 1.0 §7.2.2.6."""
-        live, leg = self._live, self._call.leg
+        live = self._live
         live.on_players_changed = self._pictures.watched
         live.begin(now)
         self._describe(now)
         self._waker.set()
-        if leg is not None:
-            leg.tap(self._say)
-        self._pictures.begin(now)
+        self._call.media.tap(Taps(self._say, self._pictures.say), now)
         if self.remote.publishing:
             self.remote.tap(self)
             for type_id, payload in self.remote.opening():
                 self.write(type_id, self.remote.timestamp, payload, now)
-            if self._call.video.leg is not None:
-                self._call.video.leg.ask_key_frame(now)
+            self._call.media.request_key_frame(now)
 
     def close(self, now: float) -> None:
         """End the stream, and let the codecs go: RTMP 1.0 §7.2.2.3."""

@@ -6,22 +6,19 @@ the publisher's on the left.  Each keeps the time of its sound, by the clock of 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream
+from siprtmp.calls.call import Call
 from siprtmp.calls.context import MediaEdge
-from siprtmp.calls.metadata import pictures
+from siprtmp.calls.metadata import watched
 from siprtmp.media.mixer import Mixer, Seat
-from siprtmp.media.picture_group import PictureGroup
-from siprtmp.media.picture_work import PictureWork
-from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.made_pictures import SIDE_BY_SIDE
-from siprtmp.media.video_leg import VideoLeg
-
-if TYPE_CHECKING:
-    from siprtmp.calls.call import AudioCall
+from siprtmp.media.video.picture_group import PictureGroup
+from siprtmp.media.video.picture_work import PictureWork
 
 JUMP: Final = 200.0  # ms by which a side's time may be off before it is taken for another one
 STEADY: Final = 16  # messages over which that is smoothed
@@ -63,7 +60,7 @@ class MixedPictures:
 
     def __init__(
         self,
-        call: "AudioCall",
+        call: Call,
         live: LiveStream,
         media: MediaEdge,
         said: Lead,
@@ -73,7 +70,6 @@ class MixedPictures:
         self._call, self._live, self._transcoding = call, live, media.pictures
         self._said, self._heard, self._described = said, heard, described
         self._groups = PictureGroup(), PictureGroup()  # of the publisher and the phone
-        self._tapped: VideoLeg | None = None
         self._work: PictureWork | None = None  # once both have pictures
         self._waits, self._passed = True, -1  # for a key frame; the time of the last picture, ms
         self._header = b""  # of the phone's pictures, until the next of them
@@ -81,13 +77,7 @@ class MixedPictures:
     @property
     def facts(self) -> tuple[str, tuple[int, int] | None]:
         """The codec of the pictures, if there are any, and their size if known: FLV 10.1 §E.5."""
-        return pictures(self._call) if self._work is None else (H264, SIDE_BY_SIDE)
-
-    def begin(self, now: float) -> None:
-        """See what the publisher shows too, if both can be shown: RTMP 1.0 §7.1.4."""
-        video, self._tapped = self._call.video.leg, self._call.video.leg
-        if video is not None and self._transcoding is not None:
-            video.tap(self._say, now)
+        return self._call.media.video_format if self._work is None else (H264, SIDE_BY_SIDE)
 
     def close(self) -> None:
         """Publish nothing more."""
@@ -100,14 +90,12 @@ class MixedPictures:
     def watched(self, live: LiveStream, now: float) -> None:
         """Have a key frame for players that have none to begin with: RFC 5104 §3.5.1."""
         if self._work is None:
-            self._call.video.watched(live, now)
+            watched(self._call, live, now)
         elif live.players and live.starts_at is None:
             self._work.want_key_frame()
 
     def show(self, timestamp: int, payload: bytes, now: float) -> None:
         """Take what the phone shows, and pass it on while it is alone: FLV 10.1 §E.4.3.1."""
-        if self._call.video.leg is not self._tapped:  # RFC 3264 §8.1: pictures came later
-            self.begin(now)
         at = self._heard.time(timestamp, now)
         if self._is_shown_beside(PHONE, at, payload, now):
             return
@@ -123,8 +111,10 @@ class MixedPictures:
             self._live.write(VIDEO, at, header, now)
         self._live.write(VIDEO, at, payload, now)
 
-    def _say(self, timestamp: int, payload: bytes, now: float) -> None:
-        """Take what the publisher shows: FLV 10.1 §E.4.3.1."""
+    def say(self, timestamp: int, payload: bytes, now: float) -> None:
+        """Take what the publisher shows, if both can be shown: FLV 10.1 §E.4.3.1."""
+        if self._transcoding is None:
+            return
         self._said.note(timestamp, now)
         self._is_shown_beside(PUBLISHER, self._said.time(timestamp, now), payload, now)
 
@@ -142,7 +132,7 @@ class MixedPictures:
         self._work = PictureWork(
             transcoding.side_by_side(self._passed),
             transcoding.run,
-            lambda now: self._call.video.on_key_frame_wanted(),
+            lambda now: self._call.media.on_key_frame_wanted(),
             self._ask_phone,
             give=lambda time, body, at, now: self._live.write(VIDEO, time, body, now),
             changed=self._on_changed,
@@ -155,9 +145,8 @@ class MixedPictures:
         return True
 
     def _ask_phone(self, now: float) -> None:
-        if self._call.video.leg is not None:
-            self._call.video.leg.ask_key_frame(now)
+        self._call.media.request_key_frame(now)
 
     def _on_changed(self) -> None:
         if self._work is not None and self._work.making:
-            self._call.video.on_video_transcoding(self._work.making, "both sides in one picture")
+            self._call.media.on_video_transcoding(self._work.making, "both sides in one picture")

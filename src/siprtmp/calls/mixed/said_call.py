@@ -7,13 +7,13 @@ was published: in the publisher's quality and at its times.  No client may play 
 from typing import Final
 
 from rtmplite.live.streams import LiveStream, Registry
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.metadata import DATA
 from siprtmp.calls.named_call import NamedCall
 from siprtmp.calls.rich.line import Line
-from siprtmp.media.leg import AUDIO
-from siprtmp.media.picture_group import Message, PictureGroup
-from siprtmp.media.pictures_from_phone import VIDEO
+from siprtmp.media.sink import Published
+from siprtmp.media.stream import AUDIO, VIDEO
+from siprtmp.media.video.picture_group import Message
 
 APP: Final = "said"
 
@@ -23,24 +23,27 @@ class SaidCalls:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._said: dict[Call, Said] = {}
 
-    def follow(self, call: AudioCall, now: float) -> None:
+    def follow(self, call: Call, now: float) -> None:
         """Have what is published for a call that is up from now on: RFC 3261 §13.2.2.4.
 
         It is left out where a call of the same name has it already.
         """
         user = call.user
-        if call.said is None and isinstance(user, NamedCall | Line):
+        if call not in self._said and isinstance(user, NamedCall | Line):
             live = self._registry.open(APP, user.remote.name)
             if not live.publishing:
                 live.begin(now)
-                call.said = Said(live, user.sound_header.body, user.group)
+                said = self._said[call] = Said(live, user.published)
+                call.media.record(said)
 
-    def stop(self, call: AudioCall, now: float) -> None:
+    def stop(self, call: Call, now: float) -> None:
         """End the stream with its call: RTMP 1.0 §7.2.2.3."""
-        if call.said is not None:
-            call.said.end(now)
-            call.said = None
+        said = self._said.pop(call, None)
+        if said is not None:
+            call.media.record(None)
+            said.end(now)
 
 
 class Said:
@@ -50,9 +53,9 @@ class Said:
     of the sound, and the pictures since the last key frame.
     """
 
-    def __init__(self, live: LiveStream, header: bytes, group: PictureGroup) -> None:
-        self._live, self._header = live, header
-        self._group: list[Message] = list(group)
+    def __init__(self, live: LiveStream, published: Published) -> None:
+        self._live, self._header = live, published.header.body
+        self._group: list[Message] = list(published.group)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message: RTMP 1.0 §7.1.4."""

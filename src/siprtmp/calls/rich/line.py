@@ -5,7 +5,7 @@ clients work unchanged: clients send `invite`, `accept`, `reject` and `bye`, and
 `invited`, `ringing`, `accepted`, `rejected`, `cancelled` and `byed`.  On the SIP side these are
 RFC 3261 §13, §9 and §15.  What either side asks for meanwhile is in `line_requests`.
 
-A sans-I/O machine between a `NetConnection` and an `AudioCall`.
+A sans-I/O machine between a `NetConnection` and an `Call`.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,16 +26,14 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.access.admission import Holder
-from siprtmp.calls.call import AudioCall
+from siprtmp.calls.call import Call
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
+from siprtmp.calls.metadata import describe, watched
 from siprtmp.calls.rich.line_requests import LINE_REQUESTS, LineRequests, plain
 from siprtmp.calls.rich.line_state import State
 from siprtmp.calls.rich.transferred import TransferredCall
 from siprtmp.media import sdp_map
-from siprtmp.media.picture_group import PictureGroup
-from siprtmp.media.pictures_from_phone import VIDEO
 from siprtmp.media.sdp_map import MediaPlan
-from siprtmp.media.translate.sound_header import SoundHeader
 
 if TYPE_CHECKING:
     from siprtmp.calls.rich.sip_app import SipApplication
@@ -68,7 +66,7 @@ class Account:
 class Line(LineRequests):
     """One client with one identity and at most one call.
 
-    It is the `CallUser` of its call (RFC 3261 §13), and the sink of what its client publishes.
+    It observes its call (RFC 3261 §13), and is the sink of what its client publishes.
     """
 
     def __init__(
@@ -79,6 +77,7 @@ class Line(LineRequests):
         remote: LiveStream,
         holder: Holder,
     ) -> None:
+        super().__init__()
         self.connection, self.account, self._home = connection, account, home
         self.log_id, self.holder = connection.id, holder
         self.facilities = home.facilities
@@ -87,12 +86,11 @@ class Line(LineRequests):
         self.remote = remote
         remote.on_players_changed = self._players_changed
         self.registration: Registration | None = None
-        self._call: AudioCall | None = None
+        self._call: Call | None = None
         self._named = False
         self._transfer: TransferredCall | None = None
         self._publisher: ServerStream | None = None
-        self.group = PictureGroup()
-        self.sound_header, self.takes_opus = SoundHeader(), True  # if it names it
+        self.takes_opus = True  # if it names it
 
     # -- registering --------------------------------------------------------------------
 
@@ -167,7 +165,7 @@ class Line(LineRequests):
         self._named, names = self._names(args[1:])
         if not self._named:
             names = sdp_map.default_names(self.account.narrowband)
-        call = AudioCall(self, self.facilities)
+        call = Call(self, self, self.facilities)
         self._call, self.state = call, State.INVITING
         try:
             to = self._destination(args[0] if args else None, telephones=True)
@@ -246,7 +244,7 @@ class Line(LineRequests):
         if server.request.method == "MESSAGE":
             self._take_message(server, now)
             return
-        call = AudioCall(self, self.facilities)
+        call = Call(self, self, self.facilities)
         if self.state is not State.IDLE:
             if call.take(server, self.contact, now):
                 call.refuse(*failures.BUSY, now)  # RFC 3261 §13.3.1.3 [486-when-busy]
@@ -266,7 +264,7 @@ class Line(LineRequests):
         """
         return self.registration.login if self.registration is not None else None
 
-    # -- CallUser -----------------------------------------------------------------------
+    # -- CallObserver and MediaSink -----------------------------------------------------
 
     @property
     def host(self) -> str:
@@ -285,8 +283,6 @@ class Line(LineRequests):
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Tell `accepted`, with the codec when the client named codecs: RFC 3261 §13.2.2.4."""
         self.state = State.UP
-        if self._call is not None:
-            self._call.show(self.group, now)
         if self._named and plan.x_flv is not None:
             self.connection.call("accepted", "default", "default")
         elif self._named:
@@ -326,6 +322,11 @@ class Line(LineRequests):
             self._home.announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)
 
+    def on_format(self, now: float) -> None:
+        """Tell the players, if their stream has begun without it: FLV 10.1 §E.5."""
+        if self.remote.publishing:
+            describe(self.remote, self._call, now)
+
     def on_unsuitable(self, text: str) -> None:
         """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
         if self._publisher is not None:
@@ -343,9 +344,6 @@ class Line(LineRequests):
         else:
             self.connection.resume_reading()
 
-    def on_drained(self, now: float) -> None:
-        """Do nothing, since the call goes on without a publisher."""
-
     # -- streams ------------------------------------------------------------------------
 
     def publish(self, stream: ServerStream, now: float) -> None:
@@ -361,32 +359,22 @@ class Line(LineRequests):
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send a message that the client publishes to the phone: RTMP 1.0 §7.1.4."""
         call = self._call
-        if call is not None and call.leg is not None and not call.holds:
-            if call.said is not None:
-                call.said.write(type_id, timestamp, payload, now)
-            if call.x_flv.leg is not None:
-                call.x_flv.leg.publish(type_id, timestamp, payload, now)
-            elif type_id != VIDEO:
-                call.leg.publish(type_id, timestamp, payload, now)
-            elif call.video.leg is not None:
-                call.video.leg.publish(timestamp, payload, now)
-                return
-        if type_id == VIDEO:
-            self.group.put(timestamp, payload)
-        elif call is None:
-            self.sound_header.put(payload)
+        publish = call.media.publish if call is not None else self._keep
+        publish(type_id, timestamp, payload, now)
+
+    def _keep(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        self.published.put(type_id, timestamp, payload)
 
     def end(self, now: float) -> None:
         """The client no longer publishes; the call stays.  RTMP 1.0 §7.2.2.3."""
         self._publisher = None
-        self.group.clear()
-        self.sound_header.clear()
+        self.published.clear()
         if self._call is not None:
-            self._call.publish_ended(now)
+            self._call.media.publish_ended(now)
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:
         if self._call is not None:
-            self._call.video.watched(remote, now)
+            watched(self._call, remote, now)
 
     def _idle(self, now: float) -> None:
         self._forget_transfer(now)

@@ -1,7 +1,7 @@
 """The commands of a rich client while a call is up, and what it hears of the phone meanwhile.
 
 Implements RFC 4733 §2.5, RFC 3264 §8.4, RFC 3428 §4 and §7, and RFC 3515 §2.4 by way of
-`AudioCall`.
+`Call`.
 
 Own design: the commands `sendDTMF`, `hold`, `sendMessage` and `transfer`, and the calls `dtmf`,
 `holded`, `receivedMessage` and `transferred`, of the client's API.
@@ -25,11 +25,12 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.wire.command import on_status
 from siprtmp.calls import codec_names
-from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import CallContext
+from siprtmp.calls.call import Call, CallContext
+from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.rich.line_state import State
 from siprtmp.calls.rich.transferred import TransferredCall
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.sink import MediaSink
 
 if TYPE_CHECKING:
     from siprtmp.calls.rich.line import Account, Line
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
 FAILED: Final = "NetConnection.Call.Failed"
 
 
-class LineRequests(ABC):
+class LineRequests(CallObserver, MediaSink, ABC):
     """The half of a `Line` that is about a call that is up: RFC 3261 §12.2."""
 
     connection: NetConnection
     account: "Account"
-    _call: AudioCall | None
+    _call: Call | None
     _home: "SipApplication"
     _transfer: TransferredCall | None
     contact: Uri
@@ -79,7 +80,7 @@ class LineRequests(ABC):
     def _send_dtmf(self, args: tuple[Value, ...], now: float) -> None:
         """RFC 4733 §2.5.1."""
         if self._call is not None and args and isinstance(args[0], str):
-            self._call.keys.press(args[0], now)
+            self._call.press(args[0], now)
 
     def _hold(self, args: tuple[Value, ...], now: float) -> None:
         """RFC 3264 §8.4."""
@@ -137,22 +138,22 @@ class LineRequests(ABC):
 
     # -- the phone's wish that we call somebody -----------------------------------------
 
-    def on_call_refer(self, call: AudioCall, referral: Referral, now: float) -> None:
+    def on_call_refer(self, referral: Referral, now: float) -> None:
         """Call somebody in place of the phone, if both are users of ours: RFC 3515 §2.4.2.
 
         Own design: anybody may call a client, and would then have it call numbers that cost
         money.  Raises RemoteError, 603 or what the new call fails with.
         """
-        home = self._home
+        home, call = self._home, self._call
         is_wanted = (
-            call is self._call
-            and self.state is State.UP
+            self.state is State.UP
             and self._transfer is None
+            and call is not None
             and call.call is not None
             and home.is_local_domain(call.call.remote.uri)
             and home.is_local_domain(referral.target.uri)
         )
-        if not is_wanted:
+        if not is_wanted or call is None:
             raise RemoteError("Decline", 603)
         me, login = self.account.address, self._login()
         if self.facilities.trunks.plan(referral.target, me, self.contact, now).ways:
@@ -162,7 +163,7 @@ class LineRequests(ABC):
         transfer.call.dial(referral.target, me, self.contact, call.names, now, credentials=login)
         self._transfer = transfer
 
-    def take_over(self, call: AudioCall, plan: MediaPlan, now: float) -> None:
+    def take_over(self, call: Call, plan: MediaPlan, now: float) -> None:
         """Have a call that was asked for instead of the old one: RFC 3515 §2.4.2."""
         self._transfer, old, self._call = None, self._call, call
         if old is not None and old is not call:
@@ -201,13 +202,13 @@ class LineRequests(ABC):
 
         answer(server, server.request, told, self.facilities.agent.extensions, now)
 
-    # -- CallUser -----------------------------------------------------------------------
+    # -- CallObserver and MediaSink -----------------------------------------------------
 
     def on_call_held(self, held: bool, now: float) -> None:
         """Tell `holded`: RFC 3264 §8.4."""
         self.connection.call("holded", held)
 
-    def on_call_digit(self, digit: str, now: float) -> None:
+    def on_digit(self, digit: str, now: float) -> None:
         """Tell `dtmf`: RFC 4733 §2.5.2.2."""
         self.connection.call("dtmf", digit)
 

@@ -21,8 +21,7 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.name_rights import HELD, NEEDS_PASSWORD, NameRights, say_refused
-from siprtmp.calls.call import AudioCall
-from siprtmp.calls.context import CallContext
+from siprtmp.calls.call import Call, CallContext
 from siprtmp.calls.metadata import announce
 from siprtmp.calls.rich.line import Account, Line
 from siprtmp.calls.trunks import LINE_PARAM
@@ -189,7 +188,7 @@ class SipApplication:
         """The key that a line's calls are counted under."""
         return self._home.payer(connection, identity, "")
 
-    def announce(self, remote: LiveStream, call: AudioCall | None, now: float) -> None:
+    def announce(self, remote: LiveStream, call: Call | None, now: float) -> None:
         """Begin `remote` with its metadata: FLV 10.1 §E.5."""
         announce(remote, call, now)
 

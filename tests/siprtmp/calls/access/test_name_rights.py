@@ -145,7 +145,7 @@ def test_a_dialled_call_is_not_heard_by_others_that_waited_for_it(secured, app):
     secured.wait()
     assert bob.codes() == [STARTED["publish"]] and eve.codes()[-1] == FAILED
     header = b"\x80\x00\0\x01" + bytes(8)
-    secured.gateway.leg.on_rtp(header + b"p" * 160, secured.now)
+    secured.gateway.audio.on_rtp(header + b"p" * 160, secured.now)
     secured.run()
     assert not [each for each in eve.media() if each[0] == AUDIO]
     assert begun(eve, "play", f"{address}?user=eve&pass={PASSWORD}") == STARTED["play"]

@@ -32,11 +32,11 @@ def desk(world, number):
 
 def enter(world, phone, user="team", offer=None):
     """A phone calls a room; the leg of its call."""
-    before = set(world.gateway.legs)
+    before = set(world.gateway.audios)
     offer = sdp(PCMU, at=phone.stack.contact().host) if offer is None else offer
     call = phone.ring(user, world.now, offer)
     world.wait(0.05)
-    [leg] = set(world.gateway.legs) - before
+    [leg] = set(world.gateway.audios) - before
     return call, leg
 
 
@@ -44,11 +44,11 @@ class Talk:
     """A phone's sound: a packet of one level every 20 ms, by its own sequence."""
 
     def __init__(self, leg, level):
-        self.leg, self.payload, self.number = leg, g711.encode_ulaw([level] * 160), 0
+        self.stream, self.payload, self.number = leg, g711.encode_ulaw([level] * 160), 0
 
     def go(self, now):
         at = self.number.to_bytes(2, "big"), (160 * self.number).to_bytes(4, "big")
-        self.leg.on_rtp(b"\x80\x00" + at[0] + at[1] + bytes(4) + self.payload, now)
+        self.stream.on_rtp(b"\x80\x00" + at[0] + at[1] + bytes(4) + self.payload, now)
         self.number += 1
 
 
@@ -76,7 +76,7 @@ def talk(world, *speakers, packets=20):
 
 def heard(world, leg, law=g711.decode_ulaw):
     """The levels of the last packets that a phone got."""
-    wire, _ = world.gateway.legs[leg]
+    wire = world.gateway.audios[leg]
     packets = [fast.unpack(data) for _, data in wire.sent[-5:]]
     whole = [data for _, data in wire.sent[-5:]]
     return [law(data[start:end])[80] for data, (*_, start, end) in zip(whole, packets, strict=True)]

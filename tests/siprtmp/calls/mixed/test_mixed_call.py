@@ -119,7 +119,7 @@ class Show:
             if says:
                 self.tool.write(AUDIO, 20 * number, self.stream, said(number))
             if hears:
-                world.gateway.leg.on_rtp(self.packet(number), world.now)
+                world.gateway.audio.on_rtp(self.packet(number), world.now)
             world.wait(0.02)
 
 
@@ -232,7 +232,7 @@ def test_without_the_option_no_call_is_mixed():
     tool.publish("show")
     desk.ring("show", world.now)
     world.wait(0.1)
-    assert world.gateway.leg._send_rtp == world.gateway.media.send_rtp and not film.messages
+    assert world.gateway.audio._send_rtp == world.gateway.media.send_rtp and not film.messages
 
 
 def test_the_phones_pictures_come_along_in_time(world):

@@ -61,7 +61,7 @@ def test_each_tag_is_there_as_it_was_published(world, film):
     call.hang_up(world.now)
     world.wait()
     assert film.ends == 1 and not world.registry.get(APP, BOB)
-    assert call.said is None and world.is_clean()
+    assert call.media._recorder is None and world.is_clean()
 
 
 def test_what_came_before_the_call_is_there_as_far_as_it_is_needed(world, film):

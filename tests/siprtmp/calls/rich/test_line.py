@@ -60,7 +60,7 @@ def test_a_call_out_and_its_end_by_either_side(world, desk, alice):
     assert alice.heard() == [("accepted", "pcmu", None)]
     alice.call("bye")
     world.wait()
-    assert alice.heard() == [] and desk.events()[-1] == "ended" and not world.gateway.legs
+    assert alice.heard() == [] and desk.events()[-1] == "ended" and not world.gateway.audios
     desk.answers = SPEEX
     alice.call("invite", BOB)
     world.wait()
@@ -284,7 +284,7 @@ def test_streams_may_be_made_before_the_call_and_outlive_it(world, desk, alice):
     for _ in range(2):
         alice.call("invite", BOB, "pcmu")
         world.wait()
-        leg = world.gateway.leg
+        leg = world.gateway.audio
         for i in range(3):
             leg.on_rtp(b"\x80\x00" + i.to_bytes(2, "big") + bytes(8) + b"s" * 160, world.now)
         world.run()

@@ -11,12 +11,11 @@ import pytest
 pytest.importorskip("av")
 
 import av
-from support.gateway.leg_rig import AUDIO, Rig
+from support.gateway.audio_rig import AUDIO, Rig
 from support.gateway.sound_world import tags
 
 from siprtmp.calls.conference.room import Member
 from siprtmp.media.mixer import Mixer
-from siprtmp.media.picture_work import PictureWork
 from siprtmp.media.transcode.aac import AacTags
 from siprtmp.media.transcode.decoder import AudioDecoder
 from siprtmp.media.transcode.encoder import encoder
@@ -32,6 +31,7 @@ from siprtmp.media.transcode.transcoding import AvTranscoding
 from siprtmp.media.translate.audio_formats import G722, OPUS, PCMA
 from siprtmp.media.translate.made_pictures import PictureTag
 from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.video.picture_work import PictureWork
 
 TASKS = Path("/proc/self/task")
 SIZE = (64, 48)
@@ -172,12 +172,12 @@ def test_the_codecs_of_a_call_end_with_it():
     rig = Rig(OPUS, transcode=AvTranscoding())
     for at, body in tags("ulaw")[:50]:
         rig.wait(max(rig.now, at / 1000))
-        rig.leg.publish(AUDIO, at, body, rig.now)
+        rig.stream.publish(AUDIO, at, body, rig.now)
     rig.hear(0, sound_encoder().encode(array("h", bytes(2 * 960)))[0], payload_type=111, ticks=960)
-    codecs = [weakref.ref(each) for each in (rig.leg._to_phone, rig.leg._to_rtmp)]
+    codecs = [weakref.ref(each) for each in (rig.stream._to_phone, rig.stream._to_rtmp)]
     assert all(isinstance(each(), TranscodedToRtp | TranscodedToFlv) for each in codecs)
-    rig.leg.close(rig.now)
-    assert [each() for each in codecs] == [None, None] and not rig.leg.ways.making
+    rig.stream.close(rig.now)
+    assert [each() for each in codecs] == [None, None] and not rig.stream.ways.making
 
 
 def test_pictures_that_are_made_no_more_free_their_codecs():
@@ -204,7 +204,7 @@ def test_pictures_that_are_made_no_more_free_their_codecs():
 
 
 def test_a_member_that_leaves_a_room_leaves_no_codec():
-    """Own design: see `Leg.close`."""
+    """Own design: see `AudioStream.close`."""
 
     class Room:
         mixer = Mixer()

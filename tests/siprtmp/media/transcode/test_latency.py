@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("av")
 
-from support.gateway.leg_rig import AUDIO, Rig
+from support.gateway.audio_rig import AUDIO, Rig
 from support.gateway.sound_world import tags
 
 from p2psip.rtp.payload import g711
@@ -81,7 +81,7 @@ def test_a_phone_hears_a_publisher_soon(kind, codec, most):
         at = 0 if at > 1 << 31 else at
         rig.wait(max(rig.now, at / 1000 + JITTER * draw.random()))
         said.hear(reference.decode(body), rig.now)
-        rig.leg.publish(AUDIO, at, body, rig.now)
+        rig.stream.publish(AUDIO, at, body, rig.now)
     rig.wait(rig.now + 1)
     decode, heard = payload_decoder(codec), Ear(codec.sample_rate)
     for sent_at, *_, payload in rig.sent:
@@ -103,7 +103,7 @@ def test_a_phone_hears_g711_of_another_rate_as_soon(codec, rate, channels):
         while rig.holding:  # what is not read waits in the network
             rig.wait(rig.now + JITTER)
         both = array("h", (each for each in piece for _ in range(channels)))
-        rig.leg.publish(AUDIO, round(1000 * at), b"\x82" + g711.encode_ulaw(both), rig.now)
+        rig.stream.publish(AUDIO, round(1000 * at), b"\x82" + g711.encode_ulaw(both), rig.now)
     rig.wait(rig.now + 1)
     decode, heard = payload_decoder(codec), Ear(codec.sample_rate)
     for sent_at, *_, payload in rig.sent:
@@ -118,7 +118,7 @@ def test_a_phone_hears_g711_of_another_rate_as_soon(codec, rate, channels):
 def test_players_hear_a_phone_soon(codec, most):
     """Own design: as in the other direction."""
     rig, draw, came = call(codec), Random(4), []
-    rig.leg.on_tag = lambda type_id, timestamp, payload, now: came.append((now, payload))
+    rig.stream.on_tag = lambda type_id, timestamp, payload, now: came.append((now, payload))
     decode, said = payload_decoder(codec), Ear(codec.sample_rate)
     made, wave = encoder(codec, 20, ""), beeps(codec.sample_rate)
     ticks, number = made.samples * codec.clock_rate // codec.sample_rate, 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 pytest.importorskip("av")
 pytest.importorskip("numpy")
 
-from support.gateway.leg_rig import AUDIO, Rig
+from support.gateway.audio_rig import AUDIO, Rig
 from support.gateway.sound_world import HZ, KINDS, SECONDS, snr, tags, tone
 
 from p2psip.rtp.payload import g711
@@ -48,9 +48,9 @@ def publish(rig, kind):
     for at, body in tags(kind):
         at = 0 if at > 1 << 31 else at  # before the beginning: the encoder's delay
         rig.wait(at / 1000)
-        rig.leg.publish(AUDIO, at, body, rig.now)
-    rig.making = rig.leg.ways.making
-    rig.leg.publish_ended(rig.now)
+        rig.stream.publish(AUDIO, at, body, rig.now)
+    rig.making = rig.stream.ways.making
+    rig.stream.publish_ended(rig.now)
     rig.wait(SECONDS + 1)
 
 
@@ -78,7 +78,7 @@ def test_a_tone_reaches_the_phone(kind, name):
     steps = [after[0] - before[0] for before, after in pairwise(rig.sent)]
     assert all(0.4 * ticks / codec.clock_rate < step < 0.06 for step in steps)
     assert rig.made == [(tags(kind)[0][1][0] >> 4, name)] and not rig.unsuitable
-    assert rig.making[0].endswith(f" > {name}") and not rig.leg.ways.making
+    assert rig.making[0].endswith(f" > {name}") and not rig.stream.ways.making
 
 
 @pytest.mark.parametrize("name", ["opus", "g722", "l16", "l16-44"])
@@ -98,8 +98,8 @@ def test_a_tone_reaches_the_players(name):
             number += 1
     (_, header), *frames = rig.tags
     assert header[:2] == b"\xaf\x00" and all(tag[:2] == b"\xaf\x01" for _, tag in frames)
-    assert rig.leg.sound == (10, 48000) and rig.made == [(name, "aac")]
-    assert rig.leg.ways.making == [f"{name} > aac"]
+    assert rig.stream.sound == (10, 48000) and rig.made == [(name, "aac")]
+    assert rig.stream.ways.making == [f"{name} > aac"]
     decoder, heard = AudioDecoder(48000), []
     for _, tag in rig.tags:
         heard += decoder.decode(tag)
@@ -130,11 +130,11 @@ def test_a_file_is_made_as_fast_as_it_is_heard():
     while waiting or rig.holding:
         if waiting and not rig.holding:
             at, body = waiting.pop(0)
-            rig.leg.publish(AUDIO, 0 if at > 1 << 31 else at, body, rig.now)
+            rig.stream.publish(AUDIO, 0 if at > 1 << 31 else at, body, rig.now)
         else:
-            rig.wait(rig.leg.deadline)
+            rig.wait(rig.stream.deadline)
     assert SECONDS - 0.7 < rig.now < SECONDS
-    rig.leg.publish_ended(rig.now)
+    rig.stream.publish_ended(rig.now)
     rig.wait(SECONDS + 1)
     assert rig.drained == 1 and abs(len(rig.sent) - 50 * SECONDS) <= 4
     assert abs(rig.sent[-1][0] - SECONDS) < 0.1
@@ -166,16 +166,16 @@ def test_g711_of_another_rate_is_heard_as_fast_as_it_was_said(codec, rate, chann
     rig = call(codec)
     for at, body in g711_tags(rate, channels, cut):
         rig.wait(at / 1000)
-        rig.leg.publish(AUDIO, at, body, rig.now)
-    rig.leg.publish_ended(rig.now)
+        rig.stream.publish(AUDIO, at, body, rig.now)
+    rig.stream.publish_ended(rig.now)
     rig.wait(2 * SECONDS)
     assert rig.sent[-1][0] < SECONDS + 0.3 and rig.drained == 1
     last = [0] * (codec.sample_rate // 2) + heard_of(rig, codec)[-codec.sample_rate :]
     decibels, hz = snr(last, codec.sample_rate)
     assert abs(hz - HZ) <= 1 and decibels > 10
-    assert (8, codec.name) in rig.made and rig.leg.ways.g711_rate == 0
+    assert (8, codec.name) in rig.made and rig.stream.ways.g711_rate == 0
     for at in range(0, 400, 20):  # another publisher's is of 8 kHz again
-        rig.leg.publish(AUDIO, at, b"\x82" + bytes(160), rig.now)
+        rig.stream.publish(AUDIO, at, b"\x82" + bytes(160), rig.now)
     assert codec is not PCMU or rig.made == [(8, "pcmu")]
 
 
@@ -184,13 +184,13 @@ def test_without_the_extra_g711_of_another_rate_is_said_and_not_played():
     rig = Rig(PCMU)
     for at, body in g711_tags(44100, 2, 2048):
         rig.wait(at / 1000)
-        rig.leg.publish(AUDIO, at, body, rig.now)
+        rig.stream.publish(AUDIO, at, body, rig.now)
     assert rig.unsuitable == [8] and len(rig.sent) < 30
-    rig.leg.publish_ended(rig.now)
+    rig.stream.publish_ended(rig.now)
     sent = len(rig.sent)
     for at in range(0, 400, 20):
         rig.now += 0.02
-        rig.leg.publish(AUDIO, at, b"\x82" + bytes(160), rig.now)
+        rig.stream.publish(AUDIO, at, b"\x82" + bytes(160), rig.now)
     assert len(rig.sent) >= sent + 19
 
 
@@ -203,14 +203,14 @@ def test_a_publishers_clock_that_is_fast_or_slow_makes_nobody_late(codec, fast):
         at = number * 0.02 / (1 + fast / 1_000_000)
         rig.wait(at)
         before = len(rig.sent)
-        rig.leg.publish(AUDIO, 20 * number, b"\x82" + b"u" * 160, at)
+        rig.stream.publish(AUDIO, 20 * number, b"\x82" + b"u" * 160, at)
         late.append(len(rig.sent) - before)
     sent = len(rig.sent)
     rig.wait(rig.now + 2)
     assert len(rig.sent) - sent <= 3  # what waited in the end: 60 ms at most
     assert abs(len(rig.sent) - 4500) <= 3
     steps = [after[0] - before[0] for before, after in pairwise(rig.sent)]
-    assert max(steps) < 0.05 and len(rig.leg.ways.making) == (codec is L16)
+    assert max(steps) < 0.05 and len(rig.stream.ways.making) == (codec is L16)
 
 
 @pytest.mark.parametrize("lost", [1, 3, 8, 30])

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.gateway.leg_rig import Rig, plan
+from support.gateway.audio_rig import Rig, plan
 
 from p2psip.rtp import fast
 from p2psip.rtp.payload.aac import pack_aac, read_aac
@@ -38,7 +38,7 @@ def test_frames_pass_with_their_time():
         ((3, b"one"),), ((3, b"two"),), ((5, b"three"),),
     ]  # fmt: skip
     assert [(stamp - rig.stamps[0]) & 0xFFFFFFFF for stamp in rig.stamps] == [0, 1024, 2048]
-    assert not rig.leg.ways.making and rig.leg.ways.header.body == HEADER
+    assert not rig.stream.ways.making and rig.stream.ways.header.body == HEADER
 
 
 def test_the_codec_of_the_publisher_is_sent():
@@ -51,7 +51,7 @@ def test_the_codec_of_the_publisher_is_sent():
     assert [number for _, number, *_ in rig.sent] == [OTHER.payload_type] + [
         STEREO.payload_type
     ] * 2
-    assert rig.leg.unsuitable == 1  # the header, which no packet has
+    assert rig.stream.unsuitable == 1  # the header, which no packet has
 
 
 @pytest.mark.parametrize("header", [OTHER_HEADER, b"\xaf\x00\x2b\x8a\x08\x00", b"\xaf\x00"])
@@ -101,7 +101,7 @@ def test_a_phone_may_turn_to_its_other_codec():
     packets = [(STEREO, pack_aac([b"a"], 99)[0][0]), (PCMU, b"u" * 160)]
     for sequence, (codec, payload) in enumerate(packets + packets[:1]):
         header = fast.pack_fixed(0x80, codec.payload_type, sequence, 1024 * sequence, 5)
-        rig.leg.on_rtp(header + payload, 0.02 * sequence)
+        rig.stream.on_rtp(header + payload, 0.02 * sequence)
     header = b"\xaf\x00\x12\x10"
     assert [body[:4] for _, body in rig.tags] == [
         header, frame(b"a"), b"\x82uuu", header, frame(b"a"),

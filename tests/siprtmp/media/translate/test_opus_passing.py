@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.gateway.leg_rig import Rig, plan
+from support.gateway.audio_rig import Rig, plan
 
 from p2psip.rtp.payload.opus import OpusPacket
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack, ExAudioTag
@@ -35,7 +35,7 @@ def test_packets_pass_with_their_time():
     assert [payload for *_, payload in rig.sent] == [PACKET, LONG, PACKET]
     assert [(stamp - rig.stamps[0]) & 0xFFFFFFFF for stamp in rig.stamps] == [0, 960, 2880]
     assert [marker for _, _, marker, *_ in rig.sent] == [True, False, False]
-    assert rig.leg.ways.header.body == HEADER and not rig.leg.ways.making
+    assert rig.stream.ways.header.body == HEADER and not rig.stream.ways.making
 
 
 def test_a_gap_opens_a_talk_spurt():
@@ -63,11 +63,11 @@ def test_a_phone_with_limits_does_not_get_any_opus(fmtp):
 def test_the_phones_packets_pass_with_their_time():
     """Covers E-RTMP v2 §"Enhanced Audio": the header comes first, and once."""
     rig = Rig(OPUS, PCMU)
-    rig.leg.ways.takes_opus = True
+    rig.stream.ways.takes_opus = True
     for number in range(3):
         rig.hear(number, PACKET, payload_type=111, ticks=960)
     assert rig.tags == [(0, HEADER), (0, tag(PACKET)), (20, tag(PACKET)), (40, tag(PACKET))]
-    assert rig.leg.sound == (AudioFourCc.OPUS, 48000)
+    assert rig.stream.sound == (AudioFourCc.OPUS, 48000)
     rig.hear(3, b"p" * 160)
     assert rig.tags[-1][1] == b"\x82" + b"p" * 160
     rig.hear(4, PACKET, payload_type=111)

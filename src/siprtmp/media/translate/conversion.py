@@ -1,9 +1,10 @@
-"""The two sides of a media leg: its ports, and the call it belongs to.
+"""What makes audio and video of one codec into another: the interfaces that streams use.
 
-Own design: protocols of `leg`, so that tests replace either side.
+Own design: what passes is translated by `siprtmp.media.translate`; the gateway decodes and encodes
+by `siprtmp.media.transcode`, which is an extra and may be absent.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from siprtmp.media.translate.audio_formats import AudioCodec
@@ -13,54 +14,6 @@ from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.translate.timebase import MediaClock
-
-
-class Wire(Protocol):
-    """A pair of UDP ports with a remote address; `p2psip.net.media.rtp_ports` has the real one."""
-
-    remote: tuple[str, int] | None
-    remote_rtcp: tuple[str, int] | None
-    rtcp_mux: bool
-    hosts: Collection[str]
-    on_ready: Callable[[], object]
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether packets sent now get through, which `on_ready` tells: RFC 8656 §11.1."""
-
-    def send_rtp(self, data: bytes) -> None:
-        """Send one RTP datagram: RFC 3550 §11."""
-
-    def send_rtcp(self, data: bytes) -> None:
-        """Send one RTCP datagram: RFC 3550 §11."""
-
-    def close(self) -> None:
-        """Close the ports."""
-
-
-class Listener(Protocol):
-    """The call that a leg belongs to, and reports to."""
-
-    def on_hold_back(self, hold: bool) -> None:
-        """Hold the publisher back if `hold`, else let it go on: see `pacing`."""
-
-    def on_unsuitable(self, sound_format: int) -> None:
-        """The publisher's codec cannot be sent to the phone: FLV 10.1 §E.4.2.1."""
-
-    def on_transcoding(self, sound_format: int, codec: str) -> None:
-        """The publisher's codec is made into one that the phone has: FLV 10.1 §E.4.2.1."""
-
-    def on_transcoding_phone(self, codec: str) -> None:
-        """The phone's codec is made into one that players have: FLV 10.1 §E.4.2.1."""
-
-    def on_quiet(self, now: float) -> None:
-        """The phone is silent and the media time-out is near: ask the phone."""
-
-    def on_silence(self, now: float) -> None:
-        """The phone has sent nothing for the media time-out, and no answer."""
-
-    def on_drained(self, now: float) -> None:
-        """After `publish_ended`: the last packet has been sent."""
 
 
 class ToPhone(Protocol):
@@ -152,40 +105,3 @@ class PictureTranscoding(Protocol):
 
     def side_by_side(self, after: int) -> PictureMaker:
         """A maker of one picture from those of two sources, for times beyond `after` (ms)."""
-
-
-class VideoListener(Protocol):
-    """The call that pictures belong to."""
-
-    def on_video_hold_back(self, hold: bool) -> None:
-        """Hold the publisher back if `hold`, else let it go on: see `pacing`."""
-
-    def on_video_unsuitable(self, reason: str) -> None:
-        """The publisher's pictures cannot be sent to the phone: FLV 10.1 §E.4.3.1."""
-
-    def on_video_transcoding(self, making: str, reason: str) -> None:
-        """Pictures are transcoded: both formats, such as "h264 9x9 > vp8 9x9", and the reason.
-
-        RFC 6184 §8.2.2 has the limits that a phone sets.
-        """
-
-    def on_key_frame_needed(self, now: float) -> None:
-        """Ask the phone for a key frame by SIP, as it takes no feedback: RFC 5168 §4."""
-
-    def on_key_frame_wanted(self) -> None:
-        """Ask the publisher for a key frame, since the phone has: RFC 5104 §3.5.1."""
-
-    def on_picture_size(self, now: float) -> None:
-        """Note that the size of the phone's pictures is known, or another: RFC 6184 §8.1."""
-
-    def takes(self, codec: str) -> bool:
-        """Whether players take this codec beside H.264.
-
-        E-RTMP v2 §"Enhancing NetConnection connect Command".
-        """
-
-    def hears(self, host: str) -> bool:
-        """Whether the phone's sound has come from this host."""
-
-    def on_picture(self, now: float) -> None:
-        """Note that a packet of the phone has come, which is a sign of life."""

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Final, Protocol
 
-from siprtmp.media.leg_interfaces import PictureMaker
-from siprtmp.media.picture_queue import PictureQueue
+from siprtmp.media.translate.conversion import PictureMaker
 from siprtmp.media.translate.made_pictures import Made, PictureTag
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
+from siprtmp.media.video.picture_queue import PictureQueue
 
 ENCODED: Final = 2  # tags of one piece of work, the latest ones of each source
 

@@ -2,7 +2,7 @@
 
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
-from siprtmp.media.picture_meter import PictureMeter
+from siprtmp.media.video.picture_meter import PictureMeter
 
 
 def film(meter, *, times, every, start=0):

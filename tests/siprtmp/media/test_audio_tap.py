@@ -1,6 +1,6 @@
 """What is sent to a phone, for others to hear."""
 
-from support.gateway.leg_rig import ALAW, ULAW, Rig, plan
+from support.gateway.audio_rig import ALAW, ULAW, Rig, plan
 
 from siprtmp.media.translate.audio_formats import PCMA, PCMU
 
@@ -8,7 +8,7 @@ from siprtmp.media.translate.audio_formats import PCMA, PCMU
 def test_a_tap_has_what_is_sent_with_its_codec():
     """Covers RFC 3551 §4.5: also what waits for its time, and nothing that is not sent."""
     rig, tapped = Rig(PCMU, PCMA), []
-    rig.leg.tap(lambda codec, payload: tapped.append((rig.now, codec, payload)))
+    rig.stream.tap(lambda codec, payload: tapped.append((rig.now, codec, payload)))
     rig.publish(ULAW, 0, 4)
     assert len(tapped) < 4
     rig.wait(1.0)

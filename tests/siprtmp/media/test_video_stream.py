@@ -18,8 +18,9 @@ from rtmplite.flv.video import (
     is_key_frame,
     is_sequence_header,
 )
-from siprtmp.media import repeat
 from siprtmp.media.pictures_from_phone import ASK_SECONDS
+from siprtmp.media.stream import VIDEO
+from siprtmp.media.video import repeat
 
 MODE_1 = "profile-level-id=42e01f;packetization-mode=1"
 MODE_0 = "profile-level-id=42e01f"
@@ -62,7 +63,7 @@ def test_packets_have_the_size_that_was_set(octets):
     """Covers RFC 6184 §5.8: also those that repeat pictures for a phone that has lost some."""
     rig = VideoRig(video_plan(), max_octets=octets)
     rig.publish(HEADER, tag(idr(0, 3000), key=True), at=0)
-    rig.leg.want_key_frame(rig.now)
+    rig.stream.want_key_frame(rig.now)
     rig.publish(tag(inter(1)), at=40)
     assert [unit[0] & 31 for unit in sent_units(rig)] == [7, 8, 5, 7, 8, 5, 1]
     largest = max(len(packet[-1]) for packet in rig.sent)
@@ -85,7 +86,9 @@ def test_a_file_is_sent_at_its_pace_and_its_reader_held_back():
     rig = VideoRig(video_plan())
     rig.publish(HEADER, at=0)
     for number in range(100):
-        rig.leg.publish(number * 40, tag(idr(number) if number == 0 else inter(number)), rig.now)
+        rig.stream.publish(
+            VIDEO, number * 40, tag(idr(number) if number == 0 else inter(number)), rig.now
+        )
     assert rig.holding == [True]
     rig.wait(10.0)
     assert rig.holding == [True, False]
@@ -102,7 +105,9 @@ def test_after_dropped_pictures_the_next_is_a_key_frame():
     rig.wait(4.0)
     for number in range(2, 60):
         key = number in (30, 55)
-        rig.leg.publish(number * 40, tag(idr(number) if key else inter(number), key=key), rig.now)
+        rig.stream.publish(
+            VIDEO, number * 40, tag(idr(number) if key else inter(number), key=key), rig.now
+        )
     for number in range(60, 140):
         rig.publish(tag(inter(number)), at=4000 + (number - 59) * 40)
     rig.wait(12.0)
@@ -118,10 +123,10 @@ def test_what_waits_is_not_sent_after_a_hold_or_to_another_address():
         rig = VideoRig(video_plan())
         rig.publish(HEADER, tag(idr(0), key=True), at=0)
         for number in range(1, 60):
-            rig.leg.publish(number * 40, tag(inter(number)), rig.now)
+            rig.stream.publish(VIDEO, number * 40, tag(inter(number)), rig.now)
         assert rig.holding == [True]
         before = len(rig.sent)
-        rig.leg.start(later, rig.now, hosts=("198.51.100.1",))
+        rig.stream.start(later, rig.now, hosts=("198.51.100.1",))
         rig.wait(5.0)
         assert len(rig.sent) == before and rig.holding == [True, False]
 
@@ -131,7 +136,7 @@ def test_an_address_that_is_no_longer_proven_is_sent_nothing_more():
     rig = VideoRig(video_plan())
     rig.publish(HEADER, tag(idr(0), key=True), at=0)
     before = len(rig.sent)
-    rig.leg.start(video_plan(), rig.now, hosts=("198.51.100.1",))
+    rig.stream.start(video_plan(), rig.now, hosts=("198.51.100.1",))
     rig.publish(tag(inter(1)), at=40)
     assert len(rig.sent) == before > 0
 
@@ -140,7 +145,7 @@ def test_a_unit_too_long_for_mode_0_is_said_and_smaller_pictures_go_on():
     """Covers RFC 6184 §6.2: a NAL unit a packet."""
     rig = VideoRig(video_plan(MODE_0))
     rig.publish(HEADER, tag(idr(0, 3000), key=True), at=0)
-    assert not rig.sent and len(rig.unsuitable) == 1 and rig.leg.unsuitable == 1
+    assert not rig.sent and len(rig.unsuitable) == 1 and rig.stream.unsuitable == 1
     rig.publish(tag(idr(1, 100), key=True), at=40)
     assert [unit[0] & 31 for unit in sent_units(rig)] == [7, 8, 5] and len(rig.unsuitable) == 1
 
@@ -149,7 +154,7 @@ def test_a_publisher_of_another_codec_is_told_once():
     rig = VideoRig(video_plan())
     for at in (0, 40, 80):
         rig.publish(b"\x12" + bytes(50), at=at)
-    assert len(rig.unsuitable) == 1 and rig.leg.unsuitable == 3 and not rig.sent
+    assert len(rig.unsuitable) == 1 and rig.stream.unsuitable == 3 and not rig.sent
 
 
 @pytest.mark.parametrize("direction", ["recvonly", "inactive"])
@@ -189,13 +194,13 @@ def test_after_a_hold_the_phone_sees_at_once():
     """Covers RFC 3264 §8.4 and §8.3.2 [new-formats-at-once] [no-old-formats]."""
     rig = VideoRig(video_plan())
     rig.publish(HEADER, tag(idr(0), key=True), at=0)
-    rig.leg.start(video_plan(direction="recvonly"), rig.now, hosts=(PHONE[0],))
+    rig.stream.start(video_plan(direction="recvonly"), rig.now, hosts=(PHONE[0],))
     before = len(rig.sent)
     for number in range(1, 6):
         key = number == 3
         rig.publish(tag(idr(number) if key else inter(number), key=key), at=40 * number)
     assert len(rig.sent) == before
-    rig.leg.start(video_plan(), rig.now, hosts=(PHONE[0],))
+    rig.stream.start(video_plan(), rig.now, hosts=(PHONE[0],))
     rig.publish(tag(inter(6)), at=240)
     units = sent_units(rig)[3:]
     assert [unit[0] & 31 for unit in units] == [7, 8, 5, 1, 1, 1]
@@ -214,7 +219,7 @@ def test_a_phone_s_picture_becomes_one_tag():
     assert split_units(VideoTag.parse(key).data, 4) == [idr(1, 300), idr(2, 300)]
     assert not is_key_frame(other)
     assert rig.tags[2][1] - rig.tags[1][1] == 100
-    assert rig.leg.size == (320, 240) and rig.alive > 2
+    assert rig.stream.size == (320, 240) and rig.alive > 2
 
 
 def test_a_lost_packet_freezes_the_picture_until_a_key_frame():
@@ -259,7 +264,7 @@ def test_a_new_player_has_the_phone_asked():
     rig.picture(3000, inter())
     rig.wait(5.0)
     asked = len(rig.asked)
-    rig.leg.ask_key_frame(rig.now)
+    rig.stream.ask_key_frame(rig.now)
     rig.wait(5.0 + ASK_SECONDS / 2)
     assert len(rig.asked) == asked + 1
 
@@ -278,7 +283,7 @@ def test_a_phone_that_asks_gets_the_pictures_again_before_the_next():
     rig, before = begun()
     source = rig.sent[0][5]
     report = ReceiverReport(9, ()), SourceDescription.of_cname(9, "bob@host"), Pli(9, source)
-    rig.leg.on_rtcp(b"".join(map(bytes, report)), rig.now)
+    rig.stream.on_rtcp(b"".join(map(bytes, report)), rig.now)
     assert rig.wanted == [rig.now] and len(rig.sent) == before
     rig.publish(tag(inter(4)), at=160)
     units, stamps = sent_units(rig), [packet[4] for packet in rig.sent]
@@ -291,7 +296,7 @@ def test_a_phone_that_asks_gets_the_pictures_again_before_the_next():
 
 def test_a_key_frame_makes_a_repetition_needless():
     rig, _ = begun()
-    rig.leg.want_key_frame(rig.now)
+    rig.stream.want_key_frame(rig.now)
     rig.publish(tag(idr(4), key=True), at=160)
     rig.publish(tag(inter(5)), at=200)
     assert [unit[3] for unit in sent_units(rig)[6:] if unit[0] & 31 in (1, 5)] == [4, 5]
@@ -300,16 +305,16 @@ def test_a_key_frame_makes_a_repetition_needless():
 def test_what_is_large_or_was_just_repeated_is_not_repeated():
     """Own design: the path has just lost something."""
     rig, before = begun(pictures=5, octets=repeat.MAX_OCTETS // 4)
-    rig.leg.want_key_frame(rig.now)
+    rig.stream.want_key_frame(rig.now)
     rig.publish(tag(inter(9)), at=200)
     assert len(rig.sent) == before + 1 and rig.wanted
     rig, before = begun()
-    rig.leg.want_key_frame(rig.now)
+    rig.stream.want_key_frame(rig.now)
     rig.publish(tag(inter(4)), at=160)
     count = len(rig.sent)
     for at in (1200, 2160):
         rig.wait(at / 1000)
-        rig.leg.want_key_frame(rig.now)
+        rig.stream.want_key_frame(rig.now)
         rig.publish(tag(inter(at)), at=at)
         assert (len(rig.sent) > count + 1) == (at > 2000)
         count = len(rig.sent)
@@ -325,7 +330,7 @@ def test_pictures_in_another_order_are_not_repeated():
                         join_units([inter(at)]))  # fmt: skip
         rig.publish(bytes(late), at=at)
     before = len(rig.sent)
-    rig.leg.want_key_frame(rig.now)
+    rig.stream.want_key_frame(rig.now)
     rig.publish(tag(inter(4)), at=240)
     assert len(rig.sent) == before + 1
 
@@ -334,9 +339,9 @@ def test_other_sources_and_types_are_no_pictures():
     """Covers RFC 3550 §5.1 and RFC 3264 §6.1."""
     rig = VideoRig(video_plan())
     rig.picture(0, idr(), payload_type=34)
-    rig.leg.on_rtp(b"junk", 0.0)
-    rig.leg.on_rtcp(b"junk", 0.0)
-    assert not rig.tags and rig.leg.received == 0
+    rig.stream.on_rtp(b"junk", 0.0)
+    rig.stream.on_rtcp(b"junk", 0.0)
+    assert not rig.tags and rig.stream.received == 0
 
 
 def test_it_ends_with_a_bye_and_then_is_silent():
@@ -344,12 +349,12 @@ def test_it_ends_with_a_bye_and_then_is_silent():
     rig = VideoRig(video_plan())
     rig.remote_rtcp = (PHONE[0], PHONE[1] + 1)
     rig.publish(HEADER, tag(idr(), key=True), at=0)
-    assert rig.leg.group.has_pictures
-    rig.leg.close(rig.now)
-    rig.leg.close(rig.now)
-    assert rig.closed == 1 and len(rig.reports) == 1 and rig.leg.deadline is None
-    assert not rig.leg.group.has_pictures  # what remembers the call keeps no pictures
-    rig.leg.publish(40, tag(idr(), key=True), rig.now)
+    assert rig.stream.group.has_pictures
+    rig.stream.close(rig.now)
+    rig.stream.close(rig.now)
+    assert rig.closed == 1 and len(rig.reports) == 1 and rig.stream.deadline is None
+    assert not rig.stream.group.has_pictures  # what remembers the call keeps no pictures
+    rig.stream.publish(VIDEO, 40, tag(idr(), key=True), rig.now)
     rig.picture(0, idr())
     assert len(sent_units(rig)) == 3 and not rig.tags
 

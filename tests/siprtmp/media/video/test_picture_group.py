@@ -2,7 +2,7 @@
 
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
-from siprtmp.media.picture_group import PictureGroup
+from siprtmp.media.video.picture_group import PictureGroup
 
 
 def test_it_has_the_header_and_the_last_group():

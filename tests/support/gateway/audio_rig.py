@@ -1,4 +1,4 @@
-"""A leg with everything that touches it, on a clock that the test turns."""
+"""A stream of audio with everything that touches it, on a clock that the test turns."""
 
 import struct
 
@@ -6,8 +6,9 @@ from support.sip.elements import random_source
 
 from p2psip.rtp import fast
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
-from siprtmp.media.leg import Leg
+from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.stream import StreamSettings
 
 AUDIO = 8
 ULAW, ALAW = b"\x82" + b"u" * 160, b"\x72" + b"a" * 160
@@ -28,30 +29,29 @@ def plan(*codecs, ptime=20, direction="sendrecv", held=False, port=5004, fmtp=""
 
 
 class Rig:
-    """A leg with everything that touches it."""
+    """A stream of audio with everything that touches it."""
 
     remote = remote_rtcp = None
     is_ready = True
     hosts = ()
 
     def __init__(self, *codecs, media_timeout=60.0, transcode=None, **options):
-        self.asked, self.unsuitable, self.made = [], [], []
+        self.asked, self.unsuitable, self.made, self.digits = [], [], [], []
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
         random = random_source(1)
-        self.leg = Leg(
-            self, self, random, 0.0, cname="c", media_timeout=media_timeout, transcode=transcode
-        )
-        self.leg.on_tag = self.on_tag
+        settings = StreamSettings(random, "c", media_timeout, transcoding=transcode)
+        self.stream = AudioStream(self, self, settings, 0.0)
+        self.stream.give_to(self.on_tag)
         if codecs:
             hosts = options.pop("hosts", ("192.0.2.9",))
             self.start(plan(*codecs, **options), 0.0, hosts=hosts)
 
     def start(self, plan, now, **options):
         """A later answer, of the host that signals."""
-        self.leg.start(plan, now, **{"hosts": ("192.0.2.9",)} | options)
+        self.stream.start(plan, now, **{"hosts": ("192.0.2.9",)} | options)
 
-    # Wire
+    # MediaTransport
     def send_rtp(self, data):
         self.sent.append((self.now, *fast.unpack(data)[:5], data[12:]))
 
@@ -64,8 +64,8 @@ class Rig:
     def on_tag(self, type_id, timestamp, payload, now):
         self.tags.append((timestamp, payload))
 
-    # Listener
-    def on_hold_back(self, hold):
+    # StreamListener
+    def on_hold_back(self, asker, hold):
         assert hold != self.holding
         self.holding = hold
 
@@ -83,26 +83,29 @@ class Rig:
 
     def on_silence(self, now):
         self.ended = now
-        self.leg.close(now)
+        self.stream.close(now)
 
     def on_drained(self, now):
         self.drained += 1
 
+    def on_digit(self, digit, now):
+        self.digits.append(digit)
+
     # the test's own
     def wait(self, until):
         """Tick at every deadline up to `until`."""
-        while (at := self.leg.deadline) is not None and at <= until:
+        while (at := self.stream.deadline) is not None and at <= until:
             self.now = max(self.now, at)
-            self.leg.tick(self.now)
+            self.stream.tick(self.now)
         self.now = until
 
     def publish(self, tag, at, count=1, step=20):
         for i in range(count):
-            self.leg.publish(AUDIO, at + i * step, tag, self.now)
+            self.stream.publish(AUDIO, at + i * step, tag, self.now)
 
     def hear(self, number, payload=b"p" * 160, ssrc=7, payload_type=0, ticks=160):
         header = struct.pack("!BBHII", 0x80, payload_type, number, number * ticks, ssrc)
-        self.leg.on_rtp(header + payload, self.now)
+        self.stream.on_rtp(header + payload, self.now)
 
     @property
     def stamps(self):

@@ -14,57 +14,57 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession
 from rtmplite.flv import audio, video
-from siprtmp.media.consent import Consent
-from siprtmp.media.leg_interfaces import VideoListener, Wire
 from siprtmp.media.pacing import Pacer
-from siprtmp.media.picture_group import PictureGroup
 from siprtmp.media.sdp_map import XFlvPlan
+from siprtmp.media.sink import Published
+from siprtmp.media.stream import (
+    AUDIO,
+    DATA,
+    VIDEO,
+    Beside,
+    MediaStream,
+    StreamListener,
+    StreamSettings,
+)
 from siprtmp.media.translate.x_flv import Assembler, Tunnelled, pack
+from siprtmp.media.transport import MediaTransport
 
 CLOCK_RATE: Final = 90000  # of x-flv; RFC 3551 §5
-AUDIO: Final = 8  # message types: RTMP 1.0 §7.1
-VIDEO: Final = 9
-DATA: Final = 18
 EARLY: Final = 0.02  # s that a message may be early
 REPEAT_SOUNDS: Final = 100  # sounds after which a codec header is sent again
 METADATA: Final = b"onMetaData"
 PEEK: Final = 40  # octets, in which that name is, after @setDataFrame or not
 
-OnTag = Callable[[int, int, bytes, float], None]
 
-
-class XFlvLeg:
+class TunnelStream(MediaStream):
     """One call's tunnel, from the description that agrees on it to the end.
 
-    RFC 3550 §6.4 for the session; the arguments are those of `Leg`.  `on_tag` is called with each
-    message of the other side (type, RTMP time in ms, body, now).  `lost` and `oversized` count
-    messages that did not arrive, and that were too large to be sent.
+    RFC 3550 §6.4 for the session.  `lost` and `oversized`
+    count messages that did not arrive, and that were too large to be sent.
     """
 
     def __init__(
         self,
-        wire: Wire,
-        listener: VideoListener,
-        random: Callable[[int], bytes],
+        transport: MediaTransport,
+        listener: StreamListener,
+        settings: StreamSettings,
         now: float,
-        *,
-        cname: str,
-        wallclock: float = 0.0,
-        wake: Callable[[], None] = lambda: None,
+        wake: Callable[[], None],
+        beside: Beside,
     ) -> None:
-        self._wire, self._listener, self._wake = wire, listener, wake
-        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        super().__init__(transport, listener, wake, beside)
+        random, cname, wallclock = settings.random, settings.cname, settings.wallclock
         self._session = RtpSession(None, CLOCK_RATE, cname, random, now, wallclock=wallclock)
+        self._reporter = self._session.reporter
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._next: int | None = None  # the sequence number that follows
         self._assembler = Assembler()
-        self._consent = Consent()
         self._plan: XFlvPlan | None = None
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._pacer: Pacer[list[bytes]] = Pacer(EARLY)
         self._number = self._sounds = 0
         self._headers: dict[int, bytes] = {}  # by message type
-        self._holding = self._skipping = self._closed = False
+        self._skipping = self._has_begun = False
         self.sent = self.received = self.oversized = 0
 
     # -- set-up -------------------------------------------------------------------------
@@ -78,18 +78,15 @@ class XFlvLeg:
         early: bool = False,
         proven: bool = True,
     ) -> None:
-        """Send and receive as an answer settled; again after every later one.  As `Leg.start`.
+        """Send and receive as an answer settled, as `AudioStream.start`; again after later ones.
 
         RFC 3264 §8: a new answer may move the peer, or hold the call.
         """
         if self._closed:
             return
         self._plan, media = plan, plan.media
-        self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
-        self._wire.hosts, self._wire.rtcp_mux = hosts, media.rtcp_mux
-        self._wire.remote = media.remote
-        if media.remote_rtcp is not None:
-            self._wire.remote_rtcp = media.remote_rtcp
+        self._trust(media, hosts, now, early, proven)
+        self._aim(media, hosts)
         self._wake()
 
     @property
@@ -102,37 +99,31 @@ class XFlvLeg:
         """The messages that did not arrive, or not whole: see `Assembler`.  RFC 3550 §6.4.1."""
         return self._assembler.lost
 
-    def close(self, now: float) -> None:
-        """Send an RTCP BYE (RFC 3550 §6.6) and close the ports."""
-        if self._closed:
-            return
-        self._closed = True
-        farewell = self._session.bye(now)
-        if farewell and self._consent.is_open and self._wire.remote_rtcp:
-            self._wire.send_rtcp(farewell)
-        self._wire.close()
+    def _let_go(self) -> None:
         self._pacer.clear()
         self._hold_back(False)
 
     # -- from the publisher -------------------------------------------------------------
 
-    def begin(self, group: PictureGroup, sound_header: bytes, now: float) -> None:
-        """Send what was published before: headers, and the pictures since the last key frame.
+    def begin(self, published: Published, now: float) -> None:
+        """Send what was published before, once: headers, and the video since the last key frame.
 
         FLV 10.1 §E.4.3.1.
         """
-        last = 0
-        for last, payload in group:
+        if self._has_begun:
+            return
+        self._has_begun, last = True, 0
+        for last, payload in published.group:
             self.publish(VIDEO, last, payload, now)
-        if sound_header:
-            self.publish(AUDIO, last, sound_header, now)
+        if published.header.body:
+            self.publish(AUDIO, last, published.header.body, now)
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message (RTMP 1.0 §7.1.4, §7.1.5), and send it when it is due."""
         plan = self._plan
         if plan is None or self._closed or type_id not in (AUDIO, VIDEO, DATA):
             return
-        if not self._may_send(plan, now):
+        if not self._reaches(plan.media, now):
             self._note(type_id, payload)
             return
         if self._wants_headers(type_id, payload):
@@ -140,15 +131,6 @@ class XFlvLeg:
                 self._put(Tunnelled(kind, timestamp, header), now)
         self._note(type_id, payload)
         self._put(Tunnelled(type_id, timestamp, payload), now)
-
-    def _may_send(self, plan: XFlvPlan, now: float) -> bool:
-        """Whether the other side takes it, and its address is proven: see `Consent`."""
-        media = plan.media
-        if not media.sends or media.remote is None or not self._wire.is_ready:
-            return False
-        if not self._consent.is_open and self._listener.hears(media.remote[0]):
-            self._consent.hear(now)
-        return self._consent.is_open
 
     def _note(self, type_id: int, payload: bytes) -> None:
         """Keep what no decoder can do without: FLV 10.1 §E.4.2.1, §E.4.3.1, §E.5."""
@@ -198,13 +180,8 @@ class XFlvLeg:
         ticks, last = int.from_bytes(item[0], "big"), len(item) - 1
         for at, payload in enumerate(item[1:], 1):
             datagram = session.send(plan.send_type, payload, ticks, at == last, now)
-            self._wire.send_rtp(datagram)
+            self.transport.send_rtp(datagram)
         self.sent += last
-
-    def _hold_back(self, hold: bool) -> None:
-        if hold != self._holding:
-            self._holding = hold
-            self._listener.on_video_hold_back(hold)
 
     # -- from the other side ------------------------------------------------------------
 
@@ -213,22 +190,13 @@ class XFlvLeg:
         header = None if self._closed else self._session.received_rtp(data, now)
         if header is None:
             return
-        self._consent.hear(now)
-        self._listener.on_picture(now)
+        self._welcome(now)
+        self._alive(now)
         payload_type, _, sequence, _, _, start, end = header
         for item in self._order.put(sequence, (sequence, payload_type, data[start:end]), now):
             self._deliver(*item, now)
         if self._order.early:
             self._wake()
-
-    def on_rtcp(self, data: bytes, now: float) -> None:
-        """Take one datagram from the RTCP port: RFC 3550 §6.4."""
-        invalid = self._session.invalid
-        if not self._closed:
-            self._session.received_rtcp(data, now)
-            if self._session.invalid == invalid:
-                self._consent.hear(now)
-                self._listener.on_picture(now)
 
     def _deliver(self, sequence: int, payload_type: int, payload: bytes, now: float) -> None:
         plan = self._plan
@@ -274,7 +242,4 @@ class XFlvLeg:
             self._hold_back(False)
         for each in self._order.tick(now):
             self._deliver(*each, now)
-        if self._session.deadline <= now:
-            for report in self._session.tick(now):
-                if self._consent.is_open:
-                    self._wire.send_rtcp(report)
+        self._report(now)

@@ -1,4 +1,4 @@
-"""The media of one call: a phone's RTP on one side, a stream's tags on the other.
+"""The audio of one peer: a phone's RTP on one side, a publisher's tags on the other.
 
 Implements RFC 3550 §6.4 by way of `RtpSession`, between FLV 10.1 §E.4.2.1 tags and RTP.
 
@@ -11,60 +11,47 @@ from typing import Final
 
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
-from siprtmp.media.consent import Consent
-from siprtmp.media.keys import EventPath
-from siprtmp.media.leg_interfaces import Listener, ToPhone, ToRtmp, Transcoding, Wire
+from siprtmp.media.keys import CLOCK_RATE, Keys
 from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
+from siprtmp.media.sink import Published
 from siprtmp.media.sound_ways import SoundWays
+from siprtmp.media.stream import AUDIO, Beside, MediaStream, StreamListener, StreamSettings
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.conversion import ToPhone, ToRtmp
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.transport import MediaTransport
 
-AUDIO: Final = 8  # the message type of audio: RTMP 1.0 §7.1.4
 HEADER: Final = 12  # octets before the payload of a packet of ours: RFC 3550 §5.1
 
 Heard = tuple[int, int, bytes, int, float]  # payload type, RTP timestamp, payload, ssrc, arrival
-OnTag = Callable[[int, int, bytes, float], None]
-OnEvent = Callable[[int, bytes, float], None]
-OnLate = Callable[[float], None]
 OnSent = Callable[[AudioCodec, bytes], None]
 
 
-class Leg(EventPath):
-    """One call's media, from the first SDP to the end.
+class AudioStream(MediaStream):
+    """One call's audio, from the first SDP to the end.
 
-    RFC 3550 §6.4 for the session; `media_timeout` in seconds; `wallclock` as `RtpSession` has it;
-    `wake` is called when `deadline` becomes earlier between events; `transcode` is for `SoundWays`.
-    `on_tag` is called with each piece of sound from the phone (type, RTMP time in ms, tag body,
-    now); its user sets it directly, to save a call for each packet.  `on_event` takes telephone
-    events: see `keys`.  `on_late` is called when packets are left out that have come too late.
+    RFC 3550 §6.4 for the session.  It watches for signs of life of the peer, those of other streams
+    too, and sends its keys (`press`).
     """
 
     def __init__(
         self,
-        wire: Wire,
-        listener: Listener,
-        random: Callable[[int], bytes],
+        transport: MediaTransport,
+        listener: StreamListener,
+        settings: StreamSettings,
         now: float,
-        *,
-        cname: str,
-        media_timeout: float,
-        wallclock: float = 0.0,
         wake: Callable[[], None] = lambda: None,
-        transcode: Transcoding | None = None,
     ) -> None:
-        self._wire, self._listener, self._wake = wire, listener, wake
-        wire.on_ready, self._send_rtp = self._heed_consent, wire.send_rtp
-        self.ways = SoundWays(transcode)
-        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
-        self.on_late: OnLate = lambda now: None
-        self.on_event: OnEvent = lambda timestamp, payload, now: None
-        self._random, self.cname, self._wallclock = random, cname, wallclock
-        self._started, self._watch = now, SilenceWatch(media_timeout, now)
-        self.timeline = Timeline(now)
-        self._consent = Consent()
+        self._watch = SilenceWatch(settings.media_timeout, now)
+        beside = Beside(self._watch.alive, lambda host: False, Timeline(now))
+        super().__init__(transport, listener, wake, beside)
+        self._send_rtp = transport.send_rtp
+        self.ways = SoundWays(settings.transcoding)
+        self.hear(Published())
+        self._settings, self._started = settings, now
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
@@ -73,14 +60,22 @@ class Leg(EventPath):
         self._unsuitable_formats: set[int] = set()  # that the listener has been told of
         self._to_rtmp: ToRtmp | None = None
         # RFC 3550 §5.1 [timestamp-is-drawn]
-        self._origin = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
+        self._origin = int.from_bytes(settings.random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
-        self._holding = self._draining = self._closed = self._sends = self._swallowed = False
+        self._keys = Keys()
+        self._mutes: frozenset[object] = frozenset()
+        self._draining = self._swallowed = False
+        self._sends = False  # whether audio is sent without further questions
         self.sent = self.received = self.unsuitable = 0
         self._left_out = 0  # by the pacers before this one
+        transport.on_ready = self._heed_consent
 
     # -- set-up -------------------------------------------------------------------------
+
+    def hear(self, published: Published) -> None:
+        """Have this publisher heard, of whom something may have come before: FLV 10.1 §E.4.2.1."""
+        self._published, self.ways.header = published, published.header
 
     def start(
         self,
@@ -103,44 +98,40 @@ class Leg(EventPath):
         media, codec = plan.media, plan.codec
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             # RFC 3550 §6.5.1 [cname-stays]
-            self._session = RtpSession(  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
+            settings = self._settings  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
+            self._session = RtpSession(
                 None,
                 codec.clock_rate,
-                self.cname,
-                self._random,
+                settings.cname,
+                settings.random,
                 now,
-                wallclock=self._wallclock,
+                wallclock=settings.wallclock,
             )
-            self._order = ReorderBuffer()
+            self._order, self._reporter = ReorderBuffer(), self._session.reporter
         if self._to_rtmp is not None:
-            self.timeline.lead(self._session.reception, self._to_rtmp.clock)
+            self._timeline.lead(self._session.reception, self._to_rtmp.clock)
         before = self._plan
         # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._to_phone, self._to_phone_format = None, -1
         self._plan = plan
-        # RFC 8866 §7 [care-with-addresses]
-        self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
-        self.alive(now)
+        self._trust(media, hosts, now, early, proven)
+        self._alive(now)
         if not early:
             self._watch.begin(now)
-        self._wire.hosts, self._wire.rtcp_mux = hosts, media.rtcp_mux
-        # RFC 3264 §8.3.1 [follows-at-once]
-        self._wire.remote = media.remote  # last: setting it delivers the packets that waited
-        if media.remote_rtcp is not None:
-            self._wire.remote_rtcp = media.remote_rtcp
+        self._aim(media, hosts)
         self._heed_consent()
         self._wake()
 
     @property
-    def is_started(self) -> bool:
-        """Whether an answer has settled the media yet.  RFC 3264 §7."""
-        return self._plan is not None
+    def beside(self) -> Beside:
+        """What other streams of this peer share with it.  RFC 3550 §6.5.1."""
+        return Beside(self._alive, self.hears, self._timeline)
 
-    @property
-    def is_heard(self) -> bool:
-        """Whether the address of the last answer has sent any: see `Consent`.  RFC 3264 §8.3.1."""
-        return self._consent.is_heard
+    def hears(self, host: str) -> bool:
+        """Whether audio comes from this host, and so other media may go there: RFC 3264 §8.3.1."""
+        at = self._plan.media.remote if self._plan is not None else None
+        return self._consent.is_heard and at is not None and at[0] == host
 
     @property
     def plan(self) -> AudioPlan | None:
@@ -162,21 +153,12 @@ class Leg(EventPath):
         """Loss, jitter and round trip both ways; None before the first answer.  RFC 3550 §6.4.4."""
         return self._session.statistics if self._session is not None else None
 
-    def close(self, now: float) -> None:
-        """Send an RTCP BYE (RFC 3550 §6.6) and close the ports."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._session is not None and self._consent.is_open and self._wire.remote_rtcp:
-            farewell = self._session.bye(now)
-            if farewell:  # b"" where nothing was sent before: RFC 3550 §6.3.7
-                self._wire.send_rtcp(farewell)
-        self._wire.close()
+    def _let_go(self) -> None:
         self._pacer.clear()
         self._hold_back(False)
         # The call is remembered for a while (RFC 3261 §13.3.1.4); its codecs and taps end here.
         self._to_phone = self._to_rtmp = None
-        self._send_rtp, self._order = self._wire.send_rtp, ReorderBuffer()
+        self._send_rtp, self._order = self.transport.send_rtp, ReorderBuffer()
         self.ways.close()
 
     # -- from the publisher -------------------------------------------------------------
@@ -185,8 +167,7 @@ class Leg(EventPath):
         """Take a published message (RTMP 1.0 §7.1.4), and send audio to the phone at its pace."""
         plan = self._plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
-            if type_id == AUDIO:
-                self.ways.header.put(payload)  # the phone has not answered yet
+            self._published.put(type_id, timestamp, payload)  # for what begins later
             return
         to_phone = self._to_phone
         if payload[0] >> 4 != self._to_phone_format or to_phone is None:
@@ -297,22 +278,65 @@ class Leg(EventPath):
         """Give `heard` the sound of each packet that is sent from now on: RFC 3551 §4.5."""
 
         def send(data: bytes) -> None:
-            self._wire.send_rtp(data)
+            self.transport.send_rtp(data)
             for codec, number in self._plan.sending if self._plan is not None else ():
                 if number == data[1] & 0x7F:
                     heard(codec, data[HEADER:])
 
         self._send_rtp = send
 
-    def _hold_back(self, hold: bool) -> None:
-        if hold != self._holding:
-            self._holding = hold
-            self._listener.on_hold_back(hold)
-
     def _finish(self, now: float) -> None:
         if self._draining and self._pacer.deadline is None:
             self._draining = False
             self._listener.on_drained(now)
+
+    # -- keys, and what may be sent ------------------------------------------------------
+
+    def press(self, digits: str, now: float) -> bool:
+        """Press keys one after another; False if the peer takes no such events: RFC 4733 §2.5.1."""
+        is_taken = not self._closed and self._keys.press(digits, self._plan, now)
+        if is_taken:
+            self.mute(self._keys, self._keys.busy)
+            self._wake()
+        return is_taken
+
+    def mute(self, asker: object, on: bool) -> None:
+        """Leave out the publisher's audio while any asker wants it.  RFC 4733 §2.5.1.2."""
+        self._mutes = self._mutes | {asker} if on else self._mutes - {asker}
+        self._heed_consent()
+
+    def _send_keys(self, now: float) -> None:
+        """Send the reports of keys that are due: RFC 4733 §2.5.1.2."""
+        plan, session = self._plan, self._session
+        number = plan.media.telephone_event if plan is not None else None
+        for timestamp, marker, payload in self._keys.tick(now, self._timestamp(now)):
+            if session is None or number is None or not self._may_send:
+                continue
+            if self._consent.is_open or self._consent.spend(len(payload), now):
+                # RFC 4733 §2.5.1.2 [same-base-as-audio]
+                packet = session.send_about(number, payload, timestamp, marker, now)
+                self.transport.send_rtp(packet)
+        self.mute(self._keys, self._keys.busy)
+
+    def _timestamp(self, now: float) -> int:
+        """The RTP timestamp that audio of this moment would have: RFC 4733 §2.5.1.2."""
+        session = self._session
+        if session is not None and session.last_sent is not None:
+            return session.timestamp(now)
+        rate = session.send_rate if session is not None else CLOCK_RATE
+        return self._origin + int((now - self._started) * rate) & 0xFFFFFFFF
+
+    @property
+    def _may_send(self) -> bool:
+        """Whether the peer takes media, and packets get through to it: RFC 3264 §5.1."""
+        return self._plan is not None and self._plan.media.sends and self.transport.is_ready
+
+    def _heed_consent(self) -> None:
+        self._sends = self._may_send and self._consent.is_open and not self._mutes
+
+    def _tries(self, octets: int, now: float) -> bool:
+        """Whether to send a packet to a third party that has sent none: see `Consent`."""
+        return self._may_send and not self._mutes and self._consent.spend(octets, now)
 
     # -- from the phone -----------------------------------------------------------------
 
@@ -338,28 +362,10 @@ class Leg(EventPath):
         if order.early:
             self._wake()
 
-    def on_rtcp(self, data: bytes, now: float) -> None:
-        """Take one datagram from the RTCP port: RFC 3550 §6.4."""
-        session = self._session
-        if session is None or self._closed:
-            return
-        invalid = session.invalid
-        session.received_rtcp(data, now)  # RFC 8866 §6.7.3 [reports-while-sending]
-        if session.invalid == invalid:
-            self.alive(now)
-            self._welcome(now)
-
-    def alive(self, now: float) -> None:
-        """Take a sign of life: RTP, RTCP, or an answer to a SIP request.
-
-        Own design: peers have no reports, or no sound for long: Field §"Calls without reports".
-        """
-        self._watch.alive(now)
-
     def _welcome(self, now: float) -> None:
         """Send media from now on, since the peer has sent some: see `Consent`."""
         if not self._consent.is_heard:
-            self._consent.hear(now)
+            super()._welcome(now)
             self._heed_consent()
 
     def _deliver(
@@ -371,14 +377,15 @@ class Leg(EventPath):
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None:
             if plan is not None and payload_type in plan.media.receive_telephone_events:
-                self.on_event(timestamp, payload, now)
+                for digit in self._keys.heard(timestamp, payload, now):
+                    self._listener.on_digit(digit, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
             return  # comfort noise, or what was never agreed
         self.received += 1
         if to_rtmp is None or codec is not to_rtmp.codec:
             to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
             assert self._session is not None
-            self.timeline.lead(self._session.reception, to_rtmp.clock)
+            self._timeline.lead(self._session.reception, to_rtmp.clock)
             if to_rtmp.making:
                 self._listener.on_transcoding_phone(codec.name)
         arrival = int((now - self._started) * 1000)
@@ -392,8 +399,8 @@ class Leg(EventPath):
         """When to call `tick`: the next packet, report or check.  RFC 3550 §6.2 for reports."""
         if self._closed or self._session is None:
             return None
-        order, reports = self._order.deadline, self._session.deadline
-        times = self._pacer.deadline, order, reports, self._watch.deadline
+        order, reports, keys = self._order.deadline, self._session.deadline, self._keys.deadline
+        times = self._pacer.deadline, order, reports, self._watch.deadline, keys
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -412,13 +419,9 @@ class Leg(EventPath):
             return
         for heard in self._order.tick(now):
             self._deliver(*heard)
-        due = self._session.deadline
-        if due is not None and due <= now:
-            # RFC 3550 §6 [reports-everywhere], §6.2 [never-off]
-            # RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive]
-            for report in self._session.tick(now):
-                if self._consent.is_open:
-                    self._wire.send_rtcp(report)
+        if self._keys.deadline is not None and self._keys.deadline <= now:
+            self._send_keys(now)
+        self._report(now)
         if self._watch.deadline is not None and self._watch.deadline <= now:
             seen = self._watch.check(now)
             if seen is Silence.QUIET:

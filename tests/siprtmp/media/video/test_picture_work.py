@@ -5,9 +5,9 @@ from support.gateway.picture_threads import Pretended
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.picture_queue import MAX_OCTETS, MAX_SECONDS
-from siprtmp.media.picture_work import ENCODED, PictureWork
 from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.video.picture_queue import MAX_OCTETS, MAX_SECONDS
+from siprtmp.media.video.picture_work import ENCODED, PictureWork
 
 
 class Bench:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from support.gateway.leg_rig import ALAW, AUDIO, SPEEX, ULAW, Rig, plan
+from support.gateway.audio_rig import ALAW, AUDIO, SPEEX, ULAW, Rig, plan
 
 from p2psip.rtp.rtcp import Bye, ReceiverReport, SenderReport, compound, parse_compound
 from siprtmp.media.translate.audio_formats import NARROWBAND, PCMA, PCMU, WIDEBAND
@@ -23,20 +23,20 @@ def test_live_sound_leaves_at_once_numbered_and_stamped():
     numbers = [number for _, _, _, number, _, _, _ in rig.sent]
     assert {(b - a) & 0xFFFF for a, b in pairwise(numbers)} == {1}
     assert [marker for _, _, marker, *_ in rig.sent] == [True] + [False] * 49
-    assert rig.leg.sent == 50 and not rig.holding
+    assert rig.stream.sent == 50 and not rig.holding
 
 
 def test_a_file_is_held_back_and_leaves_in_time():
     """Own design: more than half a second is not read; nothing is lost."""
     rig, published = Rig(PCMU), 0
-    while published < 300 or rig.leg.deadline is None:
+    while published < 300 or rig.stream.deadline is None:
         if not rig.holding and published < 300:
             rig.publish(ULAW, 20 * published)
             published += 1
         else:
-            rig.wait(rig.leg.deadline)
+            rig.wait(rig.stream.deadline)
     assert 5.4 < rig.now < 6.0
-    rig.leg.publish_ended(rig.now)
+    rig.stream.publish_ended(rig.now)
     assert not rig.drained
     rig.wait(6.5)
     assert rig.drained == 1 and len(rig.sent) == 300 and not rig.holding
@@ -48,7 +48,7 @@ def test_the_last_half_packet_is_filled_up_and_sent():
     rig = Rig(PCMU)
     rig.publish(ULAW[:81], 0)
     assert not rig.sent
-    rig.leg.publish_ended(0.01)
+    rig.stream.publish_ended(0.01)
     rig.wait(1.0)
     assert rig.sent[0][-1] == b"u" * 80 + b"\xff" * 80 and rig.drained == 1
 
@@ -60,15 +60,15 @@ def test_the_other_law_and_what_cannot_be_sent():
     assert rig.sent[0][1] == PCMA.payload_type
     for tag in (b"\xaf\x01aac", b"", b"\x82", b"\xb2"):
         rig.publish(tag, 20)
-    rig.leg.publish(9, 40, b"video", 0.0)
-    assert len(rig.sent) == 1 and rig.leg.unsuitable == 3
+    rig.stream.publish(9, 40, b"video", 0.0)
+    assert len(rig.sent) == 1 and rig.stream.unsuitable == 3
 
 
 def test_a_second_publisher_goes_on_where_the_clock_of_the_first_would_be():
     """Covers RFC 3550 §5.1."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
-    rig.leg.publish_ended(0.02)
+    rig.stream.publish_ended(0.02)
     rig.now = 2.0
     rig.publish(ULAW, 777_000)
     assert (rig.stamps[1] - rig.stamps[0]) & 0xFFFFFFFF == 16000
@@ -85,8 +85,8 @@ def test_a_publisher_that_is_replaced_while_held_back_is_let_go():
     assert not rig.holding and rig.sent[-1][1] == PCMA.payload_type
     rig.publish(ULAW, 1220, 60)
     assert rig.holding
-    rig.leg.close(0.1)
-    assert not rig.holding and rig.closed == 1 and rig.leg.deadline is None
+    rig.stream.close(0.1)
+    assert not rig.holding and rig.closed == 1 and rig.stream.deadline is None
 
 
 def test_a_new_packet_time_counts_from_the_next_packet():
@@ -135,7 +135,7 @@ def test_reports_count_by_the_clock_of_the_codec_that_is_sent(tag, rate):
     rig.remote_rtcp = ("192.0.2.9", 5005)
     rig.publish(tag, 0)
     while not rig.reports:
-        rig.wait(rig.leg.deadline)
+        rig.wait(rig.stream.deadline)
     report = parse_compound(rig.reports[0])[0]
     [(at, *_, stamp, ssrc, _)] = rig.sent
     assert report.ssrc == ssrc and rig.now - at > 1.0
@@ -183,9 +183,9 @@ def test_reports_do_not_heed_the_direction(direction):
     rig = Rig(PCMU, direction=direction)
     rig.wait(20.0)
     assert len(rig.reports) >= 2
-    rig.leg.on_rtcp(compound(SenderReport(9, 0, 0, 0, 0)), 20.0)
-    assert rig.leg.statistics.invalid == 0
-    assert rig.leg._session.last_heard == 20.0
+    rig.stream.on_rtcp(compound(SenderReport(9, 0, 0, 0, 0)), 20.0)
+    assert rig.stream.statistics.invalid == 0
+    assert rig.stream._session.last_heard == 20.0
 
 
 @pytest.mark.parametrize(("hosts", "packets"), [(("192.0.2.9",), 250), ((), 5)])
@@ -209,11 +209,11 @@ def test_packets_become_tags_in_order():
         rig.hear(number, bytes([number]) * 160)
     rig.hear(6, payload_type=8)
     rig.hear(7, payload_type=101)  # a digit, for which there is no use yet
-    rig.leg.on_rtp(b"garbage", 0.0)
+    rig.stream.on_rtp(b"garbage", 0.0)
     assert [tag[1] for _, tag in rig.tags[:5]] == [1, 2, 3, 4, 5]
     assert [tag[0] for _, tag in rig.tags] == [0x82] * 5 + [0x72]
     assert [b[0] - a[0] for a, b in pairwise(rig.tags)] == [20] * 5
-    assert rig.leg.received == 6
+    assert rig.stream.received == 6
 
 
 def test_a_missing_packet_is_waited_for_and_then_not():
@@ -221,7 +221,7 @@ def test_a_missing_packet_is_waited_for_and_then_not():
     rig = Rig(PCMU)
     rig.hear(1)
     rig.hear(3)
-    assert len(rig.tags) == 1 and rig.leg.deadline <= 0.06
+    assert len(rig.tags) == 1 and rig.stream.deadline <= 0.06
     rig.wait(0.1)
     assert [at for at, _ in rig.tags] == [0, 40]
 
@@ -234,17 +234,17 @@ def test_reports_are_sent_and_a_goodbye_at_the_end():
     rig.hear(1)
     rig.wait(20.0)
     assert rig.reports
-    rig.leg.on_rtcp(rig.reports[0], rig.now)
-    rig.leg.close(rig.now)
-    rig.leg.close(rig.now)
+    rig.stream.on_rtcp(rig.reports[0], rig.now)
+    rig.stream.close(rig.now)
+    rig.stream.close(rig.now)
     assert any(isinstance(packet, Bye) for packet in parse_compound(rig.reports[-1]))
     assert rig.closed == 1
     rig.publish(ULAW, 20)
     rig.hear(2)
-    rig.leg.on_rtcp(b"", 0.0)
+    rig.stream.on_rtcp(b"", 0.0)
     rig.start(plan(PCMU), 0.0)
-    rig.leg.publish_ended(0.0)
-    rig.leg.tick(99.0)
+    rig.stream.publish_ended(0.0)
+    rig.stream.tick(99.0)
     assert len(rig.sent) == 1 and len(rig.tags) == 1 and not rig.drained
 
 
@@ -252,7 +252,7 @@ def test_nothing_is_sent_at_the_end_of_a_call_without_sound():
     """Covers RFC 3550 §6.3.7: no goodbye, and no empty datagram in its place."""
     rig = Rig(PCMU)
     rig.remote_rtcp = ("192.0.2.9", 5005)
-    rig.leg.close(rig.now)
+    rig.stream.close(rig.now)
     assert rig.reports == [] and rig.closed == 1
 
 
@@ -261,9 +261,9 @@ LIFE = {  # what a phone may do, and whether that shows that it lives
     "hears": (lambda rig, i: rig.publish(ULAW, 1000 * i), False),
     "speaks": (lambda rig, i: rig.hear(i), True),
     "noise": (lambda rig, i: rig.hear(i, b"n", payload_type=13), True),
-    "reports": (lambda rig, i: rig.leg.on_rtcp(bytes(ReceiverReport(7)), rig.now), True),
-    "nonsense": (lambda rig, i: rig.leg.on_rtcp(b"nonsense", rig.now), False),
-    "answers": (lambda rig, i: rig.asked and rig.leg.alive(rig.now), True),
+    "reports": (lambda rig, i: rig.stream.on_rtcp(bytes(ReceiverReport(7)), rig.now), True),
+    "nonsense": (lambda rig, i: rig.stream.on_rtcp(b"nonsense", rig.now), False),
+    "answers": (lambda rig, i: rig.asked and rig.stream.beside.alive(rig.now), True),
 }
 
 
@@ -294,7 +294,7 @@ def test_a_long_time_out_is_waited_for_to_its_end():
 def test_a_phone_is_asked_once_before_it_is_given_up_however_late():
     """Own design: a process that stood still has not heard anybody."""
     rig = Rig(PCMU, media_timeout=5.0)
-    rig.leg.tick(rig.now + 100.0)
+    rig.stream.tick(rig.now + 100.0)
     assert rig.asked == [100.0] and rig.ended is None
     rig.wait(200.0)
     assert rig.ended == pytest.approx(102.5) and rig.asked == [100.0]
@@ -304,7 +304,7 @@ def test_a_phone_cannot_tell_where_time_begins_and_knows_us_by_one_name():
     """Covers RFC 3550 §5.1 [timestamp-is-drawn] and §6.5.1 [cname-stays]."""
     rig = Rig(PCMU)
     rig.publish(ULAW, 0)
-    assert rig.stamps[0] not in (0, 160) and rig.stamps[0] == rig.leg._origin
+    assert rig.stamps[0] not in (0, 160) and rig.stamps[0] == rig.stream._origin
     names = set()
     for codec in (PCMU, WIDEBAND):
         rig.start(plan(codec), rig.now)
@@ -317,8 +317,8 @@ def test_a_phone_cannot_tell_where_time_begins_and_knows_us_by_one_name():
 def test_what_only_rings_may_be_silent():
     """Covers RFC 3960 §3."""
     rig = Rig(media_timeout=5.0)
-    assert not rig.leg.is_started and rig.leg.deadline is None
-    rig.leg.publish(AUDIO, 0, ULAW, 0.0)  # before there is anybody to hear it
+    assert rig.stream.plan is None and rig.stream.deadline is None
+    rig.stream.publish(AUDIO, 0, ULAW, 0.0)  # before there is anybody to hear it
     rig.hear(0)
     rig.start(plan(PCMU), 0.0, early=True)
     rig.wait(30.0)
@@ -370,7 +370,7 @@ class Media(RuleBasedStateMachine):
 
     @rule()
     def unpublish(self):
-        self.rig.leg.publish_ended(self.rig.now)
+        self.rig.stream.publish_ended(self.rig.now)
 
     @rule(seconds=st.sampled_from([0.001, 0.01, 0.02, 0.1, 1.0, 4.0]))
     def wait(self, seconds):
@@ -387,12 +387,12 @@ class Media(RuleBasedStateMachine):
                 assert (after[3] - before[3]) & 0xFFFF == 1
         assert all(b[0] >= a[0] for a, b in pairwise(rig.tags))
         if rig.holding:  # who is held back is let go again by a timer
-            assert rig.leg.deadline is not None and rig.leg.deadline < rig.now + 6.0
+            assert rig.stream.deadline is not None and rig.stream.deadline < rig.now + 6.0
 
     def teardown(self):
         if hasattr(self, "rig"):
             self.rig.wait(self.rig.now + 60.0)
-            assert not self.rig.holding and (self.rig.closed or self.rig.leg.plan.media.held)
+            assert not self.rig.holding and (self.rig.closed or self.rig.stream.plan.media.held)
 
 
 TestMedia = Media.TestCase

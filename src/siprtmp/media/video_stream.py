@@ -1,72 +1,57 @@
-"""The pictures of one call: a phone's packets on one side, a stream's video tags on the other.
+"""The video of one peer: a phone's packets on one side, a publisher's video tags on the other.
 
 Implements RFC 6184 §5 and §8.2.2 by way of `p2psip.rtp`, between FLV 10.1 §E.4.3.1 tags and RTP;
 RFC 7798 and RFC 7741 likewise.
 
-A sans-I/O machine beside `Leg`, which has the sound.  The packets of a picture leave together, when
+A sans-I/O machine.  The packets of a picture leave together, when
 the picture is due; a picture of the phone leaves as one tag.  Neither way passes a picture on that
 a lost one has spoilt: it freezes, and asks for a key frame.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from p2psip.rtp.reporter import Reporter
+from p2psip.rtp.reporter import Event, Reporter
 from p2psip.rtp.rtcp_timer import MIN_SECONDS
 from p2psip.rtp.video_receiver import VideoReceiver
 from rtmplite.flv.video import is_sequence_header
-from siprtmp.media.consent import Consent
-from siprtmp.media.leg_interfaces import PictureTranscoding, VideoListener, Wire
 from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.picture_format import CLOCK_RATE
-from siprtmp.media.picture_group import PictureGroup
-from siprtmp.media.pictures_from_phone import OnTag, PicturesFromPhone
+from siprtmp.media.pictures_from_phone import PicturesFromPhone
 from siprtmp.media.pictures_to_phone import OnShown, PicturesToPhone
-from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.flv_to_units import MAX_OCTETS
+from siprtmp.media.stream import VIDEO, Beside, MediaStream, OnTag, StreamListener, StreamSettings
+from siprtmp.media.transport import MediaTransport
+from siprtmp.media.video.picture_group import PictureGroup
 
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 
 
-class VideoLeg:
-    """One call's pictures, from the description that agrees on them to the end.
+class VideoStream(MediaStream):
+    """One call's video, from the description that agrees on it to the end.
 
-    RFC 3550 §6.4 for the session; the arguments are those of `Leg`, with the `timeline` of its
-    sound, which the pictures follow.  No payload to the phone is longer than `max_octets`.
-    `on_tag` is called with each piece of video from the phone (type, RTMP time in ms, tag body,
-    now).  With `transcoding` pictures are made that the phone cannot have as they are.
-    `on_late` is called as that of `Leg`.
+    RFC 3550 §6.4 for the session.  The pictures follow the time of the audio `beside` them.  With a
+    transcoding pictures are made that the phone cannot have as they are.
     """
 
     def __init__(
         self,
-        wire: Wire,
-        listener: VideoListener,
-        random: Callable[[int], bytes],
+        transport: MediaTransport,
+        listener: StreamListener,
+        settings: StreamSettings,
         now: float,
-        *,
-        cname: str,
-        timeline: Timeline | None = None,
-        wallclock: float = 0.0,
-        wake: Callable[[], None] = lambda: None,
-        max_octets: int = MAX_OCTETS,
-        transcoding: PictureTranscoding | None = None,
+        wake: Callable[[], None],
+        beside: Beside,
     ) -> None:
-        self._wire, self._listener, self._wake = wire, listener, wake
-        self.max_octets = max_octets
-        self._on_tag: OnTag = lambda type_id, timestamp, payload, now: None
-        self.on_late: Callable[[float], None] = lambda now: None
+        super().__init__(transport, listener, wake, beside)
+        self._settings, self._transcoding = settings, settings.video_transcoding
         self._told_late = 0
-        self._timeline = timeline or Timeline(now)
-        self._consent = Consent()
         self._plan: VideoPlan | None = None
-        self._to_phone = PicturesToPhone(wire, listener, random, wake, max_octets, transcoding)
-        self._sender, self._transcoding = self._to_phone.sender, transcoding
-        self._cname, self._wallclock, self._random = cname, wallclock, random
-        self._reporter: Reporter | None = None  # these come with the first plan
-        self._receiver: VideoReceiver | None = None
+        self._to_phone = PicturesToPhone(
+            transport, listener, settings.random, wake, settings.max_octets, self._transcoding
+        )
+        self._sender = self._to_phone.sender
+        self._receiver: VideoReceiver | None = None  # these come with the first plan
         self._from_phone: PicturesFromPhone | None = None
-        self._closed = False
 
     # -- set-up -------------------------------------------------------------------------
 
@@ -79,7 +64,7 @@ class VideoLeg:
         early: bool = False,
         proven: bool = True,
     ) -> None:
-        """Send and receive as an answer settled; again after every later one.  As `Leg.start`.
+        """Send and receive as an answer settled, as `AudioStream.start`; again after later ones.
 
         RFC 3264 §8: a new answer may move the peer, change the profile, or hold the call.
         """
@@ -90,13 +75,10 @@ class VideoLeg:
             self._prepare(plan, now)
         else:
             self._from_phone.plan = plan
-        self._consent.point(plan.media.remote, hosts if proven else (), now, answered=not early)
+        self._trust(plan.media, hosts, now, early, proven)
         if before != plan or not self._consent.is_open:
             self._to_phone.stop()
-        self._wire.hosts, self._wire.rtcp_mux = hosts, plan.media.rtcp_mux
-        self._wire.remote = plan.media.remote
-        if plan.media.remote_rtcp is not None:
-            self._wire.remote_rtcp = plan.media.remote_rtcp
+        self._aim(plan.media, hosts)
         self._wake()
 
     def _prepare(self, plan: VideoPlan, now: float) -> None:
@@ -104,12 +86,12 @@ class VideoLeg:
         if not plan.media.avpf:  # RFC 3550 §6.2: requests leave at once there too, but no reports
             interval = max(interval, MIN_SECONDS)
         self._reporter = Reporter(
-            self._cname,
-            self._random,
+            self._settings.cname,
+            self._settings.random,
             now,
             [self._sender],
             [],
-            wallclock=self._wallclock,
+            wallclock=self._settings.wallclock,
             bandwidth=REPORT_OCTETS,
             early=bool(feedback),
             report_interval=interval,
@@ -119,18 +101,9 @@ class VideoLeg:
         self._from_phone = PicturesFromPhone(
             plan, receiver, self._timeline, self._listener, self._transcoding
         )
-        self._from_phone.on_tag = self._on_tag
+        self._from_phone.on_tag = self.on_tag
 
-    def close(self, now: float) -> None:
-        """Send an RTCP BYE (RFC 3550 §6.6) and close the ports."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._consent.is_open and self._wire.remote_rtcp and self._reporter is not None:
-            farewell = self._reporter.bye(now)
-            if farewell:
-                self._wire.send_rtcp(farewell)
-        self._wire.close()
+    def _let_go(self) -> None:
         self._to_phone.close()
         if self._from_phone is not None:
             self._from_phone.close()
@@ -190,14 +163,9 @@ class VideoLeg:
 
     # -- the two ways -------------------------------------------------------------------
 
-    @property
-    def on_tag(self) -> OnTag:
-        """The user of the phone's pictures: FLV 10.1 §E.4.3.1."""
-        return self._on_tag
-
-    @on_tag.setter
-    def on_tag(self, on_tag: OnTag) -> None:
-        self._on_tag = on_tag
+    def give_to(self, on_tag: OnTag) -> None:
+        """Give `on_tag` the phone's pictures from now on: FLV 10.1 §E.4.3.1."""
+        super().give_to(on_tag)
         if self._from_phone is not None:
             self._from_phone.on_tag = on_tag
 
@@ -210,39 +178,29 @@ class VideoLeg:
     def group(self, group: PictureGroup) -> None:
         self._to_phone.group = group
 
-    def publish(self, timestamp: int, payload: bytes, now: float) -> None:
+    def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
         plan, to_phone = self._plan, self._to_phone
-        if plan is None or self._closed or not payload:
+        if type_id != VIDEO or self._closed or not payload:
             return
         to_phone.group.put(timestamp, payload)
+        if plan is None:
+            return
         if to_phone.is_open:
             to_phone.publish(timestamp, payload, now)
-        elif self._may_send(plan, now):
+        elif self._reaches(plan.media, now):
             to_phone.begin(plan, now)
 
     def tap(self, shown: OnShown, now: float) -> None:
         """Give `shown` each tag of the publisher from now on, when it is due: RTMP 1.0 §7.1.4.
 
-        Own design: as `Leg.tap`, before anything is decoded; a header that has come comes first.
+        Own design: before anything is decoded; a header that has come comes first.
         """
         self._to_phone.on_shown = shown
         if self._to_phone.is_open:
             for timestamp, payload in self.group:
                 if is_sequence_header(payload):
                     shown(timestamp, payload, now)
-
-    def _may_send(self, plan: VideoPlan, now: float) -> bool:
-        """Whether the phone takes pictures, can be reached, and its address is proven: `Consent`.
-
-        The address of its sound will do; a phone need not send pictures to get some.
-        """
-        media = plan.media
-        if not media.sends or media.remote is None or not self._wire.is_ready:
-            return False
-        if not self._consent.is_open and self._listener.hears(media.remote[0]):
-            self._consent.hear(now)
-        return self._consent.is_open
 
     def on_rtp(self, data: bytes, now: float) -> None:
         """Take one datagram from the RTP port: RFC 3550 §A.1."""
@@ -253,8 +211,8 @@ class VideoLeg:
         packets = receiver.received(data, now)
         if receiver.invalid != invalid:
             return
-        self._listener.on_picture(now)
-        self._consent.hear(now)
+        self._alive(now)
+        self._welcome(now)
         if receiver.ssrc != source and source is not None:
             from_phone.restart()
         for packet in packets:
@@ -262,19 +220,10 @@ class VideoLeg:
         if receiver.deadline is not None or from_phone.ask_at is not None:
             self._wake()
 
-    def on_rtcp(self, data: bytes, now: float) -> None:
-        """Take one datagram from the RTCP port: RFC 3550 §6.4, RFC 4585 §6.2.1."""
-        reporter = self._reporter
-        if self._closed or reporter is None:
-            return
-        invalid = reporter.invalid
-        events = reporter.received(data, now)
-        if reporter.invalid == invalid:
-            self._listener.on_picture(now)
-            self._consent.hear(now)
+    def _heed(self, events: Sequence[Event], now: float) -> None:
         for event in events:
             for datagram in self._sender.heed(event, now):
-                self._wire.send_rtp(datagram)
+                self.transport.send_rtp(datagram)
 
     def ask_key_frame(self, now: float) -> None:
         """Ask the phone for a key frame, for a player that has just come: RFC 5104 §3.5.1."""
@@ -299,8 +248,8 @@ class VideoLeg:
 
     def tick(self, now: float) -> None:
         """Do the work that is due: a picture, a report (RFC 3550 §6.3), a request."""
-        reporter, from_phone = self._reporter, self._from_phone
-        if self._closed or reporter is None or from_phone is None:
+        from_phone = self._from_phone
+        if self._closed or from_phone is None:
             return
         self._to_phone.tick(now)
         if self.left_out != self._told_late:
@@ -308,7 +257,4 @@ class VideoLeg:
             self.on_late(now)
         from_phone.tick(now)
         self._sender.tick(now)
-        if reporter.deadline <= now:
-            for report in reporter.tick(now):
-                if self._consent.is_open:
-                    self._wire.send_rtcp(report)
+        self._report(now)

@@ -9,9 +9,9 @@ RTP times are squeezed between those of the last picture and the next, where the
 from collections.abc import Iterable
 from typing import Final
 
-from siprtmp.media.picture_group import Message
-from siprtmp.media.picture_ways import Packer
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.video.picture_group import Message
+from siprtmp.media.video.picture_ways import Packer
 
 MAX_OCTETS: Final = 128 * 1024  # at once, on a path that has just lost something
 SECONDS: Final = 2.0  # between two repetitions, for the same reason

@@ -1,0 +1,538 @@
+"""All media of one peer: what both ends agree on, and a stream for each line of it.
+
+Implements RFC 3264 §5 to §8 by way of `sdp_map`, and RFC 3550 §6.5.1: one name for all streams that
+are heard and seen together.
+
+Own design: a sans-I/O machine that knows neither SIP nor RTMP connections.  Descriptions come and
+go as octets, by whatever signalling its owner has; published messages and those of the peer pass
+between its streams and a `MediaSink`.  Video never decides about a call: without a transport for
+it, or a peer that takes it, there is audio alone.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from p2psip.errors import LocalError, RemoteError
+from p2psip.rtp.session import Statistics
+from siprtmp.media import sdp_map
+from siprtmp.media.audio_stream import AudioStream, OnSent
+from siprtmp.media.lines.h264 import are_offered
+from siprtmp.media.negotiation import Negotiation
+from siprtmp.media.pictures_to_phone import OnShown
+from siprtmp.media.sdp_map import Endpoint, MediaPlan
+from siprtmp.media.session_log import MediaLog, SessionLog, sound_name
+from siprtmp.media.sink import MediaSink
+from siprtmp.media.stream import VIDEO, MediaStream, StreamSettings
+from siprtmp.media.transcode.to_flv import TranscodedToFlv
+from siprtmp.media.translate.flv_to_h264 import H264
+from siprtmp.media.translate.flv_to_units import MAX_OCTETS
+from siprtmp.media.translate.flv_to_vp8 import VP8
+from siprtmp.media.transport import Transports
+from siprtmp.media.tunnel_stream import TunnelStream
+from siprtmp.media.video_stream import VideoStream
+
+Publish = Callable[[int, int, bytes, float], None]
+
+
+class Signalled(NamedTuple):
+    """Where descriptions come from: the hosts, and whether their sender cannot have forged them."""
+
+    hosts: Collection[str] = ()
+    proven: bool = True
+
+
+class Taps(NamedTuple):
+    """Functions that hear and see what is sent to the peer: see the streams' `tap`."""
+
+    audio: OnSent
+    video: OnShown
+
+
+@dataclass(frozen=True, slots=True)
+class PeerFormat:
+    """What players get of the peer: FLV 10.1 §E.5.
+
+    `sound` has SoundFormat and samples a second; `video` is "" without any.
+    """
+
+    sound: tuple[int, int]
+    video: str = ""
+    size: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MediaStatistics:
+    """The figures of a session so far; those of RTP are of its audio: RFC 3550 §6.4."""
+
+    codec: str | None = None
+    packet_seconds: float = 0.0
+    making: list[str] = field(default_factory=list)
+    sent: int = 0
+    received: int = 0
+    left_out: int = 0
+    has_video: bool = False
+    video: tuple[str, ...] = ()  # the codecs agreed on
+    video_sent: int = 0
+    video_received: int = 0
+    freezes: int = 0
+    rtp: Statistics | None = None
+
+    @classmethod
+    def of(
+        cls, audio: AudioStream, video: VideoStream | None, making: list[str]
+    ) -> "MediaStatistics":
+        """The figures of these streams: RFC 3550 §6.4.4."""
+        plan = audio.plan
+        figures = cls(
+            codec=plan.codec.name if plan is not None else None,
+            packet_seconds=plan.media.ptime / 1000 if plan is not None else 0.0,
+            making=making,
+            sent=audio.sent,
+            received=audio.received,
+            left_out=audio.left_out + (video.left_out if video is not None else 0),
+            rtp=audio.statistics,
+        )
+        if video is None:
+            return figures
+        return replace(
+            figures,
+            has_video=True,
+            video=tuple(video.plan.names) if video.plan is not None else (),
+            video_sent=video.sent,
+            video_received=video.received,
+            freezes=video.freezes,
+        )
+
+
+class Recorder(Protocol):
+    """Keeps what is published; a stream is one."""
+
+    def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take a published message: RTMP 1.0 §7.1.4."""
+
+    def end(self, now: float) -> None:
+        """The publisher has ended: RTMP 1.0 §7.2.2.3."""
+
+
+class SessionOwner(Protocol):
+    """Does the signalling of a session: a call, for one."""
+
+    def on_quiet(self, now: float) -> None:
+        """Ask the peer whether it is there: the media time-out is near."""
+
+    def on_silence(self, now: float) -> None:
+        """End what the session is for: the peer has sent nothing for the media time-out."""
+
+    def on_key_frame_needed(self, now: float) -> None:
+        """Ask the peer for a key frame, as it takes no feedback: RFC 5168 §4."""
+
+
+class MediaSession:
+    """The media of one peer, from `open` to `close`.
+
+    `terms` are what both ends have said.  `publish` takes what is published (type, RTMP time in ms,
+    body, now), also before and after; it is another function after most events, so ask for it each
+    time.  `made` has all that was decoded and encoded so far, as "aac > opus".
+    """
+
+    def __init__(self, owner: SessionOwner, log: MediaLog, sink: MediaSink) -> None:
+        self.on_quiet, self.on_silence = owner.on_quiet, owner.on_silence  # of the audio stream
+        self.on_key_frame_needed, self._sink = owner.on_key_frame_needed, sink
+        self.terms = Negotiation()
+        self._log = SessionLog(log)
+        self.made = self._log.made
+        self._is_tunnelled = False
+        self._holders: set[object] = set()
+        self._taps: Taps | None = None
+        self._recorder: Recorder | None = None
+        self._streams: tuple[MediaStream, ...] = ()
+        self._audio: AudioStream | None = None
+        self._video: VideoStream | None = None
+        self._tunnel: TunnelStream | None = None  # also before it is agreed on
+        self._settings: StreamSettings | None = None  # while it is open
+        self.publish: Publish = self._keep
+
+    def open(self, transports: Transports, settings: StreamSettings, now: float) -> None:
+        """Have a transport for audio.  Raises LocalError without one."""
+        transport, at = transports.open()
+        self._transports, self._settings = transports, settings
+        self._log.can_make_video = settings.video_transcoding is not None
+        self._waker = transports.waker(self)
+        self._audio = audio = AudioStream(transport, self, settings, now, self._waker.set)
+        self._audio.hear(self._sink.published)
+        self._add(audio, "sound")
+        # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
+        session_id = int.from_bytes(settings.random(4), "big")
+        self.terms.endpoint = Endpoint(at.host, at.port, session_id, rtcp_port=at.rtcp_port)
+        self._sort()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has transports."""
+        return self._settings is not None
+
+    def close(self, now: float) -> None:
+        """End all streams: RFC 3550 §6.6."""
+        if self._settings is None:
+            return
+        self._settings = None
+        for stream in self._streams:
+            self._drop(stream, now)
+        self._waker.cancel()
+        self._audio = self._video = self._tunnel = None
+        self._is_tunnelled = False
+        self._sort()
+
+    # -- descriptions -------------------------------------------------------------------
+
+    def offer(self, now: float, names: Sequence[str] = (), *, unnamed: bool = False) -> bytes:
+        """Make the first offer, of `names` or all that are named: RFC 3264 §5.
+
+        `unnamed` is for `sdp_map.offer`.  Raises RemoteError(488) if nothing is left to offer.
+        """
+        self._add_line(now, is_video=False)
+        self._add_line(now, is_video=True)
+        return self.terms.offer(names or self.terms.names, unnamed)
+
+    def answer(self, sdp: bytes, now: float, by: Signalled, *, again: bool = False) -> bytes:
+        """Answer an offer, the first or (`again`) a later one: RFC 3264 §6, §8.
+
+        It counts as early until it is confirmed.  Raises RemoteError, 488 without a codec in
+        common, which leaves the session as it was.
+        """
+        theirs, names = sdp_map.read(sdp, by.hosts), self.terms.names
+        if sdp_map.offers_x_flv(theirs):
+            self._add_line(now, is_video=False)
+        makes = H264 in names and self._log.can_make_video
+        if are_offered(theirs, (*names, *([VP8] if makes else ()))):
+            self._add_line(now, is_video=True)
+        ours = self.terms.answer(theirs, again)
+        self._start(now, by, early=True)
+        return ours
+
+    def offer_again(self, theirs: bytes | None, by: Signalled) -> bytes:
+        """Make a later offer; `theirs` is the description in force: RFC 3264 §8."""
+        return self.terms.offer_again(sdp_map.read(theirs, by.hosts) if theirs else None)
+
+    def conclude(
+        self, sdp: bytes, now: float, by: Signalled, *, early: bool = False, ours: bytes = b""
+    ) -> None:
+        """Take the answer to our first offer, or to `ours`: RFC 3264 §7.
+
+        `early` says that another may follow (RFC 3960 §3).  Raises RemoteError, 488 without usable
+        audio.
+        """
+        self.terms.conclude(sdp_map.read(sdp, by.hosts), ours)
+        self._start(now, by, early=early)
+
+    def settle(self, sdp: bytes, now: float, by: Signalled) -> MediaPlan:
+        """Begin for good, by the last answer; `sdp` is the peer's if the offer was ours.
+
+        The media time-out begins here, even if nothing changes.  Raises as `conclude`.
+        """
+        terms = self.terms
+        if terms.first is not None and (sdp or terms.plan is None):
+            self.conclude(sdp, now, by)
+        else:
+            self._start(now, by)
+        if terms.plan is None:
+            raise RemoteError("Not Acceptable Here", 488)
+        return terms.plan
+
+    def confirm(self, now: float, by: Signalled) -> None:
+        """Follow the last answer for good, as it is acknowledged: RFC 3261 §14.2."""
+        self._start(now, by)
+
+    def hold(self, on: bool) -> None:
+        """Have the peer on hold from the next offer on, and what is published not heard at once.
+
+        RFC 3264 §8.4.
+        """
+        self.terms.holds = on  # RFC 6337 §5.3 [hold-is-our-own-wish]
+        if self._audio is not None:
+            self._audio.mute(self, on)
+        self._sort()
+
+    def _start(self, now: float, by: Signalled, *, early: bool = False) -> None:
+        """Send and receive as the plan says, and drop the streams that it does not have.
+
+        Own design: the sender of a description may have forged its address, or named a third
+        party: see `Consent`.
+        """
+        plan, (hosts, proven) = self.terms.plan, by
+        audio, video, tunnel = self._audio, self._video, self._tunnel
+        if plan is None or audio is None:
+            return
+        audio.ways.takes_opus = self._sink.takes_opus
+        audio.ways.wants_speex = sdp_map.wants_speex(self.terms.names)
+        audio.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
+        if plan.video is not None and video is not None:
+            video.start(plan.video, now, hosts=hosts, early=early, proven=proven)
+        elif not early and video is not None:
+            self._drop(video, now)
+            self._video = None
+            self.terms.have_video(None)
+        if plan.x_flv is not None and tunnel is not None:
+            tunnel.start(plan.x_flv, now, hosts=hosts, early=early, proven=proven)
+            self._is_tunnelled = True
+            if not early:  # the first time, with what was published before
+                tunnel.begin(self._sink.published, now)
+        elif not early and tunnel is not None:
+            self._drop(tunnel, now)
+            self._tunnel, self._is_tunnelled = None, False
+            self.terms.have_tunnel(None)
+        self._sort()
+
+    # -- streams ------------------------------------------------------------------------
+
+    def _add(self, stream: MediaStream, kind: str) -> None:
+        stream.transport.on_rtp, stream.transport.on_rtcp = stream.on_rtp, stream.on_rtcp
+        stream.give_to(self._sink.on_tag)
+        stream.on_late = lambda now: self._log.late(kind)
+        self._streams += (stream,)
+
+    def _add_line(self, now: float, *, is_video: bool) -> None:
+        """Have a stream for video, or else x-flv, if it is named and a transport is left."""
+        terms, settings, audio = self.terms, self._settings, self._audio
+        is_wanted = terms.wants_video if is_video else terms.wants_tunnel
+        if settings is None or audio is None or not is_wanted:
+            return
+        try:
+            transport, at = self._transports.open()
+        except LocalError:
+            self._log.no_port(is_video=is_video)
+            return
+        if is_video:
+            video = VideoStream(transport, self, settings, now, self._waker.set, audio.beside)
+            self._video, video.group = video, self._sink.published.group
+            if self._taps is not None:
+                video.tap(self._taps.video, now)
+            terms.have_video(at, vp8=self._log.can_make_video)
+            self._add(video, "pictures")
+        else:
+            tunnel = TunnelStream(transport, self, settings, now, self._waker.set, audio.beside)
+            self._tunnel = tunnel
+            terms.have_tunnel(at)
+            self._add(tunnel, "tunnel")
+
+    def _drop(self, stream: MediaStream, now: float) -> None:
+        """Close a stream whose line is gone: RFC 3264 §8.2."""
+        stream.close(now)
+        self._transports.release(stream.transport)
+        self._streams = tuple(each for each in self._streams if each is not stream)
+
+    # -- what is published --------------------------------------------------------------
+
+    def _sort(self) -> None:
+        """Have `publish` lead to where published messages belong now."""
+        if self._audio is None or self.terms.holds:
+            self.publish = self._keep
+        elif self._is_tunnelled or self._video is not None or self._recorder is not None:
+            self.publish = self._publish_sorted
+        else:
+            self.publish = self._audio.publish  # the usual case has no call more than it needs
+
+    def _keep(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        self._sink.published.put(type_id, timestamp, payload)
+
+    def _publish_sorted(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        if self._recorder is not None:
+            self._recorder.write(type_id, timestamp, payload, now)
+        if self._is_tunnelled and self._tunnel is not None:
+            self._sink.published.put(type_id, timestamp, payload)
+            self._tunnel.publish(type_id, timestamp, payload, now)
+        elif type_id == VIDEO and self._video is not None:
+            self._video.publish(type_id, timestamp, payload, now)
+        elif self._audio is not None:
+            self._audio.publish(type_id, timestamp, payload, now)
+
+    def publish_ended(self, now: float) -> None:
+        """The publisher has ended; the sink's `on_drained` follows.  Own design: see `pacing`."""
+        if self._recorder is not None:
+            self._recorder.end(now)
+        if self._audio is not None and self._audio.plan is not None:
+            self._audio.publish_ended(now)
+        else:
+            self._sink.on_drained(now)
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Give `recorder` all that is published from now on, while it is published to the peer."""
+        self._recorder = recorder
+        self._sort()
+
+    def tap(self, taps: Taps, now: float) -> None:
+        """Give `taps` what is sent to the peer from now on, also by streams that come later."""
+        self._taps = taps
+        if self._audio is not None:
+            self._audio.tap(taps.audio)
+        if self._video is not None:
+            self._video.tap(taps.video, now)
+
+    def press(self, digits: str, now: float) -> bool:
+        """Press keys one after another; False if the peer takes no such events: RFC 4733 §2.5.1."""
+        return self._audio is not None and self._audio.press(digits, now)
+
+    def want_key_frame(self, now: float) -> None:
+        """Take the peer's wish for a key frame, which came by signalling: RFC 5168 §4."""
+        if self._video is not None:
+            self._video.want_key_frame(now)  # RFC 5168 §4 [fast-update-asks-the-encoder]
+
+    # -- what the peer sends ------------------------------------------------------------
+
+    def give_to(self, sink: MediaSink) -> None:
+        """Give another sink what the peer sends, and have its publisher heard.
+
+        Own design: for a transfer, and for a stream behind an announcement.
+        """
+        self._sink = sink
+        for stream in self._streams:
+            stream.give_to(sink.on_tag)
+        if self._audio is not None:
+            self._audio.hear(sink.published)
+            self._audio.ways.takes_opus = sink.takes_opus
+        if self._video is not None:
+            self._video.group = sink.published.group
+
+    def alive(self, now: float) -> None:
+        """Take a sign of life by signalling, also of a peer without audio."""
+        if self._audio is not None:
+            self._audio.beside.alive(now)
+
+    def request_key_frame(self, now: float) -> None:
+        """Ask the peer for a key frame, for a player that has just come: RFC 5104 §3.5.1."""
+        if self._video is not None:
+            self._video.ask_key_frame(now)
+
+    # -- figures ------------------------------------------------------------------------
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether an answer has settled the media, and they are open: RFC 3264 §7."""
+        return self._audio is not None and self.terms.plan is not None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the peer holds us: RFC 3264 §8.4."""
+        return self.terms.plan is not None and self.terms.plan.audio.media.held
+
+    @property
+    def is_tunnelled(self) -> bool:
+        """Whether all media pass through a tunnel, and none is decoded here."""
+        return self._is_tunnelled
+
+    @property
+    def format(self) -> PeerFormat | None:
+        """What players get; None before an answer, and for a tunnel, which has its own metadata."""
+        audio, plan = self._audio, self.terms.plan
+        if plan is None or audio is None or self._is_tunnelled:
+            return None
+        sound, codec = audio.sound, plan.audio.codec
+        if sound is None and codec.passes:
+            sound = codec.sound_format, codec.sample_rate
+        return PeerFormat(sound or TranscodedToFlv.sound, *self.video_format)
+
+    @property
+    def video_format(self) -> tuple[str, tuple[int, int] | None]:
+        """The codec of the video that players get, "" if none, and its size: FLV 10.1 §E.5."""
+        video = self._video
+        if video is None or video.plan is None or not video.plan.media.receives:
+            return "", video.size if video is not None else None
+        is_taken = video.codec == H264 or self._sink.takes(video.codec)
+        return video.codec if is_taken else "", video.size
+
+    @property
+    def making(self) -> list[str]:
+        """What is decoded and encoded now, to the peer and from it, as "aac > opus"."""
+        made = self._audio.ways.making if self._audio is not None else []
+        return made + (self._video.making if self._video is not None else [])
+
+    @property
+    def statistics(self) -> MediaStatistics:
+        """The figures so far; empty when it is not open: RFC 3550 §6.4.4."""
+        if self._audio is None:
+            return MediaStatistics()
+        return MediaStatistics.of(self._audio, self._video, self.making)
+
+    def log_no_video(self, plan: MediaPlan, sdp: bytes | None) -> None:
+        """Log why there is no video though one side has offered some, in `sdp` or before."""
+        if plan.video is None and plan.x_flv is None:
+            self._log.no_video(self.terms.names, self.terms.first, sdp)
+
+    # -- StreamListener -----------------------------------------------------------------
+
+    def on_hold_back(self, asker: object, hold: bool) -> None:
+        """Hold the publisher back while any stream asks for it."""
+        before = bool(self._holders)
+        (self._holders.add if hold else self._holders.discard)(asker)
+        if bool(self._holders) != before:
+            self._sink.on_hold_back(hold)
+
+    def on_unsuitable(self, sound_format: int) -> None:
+        """Tell that the peer does not hear the publisher: FLV 10.1 §E.4.2.1."""
+        name = sound_name(sound_format)
+        if self._audio is not None and self._audio.ways.g711_rate:
+            name = f"{name} of another rate than 8 kHz"
+        self._sink.on_unsuitable(self._log.unsuitable_audio(name, self.terms.plan))
+
+    def on_transcoding(self, sound_format: int, codec: str) -> None:
+        """Log that the publisher's audio is decoded and encoded again."""
+        self._log.makes_audio(sound_name(sound_format), codec)
+
+    def on_transcoding_phone(self, codec: str) -> None:
+        """Log that the peer's audio is decoded and encoded again."""
+        self._log.makes_audio(codec, self.making[-1].rpartition(" ")[2])
+
+    def on_digit(self, digit: str, now: float) -> None:
+        """Tell the sink: RFC 4733 §2.5.2.2."""
+        self._sink.on_digit(digit, now)
+
+    def on_drained(self, now: float) -> None:
+        """Tell the sink that the last packet has been sent."""
+        self._sink.on_drained(now)
+
+    def on_video_unsuitable(self, reason: str) -> None:
+        """Tell that the peer does not see the publisher: FLV 10.1 §E.4.3.1."""
+        limit = self._settings.max_octets if self._settings is not None else MAX_OCTETS
+        self._sink.on_unsuitable(self._log.unsuitable_video(reason, self.terms.plan, limit))
+
+    def on_video_transcoding(self, making: str, reason: str) -> None:
+        """Log that video is decoded and encoded: RFC 6184 §8.2.2."""
+        self._log.makes_video(making, reason)
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher: RFC 5104 §3.5.1."""
+        self._sink.on_key_frame_wanted()
+
+    def on_picture_size(self, now: float) -> None:
+        """Tell the sink: FLV 10.1 §E.5."""
+        self._sink.on_format(now)
+
+    def takes(self, codec: str) -> bool:
+        """Whether players take this codec beside H.264.
+
+        E-RTMP v2 §"Enhancing NetConnection connect Command".
+        """
+        return self._sink.takes(codec)
+
+    # -- time ---------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`: the earliest time of any stream.  RFC 3550 §6.2 for reports."""
+        return _earliest(self._streams)
+
+    def tick(self, now: float) -> None:
+        """Do the work of all streams that is due: RFC 3550 §6.3."""
+        for stream in self._streams:
+            stream.tick(now)
+
+
+def _earliest(streams: Sequence[MediaStream]) -> float | None:
+    """The first deadline; a loop, since it is asked for after each packet that waited."""
+    earliest: float | None = None
+    for stream in streams:
+        at = stream.deadline
+        if at is not None and (earliest is None or at < earliest):
+            earliest = at
+    return earliest

@@ -1,0 +1,140 @@
+"""The log lines of a session: what is made anew, what cannot be carried, and the cure.
+
+Own design: an operator reads them, and so do publishers, which are told the same in one sentence.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from p2psip.errors import RemoteError
+from p2psip.sdp.session import SessionDescription
+from rtmplite.flv.audio import SoundFormat
+from siprtmp.media.lines.h264 import NAMES, picture_names
+from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.transcode import decoder
+from siprtmp.media.translate.flv_to_h264 import H264, TOO_LONG
+from siprtmp.media.translate.flv_to_vp8 import VP8
+
+MAX_MADE: Final = 32  # pairs of codecs that are kept of a call; a publisher may change its video
+TRANSCODE: Final = "install the extra transcode: pip install 'siprtmp[transcode]'"
+TRANSCODE_VIDEO: Final = "--transcode-video"
+LATE_CURE: Final = "fewer calls if loop_lag_ms of /status is high, else a steadier publisher"
+SHOWN: Final = {"h264": "H.264", "h265": "H.265", "vp8": "VP8"}
+
+
+class MediaLog(Protocol):
+    """The log, which knows what the session is for."""
+
+    def event(self, what: str, **values: object) -> None:
+        """Write a line about a session."""
+
+    def warning(self, what: str, **values: object) -> None:
+        """Write a warning about a session."""
+
+    def unsuitable(self, what: str, **values: object) -> None:
+        """Write a warning that something cannot be carried, and count it."""
+
+
+class SessionLog:
+    """Writes the lines of one session, each as often as it is of use.
+
+    `made` has all that was decoded and encoded so far, as "aac > opus"; `can_make_video` says that
+    the gateway may do so with video.
+    """
+
+    def __init__(self, log: MediaLog) -> None:
+        self._log, self.can_make_video = log, False
+        self._late: set[str] = set()  # media that the log has
+        self.made: list[str] = []
+
+    def late(self, kind: str) -> None:
+        """Log, once for each medium, that the publisher's is left out: see `pacing`."""
+        if kind not in self._late:
+            self._late.add(kind)
+            self._log.warning("media-late", kind=kind, cure=LATE_CURE)
+
+    def no_port(self, *, is_video: bool) -> None:
+        """Log that there is no transport for a line beside the audio."""
+        if is_video:
+            self._log.unsuitable("video-without-port", cure="a wider --rtp-ports")
+        else:
+            self._log.event("video-without-port")
+
+    def _note(self, making: str) -> bool:
+        is_new = making not in self.made and len(self.made) < MAX_MADE
+        if is_new:
+            self.made.append(making)
+        return is_new
+
+    def makes_audio(self, codec: str, to: str) -> None:
+        """Log a pair of codecs once: either side may alternate between them at each packet."""
+        if self._note(f"{codec} > {to}"):
+            self._log.event("transcoding", codec=codec, to=to)
+
+    def makes_video(self, making: str, reason: str) -> None:
+        """Log that video is decoded and encoded: RFC 6184 §8.2.2."""
+        codec, _, to = making.partition(" > ")
+        self._note(making)
+        self._log.event("transcoding", codec=codec, to=to, reason=reason)
+
+    def unsuitable_audio(self, name: str, plan: MediaPlan | None) -> str:
+        """Log that the peer does not hear the publisher; the same for the publisher."""
+        agreed = [codec.name for codec, _ in plan.audio.sending] if plan is not None else []
+        missing = "" if decoder.is_available() else f", or {TRANSCODE}"
+        cure = f"publish {or_(agreed)}{missing}"
+        values = {"codec": name, "agreed": ",".join(agreed), "cure": cure}
+        self._log.unsuitable("sound-unsuitable", **values)
+        return f"The phone cannot hear {name}: {cure}."
+
+    def unsuitable_video(self, reason: str, plan: MediaPlan | None, max_octets: int) -> str:
+        """Log that the peer does not see the publisher; the same for the publisher.
+
+        A tunnel has no cure: it takes every codec.
+        """
+        if plan is not None and plan.x_flv is not None:
+            self._log.unsuitable("video-unsuitable", reason=reason)
+            return f"The other side cannot get this: {reason}."
+        names = plan.video.names if plan is not None and plan.video is not None else [H264]
+        cure = f"publish {or_([SHOWN[name] for name in names])}"
+        if reason == TOO_LONG:
+            cure = f"publish slices of {max_octets} octets at most"
+        if not self.can_make_video:
+            cure += f", or start the gateway with {TRANSCODE_VIDEO}"
+        self._log.unsuitable("video-unsuitable", reason=reason, cure=cure)
+        return f"The phone cannot see this: {reason}; {cure}."
+
+    def no_video(
+        self, names: Sequence[str], offered: SessionDescription | None, sdp: bytes | None
+    ) -> None:
+        """Log that there is no video though one side has offered some: RFC 3264 §6.
+
+        `names` are ours, `offered` is our offer if there was one, `sdp` the peer's description.
+        """
+        try:
+            theirs = SessionDescription.parse(sdp or b"")
+        except RemoteError:
+            return
+        codecs, is_ours = picture_names(offered or theirs), offered is not None
+        if not codecs:
+            return
+        reason, cure = "no codec in common", "let the phone offer H264"
+        if is_ours and not picture_names(theirs):
+            reason, cure = "the phone refuses the line", "turn video on at the phone"
+        elif not is_ours and set(NAMES).isdisjoint(names):
+            reason, cure = "the client takes no pictures", "let the client name h264"
+        elif not is_ours and VP8 in codecs and not self.can_make_video:
+            cure += f", or start the gateway with {TRANSCODE_VIDEO}"
+        self._log.event("video-refused", offered=",".join(codecs), reason=reason, cure=cure)
+
+
+def sound_name(sound_format: int) -> str:
+    """The name of a SoundFormat, for people: FLV 10.1 §E.4.2.1."""
+    try:
+        return SoundFormat(sound_format).name.lower()
+    except ValueError:
+        return str(sound_format)
+
+
+def or_(names: Sequence[str]) -> str:
+    """Names as a choice: "a, b or c"."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

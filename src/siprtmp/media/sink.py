@@ -1,0 +1,72 @@
+"""The other end of a session: what is published to its peer, and what the peer sends.
+
+Own design: a stream's players, a room and a mix are sinks; a session tells them all in the same
+words, and they need not know what it is made of.
+"""
+
+from siprtmp.media.stream import AUDIO, VIDEO
+from siprtmp.media.translate.sound_header import SoundHeader
+from siprtmp.media.video.picture_group import PictureGroup
+
+
+class Published:
+    """What a publisher has sent so far, for a session that begins later.
+
+    `header` is that of its audio, `group` the video since the last key frame.
+    """
+
+    def __init__(self) -> None:
+        self.header, self.group = SoundHeader(), PictureGroup()
+
+    def put(self, type_id: int, timestamp: int, payload: bytes) -> None:
+        """Keep a published message, if a later session needs it: FLV 10.1 §E.4.2.1, §E.4.3.1."""
+        if type_id == VIDEO:
+            self.group.put(timestamp, payload)
+        elif type_id == AUDIO:
+            self.header.put(payload)
+
+    def clear(self) -> None:
+        """Forget all, when the publisher has ended."""
+        self.header.clear()
+        self.group.clear()
+
+
+class MediaSink:
+    """Takes what the peer of a session sends, and what concerns the publisher.
+
+    `published` is what was published before, and `takes_opus` says that players take Opus by
+    Enhanced RTMP.  Every event has a default, which does nothing.
+    """
+
+    takes_opus = False
+
+    def __init__(self) -> None:
+        self.published = Published()
+
+    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take audio or video of the peer as an RTMP message: RTMP 1.0 §7.1.4."""
+
+    def on_format(self, now: float) -> None:
+        """The size or the codec of the peer's video is known, or another: FLV 10.1 §E.5."""
+
+    def on_digit(self, digit: str, now: float) -> None:
+        """The peer has pressed a key: RFC 4733 §2.5.2.2."""
+
+    def takes(self, codec: str) -> bool:
+        """Whether players take video of this codec, which is not H.264.
+
+        E-RTMP v2 §"Enhancing NetConnection connect Command".
+        """
+        return False
+
+    def on_unsuitable(self, text: str) -> None:
+        """Tell the publisher what cannot be carried, and what to do."""
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, since the peer lacks a picture: RFC 5104 §3.5.1."""
+
+    def on_hold_back(self, hold: bool) -> None:
+        """Hold the publisher back if `hold`, else let it go on."""
+
+    def on_drained(self, now: float) -> None:
+        """All that was published has been sent, after `publish_ended`."""

@@ -1,0 +1,236 @@
+"""One medium of one peer: what streams of audio, of video and of a tunnel have in common.
+
+Implements RFC 3550 §6.4 for the reports of a stream.
+
+Own design: a stream is a sans-I/O machine between a transport and what is published.  It sends
+nothing to an address that has not agreed (see `Consent`), holds its publisher back when that is
+ahead, and knows neither the other streams of its session nor the call.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from p2psip.rtp.reporter import Event, Reporter
+from p2psip.sdp.agreed_media import AgreedMedia
+from siprtmp.media.consent import Consent
+from siprtmp.media.timeline import Timeline
+from siprtmp.media.translate.conversion import PictureTranscoding, Transcoding
+from siprtmp.media.translate.flv_to_units import MAX_OCTETS
+from siprtmp.media.transport import MediaTransport
+
+AUDIO: Final = 8  # message types: RTMP 1.0 §7.1
+VIDEO: Final = 9
+DATA: Final = 18
+
+OnTag = Callable[[int, int, bytes, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """What a session is made with; times in seconds.
+
+    `cname` is that of its reports (RFC 3550 §6.5.1), `wallclock` plus a time is Unix time.
+    """
+
+    random: Callable[[int], bytes]
+    cname: str
+    media_timeout: float
+    wallclock: float = 0.0
+    max_octets: int = MAX_OCTETS  # of a payload of video
+    transcoding: Transcoding | None = None
+    video_transcoding: PictureTranscoding | None = None
+
+
+class Beside(NamedTuple):
+    """What a stream shares with the audio beside it: the signs of life of their peer, and its time.
+
+    `alive(now)` takes a sign of life, `hears(host)` tells whether audio comes from a host.
+    """
+
+    alive: Callable[[float], None]
+    hears: Callable[[str], bool]
+    timeline: Timeline
+
+
+class StreamListener(Protocol):
+    """The session that streams report to."""
+
+    def on_hold_back(self, asker: object, hold: bool) -> None:
+        """Hold the publisher back for this asker if `hold`, else let it go on: see `pacing`."""
+
+    def on_unsuitable(self, sound_format: int) -> None:
+        """The publisher's audio cannot be sent to the peer: FLV 10.1 §E.4.2.1."""
+
+    def on_transcoding(self, sound_format: int, codec: str) -> None:
+        """The publisher's audio is made into a codec that the peer has: FLV 10.1 §E.4.2.1."""
+
+    def on_transcoding_phone(self, codec: str) -> None:
+        """The peer's audio is made into a codec that players have: FLV 10.1 §E.4.2.1."""
+
+    def on_digit(self, digit: str, now: float) -> None:
+        """The peer has pressed a key: RFC 4733 §2.5.2.2."""
+
+    def on_quiet(self, now: float) -> None:
+        """The peer is silent and the media time-out is near: ask it."""
+
+    def on_silence(self, now: float) -> None:
+        """The peer has sent nothing for the media time-out, and no answer."""
+
+    def on_drained(self, now: float) -> None:
+        """After `publish_ended`: the last packet has been sent."""
+
+    def on_video_unsuitable(self, reason: str) -> None:
+        """The publisher's video cannot be sent to the peer: FLV 10.1 §E.4.3.1."""
+
+    def on_video_transcoding(self, making: str, reason: str) -> None:
+        """Video is transcoded: both formats, such as "h264 9x9 > vp8 9x9", and the reason.
+
+        RFC 6184 §8.2.2 has the limits that a phone sets.
+        """
+
+    def on_key_frame_needed(self, now: float) -> None:
+        """Ask the peer for a key frame by signalling, as it takes no feedback: RFC 5168 §4."""
+
+    def on_key_frame_wanted(self) -> None:
+        """Ask the publisher for a key frame, since the peer has: RFC 5104 §3.5.1."""
+
+    def on_picture_size(self, now: float) -> None:
+        """Note that the size of the peer's video is known, or another: RFC 6184 §8.1."""
+
+    def takes(self, codec: str) -> bool:
+        """Whether players take this codec beside H.264.
+
+        E-RTMP v2 §"Enhancing NetConnection connect Command".
+        """
+
+
+class MediaStream(ABC):
+    """A stream, from the description that agrees on its line to the end.
+
+    `on_tag` is called with each message of the peer (type, RTMP time in ms, body, now); its user
+    sets it by `give_to`, to save a call for each packet.  `on_late` is called when something is
+    left out that has come too late; `wake`, when `deadline` becomes earlier between events.
+    """
+
+    def __init__(
+        self,
+        transport: MediaTransport,
+        listener: StreamListener,
+        wake: Callable[[], None],
+        beside: Beside,
+    ) -> None:
+        self.transport, self._listener, self._wake = transport, listener, wake
+        self._alive, self._hears, self._timeline = beside
+        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+        self.on_late: Callable[[float], None] = lambda now: None
+        self._consent = Consent()
+        self._reporter: Reporter | None = None  # once there is something to report on
+        self._holding = self._closed = False
+
+    def give_to(self, on_tag: OnTag) -> None:
+        """Give `on_tag` what the peer sends from now on: RTMP 1.0 §7.1.4."""
+        self.on_tag = on_tag
+
+    @abstractmethod
+    def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take a published message (RTMP 1.0 §7.1.4), and send it when it is due."""
+
+    @abstractmethod
+    def on_rtp(self, data: bytes, now: float) -> None:
+        """Take one RTP datagram: RFC 3550 §A.1."""
+
+    def on_rtcp(self, data: bytes, now: float) -> None:
+        """Take one RTCP datagram: RFC 3550 §6.4, RFC 4585 §6.2.1."""
+        reporter = self._reporter
+        if self._closed or reporter is None:
+            return
+        invalid = reporter.invalid
+        events = reporter.received(data, now)  # RFC 8866 §6.7.3 [reports-while-sending]
+        if reporter.invalid == invalid:
+            self._alive(now)
+            self._welcome(now)
+        self._heed(events, now)
+
+    @property
+    @abstractmethod
+    def deadline(self) -> float | None:
+        """When to call `tick`, None for never.  RFC 3550 §6.2 for reports."""
+
+    @abstractmethod
+    def tick(self, now: float) -> None:
+        """Do the work that is due."""
+
+    def close(self, now: float) -> None:
+        """Send an RTCP BYE (RFC 3550 §6.6) and close the transport."""
+        if self._closed:
+            return
+        self._closed = True
+        transport, reporter = self.transport, self._reporter
+        if reporter is not None and self._consent.is_open and transport.remote_rtcp:
+            farewell = reporter.bye(now)
+            if farewell:  # b"" where nothing was sent before: RFC 3550 §6.3.7
+                transport.send_rtcp(farewell)
+        transport.close()
+        self._let_go()
+
+    # -- for the heirs ------------------------------------------------------------------
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Forget what waits, and the codecs, at the end."""
+
+    def _heed(self, events: Sequence[Event], now: float) -> None:
+        """Act on what reports ask for, which only video can give: RFC 4585 §6.2.1."""
+        return
+
+    def _trust(
+        self, media: AgreedMedia, hosts: Collection[str], now: float, early: bool, proven: bool
+    ) -> None:
+        """Take the address of a description; `hosts` signal it, and cannot be forged if `proven`.
+
+        `early` says that it is not agreed on yet (RFC 3960 §3): see `Consent`.
+        """
+        # RFC 8866 §7 [care-with-addresses]
+        self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
+
+    def _aim(self, media: AgreedMedia, hosts: Collection[str]) -> None:
+        """Send where a description says from now on: RFC 3264 §8.3.1."""
+        transport = self.transport
+        transport.hosts, transport.rtcp_mux = hosts, media.rtcp_mux
+        # RFC 3264 §8.3.1 [follows-at-once]
+        transport.remote = media.remote  # setting it delivers the packets that waited
+        if media.remote_rtcp is not None:
+            transport.remote_rtcp = media.remote_rtcp
+
+    def _welcome(self, now: float) -> None:
+        """Send media from now on, since the peer has sent some: see `Consent`."""
+        self._consent.hear(now)
+
+    def _reaches(self, media: AgreedMedia, now: float) -> bool:
+        """Whether the peer takes this medium, can be reached, and its address is proven.
+
+        The address of another stream will do; a phone need not send video to get some.
+        """
+        if not media.sends or media.remote is None or not self.transport.is_ready:
+            return False
+        if not self._consent.is_open and self._hears(media.remote[0]):
+            self._consent.hear(now)
+        return self._consent.is_open
+
+    def _hold_back(self, hold: bool) -> None:
+        if hold != self._holding:
+            self._holding = hold
+            self._listener.on_hold_back(self, hold)
+
+    def _report(self, now: float) -> None:
+        """Send the reports that are due: RFC 3550 §6.3."""
+        reporter = self._reporter
+        if reporter is None or reporter.deadline > now:
+            return
+        # RFC 3550 §6 [reports-everywhere], §6.2 [never-off]
+        # RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive]
+        for report in reporter.tick(now):
+            if self._consent.is_open:
+                self.transport.send_rtcp(report)
