@@ -151,6 +151,7 @@ def test_pictures_that_come_too_late_are_counted_and_said_once(world, desk):
     leg, _ = video(world)
     tool.write(VIDEO, 0, stream, HEADER)
     tool.write(VIDEO, 0, stream, tag(idr(), key=True))
+    tool.write(VIDEO, 0, stream, tag(inter()))  # until then the first one may have more slices
     for stall in range(1, 3):
         world.wait(3.0)  # and then all at once
         for at in range(0, 3000, 40):
