@@ -351,7 +351,7 @@ class Peer(Generic[M]):
 
     def _lost(self, reason: str) -> None:
         if self._open:
-            self.guard(self.machine.connection_lost, now(), reason)
+            self.guard(self.transport.connection_lost, now(), reason)
             self.shut()
 
     def _on_writable(self) -> None:

@@ -184,7 +184,7 @@ class NetClient(ConnectionEnd):
 
     def set_buffer_length(self, stream_id: int, milliseconds: int) -> None:
         """Tell the length of the buffer, as players do before they play: RTMP 1.0 §7.1.7."""
-        self.send_control(control.SetBufferLength(stream_id, milliseconds))
+        self.transport.send_control(control.SetBufferLength(stream_id, milliseconds))
 
     def on_ready(self) -> None:
         """Send connect (RTMP 1.0 §7.2.1.1) in AMF0, by type 20 (RTMP Errata §8.1.1)."""

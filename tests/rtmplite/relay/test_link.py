@@ -170,7 +170,7 @@ def test_a_target_that_takes_nothing_costs_itself_only():
     for time in range(100):
         world.now = time / 20
         live.write(VIDEO, time, KEY + bytes(100), now=world.now)
-    assert wire.near.aborted and world.states() == ["waiting"]
+    assert wire.near.transport.aborted and world.states() == ["waiting"]
     assert "too slow" in world.relays.links[0].reason
     world.wait(1.0)
     viewer = world.far.client()

@@ -211,7 +211,7 @@ def test_the_old_server_goes_before_the_new_one_has_answered():
     (link,) = world.relays.links
     (old,) = world.wires
     link.on_asked_to_move(link._session, Target.parse("rtmp://other/live/demo"), 0.0)
-    old.near.connection_lost(0.0, "cut")
+    old.near.transport.connection_lost(0.0, "cut")
     assert link.state == "connecting" and link.where.host == "other"
     world.run()
     assert link.state == "running" and live_at(world.others["other"]) and len(world.dials) == 2

@@ -258,7 +258,7 @@ def test_a_player_that_stops_asking_is_skipped_then_closed():
     for time in range(100):
         world.now = time / 4
         source.write(9, time, stream, b"\x17\x01\0\0\0" + bytes(50_000))
-    assert viewer.server.aborted and "too slow" in viewer.server.reason
+    assert viewer.server.transport.aborted and "too slow" in viewer.server.reason
     assert viewer.carry() is False and viewer.refused.status == 404
 
 

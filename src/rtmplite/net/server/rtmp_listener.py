@@ -140,7 +140,7 @@ class RtmpListener(TcpConnections[ServerConnection]):
                 continue
             connected.setblocking(False)
             machine = self._make_connection((address[0], address[1]))
-            machine.peer_address = (address[0], address[1])
+            machine.transport.peer_address = (address[0], address[1])
             self.adopt(connected, machine, Tls(self._tls) if self._tls else None)
 
     def _tick(self) -> None:

@@ -104,9 +104,6 @@ class FlowClient(FlowEnd, Protocol):
     def transport(self) -> ClientFlowTransport:
         """The flows that carry its messages: §5.3.1."""
 
-    def connection_lost(self, now: float, reason: str = ...) -> None:
-        """Note that there is no session, or none any more: §5.3.6."""
-
 
 class RtmfpClientConnection(NetClient):
     """One connection to a server by RTMFP: §5.3.1."""

@@ -82,7 +82,7 @@ def test_a_server_tells_of_some_of_what_one_client_plays(capsys):
     for n in range(BURST + 10):
         greedy.play(f"stream {n}")
     modest.play("demo")
-    greedy.server.connection_lost(world.now)
+    greedy.server.transport.connection_lost(world.now)
     *lines, other, last = capsys.readouterr().out.splitlines()
     assert BURST <= len(lines) < BURST + 10 and " playing demo, " in other
     assert f"Z disconnect {greedy.server.id} " in last and last.endswith(" more left out)")

@@ -21,7 +21,7 @@ def test_a_client_that_goes_is_noticed():
     peer.client.send_media(AUDIO, 0, stream, SOUND)
     peer.client.close(world.now)
     world.run()
-    assert peer.server.closed and not peer.server.aborted
+    assert peer.server.closed and not peer.server.transport.aborted
     assert peer.server.reason == "closed by the peer"
     assert peer.client.transport.is_over and peer.server.transport.is_over
     assert world.registry.get("live", "demo") is None
@@ -52,7 +52,7 @@ def test_a_client_that_goes_in_silence_is_noticed():
     peer = world.client()
     peer.client.close(world.now)
     world.run()
-    assert peer.server.closed and not peer.server.aborted
+    assert peer.server.closed and not peer.server.transport.aborted
     assert peer.client.transport.is_over and peer.server.transport.is_over
 
 
@@ -105,7 +105,7 @@ def test_who_has_said_the_last_word_hears_nothing_new():
     world.run(LINGER / 5)
     assert not peer.server.closed and len(peer.server_session.send_flows) == flows
     world.run(LINGER)
-    assert peer.server.reason == "closed by the peer" and not peer.server.aborted
+    assert peer.server.reason == "closed by the peer" and not peer.server.transport.aborted
 
 
 RATE = 60_000  # bytes a second of a slow link
