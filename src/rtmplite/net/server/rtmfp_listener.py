@@ -14,10 +14,9 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.server.peer_options import INTRODUCED, NOWHERE, Elsewhere, Meetings
-from rtmplite.net.server.rtmfp_figures import figures
 from rtmplite.net.server.rtmfp_relay import Relay
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
-from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
+from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.connection import FlowEnd
@@ -35,6 +34,12 @@ log = logging.getLogger(__name__)
 CLOSED: Final = "NetConnection.Connect.Closed"
 FAREWELL: Final = 0.5  # s for all clients together to hear that everything stops
 LOOK: Final = 0.01  # s between looks whether they have heard it
+
+FIGURES: Final = (
+    *("sessions", "unproven", "closing", "openings", "keyings", "flows"),
+    *("buffered", "reassemblies", "relayed", "ignored", "invalid", "evicted"),
+)
+NO_FIGURES: Final = dict.fromkeys(FIGURES, 0)
 
 MakeConnection = Callable[[Address], RtmfpServerConnection]
 
@@ -97,7 +102,7 @@ class RtmfpListener(EndpointListener):
 
     @property
     def figures(self) -> dict[str, int]:
-        """The status figures, with the names of `rtmfp_figures`."""
+        """The status figures, with the names of `FIGURES`."""
         relayed = 0 if self._relay is None else self._relay.peer_relays.clients
         return figures(self._port.endpoint, relayed)
 
@@ -174,3 +179,26 @@ class RtmfpListener(EndpointListener):
         transport = connection.transport
         if transport.aborted and transport.reason != "server stopped":
             log.debug("%s:%d has gone: %s", *transport.peer_address, transport.reason)
+
+
+def figures(endpoint: Endpoint, relayed: int = 0) -> dict[str, int]:
+    """The figures by `FIGURES`; the last three count since the start.
+
+    `relayed` is the number of clients that the server's relay stands for.
+    """
+    open_ones = [held for held in endpoint.table if held.is_open]
+    sessions = [held.session for held in open_ones]
+    return {
+        "sessions": len(sessions),
+        "unproven": sum(not held.is_proven for held in open_ones),
+        "closing": len(endpoint.table) - len(sessions),
+        "openings": len(endpoint.openings),
+        "keyings": endpoint.keyings_in_work,
+        "flows": sum(len(each.send_flows) + len(each.recv_flows) for each in sessions),
+        "buffered": endpoint.budget.used,
+        "reassemblies": endpoint.packets.reassembling,
+        "relayed": relayed,
+        "ignored": endpoint.ignored.total(),
+        "invalid": endpoint.invalid,
+        "evicted": endpoint.budget.evicted,
+    }

@@ -16,8 +16,8 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.redaction import public
-from rtmplite.net.server import peer_options, rtmfp_figures
-from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server import peer_options
+from rtmplite.net.server.rtmfp_listener import NO_FIGURES, RtmfpListener
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.server.settings import (
     SWITCH,
@@ -176,7 +176,7 @@ class Transports:
     def rtmfp_figures(self) -> dict[str, int]:
         """The status figures of RTMFP, all zero if there is no such listener."""
         server = self._servers.get("rtmfp")
-        return server.figures if isinstance(server, RtmfpListener) else dict(rtmfp_figures.NONE)
+        return server.figures if isinstance(server, RtmfpListener) else dict(NO_FIGURES)
 
     def stop(self) -> None:
         """End all connections, with --drain after clients have had time to leave.
