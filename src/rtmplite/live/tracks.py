@@ -86,7 +86,7 @@ class Tracks:
             self.kinds.add(type_id)
             self._first[type_id] = payload[:PEEK]
         if type_id == AUDIO:
-            weight = _SOUNDS.get(payload[0]) if payload else _PLAIN
+            weight = _AUDIO_WEIGHTS.get(payload[0]) if payload else _PLAIN
             if weight is None:
                 weight = _weigh_audio(payload)
         elif type_id == VIDEO:
@@ -147,7 +147,7 @@ class Tracks:
         return Weight.ESSENTIAL, payload
 
     def _weigh_video(self, payload: bytes, now: float) -> Weight:
-        weight = _PICTURES.get(payload[0]) if payload and self._main == 0 else None
+        weight = _VIDEO_WEIGHTS.get(payload[0]) if payload and self._main == 0 else None
         if weight is None:
             weight = _weigh_video(payload)
             if payload and payload[0] & 0x80 and not self._is_main(payload, now):
@@ -212,12 +212,12 @@ def _weigh_video(payload: bytes) -> Weight:
 
 # Weights by the first byte, so that most messages cost one look: for sound that is not AAC, and
 # FourCC packets without modifiers and track ids; a header of sound may be empty.
-_SOUNDS: Final[Mapping[int, Weight]] = {
+_AUDIO_WEIGHTS: Final[Mapping[int, Weight]] = {
     first: _weigh_audio(bytes((first, 0)))
     for first in range(256)
     if first >> 4 != SoundFormat.AAC and first not in (0x90, 0x90 | AUDIO_MULTITRACK, 0x90 | MOD_EX)
 }
-_PICTURES: Final[Mapping[int, Weight]] = {
+_VIDEO_WEIGHTS: Final[Mapping[int, Weight]] = {
     first: _weigh_video(bytes((first, 0)))
     for first in range(0x80, 0x100)
     if first & 0x0F not in (VIDEO_MULTITRACK, MOD_EX)

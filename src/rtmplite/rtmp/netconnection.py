@@ -77,7 +77,7 @@ class NetConnection(ConnectionEnd):
         self._connect_id = 1.0
         self._next_call = 2.0
         self._check: BandwidthCheck | None = None
-        self._patience: ConnectionLimits | None = None  # the limits to go back to after `hold_on`
+        self._usual: ConnectionLimits | None = None  # the limits to go back to after `hold_on`
 
     @property
     def application(self) -> Application:
@@ -165,12 +165,13 @@ class NetConnection(ConnectionEnd):
 
         Own design: librtmp and GStreamer close after some seconds without a word of the server.
         """
-        self._patience = self._patience or self.transport.limits
+        self._usual = self._usual or self.transport.limits
         self.transport.limits = replace(self.transport.limits, ping_after=HOLD_ON_PING)
 
     def held_on(self, now: float) -> None:
         """Own design: undo `hold_on`."""
-        self.transport.limits, self._patience = self._patience or self.transport.limits, None
+        self.transport.limits = self._usual or self.transport.limits
+        self._usual = None
 
     def wait_for(
         self,

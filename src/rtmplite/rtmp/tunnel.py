@@ -31,7 +31,7 @@ SMALL_BODY: Final = 1024  # bytes; an empty request has one byte
 # The first byte of an answer, from "ask again soon" to every half second, and the number of empty
 # answers after which the next one is used.
 INTERVALS: Final = (0x01, 0x03, 0x05, 0x09, 0x11, 0x21)
-PATIENCE: Final = 10
+EMPTY_ANSWERS: Final = 10
 
 Address: TypeAlias = tuple[str, int]
 
@@ -249,5 +249,5 @@ class _Tunnel:
         output = b"".join(self.machine.transport.take_output())
         self.machine.transport.unsent(1)
         self._empty = 0 if output else self._empty + 1
-        step = min(self._empty // PATIENCE, len(INTERVALS) - 1)
+        step = min(self._empty // EMPTY_ANSWERS, len(INTERVALS) - 1)
         return TunnelAnswer(200, bytes((INTERVALS[step],)) + output)

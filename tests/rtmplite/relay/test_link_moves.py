@@ -1,10 +1,10 @@
-"""Links that are sent elsewhere, and links that are asked to move, in virtual time."""
+"""Links that are redirected, and links that are asked to move, in virtual time."""
 
 import pytest
 from support.rtmp.relay_world import FRAME, KEY, METADATA, SOUND, VIDEO_HEADER, RelayWorld
 
 from rtmplite.relay.link import AGAIN, HOPS, OVERLAP
-from rtmplite.relay.session import elsewhere
+from rtmplite.relay.session import redirected
 from rtmplite.relay.switchover import AHEAD, PlayedPosition, StandbyBuffer
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live_application import LiveApplication
@@ -99,7 +99,7 @@ def test_nobody_is_sent_about_for_ever():
 )
 def test_where_an_address_leads(target, url, where, stream):
     """Covers Field §"Redirects": to the same stream, and never out of TLS."""
-    found = elsewhere(Target.parse(target), url)
+    found = redirected(Target.parse(target), url)
     assert (found and (found.tc_url, found.stream)) == (where and (where, stream))
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.rtmp.rtmp_world import World
 
-from rtmplite.rtmp.bandwidth import PATIENCE, Throttle
+from rtmplite.rtmp.bandwidth import ACK_TIMEOUT, Throttle
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.control import LimitType, SetPeerBandwidth
 
@@ -149,7 +149,7 @@ def test_who_limits_but_never_acknowledges_is_obeyed_for_some_seconds():
     for time in range(10):
         source.write(8, time, number, bytes(500))
     assert len(peer.media()) - before < 10
-    world.wait(PATIENCE + 0.1)
+    world.wait(ACK_TIMEOUT + 0.1)
     assert len(peer.media()) - before == 10 and peer.server.output_size == 0
     peer.client.transport.send_control(SetPeerBandwidth(500, HARD))
     for time in range(10):

@@ -15,7 +15,7 @@ from gevent.queue import Empty, Queue
 from rtmplite.amf.values import Value
 from rtmplite.auth.adobe import proven
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.net.client.refusal import ElsewhereError, failure, may_go, naming, next_target, place
+from rtmplite.net.client.refusal import RedirectError, failure, may_go, naming, next_target, place
 from rtmplite.net.client.shared import RemoteObject
 from rtmplite.net.clock import now
 from rtmplite.rtmp.client import Called, Ended, NetClient, Reply, Target
@@ -330,7 +330,7 @@ def established(
         try:
             with naming(target):
                 client.establish(timeout)
-        except ElsewhereError as error:
+        except RedirectError as error:
             client.close()
             target, hops_left = next_target(target, error, hops_left), hops_left - 1
         except RemoteError as error:

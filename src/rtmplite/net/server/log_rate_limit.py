@@ -15,7 +15,7 @@ ALL_BURST: Final = 1000  # lines about all clients: as many may come back at onc
 ALL_RATE: Final = 50.0  # ... and then so many a second
 
 
-class Sparing(logging.Filter):
+class LogRateLimit(logging.Filter):
     """Passes some lines a second of each logger; the next line says how many were left out."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:
@@ -36,7 +36,7 @@ class Sparing(logging.Filter):
         record.msg, record.args = f"{record.getMessage()} ({left_out} more left out)", ()
 
 
-class Told:
+class LimitedPrinter:
     """Prints lines about clients, up to a limit for each client and one for all together."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.audio import is_sequence_header
-from rtmplite.rtmfp.netconnection.flow_sync import Barriers
+from rtmplite.rtmfp.netconnection.flow_sync import FlowSynchronizer
 from rtmplite.rtmfp.netconnection.messages import (
     FlowMetadata,
     FlowSynchronization,
@@ -69,7 +69,7 @@ class Incoming(SessionListener):
         self._owner = owner
         self.take = owner.received  # what receivers call with each message
         self._receivers: dict[RecvFlow, Receiver] = {}
-        self._barriers: Barriers[RecvFlow] = Barriers()
+        self._synchronizer: FlowSynchronizer[RecvFlow] = FlowSynchronizer()
 
     @property
     def is_empty(self) -> bool:
@@ -123,15 +123,15 @@ class Incoming(SessionListener):
     def forget(self, flow: "RecvFlow") -> None:
         """Wait for nothing more from a flow.  Own design: nor do other flows at a barrier."""
         self._receivers.pop(flow, None)
-        self._barriers.leave(flow)
+        self._synchronizer.leave(flow)
 
     def meet(self, flow: "RecvFlow", barrier: FlowSynchronization) -> None:
-        """Let a flow wait at a barrier: §5.2 [suspends]; RemoteError as `Barriers.meet` has it."""
-        self._barriers.meet(flow, barrier)
+        """Let a flow wait at a barrier: §5.2 [suspends]; RemoteError if `meet` raises it."""
+        self._synchronizer.meet(flow, barrier)
 
     def hold(self) -> None:
         """Take nothing from the flows that have to wait: §5.2."""
-        if self._owner.reading and not self._owner.deciding and not self._barriers:
+        if self._owner.reading and not self._owner.deciding and not self._synchronizer:
             return
         for flow, receiver in self._receivers.items():
             if not receiver.is_held and not self._may_go_on(flow):
@@ -147,7 +147,7 @@ class Incoming(SessionListener):
 
     def _may_go_on(self, flow: "RecvFlow") -> bool:
         owner = self._owner
-        return owner.reading and not owner.deciding and flow not in self._barriers
+        return owner.reading and not owner.deciding and flow not in self._synchronizer
 
 
 class Receiver(FlowReceiver):

@@ -189,16 +189,16 @@ class MediaFlow(FlowSender):
         if answered is not None and answered.state is not RecvState.OPEN:
             self._closed = True
             return None
-        is_sound = self.medium is Medium.AUDIO
+        is_audio = self.medium is Medium.AUDIO
         # §5.1.1 [intent]
-        intent = self._owner.lifetimes.audio_intent if is_sound else Intent.QUEUING_ORDER
+        intent = self._owner.lifetimes.audio_intent if is_audio else Intent.QUEUING_ORDER
         self._flow = session.open_flow(
             bytes(FlowMetadata(self.stream_id, intent)),  # §5.1.1 [one-stream] [intent]
             now,
             associated=answered,  # §5.3.5 [associated], §5.3.2 [server-returns]
             sender=self,
             priority=self.medium.value,
-            time_critical=is_sound,
+            time_critical=is_audio,
         )
         return self._flow
 

@@ -14,10 +14,10 @@ Only the next message tells that a picture has ended, so that the first one wait
     ...         self.append((timestamp, payload[:2].hex()))
     >>> sets = bytes.fromhex("000000166742c00cda0507ec0440000003004000000603c50aa80000000468ce3c80")
     >>> head, tape = b"\\x17\\x01\\0\\0\\0", Tape()
-    >>> pictures = PublishedPictures(tape)
-    >>> pictures.write(9, 0, head + sets, 0.0)
-    >>> pictures.write(9, 40, head + bytes.fromhex("00000004658884210000"[:16]), 0.0)
-    >>> pictures.tick(pictures.deadline)
+    >>> video = PublishedVideo(tape)
+    >>> video.write(9, 0, head + sets, 0.0)
+    >>> video.write(9, 40, head + bytes.fromhex("00000004658884210000"[:16]), 0.0)
+    >>> video.tick(pictures.deadline)
     >>> tape
     [(40, '1700'), (40, '1701')]
 """
@@ -39,9 +39,7 @@ from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import AvcPacketType, CodecId, FieldCodecId, FrameType, is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 
-MAX_PICTURE: Final = (
-    1 << 20
-)  # bytes of a picture that is put together; longer ones pass as they are
+MAX_FRAME: Final = 1 << 20  # bytes of a picture that is put together; longer ones pass as they are
 HOLD: Final = 0.5  # s that a picture waits for more of it, longer than one lost packet takes
 MAX_SETS: Final = 16 * 1024  # bytes of a message without a picture, and of a header made of sets
 MAX_SET: Final = 1024  # bytes of one set; they have some 30
@@ -144,7 +142,7 @@ class _Units:
     begin: int | None = None  # of the first slice
 
 
-class PublishedPictures:
+class PublishedVideo:
     """Gives `sink` a publisher's messages, with whole pictures: FLV 10.1 §E.4.3.2.  A `Sink`.
 
     An empty header replaces no other, nor does one of sound: Own design, since encoders send one
@@ -192,8 +190,8 @@ class PublishedPictures:
             self._pass(timestamp, payload, now)
         elif is_video_header(payload):
             self._take_header(timestamp, payload, now)
-        elif (found := _picture_of(payload)) is not None:
-            self._take_picture(timestamp, payload, found, now)
+        elif (found := _frame_of(payload)) is not None:
+            self._take_frame(timestamp, payload, found, now)
         else:
             self._pass(timestamp, payload, now)
 
@@ -218,7 +216,7 @@ class PublishedPictures:
         self._header, self._new = payload, b""
         self._sink.write(TagType.VIDEO, timestamp, payload, now)
 
-    def _take_picture(
+    def _take_frame(
         self, timestamp: int, payload: bytes, found: tuple[bytes, _Codec, int], now: float
     ) -> None:
         name, codec, at = found
@@ -259,7 +257,7 @@ class PublishedPictures:
 
     def _pass_or_hold(self, timestamp: int, payload: bytes, now: float) -> None:
         """Pass a picture on, or hold it if the next message may have more of it."""
-        if self._splits is not False and len(payload) <= MAX_PICTURE:
+        if self._splits is not False and len(payload) <= MAX_FRAME:
             self._held, self._until = (timestamp, payload), now + HOLD
         else:
             self._sink.write(TagType.VIDEO, timestamp, payload, now)
@@ -267,7 +265,7 @@ class PublishedPictures:
     def _go_on(self, timestamp: int, head: bytes, slices: bytes, now: float) -> None:
         """Take more slices of the last picture, which has gone if nothing told of them."""
         self._splits = True
-        if self._held is not None and len(self._held[1]) + len(slices) <= MAX_PICTURE:
+        if self._held is not None and len(self._held[1]) + len(slices) <= MAX_FRAME:
             self._held = timestamp, self._held[1] + slices
             return
         self._release(now)
@@ -302,14 +300,14 @@ def _codec_of(payload: bytes) -> tuple[bytes, _Codec | None]:
     return bytes((payload[0] & 0x0F,)), _NUMBERED.get(payload[0] & 0x0F)
 
 
-def _picture_of(payload: bytes) -> tuple[bytes, _Codec, int] | None:
+def _frame_of(payload: bytes) -> tuple[bytes, _Codec, int] | None:
     """Name and codec of a message of NAL units, and where these begin; None for others."""
     name, codec = _codec_of(payload)
     if codec is None:
         return None
     if not payload[0] & _EXTENDED:
-        is_picture = len(payload) > 5 and payload[1] == AvcPacketType.NALU
-        return (name, codec, 5) if is_picture else None
+        is_frame = len(payload) > 5 and payload[1] == AvcPacketType.NALU
+        return (name, codec, 5) if is_frame else None
     kind = payload[0] & 0x0F
     if kind == VideoPacketType.CODED_FRAMES:
         return name, codec, 8
