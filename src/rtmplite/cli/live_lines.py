@@ -75,7 +75,7 @@ def stamped(event: str, line: str) -> str:
 
 
 def stamp(seconds: float) -> str:
-    """Write a time in UTC as RFC 3339 has it, to the millisecond."""
+    """Write a time in UTC in the format of RFC 3339, to the millisecond."""
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds')[:-6]}Z"
 
 

@@ -145,7 +145,7 @@ class _Places:
 
 
 def scan(source: Source) -> Index:
-    """Make an index of every tag header: FLV 10.1 §E.4.1.  RemoteError if it is no FLV file."""
+    """Make an index of every tag header: FLV 10.1 §E.4.1.  RemoteError if it is not FLV."""
     walk, indexer, head, headers = Walk(source), Indexer(), dict[int, Tag](), HeaderPlaces()
     for number, step in enumerate(walk):
         indexer.note(step.tag_type, step.timestamp, step.position, step.peek)
@@ -213,7 +213,7 @@ def _note_head(head: dict[int, Tag], source: Source, step: Step) -> None:
 
 
 def _told_headers(source: Source, told: Value) -> tuple[tuple[int, Tag], ...] | None:
-    """Read the headers at the positions that metadata has; None if one is no header."""
+    """Read the headers at the positions in metadata; None if one is wrong."""
     if not isinstance(told, list) or len(told) > MAX_HEADERS:
         return None
     found = []

@@ -1,11 +1,11 @@
-"""Where published messages go, and how they are written for the players of a protocol."""
+"""Takes published messages, and writes them for the players of a protocol."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from rtmplite.flv.published_video import PublishedVideo
 
-# Writes a message as a player's protocol has it, from type, timestamp in ms and payload.
+# Writes a message for a player's protocol, from type, timestamp in ms and payload.
 # Players whose framings are equal get the same bytes.
 Framing: TypeAlias = Callable[[int, int, bytes], bytes]
 

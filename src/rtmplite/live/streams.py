@@ -131,7 +131,7 @@ class LiveStream:
     """A name under which one client publishes and any number play.
 
     Own design: a stream exists while it is used.  It is a `Sink` and can be written to directly, as
-    the gateway does with the sound of a phone.  `on_players_changed` is called after a player has
+    the gateway does with the audio of a phone.  `on_players_changed` is called after a player has
     joined or left; a recorder sets `recorded`.  `publisher` may be replaced, and pays for what is
     kept of its stream; it is None where no connection publishes.  `since` is when the last
     publication began.
@@ -260,7 +260,7 @@ class LiveStream:
                 else:
                     group.put(type_id, timestamp, payload)
             elif self._tracks.has_switched:
-                group.drop()  # its pictures and sound need the headers before
+                group.drop()  # its video and audio need the headers before
         for tap in self._taps:
             tap.write(type_id, timestamp, payload, now)
         if not self._players:
@@ -405,7 +405,7 @@ class Registry:
     open it again rather than keep it.  `on_begin` and `on_end` are called when a publication
     begins and ends, `on_audience` when a player has joined or left.  A fetcher says whether it
     can publish a stream once a player waits for it.  `budget` is the memory for unfinished
-    messages, codec headers and the pictures since a key frame, which are kept for late players if
+    messages, codec headers and the frames since a key frame, which are kept for late players if
     `keeps_groups`; `shared` are the shared objects of all connections.
     """
 

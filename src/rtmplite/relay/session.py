@@ -195,7 +195,7 @@ def open_session(
 
 
 def redirected(target: Target, url: str) -> Target | None:
-    """Give the target of the same stream at another server, None if `url` is no address of one.
+    """Give the target of the same stream at another server, None if `url` is wrong.
 
     Own design: nor for one without TLS if `target` has it; RTMFP is encrypted, and does not tell
     who the other end is.  The URL may name the stream or not.

@@ -31,7 +31,7 @@ _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How much time and memory one peer may use; sizes in bytes, times in seconds.
+    """Limits the time and memory of one peer; sizes in bytes, times in seconds.
 
     Own design: no text sets limits.  `message` is the longest message accepted, `stranger` the
     longest before connect has been accepted; twice as much may lie unfinished.  `held` bytes may
@@ -107,7 +107,7 @@ class MessageTransport:
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, with those of this turn, which `output_size` does not count."""
+        """The number of bytes that wait, with those of this turn, unlike `output_size`."""
         raise NotImplementedError
 
     def synchronize(self, *stream_ids: int) -> None:

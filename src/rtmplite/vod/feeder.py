@@ -1,7 +1,7 @@
 """The tags of an open file, read ahead by a block at a time.
 
 Own design: over FLV 10.1 §E.3, a disk may take its time, so blocks are asked for and come later.
-Pictures are mended like those of a publisher, since files have what publishers send.
+Frames are mended like those of a publisher, since files have what publishers send.
 """
 
 from collections import deque

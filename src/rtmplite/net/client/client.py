@@ -226,7 +226,7 @@ class ClientStream:
     def play(self, name: str, timeout: float = TIMEOUT) -> None:
         """Play `name`, live; then `read`.  RemoteError if that is refused, TimeoutError."""
         self._machine.set_buffer_length(self.id, 1000)
-        self._machine.send("play", name, -2000.0, stream_id=self.id)  # in ms, as librtmp has it
+        self._machine.send("play", name, -2000.0, stream_id=self.id)  # in ms, as librtmp sends it
         self._client.flush()
         self._expect("NetStream.Play.Start", timeout)
 

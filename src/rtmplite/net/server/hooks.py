@@ -66,7 +66,7 @@ class HttpGuard:
         return len(self._under_way)
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Post the question; allow it if there is no service for its event."""
+        """Post the question; allow it if its event has no service."""
         url = self._urls.get(question.event)
         if url is None:
             answer(ALLOWED, now)

@@ -65,7 +65,7 @@ class Bucket:
         self._room, self._since, self.left_out = float(burst), now, 0
 
     def take(self, now: float) -> int | None:
-        """Take room for a line: how many were left out before it, None if there is no room."""
+        """Take room for a line; return how many were left out before it, None without room."""
         self._room = min(self._burst, self._room + (now - self._since) * self._rate)
         self._since = now
         if self._room < 1:

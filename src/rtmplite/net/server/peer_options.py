@@ -12,7 +12,7 @@ from rtmplite.rtmfp.wire.address import Address
 
 @dataclass(frozen=True, slots=True)
 class PeerConnectivity:
-    """How the clients of a server reach each other by RTMFP.
+    """Says how the clients of a server reach each other by RTMFP.
 
     The server introduces them, or relays between them, or both, or neither.  `relay_host` is the
     relay's address for clients, if it is not that of the listener.
@@ -28,7 +28,7 @@ INTRODUCED: Final = PeerConnectivity()
 
 @dataclass(frozen=True, slots=True)
 class OtherServers:
-    """Other servers for clients: for all of them if `refers`, else when there is no room here."""
+    """Names other servers for clients: for all if `refers`, else while this one is full."""
 
     addresses: tuple[Address, ...] = ()
     refers: bool = False

@@ -182,7 +182,7 @@ class Transports:
 
     @property
     def rtmfp_figures(self) -> dict[str, int]:
-        """The status figures of RTMFP, all zero if there is no such listener."""
+        """The status figures of RTMFP, all zero without a listener."""
         server = self._servers.get("rtmfp")
         return server.figures if isinstance(server, RtmfpListener) else dict(NO_FIGURES)
 

@@ -177,7 +177,7 @@ class FlowTransport(MessageTransport):
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too: RFC 7016 §5."""
+        """The number of bytes that wait, with those of this turn: RFC 7016 §5."""
         return self._output.queued
 
     def media_flow(self, stream_id: int, medium: Medium) -> MediaFlow:

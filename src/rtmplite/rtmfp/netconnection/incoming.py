@@ -55,7 +55,7 @@ class IncomingOwner(Protocol):
         """Note that a flow of stream 0 has broken a limit, and is rejected: §5.3.5.3."""
 
     def session_closed(self, session: "Session", now: float) -> None:
-        """Note that there is no session any more: §5.3.6."""
+        """Note that the session has ended: §5.3.6."""
 
 
 class Incoming(SessionListener):
@@ -73,7 +73,7 @@ class Incoming(SessionListener):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no flow that may still bring something: §5.3.6."""
+        """Whether all flows have ended: §5.3.6."""
         return not self._receivers
 
     def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
@@ -126,7 +126,7 @@ class Incoming(SessionListener):
         self._synchronizer.leave(flow)
 
     def meet(self, flow: "RecvFlow", barrier: FlowSynchronization) -> None:
-        """Let a flow wait at a barrier: §5.2 [suspends]; RemoteError if `meet` raises it."""
+        """Let a flow wait at a barrier: §5.2 [suspends]; RemoteError for a wrong one."""
         self._synchronizer.meet(flow, barrier)
 
     def hold(self) -> None:
@@ -153,8 +153,8 @@ class Incoming(SessionListener):
 class Receiver(FlowReceiver):
     """A receiving flow of one message stream; `is_held` is whether it waits: §5.2.
 
-    Own design, where §5.1.1 leaves the choice to the receiver: a flow of sound is taken as it
-    arrives if its sender hints so by `intent`, as one sound does without another; all other flows
+    Own design, where §5.1.1 leaves the choice to the receiver: a flow of audio is taken as it
+    arrives if its sender hints so by `intent`, as one frame does without another; all other flows
     are taken in order.
     """
 
@@ -163,7 +163,7 @@ class Receiver(FlowReceiver):
         self._take = incoming.take
         self.is_held = False
         self._undecided = intent is Intent.NETWORK_ORDER
-        self._latest: int | None = None  # the highest time of sound taken out of order
+        self._latest: int | None = None  # the highest time of audio taken out of order
 
     def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
         """Take a message, whose stream is the flow's: §5.1.2."""

@@ -203,7 +203,7 @@ class Publication(NetConnection):
         self.streams[stream_id] = ServerStream(self, stream_id)
 
     def on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """Obey the commands of the stream; there is no NetConnection: §5.4.1."""
+        """Obey the commands of the stream, without a NetConnection: §5.4.1."""
         stream = self.streams.get(stream_id)
         if stream is not None and stream.on_command(command, now):
             self.transport.settle()

@@ -44,7 +44,7 @@ _STREAM_LIMITS: Final = ConnectionLimits(message=1024 * 1024)
 
 @dataclass(frozen=True, slots=True)
 class PeerLimits:
-    """How much other clients may make us do: RFC 7016 §5.
+    """Limits the work that other clients can cause: RFC 7016 §5.
 
     There may be `sessions` with peers that came to us, each of which may play `streams` at a time.
     """
