@@ -40,7 +40,7 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """How many bytes remain."""
+        """Return the number of bytes that remain."""
         return len(self.data) - self.at
 
     def take(self, count: int) -> bytes:

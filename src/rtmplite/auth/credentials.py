@@ -305,7 +305,7 @@ def _said(question: Question) -> Mapping[str, str]:
 
 
 def _algorithm(ha1: str) -> str:
-    """The algorithm of a hash, by its length; empty if it is no hash."""
+    """Tell the algorithm of a hash by its length, "" if its length is unknown."""
     if not all(digit in "0123456789abcdefABCDEF" for digit in ha1):
         return ""
     return next((name for name, digits in _DIGITS.items() if len(ha1) == digits), "")

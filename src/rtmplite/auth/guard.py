@@ -251,7 +251,7 @@ class GuardedApplication:
         """Ask, then let the application decide: RTMP 1.0 §7.2.2.6."""
 
         def decide(verdict: Verdict, now: float) -> None:
-            if self._elsewhere(connection, stream, verdict, now):
+            if self._redirects(connection, stream, verdict, now):
                 return
             if not verdict.is_allowed:
                 description = verdict.description or "Denied."
@@ -270,7 +270,7 @@ class GuardedApplication:
         """Ask, then let the application decide: RTMP 1.0 §7.2.2.1."""
 
         def decide(verdict: Verdict, now: float) -> None:
-            if self._elsewhere(connection, stream, verdict, now):
+            if self._redirects(connection, stream, verdict, now):
                 return
             if not verdict.is_allowed:
                 description = verdict.description or "Denied."
@@ -296,7 +296,7 @@ class GuardedApplication:
         """Ask, and read nothing more from that client before the answer."""
         connection.wait_for(lambda answer: self._guard.ask(question, answer, now), decide)
 
-    def _elsewhere(
+    def _redirects(
         self, connection: NetConnection, stream: ServerStream, verdict: Verdict, now: float
     ) -> bool:
         """Redirect or rename the stream as the verdict says; whether it was redirected."""

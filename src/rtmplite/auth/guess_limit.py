@@ -30,7 +30,7 @@ class Guesses:
         self._users: OrderedDict[tuple[str, ...], float] = OrderedDict()
 
     def wait(self, address: str, user: str, now: float) -> float:
-        """How many seconds the next guess has to wait; 0 if it may be checked."""
+        """Return the seconds until the next guess may be checked, 0 for at once."""
         until = self._until.get(self._key(address, user, now), now)
         return max(0.0, until - now - (BURST - 1) * EVERY)
 

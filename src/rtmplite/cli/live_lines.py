@@ -9,7 +9,7 @@ from typing import Final
 from rtmplite.net import addresses
 from rtmplite.net.redaction import public
 from rtmplite.net.server.live_log import LoggedLiveApplication, UserOf
-from rtmplite.net.server.log_rate_limit import Bucket, Told
+from rtmplite.net.server.log_rate_limit import Bucket, LimitedPrinter
 from rtmplite.rtmp.netconnection import NetConnection
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class PrintedLive(LoggedLiveApplication):
 
     def __init__(self, user_of: UserOf = lambda connection, stream: "") -> None:
         super().__init__(self._print, user_of)
-        self._told = Told()
+        self._printer = LimitedPrinter()
         self._clients: dict[object, Bucket] = {}
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
@@ -38,7 +38,7 @@ class PrintedLive(LoggedLiveApplication):
         super().on_disconnect(connection, now)
         if (client := self._clients.pop(connection.id, None)) is not None:
             line = f"{connection.id} {public(connection.reason)}"
-            self._told.say(stamped("disconnect", line), client, last=True)
+            self._printer.say(stamped("disconnect", line), client, last=True)
 
     def _print(self, event: str, values: Mapping[str, object]) -> None:
         if event == "refused":
@@ -46,7 +46,7 @@ class PrintedLive(LoggedLiveApplication):
             return
         who = values.get("rtmp", "http")
         if who not in self._clients:
-            client = self._told.client()
+            client = self._printer.client()
             if "rtmp" in values:
                 self._clients[who] = client
         else:
@@ -59,7 +59,7 @@ class PrintedLive(LoggedLiveApplication):
             line += f": {values['seconds']} s, {values['codecs'] or 'no media'}"
         if "bytes" in values:
             line += f", {values['bytes']} bytes"
-        self._told.say(stamped(event, line), client)
+        self._printer.say(stamped(event, line), client)
 
 
 def warn(event: str, values: Mapping[str, object]) -> None:
@@ -75,7 +75,7 @@ def stamped(event: str, line: str) -> str:
 
 
 def stamp(seconds: float) -> str:
-    """Write a time in UTC as RFC 3339 has it, to the millisecond."""
+    """Write a time in UTC in the format of RFC 3339, to the millisecond."""
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds')[:-6]}Z"
 
 

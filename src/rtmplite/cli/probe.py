@@ -117,7 +117,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
 
 
 def _plain(value: Value) -> object:
-    """A value as JSON has it; as text where JSON has no such value."""
+    """Convert a value for JSON, to text where JSON has no such type."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list):

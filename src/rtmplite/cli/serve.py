@@ -26,7 +26,7 @@ from rtmplite.net.secret_files import is_open_to_all
 from rtmplite.net.server import access, record, transports
 from rtmplite.net.server.files import Alarms, Files
 from rtmplite.net.server.live_log import UnknownApplication
-from rtmplite.net.server.log_rate_limit import Sparing
+from rtmplite.net.server.log_rate_limit import LogRateLimit
 from rtmplite.net.server.settings import (
     AccessSettings,
     Address,
@@ -173,17 +173,19 @@ class _Server:
             vod = application.VodApplication(files, Alarms())
             self._applications[application.APP] = self._guarded(vod)
         self._unknown = UnknownApplication(lambda: list(self._applications), warn)
-        crowd = access.crowd(settings.limits)
+        limit = access.connection_limit(settings.limits)
         self._ways = transports.Transports(
             settings.transports,
             self._application_for,
             self._registry,
             access.limits(settings.limits),
-            crowd,
+            limit,
             _tell,
         )
         admits = self._doors.admits
-        self._flv = FlvHttp(self._registry, admits=admits, crowd=crowd, on_viewer=live.watch)
+        self._flv = FlvHttp(
+            self._registry, admits=admits, connection_limit=limit, on_viewer=live.watch
+        )
 
     def start(self) -> None:
         """Listen.  Raises LocalError and OSError for an address that cannot be had."""
@@ -266,7 +268,7 @@ class _Stamped(logging.Formatter):
         return stamp(record.created)
 
 
-class _Warnings(Sparing):
+class _Warnings(LogRateLimit):
     """Limits warnings, which clients can cause; recordings and errors are all written."""
 
     def filter(self, record: logging.LogRecord) -> bool:

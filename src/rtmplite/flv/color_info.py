@@ -102,7 +102,7 @@ class ColorInfo:
         )
 
     def payload(self, four_cc: int) -> bytes:
-        """Write the video message that has it, for a track of a codec named by FourCC.
+        """Write its video message, for a track of a codec named by FourCC.
 
         Send it before the pictures that it is about.
         """

@@ -41,7 +41,7 @@ def four_cc_text(number: int) -> str:
 
 
 class MultitrackType(IntEnum):
-    """How the tracks of a message are laid out: §"Enhanced Video" [multitrack-types]."""
+    """The layout of the tracks of a message: §"Enhanced Video" [multitrack-types]."""
 
     ONE_TRACK = 0
     MANY_TRACKS = 1
@@ -74,7 +74,7 @@ class ModEx:
 
     @property
     def nanoseconds(self) -> int | None:
-        """How much later than the tag's time, in ns; None for another modifier.
+        """Return the offset from the tag's time in ns, None for another modifier.
 
         §"Enhanced Video".
         """

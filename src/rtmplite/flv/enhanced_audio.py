@@ -53,7 +53,7 @@ class AudioFourCc(IntEnum):
 
 
 class ChannelOrder(IntEnum):
-    """How a `MultichannelConfig` names its channels: §"Enhanced Audio" [channel-orders]."""
+    """The order of channels in a `MultichannelConfig`: §"Enhanced Audio" [channel-orders]."""
 
     UNSPECIFIED = 0
     NATIVE = 1
@@ -208,7 +208,7 @@ class ExAudioTag:
 
     @property
     def nanosecond_offset(self) -> int:
-        """How much later than the tag's time it is, in ns: §"Enhanced Audio"."""
+        """Return the offset from the tag's time in ns: §"Enhanced Audio"."""
         return nanosecond_offset(self.mod_ex)  # §"Enhanced Audio" [nano-offset]
 
 

@@ -148,7 +148,7 @@ class ExVideoTag:
 
     @property
     def nanosecond_offset(self) -> int:
-        """How much later than the tag's time it is, in ns: §"Enhanced Video"."""
+        """Return the offset from the tag's time in ns: §"Enhanced Video"."""
         return nanosecond_offset(self.mod_ex)  # §"Enhanced Video" [nano-offset]
 
 

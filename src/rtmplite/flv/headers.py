@@ -1,4 +1,4 @@
-"""The headers that a decoder needs before sound or pictures, and which of them is in force.
+"""Finds the headers that a decoder needs before audio or video, and the one in force.
 
 Own design: a decoder needs the newest sequence header (FLV 10.1 §E.4.2.1, FLV 10.1 §E.4.3.1) of
 every track, where loudspeakers stand (E-RTMP v2 §"Enhanced Audio"), and colors if they are told
@@ -85,7 +85,7 @@ class HeaderPlaces:
 
 
 def in_force(headers: Iterable[Tag]) -> list[Tag]:
-    """The headers that the ones in this order leave in force, those of sound first."""
+    """The headers that the ones in this order leave in force, those of audio first."""
     newest: dict[HeaderKey, Tag] = {}
     for tag in headers:
         key = header_key(tag.tag_type, tag.data)

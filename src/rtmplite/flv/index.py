@@ -37,7 +37,7 @@ POSITIONS: Final = "filepositions"
 FILLER: Final = "filler"
 HEADERS: Final = "headerpositions"  # Own design: where the headers are that replace others
 
-SOUND_STEP: Final = 1000  # ms between the places of a file without video
+AUDIO_STEP: Final = 1000  # ms between the places of a file without video
 HEAD_TAGS: Final = 64  # how far into a file metadata and codec headers are looked for
 MAX_HEADERS: Final = 256  # positions of headers in metadata
 BEFORE_KEY: Final = 32  # tags in front of a key frame that are looked at, down to a picture
@@ -111,8 +111,8 @@ class Indexer:
     def __init__(self) -> None:
         self.kinds: set[int] = set()
         self.duration = 0
-        self._pictures = _Places()
-        self._sounds = _Places()
+        self._video = _Places()
+        self._audio = _Places()
 
     def note(self, tag_type: int, timestamp: int, position: int, peek: bytes) -> None:
         """Own design: take one tag; `peek` is the beginning of its body."""
@@ -121,14 +121,14 @@ class Indexer:
             return
         self.duration = max(self.duration, timestamp)
         if tag_type == TagType.VIDEO and is_key_frame(peek):
-            self._pictures.add(timestamp, position, 1)
+            self._video.add(timestamp, position, 1)
         elif tag_type == TagType.AUDIO and not is_audio_header(peek):
-            self._sounds.add(timestamp, position, SOUND_STEP)
+            self._audio.add(timestamp, position, AUDIO_STEP)
 
     @property
     def places(self) -> tuple["array[int]", "array[int]"]:
         """Own design: times and positions of key frames, or of some sounds if there are none."""
-        chosen = self._pictures if self._pictures.times else self._sounds
+        chosen = self._video if self._video.times else self._audio
         return chosen.times, chosen.positions
 
 
@@ -145,7 +145,7 @@ class _Places:
 
 
 def scan(source: Source) -> Index:
-    """Make an index of every tag header: FLV 10.1 §E.4.1.  RemoteError if it is no FLV file."""
+    """Make an index of every tag header: FLV 10.1 §E.4.1.  RemoteError if it is not FLV."""
     walk, indexer, head, headers = Walk(source), Indexer(), dict[int, Tag](), HeaderPlaces()
     for number, step in enumerate(walk):
         indexer.note(step.tag_type, step.timestamp, step.position, step.peek)
@@ -213,7 +213,7 @@ def _note_head(head: dict[int, Tag], source: Source, step: Step) -> None:
 
 
 def _told_headers(source: Source, told: Value) -> tuple[tuple[int, Tag], ...] | None:
-    """Read the headers at the positions that metadata has; None if one is no header."""
+    """Read the headers at the positions in metadata; None if one is wrong."""
     if not isinstance(told, list) or len(told) > MAX_HEADERS:
         return None
     found = []

@@ -116,7 +116,7 @@ def unwrapped(payload: bytes) -> bytes:
 
 
 def in_amf0(payload: bytes) -> bytes:
-    """Write a description that Flash has sent in AMF3 as §E.4.4.1 has it, others as they are.
+    """Write a description from Flash, in AMF3, as §E.4.4.1 wants it; leave others unchanged.
 
     Own design: ffmpeg and players in browsers read no AMF3, which files do not know either.
     """
@@ -131,8 +131,8 @@ def in_amf0(payload: bytes) -> bytes:
 def tracks(members: Mapping[str, Value], name: str) -> dict[int, dict[str, Value]]:
     """Give the members of each track beyond the first, by its id; `name` is that of the map.
 
-    E-RTMP v2 §"Enhancing onMetaData".  What is not said of one is as `members` has it for the
-    first track.  What is no track id, or no description, is left out.
+    E-RTMP v2 §"Enhancing onMetaData".  What a map omits is as in `members`, for the first track.
+    Entries without a track id or a description are left out.
     """
     maps = members.get(name)
     if not isinstance(maps, dict):

@@ -38,7 +38,7 @@ class Step:
 
     @property
     def end(self) -> int:
-        """Where the next tag begins: §E.3."""
+        """The position of the next tag: §E.3."""
         return self.position + HEADER_SIZE + self.size + _LINK
 
     @property

@@ -14,7 +14,7 @@ from rtmplite.flv.video import CODEC_NAMES
 
 PEEK: Final = 16  # bytes of a message that name the codec of its first track
 
-SOUND_NAMES: Final = {each.value: each.name for each in SoundFormat}
+AUDIO_NAMES: Final = {each.value: each.name for each in SoundFormat}
 _EXTENDED: Final = 0x80  # of video: E-RTMP v2 §"Enhanced Video"
 
 
@@ -31,7 +31,7 @@ def codec_names(type_id: int, payload: bytes) -> list[str]:
         return []
     is_audio = type_id == TagType.AUDIO
     if is_audio and payload[0] >> 4 != SoundFormat.EXTENDED:
-        return [legacy_name(SOUND_NAMES, payload[0] >> 4)]
+        return [legacy_name(AUDIO_NAMES, payload[0] >> 4)]
     if not is_audio and not payload[0] & _EXTENDED:
         return [legacy_name(CODEC_NAMES, payload[0] & 0x0F)]
     found = codecs(payload, AUDIO_MULTITRACK if is_audio else VIDEO_MULTITRACK)

@@ -1,7 +1,7 @@
 """The messages of a live stream since its last key frame, for players that come later.
 
 Own design: a decoder begins at a key frame (FLV 10.1 §E.4.3.1), and the next one may be seconds
-away.  With the pictures since the last one, and the sound between them, each at its own time, a
+away.  With the frames since the last one, and the audio between them, each at its own time, a
 player shows something at once, and stays behind by as much as the group is long.  What is longer
 than that is worth is not kept: the player waits for the next key frame.
 
@@ -97,7 +97,7 @@ class Beginning:
 
     @property
     def octets(self) -> int:
-        """What the messages take."""
+        """Return the bytes that the messages take."""
         return self._group.octets
 
     @property

@@ -1,11 +1,11 @@
-"""Where published messages go, and how they are written for the players of a protocol."""
+"""Takes published messages, and writes them for the players of a protocol."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from rtmplite.flv.published_pictures import PublishedPictures
+from rtmplite.flv.published_video import PublishedVideo
 
-# Writes a message as a player's protocol has it, from type, timestamp in ms and payload.
+# Writes a message for a player's protocol, from type, timestamp in ms and payload.
 # Players whose framings are equal get the same bytes.
 Framing: TypeAlias = Callable[[int, int, bytes], bytes]
 
@@ -24,7 +24,7 @@ class Sink(Protocol):
 
 
 class MendedSink(Sink, Protocol):
-    """A sink that may keep a picture for a moment.  Own design: see `PublishedPictures`."""
+    """A sink that may keep a picture for a moment.  Own design: see `PublishedVideo`."""
 
     @property
     def deadline(self) -> float | None:
@@ -36,4 +36,4 @@ class MendedSink(Sink, Protocol):
 
 def mended(sink: Sink) -> MendedSink:
     """Give a sink what odd encoders send as decoders need it: FLV 10.1 §E.4.3.2."""
-    return PublishedPictures(sink)
+    return PublishedVideo(sink)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SlowConsumerPolicy:
-    """How slow a player may be; sizes in bytes beyond what the system buffers, times in s.
+    """Limits a slow player; sizes in bytes beyond the system's buffers, times in s.
 
     With more than `skip` unsent a player gets nothing until a key frame comes while less than half
     of that is unsent.  With more than `limit`, or `seconds` after it began to skip, it is closed.

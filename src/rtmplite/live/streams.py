@@ -107,19 +107,19 @@ class LivePlayer:
         """Give up the place.  Own design: a second call does nothing."""
         self._live.left(self, now)
 
-    def keeps_up(self, patience: SlowConsumerPolicy, now: float) -> bool:
+    def keeps_up(self, policy: SlowConsumerPolicy, now: float) -> bool:
         """Whether a player whose socket is full gets the message; abort it if it is too slow."""
         size = self.outlet.output_size
-        if size < patience.skip // 2:
+        if size < policy.skip // 2:
             self.grace = 0
-        if self.behind_since is None and size > patience.skip + self.grace:
+        if self.behind_since is None and size > policy.skip + self.grace:
             self.behind_since, self.waiting = now, True
             self._live.rearrange()
-        late = self.behind_since is not None and now - self.behind_since > patience.seconds
-        if size > patience.limit or late:
+        late = self.behind_since is not None and now - self.behind_since > policy.seconds
+        if size > policy.limit or late:
             self.outlet.abort(f"too slow: {size} bytes behind", now)
             return False
-        if self.behind_since is not None and size < patience.skip // 2:
+        if self.behind_since is not None and size < policy.skip // 2:
             self.behind_since = None
         return self.behind_since is None
 
@@ -131,7 +131,7 @@ class LiveStream:
     """A name under which one client publishes and any number play.
 
     Own design: a stream exists while it is used.  It is a `Sink` and can be written to directly, as
-    the gateway does with the sound of a phone.  `on_players_changed` is called after a player has
+    the gateway does with the audio of a phone.  `on_players_changed` is called after a player has
     joined or left; a recorder sets `recorded`.  `publisher` may be replaced, and pays for what is
     kept of its stream; it is None where no connection publishes.  `since` is when the last
     publication began.
@@ -142,7 +142,7 @@ class LiveStream:
         self.publishing, self.kind, self.recorded = False, "live", False
         self.since = 0.0
         self.on_players_changed: Callable[[LiveStream, float], None] | None = None
-        self._registry, self._patience = registry, registry.patience
+        self._registry, self._policy = registry, registry.slow_consumer
         self.publisher: ReplaceablePublisher | None = None
         self._succession: TimestampRebase | None = None
         self._tracks, self._account = Tracks(), Account(registry.budget)
@@ -198,7 +198,7 @@ class LiveStream:
 
     def keep_beginning(self) -> Beginning:
         """Keep what is published from now on, to `join` with it later, and `end` it."""
-        kept = Beginning(GroupCache(self._patience.limit // 2, Account(self._registry.budget)))
+        kept = Beginning(GroupCache(self._policy.limit // 2, Account(self._registry.budget)))
         self.tap(kept)
         return kept
 
@@ -260,7 +260,7 @@ class LiveStream:
                 else:
                     group.put(type_id, timestamp, payload)
             elif self._tracks.has_switched:
-                group.drop()  # its pictures and sound need the headers before
+                group.drop()  # its video and audio need the headers before
         for tap in self._taps:
             tap.write(type_id, timestamp, payload, now)
         if not self._players:
@@ -276,7 +276,7 @@ class LiveStream:
             data = framing(type_id, timestamp, payload)
             for player in players:
                 outlet = player.outlet
-                if outlet.output_size and not player.keeps_up(self._patience, now) and skippable:
+                if outlet.output_size and not player.keeps_up(self._policy, now) and skippable:
                     continue
                 outlet.put(data)
 
@@ -321,7 +321,7 @@ class LiveStream:
             self._players.append(player)
             self._changed(now)
             return player
-        fits = queued + self._group.octets <= self._patience.limit
+        fits = queued + self._group.octets <= self._policy.limit
         group = self._group.messages if fits else []
         begin = group[0][1] if group else self._tracks.timestamp
         for type_id, payload in self._tracks.opening():
@@ -347,7 +347,7 @@ class LiveStream:
 
     def _new_group(self) -> GroupCache:
         # half of what a player may be behind, so that the group alone closes nobody
-        limit = self._patience.limit // 2 if self._registry.keeps_groups else 0
+        limit = self._policy.limit // 2 if self._registry.keeps_groups else 0
         return GroupCache(limit, self._account)
 
     def _end_taps(self, now: float) -> None:
@@ -382,7 +382,7 @@ class LiveStream:
         """Resume the waiting players that can start with the present message."""
         for player in self._waiting:
             if not player.video or self._tracks.can_begin(weight, now):
-                if player.outlet.output_size and not player.keeps_up(self._patience, now):
+                if player.outlet.output_size and not player.keeps_up(self._policy, now):
                     continue
                 player.waiting = False
                 self.rearrange()
@@ -405,20 +405,21 @@ class Registry:
     open it again rather than keep it.  `on_begin` and `on_end` are called when a publication
     begins and ends, `on_audience` when a player has joined or left.  A fetcher says whether it
     can publish a stream once a player waits for it.  `budget` is the memory for unfinished
-    messages, codec headers and the pictures since a key frame, which are kept for late players if
+    messages, codec headers and the frames since a key frame, which are kept for late players if
     `keeps_groups`; `shared` are the shared objects of all connections.
     """
 
     def __init__(
         self,
-        patience: SlowConsumerPolicy | None = None,
+        slow_consumer: SlowConsumerPolicy | None = None,
         budget: MemoryBudget | None = None,
         shared: SharedObjects | None = None,
         *,
         keeps_groups: bool = True,
     ) -> None:
         self.keeps_groups = keeps_groups
-        self.patience, self.budget = patience or SlowConsumerPolicy(), budget or MemoryBudget()
+        self.slow_consumer = slow_consumer or SlowConsumerPolicy()
+        self.budget = budget or MemoryBudget()
         self.shared = SharedObjects() if shared is None else shared
         self.on_begin: list[Callable[[LiveStream, float], None]] = []
         self.on_end: list[Callable[[LiveStream, float], None]] = []

@@ -34,7 +34,7 @@ class ReplaceablePublisher(Protocol):
 class TimestampRebase:
     """Shifts a new publisher's times so that they go on after `last`; times in ms.
 
-    Players and web pages stop at a gap, or at a time that goes backwards.  Only sound and pictures
+    Players and web pages stop at a gap, or at a time that goes backwards.  Only audio and video
     show where the new times begin; metadata and codec headers often have the time 0.
     """
 

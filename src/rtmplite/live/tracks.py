@@ -29,7 +29,7 @@ from rtmplite.live.codec_names import PEEK, codec_names
 AUDIO: Final = int(TagType.AUDIO)
 VIDEO: Final = int(TagType.VIDEO)
 
-VIDEO_SILENCE: Final = 2.0  # s without a frame after which sound need not wait for pictures
+VIDEO_SILENCE: Final = 2.0  # s without a frame after which audio need not wait for video
 
 # What one stream may make us keep, far beyond need: two headers for each of 256 tracks of both
 # media.  Every header counts as so many bytes more than it has.
@@ -86,7 +86,7 @@ class Tracks:
             self.kinds.add(type_id)
             self._first[type_id] = payload[:PEEK]
         if type_id == AUDIO:
-            weight = _SOUNDS.get(payload[0]) if payload else _PLAIN
+            weight = _AUDIO_WEIGHTS.get(payload[0]) if payload else _PLAIN
             if weight is None:
                 weight = _weigh_audio(payload)
         elif type_id == VIDEO:
@@ -101,7 +101,7 @@ class Tracks:
         return weight, payload
 
     def has_video(self, now: float) -> bool:
-        """Whether pictures are coming, as opposed to a camera that was switched off.
+        """Whether video is coming, as opposed to a camera that was switched off.
 
         `now` is in seconds.
         """
@@ -110,7 +110,7 @@ class Tracks:
     def opening(self) -> list[tuple[int, bytes]]:
         """Type and payload of the messages that a player gets first, metadata before headers.
 
-        The colors before any picture, and all as it came, so that a player has them for the first
+        The colors before any frame, and all as it came, so that a player has them for the first
         frame.
         """
         kept = [(type_id, payload) for (type_id, _, _), payload in self._newest.items()]
@@ -121,7 +121,7 @@ class Tracks:
     def can_begin(self, weight: Weight, now: float) -> bool:
         """Whether a player may start with a message of that weight, or go over to another stream.
 
-        Own design: at a key frame, and anywhere while there are no pictures.
+        Own design: at a key frame, and anywhere while there is no video.
         """
         if weight is _PLAIN:
             return not self.has_video(now)
@@ -147,7 +147,7 @@ class Tracks:
         return Weight.ESSENTIAL, payload
 
     def _weigh_video(self, payload: bytes, now: float) -> Weight:
-        weight = _PICTURES.get(payload[0]) if payload and self._main == 0 else None
+        weight = _VIDEO_WEIGHTS.get(payload[0]) if payload and self._main == 0 else None
         if weight is None:
             weight = _weigh_video(payload)
             if payload and payload[0] & 0x80 and not self._is_main(payload, now):
@@ -210,14 +210,14 @@ def _weigh_video(payload: bytes) -> Weight:
     return Weight.START if is_key_frame(payload) else Weight.PLAIN
 
 
-# Weights by the first byte, so that most messages cost one look: for sound that is not AAC, and
-# FourCC packets without modifiers and track ids; a header of sound may be empty.
-_SOUNDS: Final[Mapping[int, Weight]] = {
+# Weights by the first byte, so that most messages cost one look: for audio that is not AAC, and
+# FourCC packets without modifiers and track ids; a header of audio may be empty.
+_AUDIO_WEIGHTS: Final[Mapping[int, Weight]] = {
     first: _weigh_audio(bytes((first, 0)))
     for first in range(256)
     if first >> 4 != SoundFormat.AAC and first not in (0x90, 0x90 | AUDIO_MULTITRACK, 0x90 | MOD_EX)
 }
-_PICTURES: Final[Mapping[int, Weight]] = {
+_VIDEO_WEIGHTS: Final[Mapping[int, Weight]] = {
     first: _weigh_video(bytes((first, 0)))
     for first in range(0x80, 0x100)
     if first & 0x0F not in (VIDEO_MULTITRACK, MOD_EX)

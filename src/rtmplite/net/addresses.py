@@ -1,4 +1,4 @@
-"""HOST:PORT, as the options of listeners have it; an IPv6 address stands in brackets."""
+"""Reads HOST:PORT of listeners' options; an IPv6 address stands in brackets."""
 
 import argparse
 import errno

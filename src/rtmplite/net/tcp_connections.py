@@ -292,7 +292,7 @@ class Peer(Generic[M]):
             self._room = READ_SIZE if is_bulk else SMALL_READ
 
     def _received(self) -> bytes:
-        """What the socket has for us; nothing where that is the end as well."""
+        """Read from the socket; nothing at its end."""
         try:
             data = self._receive(self._room)
         except BlockingIOError:
@@ -351,7 +351,7 @@ class Peer(Generic[M]):
 
     def _lost(self, reason: str) -> None:
         if self._open:
-            self.guard(self.machine.connection_lost, now(), reason)
+            self.guard(self.transport.connection_lost, now(), reason)
             self.shut()
 
     def _on_writable(self) -> None:

@@ -1,4 +1,4 @@
-"""How many bytes a TCP connection has carried, by the kernel's own count.
+"""Reads the kernel's count of the bytes that a TCP connection has carried.
 
 Own design: it is asked for when a stream begins and when it ends, so that nothing is counted for
 each message.

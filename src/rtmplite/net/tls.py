@@ -75,7 +75,7 @@ class Tls:
 
     @property
     def pending(self) -> int:
-        """How many bytes `take_output` would give."""
+        """The number of bytes that `take_output` would give."""
         return self._to_peer.pending
 
     def take_output(self) -> bytes:

@@ -202,7 +202,7 @@ class Link:
 
     def _sent_to(self, session: RelaySession) -> Target | None:
         """The target to try at once: with the next proof, or a redirect, up to `HOPS`."""
-        target = None if session.since is not None else session.elsewhere
+        target = None if session.since is not None else session.next_target
         if target is not None and not target.proof:
             self._hops += 1
             return target if self._hops <= HOPS else None

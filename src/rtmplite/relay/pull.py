@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rtmplite.amf import amf0
-from rtmplite.flv.published_pictures import PublishedPictures
+from rtmplite.flv.published_video import PublishedVideo
 from rtmplite.live.streams import LiveStream
 from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
 from rtmplite.relay.session import RelaySession
@@ -42,18 +42,18 @@ class Pull(Link):
         super().__init__(target, dial, random, backoff)
         self.live, self.is_publishing = live, False
         self.on_over: Callable[[float], None] = lambda now: None
-        self._passed, self._pictures = PlayedPosition(), PublishedPictures(live)
+        self._passed, self._video = PlayedPosition(), PublishedVideo(live)
         self._ahead: StandbyBuffer | None = None  # while the next server has not taken over
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`."""
-        times = (super().deadline, self._pictures.deadline)
+        times = (super().deadline, self._video.deadline)
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Act on the deadlines that have passed, also that of a picture that waits."""
-        self._pictures.tick(now)
+        self._video.tick(now)
         super().tick(now)
 
     def ask(self, session: RelaySession) -> None:
@@ -153,9 +153,9 @@ class Pull(Link):
                 return
             self.is_publishing = True
             self.live.begin(now, publisher=self)
-            self._pictures = PublishedPictures(self.live)
+            self._video = PublishedVideo(self.live)
         self._passed.note(type_id, timestamp, payload, now)
-        self._pictures.write(type_id, timestamp, payload, now)
+        self._video.write(type_id, timestamp, payload, now)
 
     def _left(self, session: RelaySession, now: float) -> None:
         if session.stream_id and not session.closed:
@@ -165,4 +165,4 @@ class Pull(Link):
         self._passed, self._ahead = PlayedPosition(), None
         if self.is_publishing:
             self.is_publishing = False
-            self._pictures.end(now)
+            self._video.end(now)

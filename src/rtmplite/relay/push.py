@@ -49,7 +49,7 @@ class Push(Link):
 
     @property
     def players(self) -> int:
-        """How many of the players of `live` belong to this push."""
+        """Count the players of `live` that belong to this push."""
         return len(self._players)
 
     def prepare(self, session: RelaySession) -> None:

@@ -53,7 +53,7 @@ class RelayOwner(Protocol):
 class RelaySession(NetClient):
     """A client's connection whose events go straight to its link; `open_session` makes it.
 
-    Own design: `since` is when it began to publish or play, None before; `elsewhere` is where the
+    Own design: `since` is when it began to publish or play, None before; `next_target` is where the
     server has sent us instead, if it has, or the same place with what it asks for, and `stream_id`
     what it has given us.
     """
@@ -70,7 +70,7 @@ class RelaySession(NetClient):
         self._owner, self._start_code, self._random = owner, start_code, random
         self.stream_id, self._create = 0, 0.0
         self.since: float | None = None
-        self.elsewhere: Target | None = None
+        self.next_target: Target | None = None
 
     def outlet(self) -> Outlet:
         """Give the outlet for a live stream that is published there: RTMP 1.0 §7.2.2.6."""
@@ -123,7 +123,7 @@ class RelaySession(NetClient):
             url = requested(command, self.target.tc_url)
         except RemoteError:  # it names no place
             return
-        if url is not None and (target := elsewhere(self.target, url)) is not None:
+        if url is not None and (target := redirected(self.target, url)) is not None:
             self._owner.on_asked_to_move(self, target, now)
 
     def _refused(self, information: Value, now: float) -> None:
@@ -134,9 +134,9 @@ class RelaySession(NetClient):
         url, words = redirection(information), _words(information)
         try:
             if url is not None:
-                self.elsewhere = elsewhere(self.target, url)
+                self.next_target = redirected(self.target, url)
             elif self.since is None:
-                self.elsewhere = proven(self.target, words, self._random)
+                self.next_target = proven(self.target, words, self._random)
         except RemoteError as error:
             words = str(error)
         self.abort(words, now)
@@ -194,8 +194,8 @@ def open_session(
     return kind(owner, start_code, target, random, now, limits)
 
 
-def elsewhere(target: Target, url: str) -> Target | None:
-    """Give the target of the same stream at another server, None if `url` is no address of one.
+def redirected(target: Target, url: str) -> Target | None:
+    """Give the target of the same stream at another server, None if `url` is wrong.
 
     Own design: nor for one without TLS if `target` has it; RTMFP is encrypted, and does not tell
     who the other end is.  The URL may name the stream or not.

@@ -148,7 +148,7 @@ class HasLengths(Protocol):
         answer: Callable[[float, float], None],
         now: float,
     ) -> None:
-        """Call `answer` with seconds, 0 if there is no such recording, and the time, once.
+        """Call `answer` once, with seconds, 0 without a recording, and the time.
 
         `query` is what followed a question mark in the name.
         """
@@ -180,5 +180,5 @@ def applications(by_name: "Mapping[str, Application]") -> "Callable[[str], Appli
 
 
 def _number(value: Value, default: float) -> float:
-    """A time as a client sent it; NaN and numbers beyond 32 bits are no times."""
+    """Read a time that a client sent; `default` for NaN and numbers beyond 32 bits."""
     return value if isinstance(value, float) and abs(value) < 1 << 32 else default

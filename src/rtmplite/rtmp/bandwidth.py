@@ -21,7 +21,7 @@ from rtmplite.rtmp.wire.control import LimitType, SetPeerBandwidth
 
 # Own design: a peer that limits us and never acknowledges would get nothing more, so its limit is
 # ignored after that time.
-PATIENCE: Final = 5.0  # s
+ACK_TIMEOUT: Final = 5.0  # s
 
 _CIRCLE: Final = 1 << 32  # bytes, where sequence numbers begin again: RTMP 1.0 §5.4.3
 
@@ -106,11 +106,11 @@ class Throttle:
         """When to call `tick`; 0 if the wait for an acknowledgement has not begun to count."""
         if not self.size or self.has_heard:
             return None
-        return 0.0 if self.stuck_since is None else self.stuck_since + PATIENCE
+        return 0.0 if self.stuck_since is None else self.stuck_since + ACK_TIMEOUT
 
     def tick(self, now: float) -> bool:
-        """Whether the peer has not acknowledged for `PATIENCE`, and does not do so by now."""
+        """Whether the peer has not acknowledged for `ACK_TIMEOUT`, and does not do so by now."""
         if self.deadline is None:
             return False
         self.stuck_since = now if self.stuck_since is None else self.stuck_since
-        return now >= self.stuck_since + PATIENCE
+        return now >= self.stuck_since + ACK_TIMEOUT

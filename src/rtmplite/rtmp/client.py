@@ -24,7 +24,7 @@ from rtmplite.rtmp.wire.url import split
 DEFAULT_LIMITS: Final = ConnectionLimits()
 DEFAULT_PORTS: Final = {
     "rtmp": 1935,  # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.
-    "rtmps": 443,  # that of HTTPS, as ffmpeg and librtmp have it
+    "rtmps": 443,  # that of HTTPS, as in ffmpeg and librtmp
     "rtmfp": 1935,  # RFC 7425 §6.1 [default-port]
 }
 PLAYER: Final = "LNX 9,0,124,2"
@@ -36,7 +36,7 @@ ENCRYPTED: Final = ("rtmpe", "rtmpte")  # RTMPE: Field §"RTMPE version byte"
 # What Flash Player 10 said it could play: every codec.  Adobe Media Server filters by these.
 _AUDIO_CODECS: Final = 0x0FFF
 _VIDEO_CODECS: Final = 0x00FF
-# All that leaves the pictures as they are: E-RTMP v2 §"Metadata Frame" [video-function].
+# All that leaves the frames unchanged: E-RTMP v2 §"Metadata Frame" [video-function].
 _VIDEO_FUNCTIONS: Final = VideoFunction.SEEK | VideoFunction.HDR | VideoFunction.METADATA
 
 
@@ -86,7 +86,7 @@ class Target:
         if stream and not name and "/" in path:
             path, _, name = path.rpartition("/")
             name += query if name else ""
-        elif stream and not name:  # app?key=word/stream, as ffmpeg and OBS have it
+        elif stream and not name:  # app?key=word/stream, as ffmpeg and OBS send it
             query, _, name = query.rpartition("/") if "/" in query else (query, "", "")
         # RTMP Errata §8.1.2 [stripped], RTMP Errata §10 [stripped]
         tc_url = f"{parts.scheme}://{parts.authority}/{path}{query}"
@@ -184,7 +184,7 @@ class NetClient(ConnectionEnd):
 
     def set_buffer_length(self, stream_id: int, milliseconds: int) -> None:
         """Tell the length of the buffer, as players do before they play: RTMP 1.0 §7.1.7."""
-        self.send_control(control.SetBufferLength(stream_id, milliseconds))
+        self.transport.send_control(control.SetBufferLength(stream_id, milliseconds))
 
     def on_ready(self) -> None:
         """Send connect (RTMP 1.0 §7.2.1.1) in AMF0, by type 20 (RTMP Errata §8.1.1)."""

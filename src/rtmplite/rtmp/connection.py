@@ -52,9 +52,6 @@ class ChunkEnd(Protocol):
     def abort(self, reason: str, now: float) -> None:
         """Close at once."""
 
-    def connection_lost(self, now: float, reason: str = ...) -> None:
-        """Note that the peer is gone."""
-
 
 class Handshake(Protocol):
     """The methods of both `ServerHandshake` and `ClientHandshake`: RTMP 1.0 §5.2."""

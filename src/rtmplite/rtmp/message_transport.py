@@ -31,7 +31,7 @@ _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How much time and memory one peer may use; sizes in bytes, times in seconds.
+    """Limits the time and memory of one peer; sizes in bytes, times in seconds.
 
     Own design: no text sets limits.  `message` is the longest message accepted, `stranger` the
     longest before connect has been accepted; twice as much may lie unfinished.  `held` bytes may
@@ -107,7 +107,7 @@ class MessageTransport:
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, with those of this turn, which `output_size` does not count."""
+        """The number of bytes that wait, with those of this turn, unlike `output_size`."""
         raise NotImplementedError
 
     def synchronize(self, *stream_ids: int) -> None:
@@ -232,36 +232,20 @@ class ConnectionEnd:
         self.transport = transport
         transport.user = self
         self.send_media, self.send_command = transport.send_media, transport.send_command
-        self.send_shared, self.synchronize = transport.send_shared, transport.synchronize
-        self.join, self.is_silent = transport.join, transport.is_silent
+        self.send_shared, self.abort = transport.send_shared, transport.abort
         self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
-        self.abort, self.connection_lost = transport.abort, transport.connection_lost
 
     # -- what the transport is ----------------------------------------------------------
 
     @property
-    def limits(self) -> ConnectionLimits:
-        """How much the peer may use."""
-        return self.transport.limits
-
-    @property
     def peer_address(self) -> tuple[str, int]:
-        """Where the peer is; the edge says so."""
+        """The address of the peer."""
         return self.transport.peer_address
-
-    @peer_address.setter
-    def peer_address(self, address: tuple[str, int]) -> None:
-        self.transport.peer_address = address
 
     @property
     def closed(self) -> bool:
         """Whether the connection has ended, by whichever side; `reason` says why."""
         return self.transport.closed
-
-    @property
-    def aborted(self) -> bool:
-        """Whether it ended at once, without sending the queue."""
-        return self.transport.aborted
 
     @property
     def reason(self) -> str:
@@ -270,19 +254,13 @@ class ConnectionEnd:
 
     @property
     def output_size(self) -> int:
-        """How many bytes the network has not taken."""
+        """The number of bytes that the network has not taken."""
         return self.transport.output_size
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, with those of this turn."""
+        """The number of bytes that wait, with those of this turn."""
         return self.transport.queued
-
-    # -- what the transport does --------------------------------------------------------
-
-    def send_control(self, message: control.Control) -> None:
-        """Send a user control message: RTMP 1.0 §6.2."""
-        self.transport.send_control(message)
 
     # -- time and the end ---------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class NetConnection(ConnectionEnd):
         self._connect_id = 1.0
         self._next_call = 2.0
         self._check: BandwidthCheck | None = None
-        self._patience: ConnectionLimits | None = None  # the limits to go back to after `hold_on`
+        self._usual: ConnectionLimits | None = None  # the limits to go back to after `hold_on`
 
     @property
     def application(self) -> Application:
@@ -165,12 +165,13 @@ class NetConnection(ConnectionEnd):
 
         Own design: librtmp and GStreamer close after some seconds without a word of the server.
         """
-        self._patience = self._patience or self.limits
-        self.transport.limits = replace(self.limits, ping_after=HOLD_ON_PING)
+        self._usual = self._usual or self.transport.limits
+        self.transport.limits = replace(self.transport.limits, ping_after=HOLD_ON_PING)
 
     def held_on(self, now: float) -> None:
         """Own design: undo `hold_on`."""
-        self.transport.limits, self._patience = self._patience or self.limits, None
+        self.transport.limits = self._usual or self.transport.limits
+        self._usual = None
 
     def wait_for(
         self,
@@ -219,9 +220,9 @@ class NetConnection(ConnectionEnd):
             return None
         times = [each.deadline for each in self.streams.values()]
         at = min((at, *(each for each in times if each is not None)))
-        if not self.limits.idle or self.state is not State.CONNECTED:
+        if not self.transport.limits.idle or self.state is not State.CONNECTED:
             return at
-        return min(at, self._active + self.limits.idle)
+        return min(at, self._active + self.transport.limits.idle)
 
     def tick(self, now: float) -> None:
         """Close a client that is idle for too long.  Own design: a player is never idle."""
@@ -231,7 +232,7 @@ class NetConnection(ConnectionEnd):
             self._active = now
         for stream in self.streams.values():
             stream.tick(now)
-        idle = self.limits.idle
+        idle = self.transport.limits.idle
         if idle and self.state is State.CONNECTED and now >= self._active + idle:
             self.close(now, f"idle for {idle:g} s", "NetConnection.Connect.IdleTimeout")
         super().tick(now)
@@ -304,7 +305,7 @@ class NetConnection(ConnectionEnd):
 
     def _on_create_stream(self, command: Command, now: float) -> None:
         """Add one (RTMP 1.0 §7.2.1.3)."""
-        free = (number for number in range(1, self.limits.streams + 1))
+        free = (number for number in range(1, self.transport.limits.streams + 1))
         # RTMP Errata §4.2 [stream-id-limit]
         stream_id = next((number for number in free if number not in self.streams), None)
         if stream_id is None:

@@ -83,7 +83,7 @@ class ServerStream:
             sink.end(now)
             return
         self._sink = mended(sink)
-        self.connection.send_control(control.StreamBegin(self.id))
+        self.connection.transport.send_control(control.StreamBegin(self.id))
         # §7.2.2.6 [on-status]
         self.status("NetStream.Publish.Start", f"{self.name} is now published.")
 
@@ -102,7 +102,7 @@ class ServerStream:
 
     def is_silent(self, now: float) -> bool:
         """Whether the client neither sends nor answers: see `timestamp_rebase`."""
-        return self.connection.is_silent(now)
+        return self.connection.transport.is_silent(now)
 
     def yields_to(self, other: "ServerStream", now: float) -> bool:
         """Whether the client that publishes is lost, so that `other` may have the name.
@@ -112,7 +112,7 @@ class ServerStream:
         """
         mine, its = self.connection, other.connection
         is_back = its.released == other.name and its.peer_address[0] == mine.peer_address[0]
-        return mine.is_silent(now, RELEASED if is_back else ANSWER)
+        return mine.transport.is_silent(now, RELEASED if is_back else ANSWER)
 
     def replaced(self, now: float) -> None:
         """Tell the client that another one publishes under this name, then close.
@@ -144,10 +144,10 @@ class ServerStream:
         """
         if Do.SAY_BEGIN not in self._on(Event.PLAY_ACCEPTED):
             return
-        self.connection.send_control(control.StreamBegin(self.id))
+        self.connection.transport.send_control(control.StreamBegin(self.id))
         self._say_start()
         # §7.2.2.1 [waits], §7.2.2.6 [any-client-plays]
-        self._player = player = self.connection.join(live, self.id, self, now)
+        self._player = player = self.connection.transport.join(live, self.id, self, now)
         if self.request.duration != TO_THE_END:
             since = None if player.waiting else live.starts_at
             limit = DurationLimit(player, self.request.duration, since)
@@ -183,10 +183,10 @@ class ServerStream:
 
         rtmpdump and ffmpeg end at the status, scripts wait for the data message.
         """
-        self.connection.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
+        self.connection.transport.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
         self.play_status("NetStream.Play.Complete", self.name, **more)
         self.status("NetStream.Play.Stop", f"Stopped playing {self.name}.")
-        self.connection.send_control(control.StreamEof(self.id))
+        self.connection.transport.send_control(control.StreamEof(self.id))
 
     def play_status(self, code: str, details: str, **more: Value) -> None:
         """Send the data message of ActionScript's onPlayStatus, which RTMP does not define."""
@@ -196,8 +196,8 @@ class ServerStream:
     def accept_recorded(self, now: float) -> None:
         """Start `playback`: §7.2.2.1, in the order of its message flow."""
         if Do.SAY_BEGIN in self._on(Event.PLAY_ACCEPTED):
-            self.connection.send_control(control.StreamIsRecorded(self.id))
-            self.connection.send_control(control.StreamBegin(self.id))
+            self.connection.transport.send_control(control.StreamIsRecorded(self.id))
+            self.connection.transport.send_control(control.StreamBegin(self.id))
             self._say_start()
 
     def reject_play(self, code: str, description: str, now: float) -> None:
@@ -208,7 +208,7 @@ class ServerStream:
     def published(self, now: float) -> None:
         """Tell the player that a publisher has come, as Flash Media Server does."""
         if self._player is not None:
-            self.connection.send_control(control.StreamBegin(self.id))
+            self.connection.transport.send_control(control.StreamBegin(self.id))
             self.status("NetStream.Play.PublishNotify", f"{self.name} is now published.")
 
     def unpublished(self, now: float) -> None:
@@ -216,9 +216,9 @@ class ServerStream:
 
         ffmpeg and rtmpdump end at the status, players of Flash's family at the event.
         """
-        self.connection.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
+        self.connection.transport.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
         self.status("NetStream.Play.UnpublishNotify", f"{self.name} is now unpublished.")
-        self.connection.send_control(control.StreamEof(self.id))
+        self.connection.transport.send_control(control.StreamEof(self.id))
 
     def stop(self, now: float) -> None:
         """Neither publish nor play any more; the client is told nothing: §7.2.2.3."""

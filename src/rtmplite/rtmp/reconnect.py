@@ -33,7 +33,7 @@ def request(
 
 
 def requested(command: Command, tc_url: str) -> str | None:
-    """Give the tcUrl to reconnect to, None if `command` is no such request.
+    """Give the tcUrl to reconnect to, None if `command` is another one.
 
     `tc_url` is that of the connection it came on: E-RTMP v2 §"NetConnection Commands".  RemoteError
     for a tcUrl that is no URL.

@@ -31,7 +31,7 @@ SMALL_BODY: Final = 1024  # bytes; an empty request has one byte
 # The first byte of an answer, from "ask again soon" to every half second, and the number of empty
 # answers after which the next one is used.
 INTERVALS: Final = (0x01, 0x03, 0x05, 0x09, 0x11, 0x21)
-PATIENCE: Final = 10
+EMPTY_ANSWERS: Final = 10
 
 Address: TypeAlias = tuple[str, int]
 
@@ -139,14 +139,14 @@ class Tunnels:
         """Own design: end all tunnels; a client learns it from its next request."""
         tunnels, self._tunnels = self._tunnels, {}
         for tunnel in tunnels.values():
-            tunnel.machine.connection_lost(now, "server stopped")
+            tunnel.machine.transport.connection_lost(now, "server stopped")
             self._over(tunnel.machine)
 
     def _judge(self, number: str, tunnel: "_Tunnel") -> None:
         """Forget a tunnel that is over; the client gets a 404 for its next request."""
         if tunnel.is_over and self._tunnels.pop(number, None) is not None:
             self._over(tunnel.machine)
-            if tunnel.machine.aborted and not tunnel.was_left:
+            if tunnel.machine.transport.aborted and not tunnel.was_left:
                 self._cut_off(tunnel.machine)
 
     def _open(self, address: Address, now: float) -> TunnelAnswer:
@@ -160,7 +160,7 @@ class Tunnels:
         machine = self._make_connection(address)
         if machine is None:
             return TunnelAnswer(503)
-        machine.peer_address = address
+        machine.transport.peer_address = address
         number = self._random(16).hex()
         self._tunnels[number] = _Tunnel(machine, host, now)
         return TunnelAnswer(200, number.encode() + b"\n")
@@ -168,7 +168,7 @@ class Tunnels:
     def _end_silent(self, number: str, now: float) -> None:
         """End the oldest unused tunnel of a host that opens many."""
         tunnel = self._tunnels.pop(number)
-        tunnel.machine.connection_lost(now, "nothing came")
+        tunnel.machine.transport.connection_lost(now, "nothing came")
         self._over(tunnel.machine)
 
 
@@ -201,7 +201,7 @@ class _Tunnel:
             self._left(now, "asks no more")
         elif self.machine.deadline is not None:
             self.machine.tick(now)
-        self.is_over = self.is_over or self.machine.aborted
+        self.is_over = self.is_over or self.machine.transport.aborted
 
     def request(
         self,
@@ -236,12 +236,12 @@ class _Tunnel:
         if command == "close":
             self._left(now, "closed by the peer")
             return TunnelAnswer(200, bytes(1))
-        self._last = _NO_SUCH if self.machine.aborted else self._answer()
+        self._last = _NO_SUCH if self.machine.transport.aborted else self._answer()
         self.is_over = self.machine.closed
         return self._last
 
     def _left(self, now: float, reason: str) -> None:
-        self.machine.connection_lost(now, reason)
+        self.machine.transport.connection_lost(now, reason)
         self.is_over = self.was_left = True
 
     def _answer(self) -> TunnelAnswer:
@@ -249,5 +249,5 @@ class _Tunnel:
         output = b"".join(self.machine.transport.take_output())
         self.machine.transport.unsent(1)
         self._empty = 0 if output else self._empty + 1
-        step = min(self._empty // PATIENCE, len(INTERVALS) - 1)
+        step = min(self._empty // EMPTY_ANSWERS, len(INTERVALS) - 1)
         return TunnelAnswer(200, bytes((INTERVALS[step],)) + output)

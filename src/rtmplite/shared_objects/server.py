@@ -43,7 +43,7 @@ class Member(Protocol):
 
     @property
     def output_size(self) -> int:
-        """How many bytes the network has not taken."""
+        """The number of bytes that the network has not taken."""
 
     @property
     def amf3(self) -> bool:
@@ -51,7 +51,7 @@ class Member(Protocol):
 
     @property
     def queued(self) -> int:
-        """How many bytes wait for it, with those of this turn, unlike in `output_size`."""
+        """The number of bytes that wait, with those of this turn, unlike `output_size`."""
 
     def send_shared(self, message: Message) -> None:
         """Send one message: RTMP 1.0 §7.1.3."""
@@ -72,7 +72,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """How much clients may keep in objects; sizes in bytes.
+    """Limits what clients may keep in objects; sizes in bytes.
 
     Own design: `objects` is how many may be in use at once, `uses` how many by one client; `size`
     is that of one object, `total` that of all.  A client that leaves `unread` bytes is cut off.

@@ -1,4 +1,4 @@
-"""The application `vod`: plays recorded files by name, and lets nobody publish.
+"""The application `vod`: plays recorded files by name, and refuses publishers.
 
 Implements RTMP 1.0 §7.2.2.1 for recorded streams, with a library of files that the edge provides.
 """

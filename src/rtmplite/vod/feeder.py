@@ -1,7 +1,7 @@
 """The tags of an open file, read ahead by a block at a time.
 
 Own design: over FLV 10.1 §E.3, a disk may take its time, so blocks are asked for and come later.
-Pictures are mended like those of a publisher, since files have what publishers send.
+Frames are mended like those of a publisher, since files have what publishers send.
 """
 
 from collections import deque
@@ -11,7 +11,7 @@ from typing import Final
 
 from rtmplite.flv.file import FlvReader
 from rtmplite.flv.index import IndexPlace
-from rtmplite.flv.published_pictures import PublishedPictures
+from rtmplite.flv.published_video import PublishedVideo
 from rtmplite.flv.tag import Tag, TagType, as_script
 from rtmplite.vod.playlist import Recording
 
@@ -35,7 +35,7 @@ class Feeder:
         head: Iterable[Tag] = (),
     ) -> None:
         self.recording, self.tags = recording, deque[Tag]()
-        self._pictures = PublishedPictures(_Tags(self.tags))
+        self._video = PublishedVideo(_Tags(self.tags))
         self.ended = False  # the file has no tags beyond `tags`
         self._on_tags, self._reader = on_tags, FlvReader(inside=True)
         self._at, self._reading, self._stopped = place.position, False, False
@@ -72,14 +72,14 @@ class Feeder:
         """Give the last tag even if the size after it was cut off."""
         self.ended = True
         self._take(self._reader.feed(bytes(4)))
-        self._pictures.end(0.0)
+        self._video.end(0.0)
 
     def _take(self, tags: list[Tag]) -> None:
         """Keep tags, with AMF3 data as type 18 (RTMP Errata §8.1.1)."""
         # RTMP Errata §8.1.1 [no-extended-without]
         for tag in map(as_script, tags):
             if tag.tag_type in _SENT:
-                self._pictures.write(tag.tag_type, tag.timestamp, tag.data, 0.0)
+                self._video.write(tag.tag_type, tag.timestamp, tag.data, 0.0)
 
 
 class _Tags:

@@ -107,7 +107,7 @@ class FilePlayback:
             self._open(item, at)
 
     def select(self, now: float, *, audio: bool | None = None, video: bool | None = None) -> None:
-        """Switch a medium off or on; pictures begin again at a key frame.
+        """Switch a medium off or on; frames begin again at a key frame.
 
         RTMP 1.0 §7.2.2.4 and RTMP 1.0 §7.2.2.5.
         """

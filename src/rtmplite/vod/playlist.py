@@ -38,7 +38,7 @@ class Library(Protocol):
     """Finds files by the names that clients play."""
 
     def open(self, name: str, then: Callable[[Recording | None, float], None]) -> None:
-        """Call `then`, now or later, with the file and the time; with None if there is no file."""
+        """Call `then`, now or later, with the file, or None, and the time."""
 
 
 @dataclass(slots=True)

@@ -111,7 +111,7 @@ class Recorder:
         return [(_HEADER + HEADER_SIZE + at, data) for at, data in places]
 
     def patches(self) -> list[tuple[int, bytes]]:
-        """Give position and bytes to write over the beginning; none if there is no file yet."""
+        """Give position and bytes to write over the beginning; none before there is a file."""
         if self._size == 0:
             return []
         facts, before = self._facts, self._before

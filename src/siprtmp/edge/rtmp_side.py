@@ -46,13 +46,13 @@ class RtmpSide:
             self._streams = LoggedLiveApplication(self._happened, self._doors.user_of)
             self._applications: dict[str, Application] = {}
             unknown = UnknownApplication(lambda: list(self._applications), self._happened)
-            crowd = access.crowd(settings.limits)
+            connection_limit = access.connection_limit(settings.limits)
             self._ways = Transports(
                 settings.transports,
                 lambda name: self._applications.get(name, unknown),
                 self.registry,
                 access.limits(settings.limits),
-                crowd,
+                connection_limit,
                 self._linked,
             )
         self._recordings: Recordings | None = None
@@ -61,7 +61,7 @@ class RtmpSide:
         self.live = FlvHttp(
             self.registry,
             admits=self._doors.admits,
-            crowd=crowd,
+            connection_limit=connection_limit,
             on_viewer=self._streams.watch,
         )
 

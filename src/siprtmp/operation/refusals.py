@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rtmplite.net.clock import now
-from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, Sparing
+from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, LogRateLimit
 
 EVENTS: Final = frozenset(("call-refused", "message-refused", "registration-refused", "refused"))
 
@@ -26,7 +26,7 @@ STREAMS: Final = frozenset(
 PHONES: Final = frozenset(("registered", "unregistered", "contact-lost", "contact-silent"))
 
 
-class Refusals(Sparing):
+class Refusals(LogRateLimit):
     """Drops such events and warnings in a flood; other lines and errors pass."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:

@@ -116,8 +116,8 @@ def _doors(settings: Settings) -> Access:
     try:
         transports.rules(settings.relays, settings.end)
         transports.trust(settings.trust)
-        peer_options.meetings(settings.rtmfp)
-        peer_options.elsewhere(settings.rtmfp)
+        peer_options.peer_connectivity(settings.rtmfp)
+        peer_options.other_servers(settings.rtmfp)
         return Access(settings.access)
     except RtmpError as error:
         raise ConfigError(str(error)) from None

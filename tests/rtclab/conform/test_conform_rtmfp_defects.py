@@ -308,7 +308,7 @@ def minds_no_window(patch):
 
 @defect(flow_waits_at_a_barrier="one")
 def waits_at_no_barrier(patch):
-    patch.setattr(flow_sync.Barriers, "meet", lambda *_: [])
+    patch.setattr(flow_sync.FlowSynchronizer, "meet", lambda *_: [])
 
 
 @defect(end_of_the_control_flow_is_answered=SILENT)

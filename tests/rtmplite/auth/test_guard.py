@@ -224,7 +224,7 @@ def test_a_verdict_that_comes_too_late_does_nothing():
     guard = Slow()
     world = guarded(guard)
     gone, here = world.client(), world.client()
-    gone.server.connection_lost(world.now)
+    gone.server.transport.connection_lost(world.now)
     guard.answer(world)
     assert gone.server.closed and heard(world) == []
     answers = list(guard._answers)
@@ -232,7 +232,7 @@ def test_a_verdict_that_comes_too_late_does_nothing():
     answers[0](Verdict(False), world.now)
     assert heard(world) == ["connect"] and not here.server.closed
     here.send("play", "demo", stream_id=here.stream())
-    here.server.connection_lost(world.now)
+    here.server.transport.connection_lost(world.now)
     guard.answer(world, Verdict(False))
     assert here.codes() == [] and guard.told == []
 
@@ -267,7 +267,7 @@ def test_a_bug_behind_a_slow_verdict_costs_one_connection():
     world.application._application.on_connect = lambda connection, now: 1 / 0
     with pytest.raises(ZeroDivisionError):
         guard.answer(world)
-    assert peer.server.aborted
+    assert peer.server.transport.aborted
 
 
 def test_a_question_tells_what_is_known():

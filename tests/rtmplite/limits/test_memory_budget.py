@@ -75,7 +75,7 @@ def test_strangers_keep_little_and_lose_it_when_they_go():
         server.transport.receive(unfinished(65_536), 0.0)
         assert not server.closed and budget.used
         server.transport.receive(raw, 0.0)
-        assert server.aborted and reason in server.reason and not budget.used
+        assert server.transport.aborted and reason in server.reason and not budget.used
 
 
 def test_who_is_accepted_may_send_more():
@@ -86,11 +86,11 @@ def test_who_is_accepted_may_send_more():
     peer.server.transport.receive(b"".join(chunks), 0.0)
     assert not peer.server.closed and world.registry.budget.used > 390_000
     peer.server.transport.receive(unfinished(20_000, 8, 4096), 0.0)
-    assert peer.server.aborted
+    assert peer.server.transport.aborted
     other.server.transport.receive(encode_absolute(9, 0, 1, bytes(200_000), 4, 4096), 0.0)
     assert not other.server.closed
     other.server.transport.receive(encode_absolute(9, 0, 1, bytes(200_001), 4, 4096), 0.0)
-    assert other.server.aborted
+    assert other.server.transport.aborted
 
 
 def test_a_crowd_is_stopped_by_the_budget_and_those_inside_stay():
@@ -100,10 +100,10 @@ def test_a_crowd_is_stopped_by_the_budget_and_those_inside_stay():
     crowd = [world.server() for _ in range(10)]
     for server in crowd:
         server.transport.receive(b"\x03" + bytes(1536) + bytes(1536) + unfinished(60_000), 0.0)
-    assert [server.aborted for server in crowd] == [False] * 3 + [True] * 7
+    assert [server.transport.aborted for server in crowd] == [False] * 3 + [True] * 7
     guest.server.transport.receive(unfinished(100_000, 6, 4096), 0.0)
     assert not guest.server.closed
-    crowd[0].connection_lost(0.0)
+    crowd[0].transport.connection_lost(0.0)
     late = world.server()
     late.transport.receive(b"\x03" + bytes(1536) + bytes(1536) + unfinished(200), 0.0)
     assert not late.closed
@@ -118,7 +118,7 @@ def test_what_waits_for_an_answer_is_paid_as_well():
     peer.server.transport.receive(bytes(10_000), 0.0)
     assert world.registry.budget.used == before + 10_000
     peer.server.transport.receive(bytes(100_000), 0.0)
-    assert peer.server.aborted and not world.registry.budget.used
+    assert peer.server.transport.aborted and not world.registry.budget.used
 
 
 def test_who_says_much_of_himself_pays_for_it():
@@ -129,7 +129,7 @@ def test_who_says_much_of_himself_pays_for_it():
     before = world.registry.budget.used
     first, second, third = (world.client(properties=large).server for _ in range(3))
     assert not first.closed and not second.closed
-    assert third.aborted and "than all connections may use" in third.reason
+    assert third.transport.aborted and "than all connections may use" in third.reason
     for server in (first, second):
         server.close(world.now)
     assert world.registry.budget.used <= before
@@ -157,7 +157,7 @@ def test_codec_headers_are_paid_until_the_end(ends):
     peer.write(9, 0, stream_id, HEADER)
     assert world.registry.budget.used == used
     if ends == "lost":
-        peer.server.connection_lost(world.now)
+        peer.server.transport.connection_lost(world.now)
     else:
         peer.send("deleteStream", float(stream_id))
     assert world.registry.budget.used <= used - len(HEADER)
@@ -171,7 +171,7 @@ def test_who_has_too_many_headers_kept_is_cut_off():
     assert "more than all connections may use" in peers[4].server.reason
     assert not world.registry.get("live", "4") and world.registry.get("live", "3").publishing
     for peer in peers:
-        peer.server.connection_lost(world.now)
+        peer.server.transport.connection_lost(world.now)
     assert world.registry.budget.used == 0
 
 

@@ -171,7 +171,7 @@ def test_an_idle_stream_is_forgotten_and_can_be_opened_again():
 
 def test_the_largest_message_goes_through():
     """16 MiB less a byte: RTMP Errata §7."""
-    _, live, [screen] = theatre(patience=SlowConsumerPolicy())
+    _, live, [screen] = theatre(slow_consumer=SlowConsumerPolicy())
     payload = KEY + bytes(MAX_PAYLOAD - len(KEY))
     live.write(9, 0xFFFFFFFF, payload, 0.0)
     assert screen.read() == [(9, 0xFFFFFFFF, payload)]

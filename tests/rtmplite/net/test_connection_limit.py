@@ -19,19 +19,19 @@ from rtmplite.rtmp.server import ServerConnection
 
 def test_there_is_room_for_so_many_and_no_more(caplog):
     """In all, and from one address; who leaves makes room."""
-    crowd = ConnectionLimit(most=3, most_of_one=2)
-    assert crowd.admits("192.0.2.1") and crowd.admits("192.0.2.1")
-    assert not crowd.admits("192.0.2.1")
-    assert crowd.admits("192.0.2.2") and not crowd.admits("192.0.2.3")
+    connection_limit = ConnectionLimit(most=3, most_of_one=2)
+    assert connection_limit.admits("192.0.2.1") and connection_limit.admits("192.0.2.1")
+    assert not connection_limit.admits("192.0.2.1")
+    assert connection_limit.admits("192.0.2.2") and not connection_limit.admits("192.0.2.3")
     assert [record.getMessage() for record in caplog.records] == [
         "refusing 192.0.2.1: 2 connections of its own",
         "refusing 192.0.2.3: 3 connections",
     ]
-    crowd.leaves("192.0.2.1")
-    assert crowd.admits("192.0.2.3") and len(crowd) == 3
+    connection_limit.leaves("192.0.2.1")
+    assert connection_limit.admits("192.0.2.3") and len(connection_limit) == 3
     for host in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
-        crowd.leaves(host)
-    assert len(crowd) == 0 and not crowd._from
+        connection_limit.leaves(host)
+    assert len(connection_limit) == 0 and not connection_limit._from
 
 
 @pytest.mark.parametrize(
@@ -60,31 +60,31 @@ def ask(address, path):
 
 def test_listeners_share_their_limits():
     """Two by RTMP and RTMPT together; a tunnel that is closed makes room, and one that is lost."""
-    registry, application, crowd = Registry(), LiveApplication(), ConnectionLimit(most=2)
+    registry, application, connection_limit = Registry(), LiveApplication(), ConnectionLimit(most=2)
 
     def connection(address):
         return ServerConnection({"live": application}.get, registry, os.urandom, now())
 
-    plain = RtmpListener("127.0.0.1", 0, connection, crowd=crowd)
-    tunnels = TunnelServer("127.0.0.1", 0, connection, crowd=crowd)
+    plain = RtmpListener("127.0.0.1", 0, connection, connection_limit=connection_limit)
+    tunnels = TunnelServer("127.0.0.1", 0, connection, connection_limit=connection_limit)
     plain.start()
     tunnels.start()
     url = "rtmp://{}:{}/live".format(*plain.address)
     status, name = ask(tunnels.address, "/open/1")
     first = RtmpClient.connect(url)
-    assert status == 200 and len(crowd) == 2
+    assert status == 200 and len(connection_limit) == 2
     assert ask(tunnels.address, "/open/1")[0] == 503
     with socket.create_connection(plain.address, timeout=20) as third:
         assert third.recv(1) == b""
-    assert ask(tunnels.address, f"/close/{name}/0")[0] == 200 and len(crowd) == 1
+    assert ask(tunnels.address, f"/close/{name}/0")[0] == 200 and len(connection_limit) == 1
     second = RtmpClient.connect(url)
     second.close()
     with gevent.Timeout(20):
-        while len(crowd) > 1:
+        while len(connection_limit) > 1:
             gevent.sleep(0.01)
     status, name = ask(tunnels.address, "/open/1")
     assert status == 200
     tunnels.stop()
     plain.stop()
     first.close()
-    assert len(crowd) == 0
+    assert len(connection_limit) == 0

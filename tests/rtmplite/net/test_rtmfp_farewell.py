@@ -152,7 +152,7 @@ def test_a_client_for_scripts_closes_when_all_has_arrived(world):
 @pytest.fixture
 def impatient(monkeypatch):
     """A client that gives a server up after a second in which nothing gets on."""
-    monkeypatch.setattr(ClientFlowTransport, "patience", 1.0)
+    monkeypatch.setattr(ClientFlowTransport, "linger_timeout", 1.0)
 
 
 def test_a_server_that_is_gone_is_one_line_and_exit_code_1(world, film, impatient, capfd):
@@ -183,7 +183,7 @@ def test_who_leaves_does_not_wait(world, monkeypatch):
     stream.publish("demo")
     world.link.broken = True
     stream.write(TagType.VIDEO, 0, KEY + bytes(100_000))
-    monkeypatch.setattr(ClientFlowTransport, "patience", 60.0)
+    monkeypatch.setattr(ClientFlowTransport, "linger_timeout", 60.0)
     with gevent.Timeout(20.0):
         client.leave()
 

@@ -18,7 +18,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
-from rtmplite.net.server.peer_options import Elsewhere, Meetings
+from rtmplite.net.server.peer_options import OtherServers, PeerConnectivity
 from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
@@ -105,9 +105,12 @@ def test_both_play_from_each_other_and_a_third():
 
 def test_by_way_of_the_server():
     """The relay mode, where clients are not introduced: neither learns where the other is."""
-    with serving(meetings=Meetings(False, True)) as server, connected(server) as (alice, bob):
+    with (
+        serving(peer_connectivity=PeerConnectivity(False, True)) as server,
+        connected(server) as (alice, bob),
+    ):
         publishing = alice.publish_direct("song")
-        stream = bob.play_from(alice.peer_id, "song", patience=0.2)
+        stream = bob.play_from(alice.peer_id, "song", reach_timeout=0.2)
         assert play(publishing, stream) == SOUND
         ports = {alice._port.address[1], bob._port.address[1]}
         far = {
@@ -122,8 +125,8 @@ def test_by_way_of_the_server():
 
 def test_the_host_of_a_relay_can_be_told():
     """For a server behind a translator, or one that listens everywhere."""
-    meetings = Meetings(False, True, "127.0.0.2")
-    with serving(meetings=meetings) as server, connected(server) as (alice, bob):
+    peer_connectivity = PeerConnectivity(False, True, "127.0.0.2")
+    with serving(peer_connectivity=peer_connectivity) as server, connected(server) as (alice, bob):
         alice.publish_direct("song")
         bob.call("standIn", alice.peer_id.hex())
         (relay,) = server._relay.peer_relays._by_client.values()
@@ -136,10 +139,13 @@ def test_the_host_of_a_relay_can_be_told():
 @pytest.mark.parametrize("relayed", [True, False])
 def test_who_is_not_found(relayed):
     """A server that introduces nobody, and a peer that nobody knows."""
-    with serving(meetings=Meetings(False)) as server, connected(server) as (alice, bob):
+    with (
+        serving(peer_connectivity=PeerConnectivity(False)) as server,
+        connected(server) as (alice, bob),
+    ):
         alice.publish_direct("song")
         with pytest.raises(RemoteError, match="cannot be reached"):
-            bob.play_from(alice.peer_id, "song", timeout=0.5, patience=0.3, relayed=relayed)
+            bob.play_from(alice.peer_id, "song", timeout=0.5, reach_timeout=0.3, relayed=relayed)
         assert bob._port.endpoint.openings == []
         with pytest.raises(LocalError, match="no peer"):
             bob.play_from(bob.peer_id, "song")
@@ -173,8 +179,8 @@ def test_as_fast_as_a_peer_takes_it():
 def test_a_server_that_sends_all_to_another():
     """Covers RFC 7016 §3.5.1.7 [referred]: the client ends up there by itself."""
     with serving() as other:
-        elsewhere = Elsewhere((other.address,), refers=True)
-        with serving(elsewhere=elsewhere) as server, connected(server, 3):
+        other_servers = OtherServers((other.address,), refers=True)
+        with serving(other_servers=other_servers) as server, connected(server, 3):
             assert until(lambda: len(other.connections) == 3)
             assert server.connections == []
 
@@ -182,8 +188,8 @@ def test_a_server_that_sends_all_to_another():
 def test_a_full_server_sends_the_rest_to_another():
     """Covers RFC 7016 §3.5.1.7 [referred]: and takes clients again when there is room."""
     with serving() as other:
-        elsewhere = Elsewhere((other.address,))
-        with serving(elsewhere=elsewhere, crowd=ConnectionLimit(1)) as server:
+        other_servers = OtherServers((other.address,))
+        with serving(other_servers=other_servers, connection_limit=ConnectionLimit(1)) as server:
             first = RtmfpClient.connect(server.url)
             second = RtmfpClient.connect(server.url)
             assert (len(server.connections), len(other.connections)) == (1, 1)
@@ -197,11 +203,11 @@ def test_a_full_server_sends_the_rest_to_another():
 
 def test_a_server_that_others_have_filled_sends_the_first_on():
     """Covers RFC 7016 §3.5.1.7 [referred]: they came to another listener, unseen by this one."""
-    crowd = ConnectionLimit(1)
+    connection_limit = ConnectionLimit(1)
     with serving() as other:
-        elsewhere = Elsewhere((other.address,))
-        with serving(elsewhere=elsewhere, crowd=crowd) as server:
-            assert crowd.admits("192.0.2.9")
+        other_servers = OtherServers((other.address,))
+        with serving(other_servers=other_servers, connection_limit=connection_limit) as server:
+            assert connection_limit.admits("192.0.2.9")
             client = RtmfpClient.connect(server.url)
             assert (len(server.connections), len(other.connections)) == (0, 1)
             client.close()

@@ -44,8 +44,8 @@ def serve(made):
     """`serve(**options)`: a running RTMPS server, `url` being its application."""
     servers = []
 
-    def run(patience=None, **options):
-        registry, application = Registry(patience or SlowConsumerPolicy()), LiveApplication()
+    def run(policy=None, **options):
+        registry, application = Registry(policy or SlowConsumerPolicy()), LiveApplication()
 
         def connection(address):
             return ServerConnection({"live": application}.get, registry, os.urandom, now())

@@ -8,7 +8,7 @@ import pytest
 
 from rtmplite.cli.tool import main
 from rtmplite.net.client.client import established
-from rtmplite.net.client.refusal import ElsewhereError
+from rtmplite.net.client.refusal import RedirectError
 from rtmplite.rtmp.client import Target
 
 PLAY, PROBE = ("play", "-o", "/dev/null"), ("probe",)
@@ -74,7 +74,7 @@ def test_the_last_one_tried_is_named():
         tried.append(target.host)
         if target.host == "far":
             raise ConnectionRefusedError(111, "Connection refused")
-        raise ElsewhereError("", "", "", "rtmp://far:1936/live")
+        raise RedirectError("", "", "", "rtmp://far:1936/live")
 
     class Sending:
         closed = False

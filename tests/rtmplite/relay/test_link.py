@@ -45,7 +45,7 @@ def test_a_push_carries_everything_in_order():
 def test_a_push_has_what_came_before_its_server_was_there(groups, down):
     """Own design: a call's first words, which no key frame leads, and more than one group."""
     world = RelayWorld(push=PUSH, groups=groups)
-    world.registry.patience, world.up = SlowConsumerPolicy(), not down
+    world.registry.slow_consumer, world.up = SlowConsumerPolicy(), not down
     viewer = world.far.client()
     viewer.play("demo")
     live = world.registry.open("live", "demo")
@@ -69,7 +69,7 @@ def test_a_push_has_what_came_before_its_server_was_there(groups, down):
 def test_what_came_before_is_kept_for_a_while_only():
     """Own design: a server that stays away costs no memory."""
     world = RelayWorld(push=PUSH)
-    world.registry.patience, world.up = SlowConsumerPolicy(), False
+    world.registry.slow_consumer, world.up = SlowConsumerPolicy(), False
     live = world.registry.open("live", "demo")
     for at in range(0, 11_000, 20):
         live.write(AUDIO, at, SOUND, now=0.0)
@@ -170,7 +170,7 @@ def test_a_target_that_takes_nothing_costs_itself_only():
     for time in range(100):
         world.now = time / 20
         live.write(VIDEO, time, KEY + bytes(100), now=world.now)
-    assert wire.near.aborted and world.states() == ["waiting"]
+    assert wire.near.transport.aborted and world.states() == ["waiting"]
     assert "too slow" in world.relays.links[0].reason
     world.wait(1.0)
     viewer = world.far.client()

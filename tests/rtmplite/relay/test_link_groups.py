@@ -57,7 +57,7 @@ def test_a_pull_that_had_to_leave_early_passes_nothing_twice():
     (link,) = world.relays.links
     (old,) = world.wires
     link.on_asked_to_move(link._session, Target.parse("rtmp://other/live/demo"), 0.0)
-    old.near.connection_lost(0.0, "cut")
+    old.near.transport.connection_lost(0.0, "cut")
     assert link.state == "connecting" and link.is_publishing
     world.run()
     source.write(VIDEO, 60, stream, FRAME)

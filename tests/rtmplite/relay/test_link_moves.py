@@ -1,10 +1,10 @@
-"""Links that are sent elsewhere, and links that are asked to move, in virtual time."""
+"""Links that are redirected, and links that are asked to move, in virtual time."""
 
 import pytest
 from support.rtmp.relay_world import FRAME, KEY, METADATA, SOUND, VIDEO_HEADER, RelayWorld
 
 from rtmplite.relay.link import AGAIN, HOPS, OVERLAP
-from rtmplite.relay.session import elsewhere
+from rtmplite.relay.session import redirected
 from rtmplite.relay.switchover import AHEAD, PlayedPosition, StandbyBuffer
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.live_application import LiveApplication
@@ -99,7 +99,7 @@ def test_nobody_is_sent_about_for_ever():
 )
 def test_where_an_address_leads(target, url, where, stream):
     """Covers Field §"Redirects": to the same stream, and never out of TLS."""
-    found = elsewhere(Target.parse(target), url)
+    found = redirected(Target.parse(target), url)
     assert (found and (found.tc_url, found.stream)) == (where and (where, stream))
 
 
@@ -211,7 +211,7 @@ def test_the_old_server_goes_before_the_new_one_has_answered():
     (link,) = world.relays.links
     (old,) = world.wires
     link.on_asked_to_move(link._session, Target.parse("rtmp://other/live/demo"), 0.0)
-    old.near.connection_lost(0.0, "cut")
+    old.near.transport.connection_lost(0.0, "cut")
     assert link.state == "connecting" and link.where.host == "other"
     world.run()
     assert link.state == "running" and live_at(world.others["other"]) and len(world.dials) == 2

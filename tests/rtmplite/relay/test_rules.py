@@ -63,7 +63,7 @@ def test_a_pull_begins_with_the_first_player_and_ends_after_the_last():
     first.send("deleteStream", float(playing))
     world.run()
     assert world.states() == ["running"]
-    second.server.connection_lost(world.now)
+    second.server.transport.connection_lost(world.now)
     world.run()
     assert world.states() == [] and not world.wires and not list(world.registry)
     assert world.far.registry.get("live", "demo").players == 0
@@ -137,7 +137,7 @@ def test_what_is_pulled_is_pushed_on_and_ends_for_all():
     far.write(8, 2, stream, SOUND)
     world.run()
     assert (8, 2, SOUND) in last.media() and sorted(world.states()) == ["running"] * 2
-    viewer.server.connection_lost(world.now)
+    viewer.server.transport.connection_lost(world.now)
     world.run()
     assert world.states() == [] and not world.wires and not list(world.registry)
 
@@ -178,7 +178,7 @@ class Anything(RuleBasedStateMachine):
     def unpublish(self, data):
         if self.publishers:
             key = data.draw(st.sampled_from(sorted(self.publishers)))
-            self.publishers.pop(key)[0].server.connection_lost(self.world.now)
+            self.publishers.pop(key)[0].server.transport.connection_lost(self.world.now)
 
     @rule(name=st.sampled_from(["in", "out"]))
     def play(self, name):
@@ -190,7 +190,7 @@ class Anything(RuleBasedStateMachine):
     def leave(self, data):
         if self.players:
             at = data.draw(st.integers(0, len(self.players) - 1))
-            self.players.pop(at)[1].server.connection_lost(self.world.now)
+            self.players.pop(at)[1].server.transport.connection_lost(self.world.now)
 
     @rule(data=st.data())
     def media(self, data):
@@ -238,9 +238,9 @@ class Anything(RuleBasedStateMachine):
             expected = {State.RUNNING, State.WAITING if may_be_taken else State.IDLE}
             assert link.state in expected, (link.state, link.reason)
         for _, client in self.players:
-            client.server.connection_lost(world.now)
+            client.server.transport.connection_lost(world.now)
         for client, _ in self.publishers.values():
-            client.server.connection_lost(world.now)
+            client.server.transport.connection_lost(world.now)
         world.run()
         assert not world.relays.links and not list(world.registry)
         assert world.relays.deadline is None

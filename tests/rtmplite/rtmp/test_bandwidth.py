@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.rtmp.rtmp_world import World
 
-from rtmplite.rtmp.bandwidth import PATIENCE, Throttle
+from rtmplite.rtmp.bandwidth import ACK_TIMEOUT, Throttle
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.control import LimitType, SetPeerBandwidth
 
@@ -99,7 +99,7 @@ def limited(window=1000):
     peer.client.transport._acknowledge = lambda: None
     peer.play("demo")
     number = source.publish("demo")
-    peer.client.send_control(SetPeerBandwidth(window, HARD))
+    peer.client.transport.send_control(SetPeerBandwidth(window, HARD))
     world.run()
     return world, peer, source, number
 
@@ -112,12 +112,16 @@ def test_a_limited_player_gets_as_much_as_it_acknowledges():
         source.write(8, time, number, bytes(500))
     waiting = peer.server.output_size
     assert len(peer.media()) - before == 6 and waiting > 14 * 500
-    peer.client.send_control(control.Acknowledgement(peer.client.transport._reader.bytes_received))
+    peer.client.transport.send_control(
+        control.Acknowledgement(peer.client.transport._reader.bytes_received)
+    )
     world.run()
     assert len(peer.media()) - before == 12 and peer.server.output_size < waiting
     del peer.client.transport._acknowledge
     peer.client.transport._ack_every = 1000
-    peer.client.send_control(control.Acknowledgement(peer.client.transport._reader.bytes_received))
+    peer.client.transport.send_control(
+        control.Acknowledgement(peer.client.transport._reader.bytes_received)
+    )
     world.run()
     assert len(peer.media()) - before == 20 and peer.server.output_size == 0
     assert [time for _, time, _ in peer.media()[before:]] == list(range(20))
@@ -145,9 +149,9 @@ def test_who_limits_but_never_acknowledges_is_obeyed_for_some_seconds():
     for time in range(10):
         source.write(8, time, number, bytes(500))
     assert len(peer.media()) - before < 10
-    world.wait(PATIENCE + 0.1)
+    world.wait(ACK_TIMEOUT + 0.1)
     assert len(peer.media()) - before == 10 and peer.server.output_size == 0
-    peer.client.send_control(SetPeerBandwidth(500, HARD))
+    peer.client.transport.send_control(SetPeerBandwidth(500, HARD))
     for time in range(10):
         source.write(8, time, number, bytes(500))
     assert len(peer.media()) - before == 20
@@ -191,8 +195,8 @@ def test_messages_read_the_same_with_and_without_a_limit():
     for time in range(6):
         source.write(8, time, number, bytes(300))
         peer.server.transport.receive(b"", world.now)
-        peer.server.send_control(control.Acknowledgement(time))
-        peer.server.send_control(control.PingRequest(time))
+        peer.server.transport.send_control(control.Acknowledgement(time))
+        peer.server.transport.send_control(control.PingRequest(time))
     out = [peer.server.transport.take_output()]
     peer.server.transport._obey_no_longer(peer.server.transport._throttle)
     out.append(peer.server.transport.take_output())

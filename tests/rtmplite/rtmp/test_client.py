@@ -115,11 +115,11 @@ def test_messages_of_many_tracks_are_played_as_they_are():
 def test_how_long_to_wait_for_connect_is_not_its_business():
     """A gateway's connect takes as long as a registrar; a ping keeps the line."""
     client = ClientConnection(Target.parse("rtmp://h/live"), counting(), 0.0)
-    assert client.deadline == client.limits.setup  # the handshake is
+    assert client.deadline == client.transport.limits.setup  # the handshake is
     server = World().server()
     server.transport.receive(b"".join(client.transport.take_output()), 0.0)
     client.transport.receive(b"".join(server.transport.take_output()), 1.0)
-    assert client.deadline == 1.0 + client.limits.ping_after
+    assert client.deadline == 1.0 + client.transport.limits.ping_after
 
 
 @given(mutations(st.just(b"")), mutations(st.binary(max_size=300)))

@@ -86,7 +86,7 @@ def test_a_silent_peer_is_pinged_then_given_up():
     assert controls(server) == [control.PingRequest(60000)]
     assert server.deadline == 90.0
     server.tick(90.0)
-    assert server.closed and server.aborted and server.reason == "silent"
+    assert server.closed and server.transport.aborted and server.reason == "silent"
     assert server.deadline is None
 
 
@@ -117,7 +117,7 @@ def test_who_does_not_get_to_the_point_is_hung_up_on(data):
     server.tick(9.9)
     assert not server.closed
     server.tick(10.0)
-    assert server.aborted
+    assert server.transport.aborted
 
 
 def test_paused_input_waits_in_order_and_within_bounds():
@@ -135,7 +135,7 @@ def test_paused_input_waits_in_order_and_within_bounds():
     assert asked == [False, True]
     server.pause_reading()
     server.transport.receive(bytes(1001), 0.0)
-    assert server.aborted
+    assert server.transport.aborted
 
 
 def test_where_others_wait_few_messages_are_used_at_once():
@@ -188,7 +188,7 @@ def test_the_end_comes_once_and_is_announced():
         server.abort("again", 7.0)
         server.transport.put(b"too late")
         assert server.transport.take_output() == left and said == [True]
-        assert server.reason == "enough" and server.aborted == (end == "abort")
+        assert server.reason == "enough" and server.transport.aborted == (end == "abort")
 
 
 class _Recorder(ServerConnection):
@@ -248,13 +248,13 @@ def test_a_broken_shared_object_ends_it():
     for type_id in (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3):
         world, server, writer = connected()
         server.transport.receive(writer.write(Message(type_id, 0, 0, b"whatever"), 8), world.now)
-        assert server.aborted
+        assert server.transport.aborted
 
 
 def test_control_messages_fit_into_a_chunk():
     """Covers RTMP 1.0 §6.2 [fits-a-chunk], §5.4.1 [size-at-least-128]."""
     _, server, writer = connected()
-    server.send_control(control.SetBufferLength(1, 1000))
+    server.transport.send_control(control.SetBufferLength(1, 1000))
     ((raw,),) = [server.transport.take_output()]
     assert len(raw) == 12 + 10  # one header
     assert server.transport._writer.chunk_size == writer.chunk_size == CHUNK_SIZE >= 128

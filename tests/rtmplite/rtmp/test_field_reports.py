@@ -13,7 +13,7 @@ from support.rtmp.rtmp_world import Peer, World
 from rtmplite.amf import amf0
 from rtmplite.amf.values import EcmaArray
 from rtmplite.flv.file import tags
-from rtmplite.rtmp.bandwidth import PATIENCE, Throttle
+from rtmplite.rtmp.bandwidth import ACK_TIMEOUT, Throttle
 from rtmplite.rtmp.client import Called, ClientConnection, Target
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.framing import CHUNK_SIZE
@@ -281,7 +281,7 @@ def test_a_server_that_acknowledges_by_steps_is_not_waited_for():
         throttle.ready()
         throttle.acknowledged(131_325)
         assert throttle.deadline is None or not throttle.tick(at)
-    assert throttle.size and throttle.deadline == 0.5 + PATIENCE
+    assert throttle.size and throttle.deadline == 0.5 + ACK_TIMEOUT
     assert not throttle.tick(5.4) and throttle.tick(5.5)
     throttle.acknowledged(200_000)  # who does go on is believed again
     assert throttle.deadline is None

@@ -137,7 +137,7 @@ def test_whoever_leaves_leaves_nothing():
     for peer in peers[:3]:
         peer.play("demo")
     stream_id = peers[3].publish("demo")
-    peers[0].server.connection_lost(world.now)
+    peers[0].server.transport.connection_lost(world.now)
     peers[1].send("deleteStream", 1.0)
     peers[2].send("closeStream", stream_id=1)
     assert [each.players for each in world.registry] == [0]

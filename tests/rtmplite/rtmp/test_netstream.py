@@ -73,7 +73,7 @@ def test_a_name_has_an_end(act):
     getattr(client, act)("n" * MAX_NAME)
     assert not client.server.closed
     getattr(client, act)("n" * (MAX_NAME + 1))
-    assert client.server.aborted and "a name of 4097 characters" in client.server.reason
+    assert client.server.transport.aborted and "a name of 4097 characters" in client.server.reason
 
 
 def test_a_kind_is_a_word():
@@ -150,7 +150,7 @@ def test_a_publication_taken_back_closes_the_connection():
     stream.end_publish("NetStream.Publish.Rejected", "486 Busy Here", world.now)
     world.run()
     assert peer.codes() == ["NetStream.Publish.Start", "NetStream.Publish.Rejected"]
-    assert peer.server.closed and not peer.server.aborted and tape.ended == 1
+    assert peer.server.closed and not peer.server.transport.aborted and tape.ended == 1
 
 
 def test_playing_begins_as_players_expect():

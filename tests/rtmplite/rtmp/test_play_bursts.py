@@ -36,7 +36,7 @@ def test_what_a_burst_of_commands_asks_for_is_counted_at_once():
     server = play_often(world, times=5)
     assert not server.closed and server.queued == sum(map(len, server.transport.output))
     server = play_often(world)
-    assert server.aborted and "does not read" in server.reason
+    assert server.transport.aborted and "does not read" in server.reason
 
 
 def test_the_duration_counts_from_the_key_frame_that_is_waited_for():

@@ -89,7 +89,7 @@ def test_a_rejection_says_why_and_ends_the_connection():
     world = World(app := Slow())
     peer = world.client()
     peer.server.reject("403 Forbidden", world.now)
-    assert peer.server.closed and not peer.server.aborted
+    assert peer.server.closed and not peer.server.transport.aborted
     assert app.log == ["connect", "disconnect"]
     world.run()
     with pytest.raises(RemoteError, match="403 Forbidden") as caught:
@@ -137,7 +137,7 @@ def test_the_first_command_must_be_connect():
     for _ in range(3):
         server.transport.receive(b"".join(client.transport.take_output()), 0.0)
         client.transport.receive(b"".join(server.transport.take_output()), 0.0)
-    assert server.aborted and "connect" in server.reason
+    assert server.transport.aborted and "connect" in server.reason
 
 
 def test_streams_are_numbered_from_one_and_numbers_come_back():
@@ -242,7 +242,7 @@ def test_a_lost_connection_ends_its_streams_before_it():
     peer, other = world.client(), world.client()
     other.play("demo")
     peer.publish("demo")
-    peer.server.connection_lost(world.now)
+    peer.server.transport.connection_lost(world.now)
     world.run()
     assert other.codes()[-1] == "NetStream.Play.UnpublishNotify"
     assert not world.registry.get("live", "demo").publishing
@@ -252,7 +252,7 @@ def test_who_waits_for_a_verdict_hears_that_we_live():
     """Covers RTMP 1.0 §7.1.7: GStreamer gives up after five seconds of silence."""
     world = World()
     peer = world.client()
-    before = peer.server.limits
+    before = peer.server.transport.limits
     peer.server.hold_on(world.now)
     peer.server.hold_on(world.now)
     assert peer.server.deadline == world.now + HOLD_ON_PING < world.now + 5.0
@@ -260,7 +260,7 @@ def test_who_waits_for_a_verdict_hears_that_we_live():
     assert not peer.server.closed
     peer.server.held_on(world.now)
     peer.server.held_on(world.now)
-    assert peer.server.limits == before
+    assert peer.server.transport.limits == before
 
 
 def test_every_connection_has_a_name_to_find_it_by():
@@ -309,7 +309,7 @@ def test_no_bytes_raise_anything(data):
     assert peak(lambda: server.transport.receive(data, 1.0)) <= 32 * len(data) + 65536
     event(f"{server.state}, {'closed' if server.closed else 'open'}")
     server.transport.take_output()
-    server.connection_lost(2.0)
+    server.transport.connection_lost(2.0)
     assert registry.streams == 0 and server.closed
 
 
@@ -365,7 +365,7 @@ def test_who_asks_much_and_reads_nothing_is_cut_off():
     for _ in range(600):
         peer.client.call("getStreamLength", "demo")
         world.run()
-    assert peer.server.aborted and "does not read" in peer.server.reason
+    assert peer.server.transport.aborted and "does not read" in peer.server.reason
     assert peer.server.output_size < 11_000
 
 

@@ -226,7 +226,7 @@ def test_who_may_not_be_replaced():
 def publishes_again(world, name="demo", host=""):
     """A client that asks for the name to be released, as encoders do, and then publishes."""
     peer = world.client()
-    peer.server.peer_address = (host, 1)
+    peer.server.transport.peer_address = (host, 1)
     peer.call("releaseStream", f"{name}?key=1")
     peer.publish(name)
     return peer
@@ -265,7 +265,7 @@ def test_by_rtmfp_a_dead_publisher_is_noticed_as_well(dies, released):
         world.link.nodes.pop(first.server_session.address)
     world.run(QUIET + (RELEASED if released else ANSWER) - 0.5)
     second = world.client()  # a second passes
-    second.server.peer_address = first.server.peer_address
+    second.server.transport.peer_address = first.server.peer_address
     if released:
         second.call("releaseStream", "demo")
     second.publish("demo")

@@ -9,7 +9,7 @@ from support.rtmp.rtmp_world import Peer, World, counting
 
 from rtmplite.rtmp.client import ClientConnection, Target
 from rtmplite.rtmp.live_application import LiveApplication
-from rtmplite.rtmp.tunnel import AHEAD, IDLE_LIMIT, INTERVALS, PATIENCE, TunnelAnswer, Tunnels
+from rtmplite.rtmp.tunnel import AHEAD, EMPTY_ANSWERS, IDLE_LIMIT, INTERVALS, TunnelAnswer, Tunnels
 
 PEER = ("192.0.2.1", 4711)
 SOUND = b"\xb2sound"
@@ -108,7 +108,7 @@ def test_the_interval_grows_and_falls():
         peer.carry()
         seen.append(peer.interval)
     assert list(dict.fromkeys(seen)) == list(INTERVALS)
-    assert seen.count(INTERVALS[1]) == PATIENCE
+    assert seen.count(INTERVALS[1]) == EMPTY_ANSWERS
     assert peer.call("anything")[1] == "anything"
     peer.client.call("more")
     peer.carry()
@@ -258,7 +258,7 @@ def test_a_player_that_stops_asking_is_skipped_then_closed():
     for time in range(100):
         world.now = time / 4
         source.write(9, time, stream, b"\x17\x01\0\0\0" + bytes(50_000))
-    assert viewer.server.aborted and "too slow" in viewer.server.reason
+    assert viewer.server.transport.aborted and "too slow" in viewer.server.reason
     assert viewer.carry() is False and viewer.refused.status == 404
 
 

@@ -257,7 +257,7 @@ def test_between_connections():
     assert mirrors[ann].data == mirrors[bob].data == {"y": "z"}
     ann.server.close(world.now)
     assert len(world.registry.shared) == 1
-    bob.server.connection_lost(world.now)
+    bob.server.transport.connection_lost(world.now)
     assert len(world.registry.shared) == 0
 
 
@@ -271,4 +271,4 @@ def test_before_connect_there_are_none():
     use = SharedObject("o", 0, Flags.NONE, (said.Use(),))
 
     server.transport.receive(ChunkWriter().write(use.message(), 3), 0.0)
-    assert server.aborted and len(world.registry.shared) == 0
+    assert server.transport.aborted and len(world.registry.shared) == 0

@@ -165,7 +165,7 @@ def test_a_length_is_told_before_anything_is_played():
     client.send("deleteStream", float(stream))
     client.client.call("getStreamLength", "demo")
     world.run()
-    client.server.connection_lost(world.now)
+    client.server.transport.connection_lost(world.now)
     world.shelf.answer()  # too late
     assert world.shelf.open_files == 0
 

@@ -382,7 +382,7 @@ class Calls(RuleBasedStateMachine):
             gateway = self.world.gateway
             assert len(gateway.audios) <= len(gateway.facilities.calls) <= gateway.agent.calls + 1
             assert len(gateway.ports) <= gateway.room
-            assert all(not peer.server.aborted for peer in self.world.peers)
+            assert all(not peer.server.transport.aborted for peer in self.world.peers)
 
     def teardown(self):
         if hasattr(self, "world"):

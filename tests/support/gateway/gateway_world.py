@@ -323,7 +323,7 @@ class GatewayWorld(World):
     def drop(self, peer):
         """A client dies without a word."""
         self.peers.remove(peer)
-        peer.server.connection_lost(self.now)
+        peer.server.transport.connection_lost(self.now)
         self.run()
 
     def is_clean(self):

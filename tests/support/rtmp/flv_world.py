@@ -19,8 +19,8 @@ SOUND = b"\xb2sound"
 class Studio:
     """A stream that is published, and an HTTP server that shows it."""
 
-    def __init__(self, patience=None, **options):
-        self.registry = Registry(patience or SlowConsumerPolicy(), keeps_groups=False)
+    def __init__(self, policy=None, **options):
+        self.registry = Registry(policy or SlowConsumerPolicy(), keeps_groups=False)
         self.http = FlvHttp(self.registry, **options)
         self.server = self.http.serve(("127.0.0.1", 0), self.other)
         self.live = self.registry.open("live", "demo")

@@ -29,9 +29,9 @@ class Wire:
         if down:
             self.near.transport.receive(down, self.world.now)
         if self.far.closed and not self.far.transport.output and not self.near.closed:
-            self.near.connection_lost(self.world.now)
+            self.near.transport.connection_lost(self.world.now)
         if self.near.closed and not self.far.closed:
-            self.far.connection_lost(self.world.now)
+            self.far.transport.connection_lost(self.world.now)
         return bool(up or down)
 
     @property
@@ -75,7 +75,7 @@ class RelayWorld:
         if self.at(machine.target.host) is not None:
             self.wires.append(Wire(self, machine))
         else:
-            machine.connection_lost(self.now, "Connection refused")
+            machine.transport.connection_lost(self.now, "Connection refused")
 
     def run(self):
         """Carry bytes until there are none."""
@@ -102,7 +102,7 @@ class RelayWorld:
     def cut(self):
         """The network fails: every connection is lost."""
         for wire in self.wires:
-            wire.near.connection_lost(self.now, "cut")
+            wire.near.transport.connection_lost(self.now, "cut")
         self.run()
 
     def states(self):

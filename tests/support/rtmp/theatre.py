@@ -39,9 +39,9 @@ class Screen:
         return new
 
 
-def theatre(players=1, patience=SLOW, **options):
+def theatre(players=1, slow_consumer=SLOW, **options):
     """A stream and those who watch it."""
-    registry = Registry(patience, **options)
+    registry = Registry(slow_consumer, **options)
     live = registry.open("live", "demo")
     screens = [Screen() for _ in range(players)]
     for screen in screens:

@@ -130,7 +130,7 @@ def buffer(peer, stream_id, milliseconds):
     """Say how much the client wants in hand."""
     from rtmplite.rtmp.wire.control import SetBufferLength
 
-    peer.client.send_control(SetBufferLength(stream_id, milliseconds))
+    peer.client.transport.send_control(SetBufferLength(stream_id, milliseconds))
     peer.world.run()
 
 

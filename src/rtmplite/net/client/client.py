@@ -15,7 +15,7 @@ from gevent.queue import Empty, Queue
 from rtmplite.amf.values import Value
 from rtmplite.auth.adobe import proven
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.net.client.refusal import ElsewhereError, failure, may_go, naming, next_target, place
+from rtmplite.net.client.refusal import RedirectError, failure, may_go, naming, next_target, place
 from rtmplite.net.client.shared import RemoteObject
 from rtmplite.net.clock import now
 from rtmplite.rtmp.client import Called, Ended, NetClient, Reply, Target
@@ -226,7 +226,7 @@ class ClientStream:
     def play(self, name: str, timeout: float = TIMEOUT) -> None:
         """Play `name`, live; then `read`.  RemoteError if that is refused, TimeoutError."""
         self._machine.set_buffer_length(self.id, 1000)
-        self._machine.send("play", name, -2000.0, stream_id=self.id)  # in ms, as librtmp has it
+        self._machine.send("play", name, -2000.0, stream_id=self.id)  # in ms, as librtmp sends it
         self._client.flush()
         self._expect("NetStream.Play.Start", timeout)
 
@@ -330,7 +330,7 @@ def established(
         try:
             with naming(target):
                 client.establish(timeout)
-        except ElsewhereError as error:
+        except RedirectError as error:
             client.close()
             target, hops_left = next_target(target, error, hops_left), hops_left - 1
         except RemoteError as error:

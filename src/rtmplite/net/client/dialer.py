@@ -74,7 +74,7 @@ class Dialer(TcpConnections[ChunkSession]):
         try:
             waiting = socket.create_connection((target.host, target.port), TIMEOUT)
         except OSError as error:
-            machine.connection_lost(now(), error.strerror or str(error))
+            machine.transport.connection_lost(now(), error.strerror or str(error))
             return
         connected = Socket(fileno=waiting.detach())
         if machine.closed:  # in the meantime
@@ -91,10 +91,10 @@ class Dialer(TcpConnections[ChunkSession]):
         try:
             port, _, _ = dial(machine)
         except OSError as error:
-            machine.connection_lost(now(), error.strerror or str(error))
+            machine.transport.connection_lost(now(), error.strerror or str(error))
             return
         except LocalError as error:
-            machine.connection_lost(now(), str(error))
+            machine.transport.connection_lost(now(), str(error))
             return
         self._ports[port] = None
         port.on_over = partial(self._over, port)

@@ -16,12 +16,12 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.metadata import wrapped
 from rtmplite.live.tracks import Tracks
 from rtmplite.net.client.client import REDIRECTS, TIMEOUT, Client, ClientStream
-from rtmplite.net.client.refusal import ElsewhereError
+from rtmplite.net.client.refusal import RedirectError
 from rtmplite.net.client.rtmfp_client import connect as connect_to
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
 from rtmplite.relay.link import AGAIN, OVERLAP
-from rtmplite.relay.session import elsewhere
+from rtmplite.relay.session import redirected
 from rtmplite.relay.switchover import PlayedPosition, StandbyBuffer
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.wire.message import Message, MessageType
@@ -51,9 +51,9 @@ def begin(
             stream = client.create_stream(timeout=timeout)
             start(stream, target.stream)
             return client, stream, target
-        except ElsewhereError as error:
+        except RedirectError as error:
             client.close()
-            found = elsewhere(target, error.url)
+            found = redirected(target, error.url)
             if found is None or not hops_left:
                 raise
             target = found

@@ -8,7 +8,7 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp.client import Target, redirection
 
 
-class ElsewhereError(RemoteError):
+class RedirectError(RemoteError):
     """The server redirects to `url`."""
 
     def __init__(self, description: str, code: str, level: str, url: str) -> None:
@@ -35,7 +35,7 @@ def place(target: Target) -> str:
     return f"{host}:{target.port}"
 
 
-def next_target(target: Target, error: ElsewhereError, hops_left: int) -> Target:
+def next_target(target: Target, error: RedirectError, hops_left: int) -> Target:
     """The target of a redirect; RemoteError after too many, or if it would leave TLS."""
     try:
         found = Target.parse(error.url, stream=False)
@@ -59,5 +59,5 @@ def failure(information: Value) -> RemoteError:
     description, code, level = (word if isinstance(word, str) else "" for word in words)
     code, level = code or "NetConnection.Call.Failed", level or "error"
     if (url := redirection(information)) is not None:
-        return ElsewhereError(description, code, level, url)
+        return RedirectError(description, code, level, url)
     return RemoteError(description, code, level)

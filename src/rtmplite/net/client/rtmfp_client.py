@@ -21,7 +21,7 @@ from rtmplite.net.client.client import CLOSED, TIMEOUT, Client, ClientStream, es
 from rtmplite.net.client.refusal import place
 from rtmplite.net.client.rtmfp_dial import dial
 from rtmplite.net.client.rtmfp_direct import (
-    PATIENCE,
+    REACH_TIMEOUT,
     DirectClient,
     DirectPublishing,
     UnreachableError,
@@ -168,19 +168,19 @@ class RtmfpClient(Client):
         name: str,
         *,
         timeout: float = TIMEOUT,
-        patience: float = PATIENCE,
+        reach_timeout: float = REACH_TIMEOUT,
         relayed: bool = True,
     ) -> ClientStream:
         """Play `name` from another client, directly; then `read`: RFC 7425 §5.4.1.
 
-        If they cannot reach each other within `patience` seconds and `relayed` is true, the server
-        is asked to stand between them, which it may.  Raises RemoteError if the peer refuses,
-        TimeoutError, LocalError for what is no peer id of another one.
+        If they cannot reach each other within `reach_timeout` seconds and `relayed` is true, the
+        server is asked to stand between them, which it may.  Raises RemoteError if the peer
+        refuses, TimeoutError, LocalError if `peer_id` is not the id of another client.
         """
         relayed = relayed and not self.closed
         direct = self._play(peer_id)
         try:
-            return direct.begin(name, timeout, min(patience, timeout) if relayed else timeout)
+            return direct.begin(name, timeout, min(reach_timeout, timeout) if relayed else timeout)
         except UnreachableError as error:
             if not relayed:
                 raise

@@ -10,7 +10,7 @@ from rtmplite.net.clock import now
 from rtmplite.rtmfp.p2p.direct import FAILED, SUCCESS, Subscription
 from rtmplite.rtmfp.p2p.peers import Peers
 
-PATIENCE: Final = 6.0  # s to reach a peer: its hello is sent three times in that time
+REACH_TIMEOUT: Final = 6.0  # s to reach a peer: its hello is sent three times in that time
 
 
 class UnreachableError(RemoteError):
@@ -29,11 +29,11 @@ class DirectClient(Client):
             self, machine, machine.stream_id
         )
 
-    def begin(self, name: str, timeout: float, patience: float) -> ClientStream:
-        """Play, if the peer is reached within `patience`; errors as those of `play_from`."""
+    def begin(self, name: str, timeout: float, reach_timeout: float) -> ClientStream:
+        """Play, if the peer is reached within `reach_timeout`; errors as those of `play_from`."""
         self.flush()
         try:
-            if not self._is_reached(patience):
+            if not self._is_reached(reach_timeout):
                 raise UnreachableError("the peer cannot be reached", FAILED)
             self._stream.play(name, timeout)
         except BaseException:
@@ -41,8 +41,8 @@ class DirectClient(Client):
             raise
         return self._stream
 
-    def _is_reached(self, patience: float) -> bool:
-        information = self._stream.status(patience)
+    def _is_reached(self, reach_timeout: float) -> bool:
+        information = self._stream.status(reach_timeout)
         return information is not None and information.get("code") == SUCCESS
 
     def hear(self) -> None:

@@ -110,7 +110,7 @@ class RtmpClient(Client):
             while output := self._output():
                 self._socket.sendall(output)
         except OSError as error:
-            self._machine.connection_lost(now(), in_words(error))
+            self._machine.transport.connection_lost(now(), in_words(error))
             self._finish()
 
     def _output(self) -> bytes:
@@ -132,9 +132,9 @@ class RtmpClient(Client):
             except _LateError:
                 self._machine.tick(now())
             except ssl.SSLError as error:
-                self._machine.connection_lost(now(), explain(error))
+                self._machine.transport.connection_lost(now(), explain(error))
             except OSError as error:
-                self._machine.connection_lost(now(), in_words(error))
+                self._machine.transport.connection_lost(now(), in_words(error))
             self._answer()
         self._socket.close()
         self._finish()
@@ -142,7 +142,7 @@ class RtmpClient(Client):
     def _take(self, data: bytes) -> None:
         ended = not data
         if not self._is_heard and self._tls is None and (reason := mistaken(data)):
-            self._machine.connection_lost(now(), reason)
+            self._machine.transport.connection_lost(now(), reason)
         self._is_heard = self._is_heard or bool(data)
         if self._tls is not None:
             data = self._tls.receive(data)
@@ -150,7 +150,7 @@ class RtmpClient(Client):
         if data:
             self._machine.transport.receive(data, now())
         if ended:
-            self._machine.connection_lost(now(), self._end)
+            self._machine.transport.connection_lost(now(), self._end)
         self._hear()
 
     @property

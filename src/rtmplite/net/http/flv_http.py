@@ -60,9 +60,10 @@ class FlvHttp:
     """Serves the streams of `apps` to viewers, as a part of an HTTP server.
 
     `admits` decides by application, stream, query and address whether a client may watch: it gives
-    the function to call when the viewer has left, or None.  A client that `crowd` does not admit is
-    told that there is no room; listeners may share it.  `on_viewer` is called with each new viewer
-    and its stream.  A request for a stream that can be pulled waits until it is here.
+    the function to call when the viewer has left, or None.  A client that `connection_limit` does
+    not admit is told that there is no room; listeners may share it.  `on_viewer` is called with
+    each new viewer and its stream.  A request for a stream that can be pulled waits until it is
+    here.
     """
 
     def __init__(
@@ -72,10 +73,10 @@ class FlvHttp:
         apps: Iterable[str] = ("live",),
         admits: Admits = all_may,
         max_viewers: int = MAX_VIEWERS,
-        crowd: ConnectionLimit | None = None,
+        connection_limit: ConnectionLimit | None = None,
         on_viewer: OnViewer = lambda viewer, live: None,
     ) -> None:
-        self._crowd = ConnectionLimit() if crowd is None else crowd
+        self._limit = ConnectionLimit() if connection_limit is None else connection_limit
         self._on_viewer = on_viewer
         self._registry, self._apps, self._admits = registry, frozenset(apps), admits
         self._max_viewers = max_viewers
@@ -111,7 +112,7 @@ class FlvHttp:
         """Remove a viewer whose socket is closed, and make room for another one."""
         if viewer in self._viewers:
             del self._viewers[viewer]
-            self._crowd.leaves(viewer.address[0])
+            self._limit.leaves(viewer.address[0])
 
     def schedule(self, viewer: "FlvViewer") -> None:
         """Let `viewer` send its output when this turn of the loop ends."""
@@ -132,7 +133,7 @@ class FlvHttp:
                 return False
             head = web.head
         host, is_last = environ.get("REMOTE_ADDR", ""), is_scarce(handler.fileno(), STRANGERS)
-        if is_last or not self._crowd.admits(host):
+        if is_last or not self._limit.admits(host):
             environ[_NO_ROOM] = True
             return False
         seat = connected = None
@@ -141,7 +142,7 @@ class FlvHttp:
                 connected = _detach(handler)
         finally:
             if connected is None:
-                self._crowd.leaves(host)
+                self._limit.leaves(host)
                 if seat is not None:
                     seat.leave()
         if connected is None or seat is None:

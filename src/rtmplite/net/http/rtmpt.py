@@ -48,7 +48,8 @@ STATUS: Final = {
 class TunnelServer:
     """One listening address for RTMPT, or RTMPTS with `tls`.
 
-    A client that `crowd` does not admit is told that there is no room; listeners may share it.
+    A client that `connection_limit` does not admit is told that there is no room.
+    Listeners may share it.
     """
 
     def __init__(
@@ -57,16 +58,16 @@ class TunnelServer:
         port: int,
         make_connection: Callable[[tuple[str, int]], ServerConnection],
         *,
-        crowd: ConnectionLimit | None = None,
+        connection_limit: ConnectionLimit | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        crowd = ConnectionLimit() if crowd is None else crowd
+        limit = ConnectionLimit() if connection_limit is None else connection_limit
 
         def connection(address: tuple[str, int]) -> ServerConnection | None:
-            return make_connection(address) if crowd.admits(address[0]) else None
+            return make_connection(address) if limit.admits(address[0]) else None
 
         def over(machine: ServerConnection) -> None:
-            crowd.leaves(machine.peer_address[0])
+            limit.leaves(machine.peer_address[0])
 
         self._tunnels = Tunnels(connection, os.urandom, cut_off=_cut_off, over=over)
         self._feeding = Semaphore()  # one at a time, since RTP on other sockets waits meanwhile

@@ -1,4 +1,4 @@
-"""gevent's HTTP server with limits, so that silent or broken clients keep nobody out.
+"""Limits gevent's HTTP server, so that silent or broken clients do not keep others out.
 
 Own design: when all places are taken, the oldest connection that has not yet sent the head of a
 request is closed for a new one; if a host has its share, the oldest one of that host.  Requests

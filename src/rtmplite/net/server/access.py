@@ -51,7 +51,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
 
-PATIENCE: Final = 3.0  # s until an encoder that was asked for a user has gone without
+CHALLENGE_TIMEOUT: Final = 3.0  # s until an encoder that was asked for a user has gone without
 MOST_WAITING: Final = 1000  # of them
 
 
@@ -60,7 +60,7 @@ def limits(settings: ClientLimits) -> ConnectionLimits:
     return ConnectionLimits(idle=settings.idle, message=settings.max_message)
 
 
-def crowd(settings: ClientLimits) -> ConnectionLimit:
+def connection_limit(settings: ClientLimits) -> ConnectionLimit:
     """The limits of all connections: as asked for, if the system has the descriptors."""
     raise_limit()
     most = within(settings.max_connections)
@@ -206,11 +206,11 @@ class _Unnamed:
         self._waiting: dict[Question, Any] = {}  # with their timers, the oldest first
 
     def hold(self, question: Question) -> None:
-        """Tell of this client in `PATIENCE` seconds; at once where many have come."""
+        """Tell of this client in `CHALLENGE_TIMEOUT` seconds; at once where many have come."""
         if question in self._waiting or len(self._waiting) >= MOST_WAITING:
             self._tell(question)
             return
-        timer = self._waiting[question] = gevent.get_hub().loop.timer(PATIENCE)
+        timer = self._waiting[question] = gevent.get_hub().loop.timer(CHALLENGE_TIMEOUT)
         timer.start(self._give_up, question)
 
     def goes_on(self, question: Question) -> None:

@@ -36,7 +36,7 @@ _SCHEMES: Final = {"http": 80, "https": 443}
 # RFC 9112 §4 [reason-is-ignored]
 _STATUS: Final = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3})(?: |$)")
 _SAFE: Final = "%/?:@!$&'()*+,;=~[]"  # what a path or a query may have: RFC 3986 §3.3, §3.4
-_ELSEWHERE: Final = ("rtmp://", "rtmps://", "rtmpt://", "rtmfp://")
+_REDIRECT_SCHEMES: Final = ("rtmp://", "rtmps://", "rtmpt://", "rtmfp://")
 
 
 class HttpGuard:
@@ -66,7 +66,7 @@ class HttpGuard:
         return len(self._under_way)
 
     def ask(self, question: Question, answer: Answer, now: float) -> None:
-        """Post the question; allow it if there is no service for its event."""
+        """Post the question; allow it if its event has no service."""
         url = self._urls.get(question.event)
         if url is None:
             answer(ALLOWED, now)
@@ -232,7 +232,7 @@ def verdict_of(status: int, location: str) -> Verdict:
     if 200 <= status < 300:
         return ALLOWED
     if 300 <= status < 400 and location:
-        if location.startswith(_ELSEWHERE):
+        if location.startswith(_REDIRECT_SCHEMES):
             return Verdict(True, url=location)
         return Verdict(True, name=unquote(location))
     return Verdict(False, f"Denied ({status}).")

@@ -15,7 +15,7 @@ ALL_BURST: Final = 1000  # lines about all clients: as many may come back at onc
 ALL_RATE: Final = 50.0  # ... and then so many a second
 
 
-class Sparing(logging.Filter):
+class LogRateLimit(logging.Filter):
     """Passes some lines a second of each logger; the next line says how many were left out."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:
@@ -36,7 +36,7 @@ class Sparing(logging.Filter):
         record.msg, record.args = f"{record.getMessage()} ({left_out} more left out)", ()
 
 
-class Told:
+class LimitedPrinter:
     """Prints lines about clients, up to a limit for each client and one for all together."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:
@@ -65,7 +65,7 @@ class Bucket:
         self._room, self._since, self.left_out = float(burst), now, 0
 
     def take(self, now: float) -> int | None:
-        """Take room for a line: how many were left out before it, None if there is no room."""
+        """Take room for a line; return how many were left out before it, None without room."""
         self._room = min(self._burst, self._room + (now - self._since) * self._rate)
         self._since = now
         if self._room < 1:

@@ -6,13 +6,13 @@ from typing import Final
 
 from rtmplite.errors import LocalError
 from rtmplite.net import addresses
-from rtmplite.net.server.settings import WAYS, RtmfpSettings
+from rtmplite.net.server.settings import PEER_MODES, RtmfpSettings
 from rtmplite.rtmfp.wire.address import Address
 
 
 @dataclass(frozen=True, slots=True)
-class Meetings:
-    """How the clients of a server reach each other by RTMFP.
+class PeerConnectivity:
+    """Says how the clients of a server reach each other by RTMFP.
 
     The server introduces them, or relays between them, or both, or neither.  `relay_host` is the
     relay's address for clients, if it is not that of the listener.
@@ -23,32 +23,32 @@ class Meetings:
     relay_host: str | None = None
 
 
-INTRODUCED: Final = Meetings()
+INTRODUCED: Final = PeerConnectivity()
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """Other servers for clients: for all of them if `refers`, else when there is no room here."""
+class OtherServers:
+    """Names other servers for clients: for all if `refers`, else while this one is full."""
 
-    others: tuple[Address, ...] = ()
+    addresses: tuple[Address, ...] = ()
     refers: bool = False
 
 
-NOWHERE: Final = Elsewhere()
+NO_OTHER_SERVERS: Final = OtherServers()
 
 
-def meetings(settings: RtmfpSettings) -> Meetings:
+def peer_connectivity(settings: RtmfpSettings) -> PeerConnectivity:
     """Read how clients reach each other.  Raises LocalError for wrong options."""
     way = settings.rtmfp_peers
-    if way not in WAYS:
-        raise LocalError(f"--rtmfp-peers {way} is none of {', '.join(WAYS)}")
+    if way not in PEER_MODES:
+        raise LocalError(f"--rtmfp-peers {way} is none of {', '.join(PEER_MODES)}")
     host = settings.rtmfp_relay_host
     if host is not None:
         _resolved(host, 0, "--rtmfp-relay-host", socket.AI_NUMERICHOST)
-    return Meetings(way in ("introduce", "both"), way in ("relay", "both"), host)
+    return PeerConnectivity(way in ("introduce", "both"), way in ("relay", "both"), host)
 
 
-def elsewhere(settings: RtmfpSettings) -> Elsewhere:
+def other_servers(settings: RtmfpSettings) -> OtherServers:
     """Read the addresses of other servers for clients.  Raises LocalError for a wrong address."""
     all_to, too_many_to = settings.rtmfp_redirect_to, settings.rtmfp_overflow_to
     name = "--rtmfp-redirect-to" if all_to is not None else "--rtmfp-overflow-to"
@@ -58,7 +58,7 @@ def elsewhere(settings: RtmfpSettings) -> Elsewhere:
             found += _resolved(*addresses.parse(each), name)
     if (all_to is not None or too_many_to is not None) and not found:
         raise LocalError(f"{name} names no server")
-    return Elsewhere(tuple(dict.fromkeys(found)), all_to is not None)
+    return OtherServers(tuple(dict.fromkeys(found)), all_to is not None)
 
 
 def _resolved(host: str, port: int, option: str, flags: int = 0) -> list[Address]:

@@ -13,11 +13,15 @@ import gevent
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.rtmfp_port import RtmfpPort
-from rtmplite.net.server.peer_options import INTRODUCED, NOWHERE, Elsewhere, Meetings
-from rtmplite.net.server.rtmfp_figures import figures
+from rtmplite.net.server.peer_options import (
+    INTRODUCED,
+    NO_OTHER_SERVERS,
+    OtherServers,
+    PeerConnectivity,
+)
 from rtmplite.net.server.rtmfp_relay import Relay
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
-from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
+from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.connection import FlowEnd
@@ -36,15 +40,21 @@ CLOSED: Final = "NetConnection.Connect.Closed"
 FAREWELL: Final = 0.5  # s for all clients together to hear that everything stops
 LOOK: Final = 0.01  # s between looks whether they have heard it
 
+FIGURES: Final = (
+    *("sessions", "unproven", "closing", "openings", "keyings", "flows"),
+    *("buffered", "reassemblies", "relayed", "ignored", "invalid", "evicted"),
+)
+NO_FIGURES: Final = dict.fromkeys(FIGURES, 0)
+
 MakeConnection = Callable[[Address], RtmfpServerConnection]
 
 
 class RtmfpListener(EndpointListener):
     """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
 
-    `limits` are its port's.  A client that `crowd` does not admit is disconnected; listeners may
-    share it.  `meetings` says how clients reach each other, `elsewhere` to which servers all
-    clients are sent, or those that come while `crowd` is full.
+    `limits` are its port's.  Clients that `connection_limit` does not admit are disconnected;
+    listeners may share it.  `peer_connectivity` says how clients reach each other, `other_servers`
+    to which servers all clients are sent, or those that come while there is no room.
     """
 
     def __init__(
@@ -54,23 +64,25 @@ class RtmfpListener(EndpointListener):
         make_connection: MakeConnection,
         *,
         limits: StartupLimits = DEFAULT_LIMITS,
-        crowd: ConnectionLimit | None = None,
-        meetings: Meetings = INTRODUCED,
-        elsewhere: Elsewhere = NOWHERE,
+        connection_limit: ConnectionLimit | None = None,
+        peer_connectivity: PeerConnectivity = INTRODUCED,
+        other_servers: OtherServers = NO_OTHER_SERVERS,
     ) -> None:
         self._make_connection = make_connection
-        self._crowd = ConnectionLimit() if crowd is None else crowd
+        self._limit = ConnectionLimit() if connection_limit is None else connection_limit
         # RFC 7425 §7 [ephemeral-servers]
         profile = FlashProfile.server(os.urandom)
-        self._port = RtmfpPort(host, port, profile, self, others=elsewhere.others, limits=limits)
-        if elsewhere.others:  # RFC 7016 §3.5.1.7: there may be no room at any time
-            self._port.endpoint.hellos.refers = lambda: elsewhere.refers or self._crowd.is_full
+        self._port = RtmfpPort(
+            host, port, profile, self, others=other_servers.addresses, limits=limits
+        )
+        if other_servers.addresses:  # RFC 7016 §3.5.1.7: there may be no room at any time
+            self._port.endpoint.hellos.refers = lambda: other_servers.refers or self._limit.is_full
         self._introducer = None
-        if meetings.introduces:
+        if peer_connectivity.introduces:
             self._introducer = Introducer(self._sessions_at, self._by_session_of, os.urandom)
         self._relay = (
-            Relay(host, meetings.relay_host, self._by_peer_id, self._port.endpoint.budget)
-            if meetings.relays
+            Relay(host, peer_connectivity.relay_host, self._by_peer_id, self._port.endpoint.budget)
+            if peer_connectivity.relays
             else None
         )
         self._port.on_over = self._on_over
@@ -97,7 +109,7 @@ class RtmfpListener(EndpointListener):
 
     @property
     def figures(self) -> dict[str, int]:
-        """The status figures, with the names of `rtmfp_figures`."""
+        """The status figures, with the names of `FIGURES`."""
         relayed = 0 if self._relay is None else self._relay.peer_relays.clients
         return figures(self._port.endpoint, relayed)
 
@@ -130,7 +142,7 @@ class RtmfpListener(EndpointListener):
     ) -> SessionListener | None:
         """Admit a client, if there is room for it."""
         host = session.address[0]
-        if not self._is_open or not self._crowd.admits(host):
+        if not self._is_open or not self._limit.admits(host):
             return None
         connection = self._make_connection(session.address)
         connection.transport.attach(session)
@@ -165,7 +177,7 @@ class RtmfpListener(EndpointListener):
 
     def _on_over(self, connection: FlowEnd) -> None:
         """Make room for another one."""
-        self._crowd.leaves(self._sources.pop(connection))
+        self._limit.leaves(self._sources.pop(connection))
         for session, each in list(self._by_session.items()):
             if each is connection:
                 del self._by_session[session]
@@ -174,3 +186,26 @@ class RtmfpListener(EndpointListener):
         transport = connection.transport
         if transport.aborted and transport.reason != "server stopped":
             log.debug("%s:%d has gone: %s", *transport.peer_address, transport.reason)
+
+
+def figures(endpoint: Endpoint, relayed: int = 0) -> dict[str, int]:
+    """The figures by `FIGURES`; the last three count since the start.
+
+    `relayed` is the number of clients that the server's relay stands for.
+    """
+    open_ones = [held for held in endpoint.table if held.is_open]
+    sessions = [held.session for held in open_ones]
+    return {
+        "sessions": len(sessions),
+        "unproven": sum(not held.is_proven for held in open_ones),
+        "closing": len(endpoint.table) - len(sessions),
+        "openings": len(endpoint.openings),
+        "keyings": endpoint.keyings_in_work,
+        "flows": sum(len(each.send_flows) + len(each.recv_flows) for each in sessions),
+        "buffered": endpoint.budget.used,
+        "reassemblies": endpoint.packets.reassembling,
+        "relayed": relayed,
+        "ignored": endpoint.ignored.total(),
+        "invalid": endpoint.invalid,
+        "evicted": endpoint.budget.evicted,
+    }

@@ -29,8 +29,8 @@ CLOSED: Final = "NetConnection.Connect.Closed"
 class RtmpListener(TcpConnections[ServerConnection]):
     """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
 
-    `merge_ms` holds output back for so many milliseconds.  A client that `crowd` does not admit is
-    disconnected; listeners may share it.  With `tls` this is RTMPS: RTMP within TLS.
+    `merge_ms` holds output back for so many milliseconds.  A client that `connection_limit` does
+    not admit is disconnected; listeners may share it.  With `tls` this is RTMPS: RTMP within TLS.
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class RtmpListener(TcpConnections[ServerConnection]):
         make_connection: Callable[[tuple[str, int]], ServerConnection],
         *,
         merge_ms: float = 0.0,
-        crowd: ConnectionLimit | None = None,
+        connection_limit: ConnectionLimit | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(merge_ms)
         self._host, self._port = host, port
         self._make_connection, self._tls = make_connection, tls
-        self._crowd = ConnectionLimit() if crowd is None else crowd
+        self._limit = ConnectionLimit() if connection_limit is None else connection_limit
         self._listener: socket.socket | None = None
         self._accepting, self._door = True, Door("rtmp" if tls is None else "rtmps")
 
@@ -115,7 +115,7 @@ class RtmpListener(TcpConnections[ServerConnection]):
     def forget(self, peer: Peer[ServerConnection]) -> None:
         """Remove a peer whose socket is closed, and make room for another one."""
         if peer in self._peers:
-            self._crowd.leaves(peer.machine.peer_address[0])
+            self._limit.leaves(peer.machine.peer_address[0])
         super().forget(peer)
 
     def cut_off(self, machine: ServerConnection) -> None:
@@ -135,12 +135,12 @@ class RtmpListener(TcpConnections[ServerConnection]):
                     self._accepting = False  # until the next tick
                     self._acceptor.stop()
                 return
-            if self._door.is_shut(connected.fileno()) or not self._crowd.admits(address[0]):
+            if self._door.is_shut(connected.fileno()) or not self._limit.admits(address[0]):
                 connected.close()
                 continue
             connected.setblocking(False)
             machine = self._make_connection((address[0], address[1]))
-            machine.peer_address = (address[0], address[1])
+            machine.transport.peer_address = (address[0], address[1])
             self.adopt(connected, machine, Tls(self._tls) if self._tls else None)
 
     def _tick(self) -> None:

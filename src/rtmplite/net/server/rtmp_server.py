@@ -48,7 +48,7 @@ class RtmpServer:
         limits: ConnectionLimits | None = None,
     ) -> None:
         self.registry = registry = Registry() if registry is None else registry
-        find, crowd = applications(by_name), ConnectionLimit()
+        find, limit = applications(by_name), ConnectionLimit()
         each = ConnectionLimits() if limits is None else limits
         self._servers: dict[str, RtmpListener | RtmfpListener] = {}
         self._stopped = Event()
@@ -60,9 +60,9 @@ class RtmpServer:
             return RtmfpServerConnection(find, registry, os.urandom, now(), limits=each)
 
         if rtmp is not None:
-            self._servers["rtmp"] = RtmpListener(*rtmp, by_chunks, crowd=crowd)
+            self._servers["rtmp"] = RtmpListener(*rtmp, by_chunks, connection_limit=limit)
         if rtmfp is not None:
-            self._servers["rtmfp"] = RtmfpListener(*rtmfp, by_flows, crowd=crowd)
+            self._servers["rtmfp"] = RtmfpListener(*rtmfp, by_flows, connection_limit=limit)
 
     def start(self) -> None:
         """Listen.  Raises OSError if an address cannot be had."""

@@ -28,7 +28,7 @@ from rtmplite.rtmp.message_transport import ConnectionLimits
 Address = tuple[str, int]
 
 SWITCH: Final = ("on", "off")
-WAYS: Final = ("introduce", "relay", "both", "off")
+PEER_MODES: Final = ("introduce", "relay", "both", "off")
 
 
 class Listener(SettingType[Address | None]):
@@ -277,8 +277,8 @@ class RtmfpSettings:
     """How clients by RTMFP reach each other, and other servers."""
 
     rtmfp_peers: str = setting(
-        Choice(*WAYS),
-        WAYS[0],
+        Choice(*PEER_MODES),
+        PEER_MODES[0],
         "How clients of an application reach each other by RTMFP: the server introduces them"
         " and they talk directly (introduce), it stands between them (relay), it does that where"
         " an introduction fails (both), or they do not (off). The default is {default}.",

@@ -16,8 +16,8 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.redaction import public
-from rtmplite.net.server import peer_options, rtmfp_figures
-from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server import peer_options
+from rtmplite.net.server.rtmfp_listener import NO_FIGURES, RtmfpListener
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.server.settings import (
     SWITCH,
@@ -92,7 +92,7 @@ def place(target: Target) -> str:
 class Transports:
     """All listeners and relays of the settings.  Raises LocalError for wrong ones, at once.
 
-    All listeners share `crowd`; each connection has `limits` and the application that
+    All listeners share `connection_limit`; each connection has `limits` and the application that
     `application_for` gives.
     """
 
@@ -102,7 +102,7 @@ class Transports:
         application_for: Callable[[str], Application | None],
         registry: Registry,
         limits: ConnectionLimits,
-        crowd: ConnectionLimit,
+        connection_limit: ConnectionLimit,
         on_change: Callable[[Link, float], None] = tell,
     ) -> None:
         def connection(peer: Address) -> ServerConnection:
@@ -119,23 +119,31 @@ class Transports:
         self._settings = settings
         at = settings.listeners
         if (address := at.rtmp) is not None:
-            self._servers["rtmp"] = RtmpListener(*address, connection, merge_ms=merge, crowd=crowd)
+            self._servers["rtmp"] = RtmpListener(
+                *address, connection, merge_ms=merge, connection_limit=connection_limit
+            )
         if (address := at.rtmps) is not None:
             if settings.tls.tls_cert is None:
                 raise LocalError("--rtmps needs --tls-cert")
             self._servers["rtmps"] = RtmpListener(
-                *address, connection, merge_ms=merge, crowd=crowd, tls=_context(settings.tls)
+                *address,
+                connection,
+                merge_ms=merge,
+                connection_limit=connection_limit,
+                tls=_context(settings.tls),
             )
         if (address := at.rtmpt) is not None:
-            self._servers["rtmpt"] = TunnelServer(*address, connection, crowd=crowd)
+            self._servers["rtmpt"] = TunnelServer(
+                *address, connection, connection_limit=connection_limit
+            )
         if (address := at.rtmfp) is not None:
             self._servers["rtmfp"] = RtmfpListener(
                 *address,
                 by_flows,
                 limits=PortLimits(buffered_bytes=settings.limits.max_rtmfp_memory),
-                crowd=crowd,
-                meetings=peer_options.meetings(settings.rtmfp),
-                elsewhere=peer_options.elsewhere(settings.rtmfp),
+                connection_limit=connection_limit,
+                peer_connectivity=peer_options.peer_connectivity(settings.rtmfp),
+                other_servers=peer_options.other_servers(settings.rtmfp),
             )
         push, pull = rules(settings.relays, settings.end)
         self._dialer = Dialer(merge_ms=merge, tls=trust(settings.trust))
@@ -174,9 +182,9 @@ class Transports:
 
     @property
     def rtmfp_figures(self) -> dict[str, int]:
-        """The status figures of RTMFP, all zero if there is no such listener."""
+        """The status figures of RTMFP, all zero without a listener."""
         server = self._servers.get("rtmfp")
-        return server.figures if isinstance(server, RtmfpListener) else dict(rtmfp_figures.NONE)
+        return server.figures if isinstance(server, RtmfpListener) else dict(NO_FIGURES)
 
     def stop(self) -> None:
         """End all connections, with --drain after clients have had time to leave.

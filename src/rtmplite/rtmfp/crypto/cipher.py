@@ -104,7 +104,7 @@ class ReplayWindow:
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """How the packets of one direction are protected: §4.6.3, §4.6.4 and §4.6.6.
+    """The protection of the packets of one direction: §4.6.3, §4.6.4 and §4.6.6.
 
     `hmac_length` 0 means the simple checksum, and `hmac_key` is not used.
     """

@@ -55,7 +55,7 @@ EAGER = Negotiation(will_send_always=True, will_send_on_request=True, request=Tr
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How an endpoint wants packets protected: §4.5.2.4, §4.5.2.5.
+    """The protection that an endpoint wants: §4.5.2.4, §4.5.2.5.
 
     The HMACs it sends are cut to `hmac_length` bytes.  It should request what it requires.  Own
     design: by default HMACs and numbers are sent and requested, as an HMAC takes no more time than

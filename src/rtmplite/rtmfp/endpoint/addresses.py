@@ -22,7 +22,7 @@ def is_sendable(address: Address) -> bool:
 
 
 def told(address: SocketAddress) -> Address:
-    """Give an address as sockets have it, IPv4 not disguised as IPv6: §2.1.5."""
+    """Give an address in the form of sockets, IPv4 not as IPv6: §2.1.5."""
     return str(_plain(address.ip)), address.port  # §5 [resources-bounded]
 
 

@@ -113,7 +113,7 @@ class Endpoint:
 
     @property
     def keyings_in_work(self) -> int:
-        """How many Diffie-Hellman computations for strangers are under way."""
+        """The number of Diffie-Hellman computations for strangers under way."""
         return self._responder.in_work
 
     @property
@@ -123,7 +123,7 @@ class Endpoint:
 
     @property
     def invalid(self) -> int:
-        """How many packets of sessions were forged or broken since the beginning."""
+        """The number of packets of sessions that were forged or broken."""
         return self._sessions.invalid
 
     def connect(self, epd: bytes, addresses: Iterable[Address], now: float) -> Opening:

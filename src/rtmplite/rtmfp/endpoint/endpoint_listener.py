@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Forwarded(Enum):
-    """How to answer a hello that a forwarder passes on to us: §3.5.1.1.2."""
+    """The answer to a hello that a forwarder passes on to us: §3.5.1.1.2."""
 
     HELLO = "send an RHello to the asker"
     REDIRECT = "show the asker where to send the IHello"

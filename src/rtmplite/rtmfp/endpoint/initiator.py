@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.endpoint.addresses import is_sendable, told
-from rtmplite.rtmfp.endpoint.backoff import HandshakeBackoff
 from rtmplite.rtmfp.endpoint.job import Job
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.endpoint.opening_figure import (
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.session.session import Session
 
 OPEN_TIMEOUT: Final = 95.0  # seconds; §3.5.1.1.1 [ultimate-timeout]
+BACKOFF_STEP: Final = 1.5  # seconds; §3.5.1.1.1 [hello-backoff] [keying-backoff]
 TAG_BYTES: Final = 16  # as Flash Players have; §3.5.1.1.1 [tag-unguessable] asks for 8
 
 
@@ -55,6 +55,28 @@ class DuplicateSearch(Protocol):
 
     def awaited(self, opening: "Opening", certificate: bytes, source: Address) -> bool:
         """Tell whether the owner of a certificate opens a session from `source`: §3.5.1.1.1."""
+
+
+class HandshakeBackoff:
+    """When to send again: at once, after 1.5 seconds, and after pauses that grow by 1.5 each time.
+
+    §3.5.1.1.1: at 0, 1.5, 4.5, 9, 15, 22.5 and so on.
+    """
+
+    __slots__ = ("_interval", "due")
+
+    def __init__(self, now: float) -> None:
+        self.due = now
+        self._interval = 0.0
+
+    def is_due(self, now: float) -> bool:
+        """Tell whether to send now, and if so set the next time: §3.5.1.1.1."""
+        if now < self.due:
+            return False
+        # §3.5.1.1.1 [hello-backoff] [keying-backoff]
+        self._interval += BACKOFF_STEP
+        self.due = now + self._interval  # §3.5.1.1.1 [hello-backoff] [keying-backoff]
+        return True
 
 
 class StartupHost(Protocol):

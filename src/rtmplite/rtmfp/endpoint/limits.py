@@ -1,4 +1,4 @@
-"""How much an endpoint may be made to do by strangers.
+"""Limits the work that strangers can cause in an endpoint.
 
 Implements RFC 7016 §5, which asks for limits and names few numbers.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StartupLimits:
-    """How much an endpoint may be made to do by strangers: §5.
+    """Limits the work that strangers can cause in an endpoint: §5.
 
     Own design: the numbers, but for the threshold.
 

@@ -10,7 +10,7 @@ from typing import Final
 
 
 class OpeningState(StrEnum):
-    """Where an opening session stands: the upper half of Figure 8 in §3.5 [states]."""
+    """The states of an opening session: the upper half of Figure 8 in §3.5 [states]."""
 
     IHELLO_SENT = "S_IHELLO_SENT"
     KEYING_SENT = "S_KEYING_SENT"

@@ -67,9 +67,9 @@ class Redirector:
         epd = hello.endpoint_discriminator
         entry = self._find(epd)
         if entry is None:
-            elsewhere = self._policy.addresses_of(epd, now)
+            addresses = self._policy.addresses_of(epd, now)
             # §3.5.1.4 [redirect-for-others]
-            return self._redirect(hello.tag, _encodable(elsewhere, Origin.UNKNOWN), source, now)
+            return self._redirect(hello.tag, _encodable(addresses, Origin.UNKNOWN), source, now)
         peer = self._host.profile.fingerprint(entry.session.far_certificate)
         reported = self._policy.on_introduction(entry.session, source, now)
         if reported is None or not self._forwards.allows(peer, now):

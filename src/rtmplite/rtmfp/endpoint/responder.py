@@ -93,7 +93,7 @@ class Responder:
 
     @property
     def in_work(self) -> int:
-        """How many keyings are being computed: §5."""
+        """The number of keyings that are being computed: §5."""
         return len(self._in_work)
 
     def on_hello(self, tag: bytes, source: Address, now: float) -> None:

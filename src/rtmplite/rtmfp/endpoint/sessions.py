@@ -45,7 +45,7 @@ class Sessions:
 
     @property
     def invalid(self) -> int:
-        """How many packets were forged or broken since the beginning."""
+        """The number of packets that were forged or broken."""
         return self._invalid + sum(entry.session.invalid for entry in self.table)
 
     def begin(

@@ -59,7 +59,7 @@ class StartupPackets:
 
     @property
     def reassembling(self) -> int:
-        """How many packets have come in part: §3.4."""
+        """The number of packets that have come in part: §3.4."""
         return len(self._reassembler)
 
     @property
@@ -83,7 +83,7 @@ class StartupPackets:
         return outbox
 
     def send(self, chunk: Chunk, destination: Address, now: float, session_id: int = 0) -> bool:
-        """Send a chunk in a packet of its own, with the time as real peers have it.
+        """Send a chunk in a packet of its own, with the time like real peers.
 
         False if it is dropped, as `destination` has had enough for now: §3.4.  The
         network might have lost it as well: a startup repeats each packet until it is answered.

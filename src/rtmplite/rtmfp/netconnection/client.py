@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.amf.values import Value
-from rtmplite.rtmfp.netconnection.connection import PATIENCE, FlowEnd, FlowTransport
+from rtmplite.rtmfp.netconnection.connection import PUBLISHER_LINGER, FlowEnd, FlowTransport
 from rtmplite.rtmfp.netconnection.messages import (
     Address,
     FlowMetadata,
@@ -35,10 +35,10 @@ class ClientFlowTransport(FlowTransport):
     `addresses` gives where we can be reached besides where the server sees us; it is asked when
     the server has accepted us (§5.3.3), and may be set until then.  `peer_keepalive` is how many
     seconds may pass between looks whether a peer is there (§5.3.4).  When it is closed, it ends as
-    soon as all that was published has arrived, or nothing gets on for `PATIENCE`.
+    soon as all that was published has arrived, or nothing gets on for `PUBLISHER_LINGER`.
     """
 
-    patience = PATIENCE
+    linger_timeout = PUBLISHER_LINGER
 
     def __init__(
         self,
@@ -103,9 +103,6 @@ class FlowClient(FlowEnd, Protocol):
     @property
     def transport(self) -> ClientFlowTransport:
         """The flows that carry its messages: §5.3.1."""
-
-    def connection_lost(self, now: float, reason: str = ...) -> None:
-        """Note that there is no session, or none any more: §5.3.6."""
 
 
 class RtmfpClientConnection(NetClient):

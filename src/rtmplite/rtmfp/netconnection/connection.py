@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.session.session import Session
 
 LINGER: Final = 5.0  # s without progress of last words before the session is closed
-PATIENCE: Final = 30.0  # s, the same for those that carry what was published
+PUBLISHER_LINGER: Final = 30.0  # s, the same for those that carry what was published
 
 
 class FlowEnd(Protocol):
@@ -62,11 +62,11 @@ class FlowTransport(MessageTransport):
 
     `session` is None until it is open, and again when it is gone; `incoming` is to be its listener.
     `lifetimes` are those of live streams that are played here.  `cut_short` says why not all that
-    streams had to send has arrived, once that is certain; `patience` is how long last words may be
-    without progress, in s.
+    streams had to send has arrived, once that is certain; `linger_timeout` is how many
+    seconds the last messages may wait without progress.
     """
 
-    patience = LINGER
+    linger_timeout = LINGER
 
     def __init__(self, now: float, limits: ConnectionLimits, lifetimes: Lifetimes = LIVE) -> None:
         super().__init__(now, limits)
@@ -177,7 +177,7 @@ class FlowTransport(MessageTransport):
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, those of this turn counted too: RFC 7016 §5."""
+        """The number of bytes that wait, with those of this turn: RFC 7016 §5."""
         return self._output.queued
 
     def media_flow(self, stream_id: int, medium: Medium) -> MediaFlow:
@@ -253,7 +253,7 @@ class FlowTransport(MessageTransport):
         Own design: last words that get on are given more time.
         """
         if self.closed and self._linger is not None:
-            self._linger = now + self.patience
+            self._linger = now + self.linger_timeout
         if self.closed or self._output.is_slow:
             self._wake()
 
@@ -272,7 +272,7 @@ class FlowTransport(MessageTransport):
         if self.closed:
             return
         if self._linger is not None:  # its control flow has ended before this one
-            self._linger = now + self.patience
+            self._linger = now + self.linger_timeout
         try:
             message = parse_message(data, stream_id)
             if message.type_id == MessageType.USER_CONTROL:
@@ -290,7 +290,7 @@ class FlowTransport(MessageTransport):
         """
         if flow is self.far_control:
             self._look_back("closed by the peer")  # which looks at no more of it
-            self._linger = now + self.patience
+            self._linger = now + self.linger_timeout
         if self._linger is not None and self.incoming.is_empty:
             self.close(now, "closed by the peer")  # §5.3.6 [complete-answered]
 
@@ -344,7 +344,7 @@ class FlowTransport(MessageTransport):
         Own design: as with RTMP over TCP.
         """
         if self._linger is not None and now >= self._linger:
-            self._look_back(f"nothing was acknowledged for {self.patience:g} s", True)
+            self._look_back(f"nothing was acknowledged for {self.linger_timeout:g} s", True)
             self.close(now, "closed by the peer")
             self._close_session(now)
             return
@@ -363,7 +363,7 @@ class FlowTransport(MessageTransport):
             self._output.drop()
             self._close_session(now)
             return
-        self._linger = now + self.patience
+        self._linger = now + self.linger_timeout
         self._wake()
 
     def _look_back(self, reason: str, is_silent: bool = False) -> None:

@@ -4,8 +4,8 @@ Implements RFC 7425 §5.2.  A flow that meets a barrier waits until all the othe
 and then all go on; what comes behind it in a flow stays there meanwhile, so it costs no more memory
 than the receive window.
 
-    >>> barriers, barrier = Barriers(), FlowSynchronization(8, 2)
-    >>> barriers.meet("F1", barrier), barriers.meet("F2", barrier)
+    >>> synchronizer, barrier = FlowSynchronizer(), FlowSynchronization(8, 2)
+    >>> synchronizer.meet("F1", barrier), synchronizer.meet("F2", barrier)
     ([], ['F1', 'F2'])
 """
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Hashable)
 MAX_FLOWS: Final = 64  # own design: of one barrier; a stream has three or four
 
 
-class Barriers(Generic[F]):
+class FlowSynchronizer(Generic[F]):
     """The barriers at which flows of one connection wait: §5.2."""
 
     def __init__(self) -> None:

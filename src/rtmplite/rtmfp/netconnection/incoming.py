@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv.audio import is_sequence_header
-from rtmplite.rtmfp.netconnection.flow_sync import Barriers
+from rtmplite.rtmfp.netconnection.flow_sync import FlowSynchronizer
 from rtmplite.rtmfp.netconnection.messages import (
     FlowMetadata,
     FlowSynchronization,
@@ -55,7 +55,7 @@ class IncomingOwner(Protocol):
         """Note that a flow of stream 0 has broken a limit, and is rejected: §5.3.5.3."""
 
     def session_closed(self, session: "Session", now: float) -> None:
-        """Note that there is no session any more: §5.3.6."""
+        """Note that the session has ended: §5.3.6."""
 
 
 class Incoming(SessionListener):
@@ -69,11 +69,11 @@ class Incoming(SessionListener):
         self._owner = owner
         self.take = owner.received  # what receivers call with each message
         self._receivers: dict[RecvFlow, Receiver] = {}
-        self._barriers: Barriers[RecvFlow] = Barriers()
+        self._synchronizer: FlowSynchronizer[RecvFlow] = FlowSynchronizer()
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no flow that may still bring something: §5.3.6."""
+        """Whether all flows have ended: §5.3.6."""
         return not self._receivers
 
     def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
@@ -123,15 +123,15 @@ class Incoming(SessionListener):
     def forget(self, flow: "RecvFlow") -> None:
         """Wait for nothing more from a flow.  Own design: nor do other flows at a barrier."""
         self._receivers.pop(flow, None)
-        self._barriers.leave(flow)
+        self._synchronizer.leave(flow)
 
     def meet(self, flow: "RecvFlow", barrier: FlowSynchronization) -> None:
-        """Let a flow wait at a barrier: §5.2 [suspends]; RemoteError as `Barriers.meet` has it."""
-        self._barriers.meet(flow, barrier)
+        """Let a flow wait at a barrier: §5.2 [suspends]; RemoteError for a wrong one."""
+        self._synchronizer.meet(flow, barrier)
 
     def hold(self) -> None:
         """Take nothing from the flows that have to wait: §5.2."""
-        if self._owner.reading and not self._owner.deciding and not self._barriers:
+        if self._owner.reading and not self._owner.deciding and not self._synchronizer:
             return
         for flow, receiver in self._receivers.items():
             if not receiver.is_held and not self._may_go_on(flow):
@@ -147,14 +147,14 @@ class Incoming(SessionListener):
 
     def _may_go_on(self, flow: "RecvFlow") -> bool:
         owner = self._owner
-        return owner.reading and not owner.deciding and flow not in self._barriers
+        return owner.reading and not owner.deciding and flow not in self._synchronizer
 
 
 class Receiver(FlowReceiver):
     """A receiving flow of one message stream; `is_held` is whether it waits: §5.2.
 
-    Own design, where §5.1.1 leaves the choice to the receiver: a flow of sound is taken as it
-    arrives if its sender hints so by `intent`, as one sound does without another; all other flows
+    Own design, where §5.1.1 leaves the choice to the receiver: a flow of audio is taken as it
+    arrives if its sender hints so by `intent`, as one frame does without another; all other flows
     are taken in order.
     """
 
@@ -163,7 +163,7 @@ class Receiver(FlowReceiver):
         self._take = incoming.take
         self.is_held = False
         self._undecided = intent is Intent.NETWORK_ORDER
-        self._latest: int | None = None  # the highest time of sound taken out of order
+        self._latest: int | None = None  # the highest time of audio taken out of order
 
     def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
         """Take a message, whose stream is the flow's: §5.1.2."""

@@ -1,8 +1,8 @@
 """The sending flows of a message stream, and how long each message is worth repeating.
 
 Implements RFC 7425 §5.1.1 and §5.3.5.  Commands, data and control share a flow and always arrive;
-sound and pictures have flows of their own.  Of a live stream sound that is late is given up, and
-pictures when a key frame has made them useless; what comes after a picture that was given up is
+audio and video have flows of their own.  Of a live stream audio that is late is given up, and
+frames when a key frame has made them useless; what comes after a frame that was given up is
 left out until the next key frame.
 """
 
@@ -51,12 +51,12 @@ def medium_of(type_id: int) -> Medium:
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """How many seconds a message of a live stream is worth sending; None is for ever.
+    """The seconds for which a live message is worth sending; None is for ever.
 
-    Own design, where §5.1.1 has one second as an example.  A picture is given up `grace` after the
+    Own design, where §5.1.1 has one second as an example.  A frame is given up `grace` after the
     next key frame, so that nothing is lost that was merely on its way, and at the latest after
-    `video`.  `audio_intent` hints in which order sound is best received: for a
-    conversation it may be the network's, where a sound that was lost holds up no other.
+    `video`.  `audio_intent` hints in which order audio is best received: for a
+    conversation it may be the network's, where a frame that was lost holds up no other.
     """
 
     audio: float | None = 1.0
@@ -149,7 +149,7 @@ class MediaFlow(FlowSender):
         return None if flow is None else flow.send(data, now, lifetime=lifetime)
 
     def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
-        """Send a message of a live stream; sound is given up when it is late.
+        """Send a message of a live stream; audio is given up when it is late.
 
         §5.1.1.  What a decoder cannot do without is never given up.
         """
@@ -189,30 +189,30 @@ class MediaFlow(FlowSender):
         if answered is not None and answered.state is not RecvState.OPEN:
             self._closed = True
             return None
-        is_sound = self.medium is Medium.AUDIO
+        is_audio = self.medium is Medium.AUDIO
         # §5.1.1 [intent]
-        intent = self._owner.lifetimes.audio_intent if is_sound else Intent.QUEUING_ORDER
+        intent = self._owner.lifetimes.audio_intent if is_audio else Intent.QUEUING_ORDER
         self._flow = session.open_flow(
             bytes(FlowMetadata(self.stream_id, intent)),  # §5.1.1 [one-stream] [intent]
             now,
             associated=answered,  # §5.3.5 [associated], §5.3.2 [server-returns]
             sender=self,
             priority=self.medium.value,
-            time_critical=is_sound,
+            time_critical=is_audio,
         )
         return self._flow
 
 
 class VideoFlow(MediaFlow):
-    """The flow of pictures, which depend on each other: §5.1.1."""
+    """The flow of video, whose frames depend on each other: §5.1.1."""
 
     def __init__(self, owner: MediaFlowOwner, stream_id: int) -> None:
         super().__init__(owner, stream_id, Medium.VIDEO)
-        self._group: deque[Outgoing] = deque()  # the pictures since the last key frame
+        self._group: deque[Outgoing] = deque()  # the frames since the last key frame
         self._broken = False
 
     def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
-        """Send a picture, unless it depends on one that was given up.
+        """Send a frame, unless it depends on one that was given up.
 
         §5.1.1.  It would be shown broken, or not at all.
         """
@@ -229,14 +229,14 @@ class VideoFlow(MediaFlow):
             self._group.append(sent)
 
     def _supersede(self, expires: float) -> None:
-        """Give up at `expires` the pictures that a key frame replaces."""
+        """Give up at `expires` the frames that a key frame replaces."""
         for each in self._group:
             each.expires = min(each.expires, expires)
         self._group.clear()
         self._broken = False
 
     def _is_broken(self) -> bool:
-        """Whether a picture since the last key frame was given up."""
+        """Whether a frame since the last key frame was given up."""
         if not self.queued:
             self._group.clear()  # all have arrived
         self._broken = self._broken or any(each.abandoned for each in self._group)

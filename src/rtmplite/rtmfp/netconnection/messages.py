@@ -27,7 +27,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 Address: TypeAlias = tuple[str, int]
 
 SIGNATURE: Final = b"TC"  # §5.1.1 [signature]
-MAX_STREAM_ID: Final = 0xFFFFFF  # 24 bits, as chunks have it: §5.1 [stream-id-range]
+MAX_STREAM_ID: Final = 0xFFFFFF  # 24 bits, the width in chunks: §5.1 [stream-id-range]
 SET_PEER_INFO: Final = "setPeerInfo"
 RELAY_COMMAND: Final = "standIn"  # own design: a client asks for a way to another through us
 MAX_ADDRESSES: Final = 64  # own design: more than any host has

@@ -45,7 +45,7 @@ class OutletOwner(Protocol):
 
 
 class FlowOutlet:
-    """Where a live stream puts the messages for one player, or for a server: RTMP 1.0 §7.2.2.1.
+    """Takes a live stream's messages for one player, or for a server: RTMP 1.0 §7.2.2.1.
 
     Own design: it counts what waits by itself, so that one stream of a client that is too slow
     does not stop another.
@@ -93,7 +93,7 @@ class Output:
 
     @property
     def queued(self) -> int:
-        """How many bytes wait, in orders too."""
+        """The number of bytes that wait, in orders too."""
         return self.size + sum(flow.queued for flow in self.flows.values())
 
     @property
@@ -125,7 +125,7 @@ class Output:
         return bool(orders)
 
     def drop(self) -> None:
-        """Drop the queued jobs, as there is no session any more."""
+        """Drop the queued jobs: the session has ended."""
         self.orders.clear()
         self.size = 0
 

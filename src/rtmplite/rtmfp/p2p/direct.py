@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.netconnection.connection import PATIENCE, FlowTransport
+from rtmplite.rtmfp.netconnection.connection import PUBLISHER_LINGER, FlowTransport
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes, MediaFlow, Medium
 from rtmplite.rtmfp.netconnection.messages import Control, FlowMetadata
 from rtmplite.rtmp.application import Application
@@ -114,7 +114,7 @@ class SubscriberTransport(DirectTransport):
 class PublisherTransport(DirectTransport):
     """Carries a stream from its publisher to one subscriber that asked for it: §5.4.2."""
 
-    patience = PATIENCE
+    linger_timeout = PUBLISHER_LINGER
 
     def flow_completed(self, flow: "RecvFlow", now: float) -> None:
         """End the stream, which the subscriber plays no more: §5.4.3 [publisher-closes]."""
@@ -203,7 +203,7 @@ class Publication(NetConnection):
         self.streams[stream_id] = ServerStream(self, stream_id)
 
     def on_command(self, command: Command, stream_id: int, now: float) -> None:
-        """Obey the commands of the stream; there is no NetConnection: §5.4.1."""
+        """Obey the commands of the stream, without a NetConnection: §5.4.1."""
         stream = self.streams.get(stream_id)
         if stream is not None and stream.on_command(command, now):
             self.transport.settle()

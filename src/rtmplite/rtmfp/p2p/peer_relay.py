@@ -71,7 +71,7 @@ class PeerRelays:
 
     @property
     def clients(self) -> int:
-        """How many clients have a relay endpoint."""
+        """The number of clients with a relay endpoint."""
         return len(self._by_client)
 
     def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:

@@ -44,7 +44,7 @@ _STREAM_LIMITS: Final = ConnectionLimits(message=1024 * 1024)
 
 @dataclass(frozen=True, slots=True)
 class PeerLimits:
-    """How much other clients may make us do: RFC 7016 §5.
+    """Limits the work that other clients can cause: RFC 7016 §5.
 
     There may be `sessions` with peers that came to us, each of which may play `streams` at a time.
     """
@@ -186,7 +186,7 @@ class Peers(EndpointListener):
     def on_open_failed(self, opening: "Opening", reason: str, now: float) -> None:
         """Fail the streams that wait, or give them the session that serves: RFC 7016 §3.5.1.1.1."""
         if opening is self._asked:
-            self._server.connection_lost(now, reason)
+            self._server.transport.connection_lost(now, reason)
             return
         waiting = self._waiting.pop(opening, [])
         instead = opening.instead
@@ -288,7 +288,7 @@ class PeerSession(SessionListener):
     def on_address_change(self, session: "Session", former: Address, now: float) -> None:
         """Note the peer's new address: RFC 7016 §3.5.4.2."""
         for stream in self.streams:
-            stream.peer_address = session.address
+            stream.transport.peer_address = session.address
 
     def _keep(self, stream: DirectStream) -> None:
         self.streams[stream] = None

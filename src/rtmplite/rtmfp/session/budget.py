@@ -1,4 +1,4 @@
-"""How much memory all the sessions of an endpoint may take together.
+"""Limits the memory of all sessions of an endpoint together.
 
 Own design: RFC 7016 §5 asks for limits to the memory that others can make an endpoint use.  The
 limit of one session, times the number of sessions, is more than a host has.  When more than half

@@ -88,7 +88,7 @@ ALARMS: Final[Mapping[State, Mapping[Event, float]]] = {
 
 
 class Closing:
-    """Where one session stands in Figure 8, and its alarms there: §3.5.5."""
+    """The state of one session in Figure 8, and its alarms there: §3.5.5."""
 
     __slots__ = ("_alarms", "state")
 

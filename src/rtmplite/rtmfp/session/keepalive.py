@@ -20,21 +20,21 @@ class Keepalive:
     """When to send an empty Ping, and when to give up: §3.5.4.1.
 
     After `interval` seconds without a packet a Ping goes, or sooner after `haste` seconds; after
-    `patience` seconds the far end is lost.  `heard` is when the last packet came.
+    `timeout` seconds the far end is lost.  `heard` is when the last packet came.
     """
 
-    __slots__ = ("_asked", "_pinged", "_round_trip", "haste", "heard", "interval", "patience")
+    __slots__ = ("_asked", "_pinged", "_round_trip", "haste", "heard", "interval", "timeout")
 
-    def __init__(self, round_trip: RoundTrip, interval: float, patience: float, now: float) -> None:
+    def __init__(self, round_trip: RoundTrip, interval: float, timeout: float, now: float) -> None:
         self._round_trip = round_trip
-        self.interval, self.patience = interval, patience
+        self.interval, self.timeout = interval, timeout
         self.heard, self.haste = now, inf
         self._pinged = self._asked = -inf  # the last Ping, and the first since a packet came
 
     @property
     def deadline(self) -> float:
         """When to call `tick` and `is_lost`: §3.5.4.1."""
-        return min(self._due, self.heard + self.patience)
+        return min(self._due, self.heard + self.timeout)
 
     @property
     def _due(self) -> float:
@@ -58,5 +58,5 @@ class Keepalive:
         return now - self._asked if self._asked > self.heard else 0.0
 
     def is_lost(self, now: float) -> bool:
-        """Whether no packet has come for `patience` seconds: §3.5.4.1."""
-        return now >= self.heard + self.patience  # as `deadline` adds, or it would never pass
+        """Whether no packet has come for `timeout` seconds: §3.5.4.1."""
+        return now >= self.heard + self.timeout  # as `deadline` adds, or it would never pass

@@ -24,7 +24,8 @@ class SessionLimits:
     `gaps`           holes in the numbers of a receiving flow; a fragment that would make one more
                      is forgotten as if it were lost
     `keepalive`      seconds without a packet after which a Ping asks the far end for one
-    `patience`       seconds without a packet after which the session is aborted: RFC 7016 §3.5.4.1
+    `silence_timeout`  seconds without a packet after which the session is aborted:
+                     RFC 7016 §3.5.4.1
     """
 
     datagram_bytes: int = 1192
@@ -38,4 +39,4 @@ class SessionLimits:
     message_bytes: int = 4 << 20
     gaps: int = 256
     keepalive: float = 25.0
-    patience: float = 120.0
+    silence_timeout: float = 120.0

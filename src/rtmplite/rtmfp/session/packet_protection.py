@@ -43,7 +43,7 @@ class PacketProtection:
         self._round_trip, self._notices = round_trip, notices
 
     def room(self, size: int) -> int:
-        """How many bytes of chunks go into a datagram of `size` bytes: §3.6.2.2."""
+        """Return the bytes of chunks that fit in a datagram of `size` bytes: §3.6.2.2."""
         return self._cipher.room(size - _ID_BYTES) - _HEADER_MOST
 
     def seal(self, chunks: bytes, now: float, *, critical: bool = False) -> bytes:

@@ -32,7 +32,7 @@ class RangeSet:
 
     @property
     def gaps(self) -> int:
-        """How many holes there are above `csn`: §3.6.3.2."""
+        """Count the holes above `csn`: §3.6.3.2."""
         return len(self._firsts)
 
     def __contains__(self, number: int) -> bool:

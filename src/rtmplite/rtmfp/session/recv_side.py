@@ -98,7 +98,7 @@ class RecvSide:
             self.ack_now = True
 
     def on_probe(self, flow_id: int) -> None:
-        """Answer a Buffer Probe, unless there is no such flow: §3.6.3.6."""
+        """Answer a Buffer Probe if its flow is known: §3.6.3.6."""
         flow = self.flows.get(flow_id)
         if flow is not None:
             self.acknowledge_now(flow)  # §2.3.15 [probe-answered]

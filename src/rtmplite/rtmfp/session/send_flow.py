@@ -361,7 +361,7 @@ class SendFlow:
             self._mortal.popleft()
 
     def _fragment_bytes(self) -> int:
-        """How many bytes of data fit beside the longest headers: §3.6.2.2."""
+        """Return the bytes of data that fit beside the longest headers: §3.6.2.2."""
         overhead = _CHUNK + len(self._id) + _NUMBERS + len(self._startup_options) + _ACK_ROOM
         return max(64, self._side.room - overhead)  # §3.6.2.2 [fits-the-path]
 

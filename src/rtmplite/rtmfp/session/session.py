@@ -118,7 +118,7 @@ class Session:
             cipher, initiator, far_id, self.round_trip, self._notices
         )
         self.congestion = CongestionControl(self._notices)
-        self.keepalive = Keepalive(self.round_trip, limits.keepalive, limits.patience, now)
+        self.keepalive = Keepalive(self.round_trip, limits.keepalive, limits.silence_timeout, now)
         self._mobility = Mobility(random(SECRET_BYTES))
         self._mtu = PathMtu(limits.datagram_bytes, limits.mtu_probes, random, now)
         self._send = SendSide(self.round_trip, self.congestion, limits, self._wake)

@@ -37,7 +37,7 @@ class DataAckBitmap:
 
     @property
     def buffer_bytes_available(self) -> int:
-        """How many bytes the receiver has room for: §2.3.13 [buffer-blocks]."""
+        """The bytes that the receiver has room for: §2.3.13 [buffer-blocks]."""
         return self.buffer_blocks_available * BUFFER_BLOCK
 
     @classmethod
@@ -81,7 +81,7 @@ class DataAckRanges:
 
     @property
     def buffer_bytes_available(self) -> int:
-        """How many bytes the receiver has room for: §2.3.14 [buffer-blocks]."""
+        """The bytes that the receiver has room for: §2.3.14 [buffer-blocks]."""
         return self.buffer_blocks_available * BUFFER_BLOCK
 
     @classmethod

@@ -21,7 +21,7 @@ _ORIGIN: Final = 0x03  # bits ORI
 
 
 class Origin(IntEnum):
-    """Where the knowledge of an address comes from: §2.1.5 [origins]."""
+    """The origin of the knowledge of an address: §2.1.5 [origins]."""
 
     UNKNOWN = 0
     LOCAL = 1  # the endpoint has reported an interface of its own

@@ -25,7 +25,7 @@ _EVENT_U32_U32: Final = Struct(">HII")
 
 
 class LimitType(IntEnum):
-    """How binding a Set Peer Bandwidth is: §5.4.5 [limit-types]."""
+    """The type of the limit of a Set Peer Bandwidth: §5.4.5 [limit-types]."""
 
     HARD = 0
     SOFT = 1
@@ -103,7 +103,7 @@ class Abort(_Payload):
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement(_Payload):
-    """How many bytes have arrived so far, modulo 2**32 (§5.4.3)."""
+    """The number of bytes that have arrived, modulo 2**32 (§5.4.3)."""
 
     type_id = MessageType.ACKNOWLEDGEMENT
     sequence_number: int

@@ -327,7 +327,7 @@ class SharedObject:
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
-    """Read a name, and where it ends; bytes that are no UTF-8 become U+FFFD, as in AMF0 §1.3.1."""
+    """Read a name and its end; bytes that are not UTF-8 become U+FFFD, as in AMF0 §1.3.1."""
     if at + _LENGTH.size > len(data):
         raise RemoteError("a shared object message ends within a name")
     (length,) = _LENGTH.unpack_from(data, at)

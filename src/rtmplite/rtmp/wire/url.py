@@ -18,7 +18,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from rtmplite.errors import LocalError
 
 MAX_URL: Final = 8192  # letters; those in use have some hundred
-MAX_HOST: Final = 255  # letters of a name, as DNS has it
+MAX_HOST: Final = 255  # letters of a name, the limit of DNS
 
 
 @dataclass(frozen=True, slots=True)

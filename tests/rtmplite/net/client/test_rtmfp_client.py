@@ -49,7 +49,7 @@ class Echo(LiveApplication):
 class Servers:
     """One registry behind a port of each kind."""
 
-    def __init__(self, crowd=None):
+    def __init__(self, connection_limit=None):
         self.registry, self.application = Registry(), Echo()
         applications = {"live": self.application}.get
         self.lifetimes = LIVE
@@ -59,7 +59,7 @@ class Servers:
             made.transport.lifetimes = self.lifetimes
             return made
 
-        self.flash = RtmfpListener("127.0.0.1", 0, connection, crowd=crowd)
+        self.flash = RtmfpListener("127.0.0.1", 0, connection, connection_limit=connection_limit)
         self.tcp = RtmpListener(
             "127.0.0.1",
             0,
@@ -246,7 +246,7 @@ def test_a_server_that_stops_says_so(servers):
 
 def test_a_crowd_is_a_crowd():
     """Who finds no room is hung up on."""
-    servers = Servers(crowd=ConnectionLimit(1, 1))
+    servers = Servers(connection_limit=ConnectionLimit(1, 1))
     first = RtmfpClient.connect(servers.url("rtmfp"))
     with pytest.raises((RemoteError, TimeoutError)):
         RtmfpClient.connect(servers.url("rtmfp"), timeout=1.0)

@@ -8,7 +8,7 @@ from gevent import socket
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Registry
-from rtmplite.net.client.refusal import ElsewhereError, next_target
+from rtmplite.net.client.refusal import RedirectError, next_target
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
@@ -187,10 +187,10 @@ def test_a_redirect_that_leads_nowhere_is_a_refusal(url, to):
 def test_a_redirect_does_not_lead_out_of_tls():
     """Own design: who asked for encryption means it."""
     secure, plain = (Target.parse(f"{scheme}://h/a", stream=False) for scheme in ("rtmps", "rtmp"))
-    error = ElsewhereError("moved", "", "error", "rtmp://h/b")
+    error = RedirectError("moved", "", "error", "rtmp://h/b")
     assert next_target(plain, error, 1).app == "b"
     for target, hops in ((secure, 1), (plain, 0)):
-        with pytest.raises(ElsewhereError):
+        with pytest.raises(RedirectError):
             next_target(target, error, hops)
 
 

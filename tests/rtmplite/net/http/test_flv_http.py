@@ -160,7 +160,7 @@ def test_names_may_have_slashes_and_letters(studio):
 
 
 def test_who_does_not_read_is_gone_and_the_others_miss_nothing(studio):
-    """By the same patience that RTMP players are shown."""
+    """By the same limits as a player by RTMP."""
     room = studio(SlowConsumerPolicy(skip=50_000, limit=500_000, seconds=0.2))
     room.begin()
     slow, _ = room.watch()
@@ -240,15 +240,15 @@ def test_viewers_share_the_time_of_a_turn(studio, monkeypatch):
 
 def test_viewers_are_counted_with_all_others(studio):
     """One address has no more of them than it may have connections; who leaves makes room."""
-    crowd = ConnectionLimit(10, 2)
-    room = studio(crowd=crowd)
+    connection_limit = ConnectionLimit(10, 2)
+    room = studio(connection_limit=connection_limit)
     room.begin()
-    assert crowd.admits("127.0.0.1")  # by RTMP
+    assert connection_limit.admits("127.0.0.1")  # by RTMP
     client, _ = room.watch()
     assert status(room.get()) == 503 and room.http.viewers == 1
     client.close()
     with gevent.Timeout(20):
-        while len(crowd) > 1:
+        while len(connection_limit) > 1:
             gevent.sleep(0.001)
     assert status(room.get()) == 200
 

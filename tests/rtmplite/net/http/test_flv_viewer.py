@@ -95,11 +95,11 @@ def test_a_stream_is_fetched_for_a_page(studio):
 def test_what_cannot_be_fetched_is_not_waited_for_for_ever(studio, monkeypatch, method):
     """Then nobody is there any more for whom to fetch it."""
     monkeypatch.setattr(flv_http, "FETCHING", 0.01)
-    crowd = ConnectionLimit()
-    room = studio(crowd=crowd)
+    connection_limit = ConnectionLimit()
+    room = studio(connection_limit=connection_limit)
     seen = fetching(room)
     assert status(room.get("/live/demo.flv", method)) == 404
-    assert seen == [1, 0] and not list(room.registry) and len(crowd) == 0
+    assert seen == [1, 0] and not list(room.registry) and len(connection_limit) == 0
     assert status(room.get("/live/other.flv", method)) == 404 and seen == [1, 0]
 
 

@@ -47,14 +47,14 @@ def test_beginning_and_end_of_publishing_and_playing(written):
     """Own design: the client, the stream, the time it took, and the codecs that were seen."""
     world = world_of(written)
     source, player = world.client(), world.client()
-    source.server.peer_address = ("192.0.2.7", 4711)
+    source.server.transport.peer_address = ("192.0.2.7", 4711)
     player.play("demo?token=secret")
     stream = source.publish("demo?key=secret")
     source.write(8, 0, stream, b"\x90Opus")
     source.write(9, 0, stream, KEY)
     world.now += 12.34
     source.send("deleteStream", float(stream))
-    player.server.connection_lost(world.now, "closed by the peer")
+    player.server.transport.connection_lost(world.now, "closed by the peer")
     assert written.names() == ["play-start", "publish-start", "publish-end", "play-end"]
     end = written.of("publish-end")
     assert end == {
@@ -189,11 +189,11 @@ def test_a_line_for_people(capsys):
     """Own design: one line each, whatever a client calls its stream."""
     begun, world = time.time(), World(PrintedLive(lambda connection, stream: "ann"))
     source = world.client()
-    source.server.peer_address = ("2001:db8::1", 4711)
+    source.server.transport.peer_address = ("2001:db8::1", 4711)
     stream = source.publish("a\nb")
     source.write(8, 0, stream, SOUND)
     world.now += 2
-    source.server.connection_lost(world.now, "closed by the peer")
+    source.server.transport.connection_lost(world.now, "closed by the peer")
     who = source.server.id
     lines = [line.partition(" ") for line in capsys.readouterr().out.splitlines()]
     assert [line for _, _, line in lines] == [

@@ -6,13 +6,20 @@ from support.rtmp.rtmp_world import World
 
 from rtmplite.cli.live_lines import PrintedLive
 from rtmplite.cli.serve import _Warnings
-from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, BURST, RATE, Sparing, Told
+from rtmplite.net.server.log_rate_limit import (
+    ALL_BURST,
+    ALL_RATE,
+    BURST,
+    RATE,
+    LimitedPrinter,
+    LogRateLimit,
+)
 
 
 def test_a_flood_leaves_some_lines_and_a_count(caplog):
     """Own design: the first ones, then one now and then that tells of those between."""
     clock = [0.0]
-    caplog.handler.addFilter(sparing := Sparing(lambda: clock[0]))
+    caplog.handler.addFilter(limit := LogRateLimit(lambda: clock[0]))
     try:
         for _ in range(1000):
             logging.getLogger("crowd").warning("refusing %s", "192.0.2.1")
@@ -24,7 +31,7 @@ def test_a_flood_leaves_some_lines_and_a_count(caplog):
         for _ in range(1000):
             logging.getLogger("crowd").warning("again")
     finally:
-        caplog.handler.removeFilter(sparing)
+        caplog.handler.removeFilter(limit)
     assert caplog.messages[:BURST] == ["refusing 192.0.2.1"] * BURST
     assert caplog.messages[BURST : BURST + 3] == [
         "100 % else",
@@ -45,7 +52,7 @@ def test_a_server_spares_what_strangers_can_cause():
 def test_lines_about_a_client_that_plays_without_end(capsys):
     """Own design: of one there are some, and its last one has the count; others keep theirs."""
     clock = [0.0]
-    told = Told(lambda: clock[0])
+    told = LimitedPrinter(lambda: clock[0])
     greedy, modest = told.client(), told.client()
     for _ in range(1000):
         told.say("a plays", greedy)
@@ -66,7 +73,7 @@ def test_lines_about_a_client_that_plays_without_end(capsys):
 def test_lines_about_all_clients_together(capsys):
     """Own design: who comes back all the time is always somebody new."""
     clock = [0.0]
-    told = Told(lambda: clock[0])
+    told = LimitedPrinter(lambda: clock[0])
     for _ in range(2 * ALL_BURST):
         told.say("plays", told.client())
     clock[0] += 1 / ALL_RATE
@@ -82,7 +89,7 @@ def test_a_server_tells_of_some_of_what_one_client_plays(capsys):
     for n in range(BURST + 10):
         greedy.play(f"stream {n}")
     modest.play("demo")
-    greedy.server.connection_lost(world.now)
+    greedy.server.transport.connection_lost(world.now)
     *lines, other, last = capsys.readouterr().out.splitlines()
     assert BURST <= len(lines) < BURST + 10 and " playing demo, " in other
     assert f"Z disconnect {greedy.server.id} " in last and last.endswith(" more left out)")

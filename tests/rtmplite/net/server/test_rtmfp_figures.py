@@ -3,8 +3,7 @@
 from support.rtmfp.endpoints import CLIENT, SERVER, THIRD, World, startup_datagram
 from support.rtmfp.peer_world import PeerWorld
 
-from rtmplite.net.server.rtmfp_figures import NAMES, NONE, figures
-from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server.rtmfp_listener import FIGURES, NO_FIGURES, RtmfpListener, figures
 from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.wire.control_chunks import Fragment
@@ -34,8 +33,8 @@ class Watched:
 
 
 def test_at_rest_all_is_zero():
-    assert figures(Watched().server.endpoint) == NONE
-    assert tuple(NONE) == NAMES
+    assert figures(Watched().server.endpoint) == NO_FIGURES
+    assert tuple(NO_FIGURES) == FIGURES
 
 
 def test_a_session_from_its_keying_to_its_end():
@@ -65,7 +64,7 @@ def test_a_session_from_its_keying_to_its_end():
     watched.world.run(1.0)
     assert watched.changed() == {"closing": 1}
     watched.world.run(100.0)
-    assert figures(watched.server.endpoint) == NONE
+    assert figures(watched.server.endpoint) == NO_FIGURES
 
 
 def test_what_strangers_send():
@@ -106,4 +105,4 @@ def test_a_server_tells_for_how_many_it_stands_in():
     world.run()
     assert world.user.peer_relays.clients == 1
     server = RtmfpListener("127.0.0.1", 0, lambda address: None)
-    assert server.figures == NONE
+    assert server.figures == NO_FIGURES

@@ -44,6 +44,9 @@ def test_an_operator_says_how_much_memory_all_sessions_may_take():
     serve.add_to(parser.add_subparsers())
     words = ["--max-rtmfp-memory", "2000000", "--rtmp", "off", "--rtmfp", "127.0.0.1:0"]
     settings = parsed(serve.ServeSettings, parser.parse_args(["serve", *words]))
-    crowd, limits = access.crowd(settings.limits), access.limits(settings.limits)
-    ways = Transports(settings.transports, {}.get, Registry(), limits, crowd)
+    connection_limit, limits = (
+        access.connection_limit(settings.limits),
+        access.limits(settings.limits),
+    )
+    ways = Transports(settings.transports, {}.get, Registry(), limits, connection_limit)
     assert ways._servers["rtmfp"]._port.endpoint.budget.limit == 2000000

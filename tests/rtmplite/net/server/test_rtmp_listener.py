@@ -40,8 +40,8 @@ def serve():
     """`serve(**options)`: a running server and the address of its application."""
     servers = []
 
-    def run(patience=None, limits=None, **options):
-        registry, application = Registry(patience or SlowConsumerPolicy()), Live()
+    def run(policy=None, limits=None, **options):
+        registry, application = Registry(policy or SlowConsumerPolicy()), Live()
 
         def connection(address):
             return ServerConnection(
@@ -282,7 +282,7 @@ def test_who_is_ended_and_takes_nothing_more_goes(serve, monkeypatch):
 
 def test_too_many_are_hung_up_on(serve):
     """The limit protects those who are in."""
-    server = serve(crowd=ConnectionLimit(most=1))
+    server = serve(connection_limit=ConnectionLimit(most=1))
     first = RtmpClient.connect(server.url)
     second = raw(server)
     assert second.recv(10) == b""
@@ -291,7 +291,7 @@ def test_too_many_are_hung_up_on(serve):
 
 def test_one_address_has_its_share(serve):
     """And gets another place when it gives one back."""
-    server = serve(crowd=ConnectionLimit(most_of_one=2))
+    server = serve(connection_limit=ConnectionLimit(most_of_one=2))
     first, _second, third = RtmpClient.connect(server.url), raw(server), raw(server)
     assert third.recv(10) == b""
     first.close()

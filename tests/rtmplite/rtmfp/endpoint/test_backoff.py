@@ -1,6 +1,6 @@
 """When hellos and keyings are sent again."""
 
-from rtmplite.rtmfp.endpoint.backoff import HandshakeBackoff
+from rtmplite.rtmfp.endpoint.initiator import HandshakeBackoff
 
 
 def test_each_wait_is_longer_by_a_second_and_a_half():

@@ -290,7 +290,7 @@ def test_replayed_and_tampered_packets_in_every_state(seed):
     eve.run(20.0)
     # A keying that is replayed while its cookie is good makes a session that nobody hears of.
     assert len(server.endpoint.sessions) <= 1
-    world.run(SessionLimits().patience)
+    world.run(SessionLimits().silence_timeout)
     assert server.endpoint.sessions == []
     assert [len(node.user.sessions) for node in (server, client)] == [1, 1]
 

@@ -104,7 +104,7 @@ def test_the_periods_have_limits():
     """Covers RFC 7425 §5.3.4 [client-minimum] [client-maximum] [client-obeys]."""
     world = FlashWorld()
     peer = world.client()
-    peer.server.send_control(SetKeepaliveTimers(1, 0xFFFFFFFF))
+    peer.server.transport.send_control(SetKeepaliveTimers(1, 0xFFFFFFFF))
     world.run()
     assert peer.client_session.keepalive.interval == messages.MIN_KEEPALIVE
     assert peer.client.transport.peer_keepalive == messages.MAX_KEEPALIVE

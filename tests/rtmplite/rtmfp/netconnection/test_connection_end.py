@@ -3,7 +3,7 @@
 from support.rtmfp.flash_world import SERVER, FlashWorld
 
 from rtmplite.amf import amf0
-from rtmplite.rtmfp.netconnection.connection import LINGER, PATIENCE
+from rtmplite.rtmfp.netconnection.connection import LINGER, PUBLISHER_LINGER
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
 from rtmplite.rtmfp.session.session import SILENT
 from rtmplite.rtmp.live_application import LiveApplication
@@ -21,7 +21,7 @@ def test_a_client_that_goes_is_noticed():
     peer.client.send_media(AUDIO, 0, stream, SOUND)
     peer.client.close(world.now)
     world.run()
-    assert peer.server.closed and not peer.server.aborted
+    assert peer.server.closed and not peer.server.transport.aborted
     assert peer.server.reason == "closed by the peer"
     assert peer.client.transport.is_over and peer.server.transport.is_over
     assert world.registry.get("live", "demo") is None
@@ -52,7 +52,7 @@ def test_a_client_that_goes_in_silence_is_noticed():
     peer = world.client()
     peer.client.close(world.now)
     world.run()
-    assert peer.server.closed and not peer.server.aborted
+    assert peer.server.closed and not peer.server.transport.aborted
     assert peer.client.transport.is_over and peer.server.transport.is_over
 
 
@@ -105,7 +105,7 @@ def test_who_has_said_the_last_word_hears_nothing_new():
     world.run(LINGER / 5)
     assert not peer.server.closed and len(peer.server_session.send_flows) == flows
     world.run(LINGER)
-    assert peer.server.reason == "closed by the peer" and not peer.server.aborted
+    assert peer.server.reason == "closed by the peer" and not peer.server.transport.aborted
 
 
 RATE = 60_000  # bytes a second of a slow link
@@ -174,7 +174,7 @@ def test_a_server_that_is_gone_is_told_of():
     peer.client.close(world.now)
     world.run(1.0)
     weather.is_dead = True
-    world.run(PATIENCE - 2)
+    world.run(PUBLISHER_LINGER - 2)
     assert not peer.client.transport.is_over
     world.run(5.0)
     assert peer.client.transport.is_over and "end" not in heard
@@ -203,7 +203,7 @@ def test_data_alone_is_a_stream_as_well():
     peer.client.close(world.now)
     world.run(1.0)
     assert peer.client.transport.holds_media
-    world.run(PATIENCE + 5)
+    world.run(PUBLISHER_LINGER + 5)
     assert peer.client.transport.is_over and peer.client.transport.cut_short
 
 
@@ -225,7 +225,7 @@ def test_what_was_given_up_in_silence_has_not_arrived():
     weather.is_dead = True
     peer.client.send_media(AUDIO, 0, stream, SOUND)
     peer.client.close(world.now)
-    world.run(PATIENCE + 5)
+    world.run(PUBLISHER_LINGER + 5)
     assert peer.client.transport.is_over and peer.client.transport.cut_short
 
 
@@ -243,7 +243,7 @@ def test_who_plays_has_nothing_to_lose():
     player.client.close(world.now)
     world.run(0.1)
     assert not player.client.transport.is_over and not player.client.transport.holds_media
-    world.run(PATIENCE + 5)
+    world.run(PUBLISHER_LINGER + 5)
     assert player.client.transport.is_over and player.client.transport.cut_short == ""
 
 

@@ -85,7 +85,7 @@ def test_a_player_that_is_far_behind_is_closed():
     for at in range(150):
         publisher.client.send_media(DATA, at, stream, b"\x02\x00\x0aonMetaData" + bytes(20_000))
         world.run(0.2)
-    assert player.server.aborted and "too slow" in player.server.reason
+    assert player.server.transport.aborted and "too slow" in player.server.reason
 
 
 def test_a_network_that_loses_much():

@@ -260,7 +260,7 @@ def test_what_is_about_chunks_means_nothing():
         control.WindowAcknowledgementSize(5),
         control.SetPeerBandwidth(5, control.LimitType.SOFT),
     ):
-        peer.server.send_control(message)
+        peer.server.transport.send_control(message)
     assert sent == []
 
 
@@ -270,7 +270,7 @@ def test_a_ping_is_answered():
     peer = world.client()
     heard = []
     peer.client.transport._on_control = lambda message, now: heard.append(message)
-    peer.client.send_control(control.PingRequest(77))
+    peer.client.transport.send_control(control.PingRequest(77))
     world.run()
     assert control.PingResponse(77) in heard
 
@@ -281,7 +281,7 @@ def test_who_breaks_the_rules_is_closed():
     peer = world.client()
     peer.client_session.send_flows[1].send(b"\x14\x00\x00\x00\x00\x05", world.now)
     world.run()
-    assert peer.server.aborted and "name" in peer.server.reason
+    assert peer.server.transport.aborted and "name" in peer.server.reason
     assert peer.client.closed
 
 
@@ -330,7 +330,7 @@ def test_a_control_flow_that_breaks_the_limits_ends_the_connection():
     peer = world.client()
     peer.client.call("long", "x" * 20_000)
     world.run()
-    assert peer.server.aborted and peer.client.closed
+    assert peer.server.transport.aborted and peer.client.closed
 
 
 def test_who_does_not_ask_is_closed():

@@ -53,7 +53,7 @@ def test_a_player_that_does_not_read_is_cut_off():
     for time in range(0, 2000, 10):
         publisher.client.send_media(DATA, time, stream, NOTE + bytes(10_000))
     world.run(5)
-    assert player.server.aborted and "does not read" in player.server.reason
+    assert player.server.transport.aborted and "does not read" in player.server.reason
 
 
 def test_a_client_that_plays_again_is_not_given_all_again():

@@ -262,7 +262,7 @@ def test_who_is_no_peer():
     with pytest.raises(LocalError, match="published already"):
         pair.alice.peers.publish("song", pair.world.now)
     del pair.world.link.nodes[SERVER]
-    pair.bob.machine.connection_lost(pair.world.now, "gone")
+    pair.bob.machine.transport.connection_lost(pair.world.now, "gone")
     pair.bob.machine.transport.session = None
     with pytest.raises(LocalError, match="no server"):
         pair.bob.peers.play(pair.alice.peer_id, pair.world.now)

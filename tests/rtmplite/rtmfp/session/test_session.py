@@ -78,7 +78,7 @@ def test_pings_that_would_fill_the_memory_or_the_packet():
 
 def test_silence_is_questioned_and_ends_the_session():
     """Covers RFC 7016 §3.5.4.1 [empty-message] [once-per-erto] [unanswered-backs-off]."""
-    pair = Pair(limits=SessionLimits(keepalive=10.0, patience=60.0))
+    pair = Pair(limits=SessionLimits(keepalive=10.0, silence_timeout=60.0))
     pair.far_node.take = lambda: []
     pair.run(70.0)
     asked = [at for at, _ in sent(pair, NEAR, Ping)]
@@ -103,7 +103,7 @@ def chunks_of(pair, source, kind):
 
 def test_answered_pings_keep_a_session_alive():
     """Covers RFC 7016 §3.5.4.1 [once-per-erto]."""
-    pair = Pair(limits=SessionLimits(keepalive=10.0, patience=60.0))
+    pair = Pair(limits=SessionLimits(keepalive=10.0, silence_timeout=60.0))
     pair.run(500.0)
     assert (pair.near.state, pair.far.state) == (State.OPEN, State.OPEN)
     assert 45 <= len(sent(pair, NEAR, PingReply)) + len(sent(pair, FAR, PingReply)) <= 100

@@ -11,7 +11,7 @@ from rtmplite.net import addresses
 from rtmplite.net.client import refusal
 from rtmplite.net.server.hooks import service
 from rtmplite.relay.rules import Rule
-from rtmplite.relay.session import elsewhere
+from rtmplite.relay.session import redirected
 from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.client import Target, redirection
 from rtmplite.rtmp.wire.url import MAX_URL, join, split
@@ -37,7 +37,7 @@ USERS = {
     "join": lambda text: join("rtmp://h/live", text),
     "tcUrl": lambda text: reconnect.resolve(text, "rtmp://h/live"),
     "reconnect": lambda text: reconnect.requested(reconnect.request(text), "rtmp://h/live"),
-    "relay": lambda text: elsewhere(HERE, text),
+    "relay": lambda text: redirected(HERE, text),
     "redirect": lambda text: refusal.next_target(
         HERE, refusal.failure({"ex": {"code": 302.0, "redirect": text}}), 1
     ),

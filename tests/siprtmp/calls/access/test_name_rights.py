@@ -122,8 +122,8 @@ def test_a_held_name_stays_with_its_holder(world):
     """Another program of the same machine is the same holder, as in the tutorials."""
     first, beside, far = world.tool(), world.tool(), world.tool()
     for tool in (first, beside):
-        tool.server.peer_address = ("127.0.0.1", 1)
-    far.server.peer_address = ("192.0.2.9", 1)
+        tool.server.transport.peer_address = ("127.0.0.1", 1)
+    far.server.transport.peer_address = ("192.0.2.9", 1)
     assert begun(first, "publish", "studio") == STARTED["publish"]
     assert begun(beside, "play", "studio") == STARTED["play"]
     assert begun(far, "play", "studio") == FAILED

@@ -1,12 +1,12 @@
-"""A publisher's pictures as decoders need them: whole, and behind the header that is in force.
+"""A publisher's frames as decoders need them: whole, and behind the header that is in force.
 
-Implements FLV 10.1 §E.4.3.2, which has a header before the pictures and each picture in one tag,
+Implements FLV 10.1 §E.4.3.2, which has a header before the frames and each frame in one tag,
 for publishers that keep to neither; E-RTMP v2 §"Enhanced Video" has the same for HEVC.
 
-Own design: parameter sets that come among the pictures make a header, in front of the next key
+Own design: parameter sets that come among the frames make a header, in front of the next key
 frame, if they are not those of the last one.  A header that replaces another one waits for the
-picture that needs it.  Slices of one picture that come in messages of one time become one message.
-Only the next message tells that a picture has ended, so that the first one waits for it, or for
+frame that needs it.  Slices of one frame that come in messages of one time become one message.
+Only the next message tells that a frame has ended, so that the first one waits for it, or for
 `HOLD`, and later ones where the first has come in several messages.
 
     >>> class Tape(list):
@@ -14,10 +14,10 @@ Only the next message tells that a picture has ended, so that the first one wait
     ...         self.append((timestamp, payload[:2].hex()))
     >>> sets = bytes.fromhex("000000166742c00cda0507ec0440000003004000000603c50aa80000000468ce3c80")
     >>> head, tape = b"\\x17\\x01\\0\\0\\0", Tape()
-    >>> pictures = PublishedPictures(tape)
-    >>> pictures.write(9, 0, head + sets, 0.0)
-    >>> pictures.write(9, 40, head + bytes.fromhex("00000004658884210000"[:16]), 0.0)
-    >>> pictures.tick(pictures.deadline)
+    >>> video = PublishedVideo(tape)
+    >>> video.write(9, 0, head + sets, 0.0)
+    >>> video.write(9, 40, head + bytes.fromhex("00000004658884210000"[:16]), 0.0)
+    >>> video.tick(pictures.deadline)
     >>> tape
     [(40, '1700'), (40, '1701')]
 """
@@ -39,11 +39,9 @@ from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import AvcPacketType, CodecId, FieldCodecId, FrameType, is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
 
-MAX_PICTURE: Final = (
-    1 << 20
-)  # bytes of a picture that is put together; longer ones pass as they are
-HOLD: Final = 0.5  # s that a picture waits for more of it, longer than one lost packet takes
-MAX_SETS: Final = 16 * 1024  # bytes of a message without a picture, and of a header made of sets
+MAX_FRAME: Final = 1 << 20  # bytes of a frame that is put together; longer ones pass as they are
+HOLD: Final = 0.5  # s that a frame waits for more of it, longer than one lost packet takes
+MAX_SETS: Final = 16 * 1024  # bytes of a message without a frame, and of a header made of sets
 MAX_SET: Final = 1024  # bytes of one set; they have some 30
 
 _EXTENDED: Final = 0x80  # E-RTMP v2 §"Enhanced Video"
@@ -54,7 +52,7 @@ _HEVC_SETS: Final = (hevc_sps.VPS, hevc_sps.SPS, hevc_sps.PPS)
 
 
 class MessageSink(Protocol):
-    """Where the messages go: a `Sink` of live streams is one.  Own design."""
+    """Takes the messages; a `Sink` of live streams is one.  Own design."""
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one message of type 8, 9 or 18; `timestamp` in ms."""
@@ -64,7 +62,7 @@ class MessageSink(Protocol):
 
 
 class _Codec(NamedTuple):
-    """What differs between codecs of NAL units."""
+    """Describes a codec of NAL units."""
 
     slices: range
     sets: tuple[int, ...]
@@ -94,7 +92,7 @@ _NAMED: Final = {b"avc1": _AVC, b"hvc1": _HEVC}
 
 @dataclass(slots=True)
 class _Track:
-    """The pictures of a codec of NAL units, as one publisher names it."""
+    """The video of a codec of NAL units, as one publisher names it."""
 
     name: bytes  # the octets of a tag that tell it
     codec: _Codec
@@ -102,8 +100,8 @@ class _Track:
     length_size: int = LENGTH_SIZE
     is_made: bool = False  # the header in force was made of sets
     is_foreign: bool = False  # it was of another codec
-    ahead: bytes = b""  # units that came without a picture
-    last_at: int | None = None  # the time of the last picture
+    ahead: bytes = b""  # units that came without a frame
+    last_at: int | None = None  # the time of the last frame
 
     def learn(self, record: bytes) -> None:
         """Take the sets of a header as those in force; of a broken one none."""
@@ -138,26 +136,26 @@ class _Track:
 
 @dataclass(slots=True)
 class _Units:
-    """What a message has before its first slice."""
+    """Holds the units of a message before its first slice."""
 
     ahead: list[bytes] = field(default_factory=list)
     begin: int | None = None  # of the first slice
 
 
-class PublishedPictures:
-    """Gives `sink` a publisher's messages, with whole pictures: FLV 10.1 §E.4.3.2.  A `Sink`.
+class PublishedVideo:
+    """Gives `sink` a publisher's messages, with whole frames: FLV 10.1 §E.4.3.2.  A `Sink`.
 
-    An empty header replaces no other, nor does one of sound: Own design, since encoders send one
-    when they are restarted.  Several tracks in a message pass as they are, and pictures of another
+    An empty header replaces no other, nor does one of audio: Own design, since encoders send one
+    when they are restarted.  Several tracks in a message pass as they are, and frames of another
     codec than they say: some encoders of H.265 have the number of H.264.
     """
 
     def __init__(self, sink: MessageSink) -> None:
         self._sink = sink
-        self._header, self._new = b"", b""  # in force, and to be in force with the next picture
+        self._header, self._new = b"", b""  # in force, and to be in force with the next frame
         self._track: _Track | None = None
         self._splits: bool | None = None  # slices come in messages of their own, None: not known
-        self._held: tuple[int, bytes] | None = None  # a picture that may go on
+        self._held: tuple[int, bytes] | None = None  # a frame that may go on
         self._until = 0.0  # it waits
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
@@ -173,11 +171,11 @@ class PublishedPictures:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`, while a picture waits.  Own design: a still one goes out too."""
+        """When to call `tick`, while a frame waits.  Own design: a still one goes out too."""
         return self._until if self._held is not None else None
 
     def tick(self, now: float) -> None:
-        """Pass on a picture that nothing has followed.  Own design: see `HOLD`."""
+        """Pass on a frame that nothing has followed.  Own design: see `HOLD`."""
         if self._held is not None and now >= self._until:
             self._release(now)
 
@@ -192,8 +190,8 @@ class PublishedPictures:
             self._pass(timestamp, payload, now)
         elif is_video_header(payload):
             self._take_header(timestamp, payload, now)
-        elif (found := _picture_of(payload)) is not None:
-            self._take_picture(timestamp, payload, found, now)
+        elif (found := _frame_of(payload)) is not None:
+            self._take_frame(timestamp, payload, found, now)
         else:
             self._pass(timestamp, payload, now)
 
@@ -218,7 +216,7 @@ class PublishedPictures:
         self._header, self._new = payload, b""
         self._sink.write(TagType.VIDEO, timestamp, payload, now)
 
-    def _take_picture(
+    def _take_frame(
         self, timestamp: int, payload: bytes, found: tuple[bytes, _Codec, int], now: float
     ) -> None:
         name, codec, at = found
@@ -258,32 +256,32 @@ class PublishedPictures:
         self._pass_or_hold(timestamp, payload, now)
 
     def _pass_or_hold(self, timestamp: int, payload: bytes, now: float) -> None:
-        """Pass a picture on, or hold it if the next message may have more of it."""
-        if self._splits is not False and len(payload) <= MAX_PICTURE:
+        """Pass a frame on, or hold it if the next message may have more of it."""
+        if self._splits is not False and len(payload) <= MAX_FRAME:
             self._held, self._until = (timestamp, payload), now + HOLD
         else:
             self._sink.write(TagType.VIDEO, timestamp, payload, now)
 
     def _go_on(self, timestamp: int, head: bytes, slices: bytes, now: float) -> None:
-        """Take more slices of the last picture, which has gone if nothing told of them."""
+        """Take more slices of the last frame, which has gone if nothing told of them."""
         self._splits = True
-        if self._held is not None and len(self._held[1]) + len(slices) <= MAX_PICTURE:
+        if self._held is not None and len(self._held[1]) + len(slices) <= MAX_FRAME:
             self._held = timestamp, self._held[1] + slices
             return
         self._release(now)
-        # an inter frame, since no player can begin in the middle of a picture
+        # an inter frame, since no player can begin in the middle of a frame
         first = head[0] & (_EXTENDED | 0x0F) | FrameType.INTER << 4
         self._pass_or_hold(timestamp, bytes((first,)) + head[1:] + slices, now)
 
     def _release(self, now: float) -> None:
-        """Pass on the picture that waits: it is whole."""
+        """Pass on the frame that waits: it is whole."""
         if self._held is not None:
             self._splits = bool(self._splits)
             (timestamp, payload), self._held = self._held, None
             self._sink.write(TagType.VIDEO, timestamp, payload, now)
 
     def _put_header(self, header: bytes, timestamp: int, now: float) -> None:
-        """Pass a header on with the first picture that needs it, unless it is in force."""
+        """Pass a header on with the first frame that needs it, unless it is in force."""
         if header and header != self._header:
             self._header = header
             self._sink.write(TagType.VIDEO, timestamp, header, now)
@@ -302,14 +300,14 @@ def _codec_of(payload: bytes) -> tuple[bytes, _Codec | None]:
     return bytes((payload[0] & 0x0F,)), _NUMBERED.get(payload[0] & 0x0F)
 
 
-def _picture_of(payload: bytes) -> tuple[bytes, _Codec, int] | None:
+def _frame_of(payload: bytes) -> tuple[bytes, _Codec, int] | None:
     """Name and codec of a message of NAL units, and where these begin; None for others."""
     name, codec = _codec_of(payload)
     if codec is None:
         return None
     if not payload[0] & _EXTENDED:
-        is_picture = len(payload) > 5 and payload[1] == AvcPacketType.NALU
-        return (name, codec, 5) if is_picture else None
+        is_frame = len(payload) > 5 and payload[1] == AvcPacketType.NALU
+        return (name, codec, 5) if is_frame else None
     kind = payload[0] & 0x0F
     if kind == VideoPacketType.CODED_FRAMES:
         return name, codec, 8

@@ -20,7 +20,7 @@ from support.mutations import mutations
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.hevc import HevcConfig
-from rtmplite.flv.published_pictures import HOLD, MAX_PICTURE, MAX_SET, MAX_SETS, PublishedPictures
+from rtmplite.flv.published_video import HOLD, MAX_FRAME, MAX_SET, MAX_SETS, PublishedVideo
 from rtmplite.flv.video import FrameType
 from rtmplite.strategies.avc import BitWriter
 
@@ -54,7 +54,7 @@ class Tape:
 def passed(*messages, end=True):
     """What comes out of video messages (time, body), or whole ones."""
     tape = Tape()
-    pictures = PublishedPictures(tape)
+    pictures = PublishedVideo(tape)
     for message in messages:
         pictures.write(*(message if len(message) == 3 else (VIDEO, *message)), 0.0)
     if end:
@@ -259,7 +259,7 @@ def test_the_first_picture_waits_for_what_follows_it():
         (VIDEO, *first[1]), sound, (VIDEO, 40, inter(P)),
     ]  # fmt: skip
     tape = Tape()
-    pictures = PublishedPictures(tape)
+    pictures = PublishedVideo(tape)
     for at, body in first:
         pictures.write(VIDEO, at, body, 5.0)
     assert pictures.deadline == 5.0 + HOLD
@@ -356,7 +356,7 @@ def test_what_is_not_understood_passes_as_it_is(body):
 
 def test_long_pictures_and_many_sets_are_not_put_together():
     """Own design: limits on all that a publisher can make us hold."""
-    half = slice_of(5, 2, first=8, filling=b"\1" * MAX_PICTURE)
+    half = slice_of(5, 2, first=8, filling=b"\1" * MAX_FRAME)
     split = [(0, HEADER), (0, key(IDR)), (0, key(half)), (40, key(IDR)), (40, key(half))]
     assert passed(*split, end=False)[-2:] == [(40, key(IDR)), (40, inter(half))]
     assert passed(*split[:3], (40, key(slice_of(5, 1, filling=half))), end=False)[-1][0] == 40
