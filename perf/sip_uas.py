@@ -8,10 +8,9 @@ import gevent
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.sip.message import Request
 from p2psip.stack.servers import ServerHandle
-from p2psip.stack.stack import Stack
+from p2psip.stack.stack import Recipient, Stack
 from p2psip.transaction.flow import Flow
-from p2psip.ua.call import UserAgentCall
-from p2psip.ua.owner import CallHandler
+from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.ua import UserAgent
 
 SDP = "v=0 o=-_1_1_IN_IP4_127.0.0.1 s=- c=IN_IP4_127.0.0.1 t=0_0 m=audio_9_RTP/AVP_0"
@@ -32,13 +31,15 @@ class Core:
     def __init__(self, stack: Stack, agents: UserAgent) -> None:
         self._stack, self._agents = stack, agents
 
-    def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Take a call, or what belongs to one."""
-        if request.method == "INVITE" and request.to.tag is None:
-            contact = self._stack.contact()
-            self._agents.incoming(server, contact, Silent(), now).accept(ANSWER, now)
-        else:
-            self._agents.on_request(server, request, now)
+    def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
+        """Give a call to us, and what belongs to one to the user agent."""
+        is_new = request.method == "INVITE" and request.to.tag is None
+        other = self._answer if is_new else self._agents.on_stray
+        return self._agents.recipient(request) or Recipient(other)
+
+    def _answer(self, server: ServerHandle, request: Request, now: float) -> None:
+        contact = self._stack.contact()
+        self._agents.incoming(server, contact, Silent(), now).accept(ANSWER, now)
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx."""

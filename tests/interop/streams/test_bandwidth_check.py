@@ -25,9 +25,15 @@ class Told(ServerConnection):
         self.heard.append(command.name)
         super().on_command(command, stream_id, now)
 
-    def send_command(self, command, stream_id=0):
-        self.said.append(command.name)
-        super().send_command(command, stream_id)
+    def __init__(self, *args):
+        super().__init__(*args)
+        send = self.send_command
+
+        def send_command(command, stream_id=0):
+            self.said.append(command.name)
+            send(command, stream_id)
+
+        self.send_command = send_command
 
 
 class Asking(LiveApplication):

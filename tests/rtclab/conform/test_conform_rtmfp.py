@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -16,9 +15,7 @@ from rtclab.conform.runner import Outcome, run
 from rtmplite.rtmfp.wire.flow_chunks import FragmentControl, UserData
 
 ROOT = Path(__file__).resolve().parents[3]
-REQUIREMENTS = ROOT / "rfc_annotations" / "requirements"
 PAGE = ROOT / "docs" / "6-conformance" / "rtmfp-conform.md"
-SHOULD = ("SHOULD", "SHOULD NOT", "RECOMMENDED")
 
 
 @pytest.fixture
@@ -44,22 +41,9 @@ def test_our_server_meets_all(url):
     } == {}
 
 
-def test_cases_have_names_of_their_own_and_the_level_of_the_catalogue():
-    levels = {
-        (each["spec"], each["section"], each["slug"]): each["level"]
-        for number in ("7016", "7425")
-        for path in REQUIREMENTS.glob(f"rfc{number}-*.toml")
-        for each in catalogue(path)
-    }
+def test_cases_have_names_of_their_own():
+    """That they have the level of the catalogue is tried in `test_conform_levels`."""
     assert len({case.name for case in SUITE.cases}) == len(SUITE.cases)
-    for case in SUITE.cases:
-        level = levels[case.spec, case.section, case.slug] if case.slug else case.level
-        assert case.level == ("SHOULD" if level in SHOULD else "MUST"), case.name
-
-
-def catalogue(path):
-    read = tomllib.loads(path.read_text())
-    return [{"spec": read["spec"], **each} for each in read["requirement"]]
 
 
 def test_a_target_where_nobody_is_cannot_be_reached():

@@ -92,7 +92,7 @@ def _ask(order: object) -> Any:
     with _turn:
         nursery, number = _started(), next(_numbers)
         assert nursery.stdin is not None and nursery.stdout is not None
-        print(json.dumps([number, order]), file=nursery.stdin, flush=True)
+        print(json.dumps([number, order], default=str), file=nursery.stdin, flush=True)
         while True:  # one that asked before may have been interrupted
             answered, answer = json.loads(nursery.stdout.readline())
             if answered == number:
