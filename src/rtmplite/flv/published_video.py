@@ -17,7 +17,7 @@ Only the next message tells that a frame has ended, so that the first one waits 
     >>> video = PublishedVideo(tape)
     >>> video.write(9, 0, head + sets, 0.0)
     >>> video.write(9, 40, head + bytes.fromhex("00000004658884210000"[:16]), 0.0)
-    >>> video.tick(pictures.deadline)
+    >>> video.tick(video.deadline)
     >>> tape
     [(40, '1700'), (40, '1701')]
 """
