@@ -109,6 +109,7 @@ def list_titles(
     context["toctree"] = toctree
 
 
+@functools.cache  # every page asks for all of them
 def title_of(toc: nodes.bullet_list) -> nodes.bullet_list:
     """A table of contents without what is below its title, unless that leads to other pages."""
     if len(toc) != 1 or any(toc.findall(addnodes.toctree)):
