@@ -56,7 +56,7 @@ class DialogUser(Protocol):
         """
 
     def recipient(self, request: Request) -> Recipient | None:
-        """Who gets a request within one of their dialogs: RFC 3261 §12.2.2."""
+        """Give the recipient of a request within one of their dialogs: RFC 3261 §12.2.2."""
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx: RFC 3261 §13.3.1.4."""

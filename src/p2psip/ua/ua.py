@@ -213,7 +213,7 @@ class UserAgent:
         return None
 
     def recipient(self, request: Request) -> Recipient | None:
-        """Who gets a request within a dialog of ours (§12.2.2), or a merged INVITE (§8.2.2.2)."""
+        """Give the recipient of a request in a dialog (§12.2.2), or merged (§8.2.2.2)."""
         found = self.core.dialogs.get(DialogId.at_server(request))
         if found is not None:
             return Recipient(found.on_request, True, found.whereabouts.peer(found.dialog))

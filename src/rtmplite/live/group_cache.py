@@ -68,7 +68,7 @@ class GroupCache:
         self.is_open = False
 
     def _pay(self) -> bool:
-        """Take memory for what is missing; False if it is short, or the group is too large."""
+        """Take the missing memory; False if memory is short, or the group is too large."""
         if self.octets > self._limit:
             return False
         missing = min(max(self.octets, self.paid + BLOCK), self._limit) - self.paid

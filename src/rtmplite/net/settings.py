@@ -39,7 +39,7 @@ class SettingType(Generic[T]):
         return {"type": self.parse, "metavar": self.metavar}
 
     def gather(self, parsed: Any) -> T:
-        """The value, of what argparse has made of one word or several."""
+        """Make the value from the word, or the words, that argparse has read."""
         return cast(T, parsed)
 
     def read(self, value: object) -> T:

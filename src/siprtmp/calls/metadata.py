@@ -41,7 +41,7 @@ def on_metadata(
 
 
 def announce(remote: LiveStream, call: Call | None, now: float) -> None:
-    """Begin `remote` with the metadata of what the phone sends: FLV 10.1 §E.5.
+    """Begin `remote` with the metadata of the phone's media: FLV 10.1 §E.5.
 
     Through a tunnel those of the publisher at its other end will come.
     """

@@ -158,7 +158,7 @@ def bounded_int(text: str, low: int, high: int) -> int:
 
 
 def check_address(text: str) -> None:
-    """Raise ValueError for what is not an IP address."""
+    """Raise ValueError for text other than an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -166,7 +166,7 @@ def check_address(text: str) -> None:
 
 
 def check_domain(name: str) -> None:
-    """Raise ValueError for what is not a host name."""
+    """Raise ValueError for text other than a host name."""
     if not name or any(letter in "@:/;<>" or letter.isspace() for letter in name):
         raise ValueError(f"{name!r}: a host name without a port is wanted")
 
@@ -178,13 +178,13 @@ def check_room(name: str) -> None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise ValueError for what matches no address."""
+    """Raise ValueError for a pattern that matches no address."""
     if "@" not in pattern and pattern != "*":
         raise ValueError(f"{pattern!r}: USER@HOST is wanted, * matches")
 
 
 def check_sip(text: str) -> None:
-    """Raise ValueError for what is not an address of SIP: RFC 3261 §20.10."""
+    """Raise ValueError for text other than a SIP address: RFC 3261 §20.10."""
     try:
         uri = SipAddress.parse(text).uri if "<" in text else Uri.parse(text)
     except RemoteError:

@@ -116,7 +116,7 @@ class LineRequests(CallObserver, MediaSink, ABC):
         facilities.messages.send(request, self._heard, now, keyring)
 
     def _reader(self, dest: Value) -> Address:
-        """A destination that is no number, for what trunks do not carry: RFC 3261 §21.4.14."""
+        """Return the address; refuse a number, as trunks take no messages: RFC 3261 §21.4.14."""
         address = self._destination(dest)
         if address.uri.scheme == "tel":
             raise RemoteError("Unsupported URI Scheme", 416)
