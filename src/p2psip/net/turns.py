@@ -73,7 +73,7 @@ class Turns:
             if works:  # behind what the work itself may have added
                 works.extend(self._fresh.pop(host, ()))
                 self._waiting[host] = works
-            if busy_seconds() >= end:
+            if (self._waiting or self._fresh) and busy_seconds() >= end:
                 return
         self._waker.stop()
 
