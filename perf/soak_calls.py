@@ -26,8 +26,8 @@ from rtmplite import RemoteError, connect
 from rtmplite.net.client.client import Client, ClientStream
 from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp.media.transcode.aac import AacTags
-from siprtmp.media.transcode.encoder import encoder
-from siprtmp.media.transcode.picture_encoder import H264, VP8, PictureEncoder
+from siprtmp.media.transcode.audio_encoder import encoder
+from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
 from siprtmp.media.translate.audio_formats import OPUS
 
 AUDIO, VIDEO, ULAW_TAG = 8, 9, b"\x82"
@@ -47,7 +47,7 @@ def tone(samples: int) -> "array[int]":
 
 def film(codec: str, pictures: int = 50) -> Film:
     """A grey that becomes lighter; a key frame at its beginning."""
-    made, out = PictureEncoder(codec, SIZE, RATE, BITS), Film()
+    made, out = VideoEncoder(codec, SIZE, RATE, BITS), Film()
     for number in range(pictures):
         frame = av.VideoFrame(*SIZE, "yuv420p")
         for plane in frame.planes:

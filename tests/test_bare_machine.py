@@ -63,7 +63,7 @@ ELSEWHERE = {
 EXTRAS = {  # the option or command that needs each extra
     "oracle": "python -m rtclab oracle vectors sip --count 2 --seed 1",
     "redis": "python -c 'import p2psip.net.location_redis'",
-    "transcode": "python -c 'import av, siprtmp.media.transcode.decoder'",
+    "transcode": "python -c 'import av, siprtmp.media.transcode.audio_decoder'",
     "web": "python -m siprtmp --rtmp 127.0.0.1:0 --rtmfp off --http off --sip 127.0.0.1:0"
     " --ws 127.0.0.1:0 > ready & until grep ws= ready; do sleep 0.1; jobs %1; done; kill %1",
 }

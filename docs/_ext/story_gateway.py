@@ -19,7 +19,7 @@ from p2psip.sdp.attributes import RtpMap
 from p2psip.sip.message import Request, parse_message
 from rtclab.explain.fields.context import Context
 from rtmplite.rtmp.server import ServerConnection
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import audio_decoder
 
 AUDIO, VIDEO = 8, 9  # types of messages
 ULAW = b"\x82"  # the first byte of a tag: PCMU
@@ -134,7 +134,7 @@ class Call:
         return self.world.gateway.audios, self.world.gateway.videos
 
 
-@patch.object(decoder, "is_available", lambda: False)  # the same offer on every machine
+@patch.object(audio_decoder, "is_available", lambda: False)  # the same offer on every machine
 def crossing() -> Story:
     """A publisher calls a phone, and both send sound and pictures; no codec is translated."""
     call = Call()

@@ -33,7 +33,7 @@ from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.calls.trunks import Dialling, Trunk, Trunks
 from siprtmp.media import sdp_map
-from siprtmp.media.keys import keys_in
+from siprtmp.media.dtmf import keys_in
 from siprtmp.media.session import MediaSession, Signalled
 from siprtmp.media.sink import MediaSink
 from siprtmp.operation.logs import Log
@@ -50,10 +50,10 @@ class Call:
     nothing follows.  `media` is the session with its phone, at any time.
     """
 
-    def __init__(self, user: CallObserver, sink: MediaSink, facilities: "CallContext") -> None:
-        self.user, self.facilities = user, facilities
+    def __init__(self, user: CallObserver, sink: MediaSink, context: "CallContext") -> None:
+        self.user, self.context = user, context
         self.call: UserAgentCall | None = None
-        self.log = CallLog(facilities.log, facilities.count_unsuitable, self._whose)
+        self.log = CallLog(context.log, context.count_unsuitable, self._whose)
         self.media = MediaSession(self, self.log, sink)
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
@@ -62,7 +62,7 @@ class Call:
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self._share: PortShare | None = None  # of an incoming call
-        self._infos = CallInfo(self._info, facilities.media.waker)
+        self._infos = CallInfo(self._info, context.media.waker)
         self.way: Dialling | None = None
         self._came_by: Trunk | None = None
         self.up_at: float | None = None  # when it was answered: RFC 3261 §13.2.2.4
@@ -84,21 +84,21 @@ class Call:
     ) -> None:
         """Offer the codecs named: RFC 3261 §13.2.1.  Raises RemoteError (403, 404, 488, 503)."""
         self.names = names
-        way = self.way = self.facilities.trunks.plan(to, from_, contact, now)
+        way = self.way = self.context.trunks.plan(to, from_, contact, now)
         to = way.to
         origin = Origin("out", str(from_.uri), str(to.uri), f"RTMP:{self.user.host}", now)
         try:
-            self._ticket = self.facilities.tolls.begin(self.user.payer, way.checked, now)
+            self._ticket = self.context.tolls.begin(self.user.payer, way.checked, now)
         except RemoteError as error:
             self.log.refused(
                 replace(origin, callee=str(way.checked)), f"{error.status} {error.reason}"
             )
             raise
-        peers = self.facilities.media.phone_hosts(to.uri, now) or (way.host,)
+        peers = self.context.media.phone_hosts(to.uri, now) or (way.host,)
         try:
             self._open(peers, now)
             offer = self.media.offer(now, unnamed=unnamed)
-            reached_at = partial(self.facilities.reached_at, peers=peers)
+            reached_at = partial(self.context.reached_at, peers=peers)
             self.call = way.invite(self, offer, now, reached_at, credentials)
         except RemoteError:
             self._close(now)
@@ -112,19 +112,19 @@ class Call:
     ) -> bool:
         """Take an INVITE (RFC 3261 §13.3.1); False if it was refused at once with 488 or 503."""
         request, peers = server.request, (server.flow.remote[0],)
-        call = self.facilities.agent.incoming(
-            server, self.facilities.reached_at(contact, peers), self, now, credentials=credentials
+        call = self.context.agent.incoming(
+            server, self.context.reached_at(contact, peers), self, now, credentials=credentials
         )
         self.call = self._ringing = call
-        self._came_by = self.facilities.trunks.called(server.request.uri)
-        self._ticket = self.facilities.tolls.take(server)
-        self._share = self.facilities.share(server, now)
+        self._came_by = self.context.trunks.called(server.request.uri)
+        self._ticket = self.context.tolls.take(server)
+        self._share = self.context.share(server, now)
         caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
         self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
         try:
             if call.remote_sdp:
                 theirs = sdp_map.read(call.remote_sdp, self._hosts(now))
-                host = self.facilities.media.host_for(peers)
+                host = self.context.media.host_for(peers)
                 if not sdp_map.is_acceptable(theirs, codec_names.everything(), host=host):
                     self.log.lack(theirs)
                     raise sdp_map.refusal(theirs)
@@ -260,7 +260,7 @@ class Call:
         self.log.answer(plan)
         self.media.log_no_video(plan, sdp or call.remote_sdp)
         self.user.on_call_up(plan, now)
-        self.facilities.on_up(self, now)
+        self.context.on_up(self, now)
 
     def on_rejected(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
         """The callee did not take it (RFC 3261 §13.2.2.3), or we have not in time (§13.3.1)."""
@@ -374,22 +374,22 @@ class Call:
         return {"call": self.call.id if self.call is not None else "-", "rtmp": self.user.log_id}
 
     def _hosts(self, now: float) -> Collection[str]:
-        return self.facilities.hosts_of(self.call, now)
+        return self.context.hosts_of(self.call, now)
 
     def _open(self, peers: Collection[str], now: float) -> None:
         """Have ports for its media.  Raises RemoteError(503)."""
         self.media.terms.names = self.names
         try:
             lost = partial(self.drop, reason=RELAY_LOST)
-            self.facilities.media.open(self.media, lost, peers, now, self._share)
+            self.context.media.open(self.media, lost, peers, now, self._share)
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
 
     def _begin(self, origin: Origin) -> None:
         self.origin = origin
-        self.facilities.calls.add(self)
+        self.context.calls.add(self)
         self.log.begin(origin, self.trunk_name)
-        self.facilities.on_begin(self, origin.at)
+        self.context.on_begin(self, origin.at)
 
     def _signalled(self, now: float) -> Signalled:
         """Where descriptions come from; before the ACK the INVITE's source is not proven."""
@@ -430,12 +430,12 @@ class Call:
         self._over = True
         seconds = 0.0 if self.up_at is None else now - self.up_at
         self.log.end(reason, seconds, self.media.statistics)
-        self.facilities.calls.discard(self)
-        self.facilities.on_end(self, reason, now)
+        self.context.calls.discard(self)
+        self.context.on_end(self, reason, now)
         self._close(now)
 
     def _close(self, now: float) -> None:
-        self.facilities.tolls.end(self._ticket)
+        self.context.tolls.end(self._ticket)
         self._infos.close()
         self.media.close(now)
 

@@ -30,7 +30,7 @@ from siprtmp.calls.named_call import APP, BAD_NAME, MIXED, NamedCall, is_dialled
 class CallHome(Protocol):
     """The gateway's SIP side, as the application sees it."""
 
-    facilities: CallContext
+    context: CallContext
     rights: NameRights
 
     @property
@@ -61,7 +61,7 @@ class CallApplication:
 
     def __init__(self, home: CallHome) -> None:
         self.home = home
-        self.facilities = home.facilities
+        self.context = home.context
         self._names: dict[str, NamedCall] = {}
 
     def __len__(self) -> int:
@@ -147,7 +147,7 @@ class CallApplication:
             reason = reason or (HELD if named.is_busy or not is_publisher else "")
         if reason:
             wants = "publish" if is_publisher else "play"
-            say_refused(self.facilities.log, connection, wants, name, reason)
+            say_refused(self.context.log, connection, wants, name, reason)
             return reason
         if named is not None and is_publisher:
             named.release(stream, now)
@@ -162,7 +162,7 @@ class CallApplication:
         if isinstance(viewer, ServerStream):
             its = self.home.rights.holder(viewer.connection, viewer.query, now)
             if its.isdisjoint(holder):
-                say_refused(self.facilities.log, viewer.connection, "play", viewer.path, HELD)
+                say_refused(self.context.log, viewer.connection, "play", viewer.path, HELD)
                 viewer.status("NetStream.Play.Failed", f"{viewer.path}: {HELD}.", "error")
                 viewer.stop(now)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from p2psip.ua.requests.request_validation import RefusalError
-from siprtmp.media.keys import SECONDS, key_of
+from siprtmp.media.dtmf import SECONDS, key_of
 from siprtmp.media.transport import Timed, Waker
 
 DTMF_RELAY: Final = "application/dtmf-relay"

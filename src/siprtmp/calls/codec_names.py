@@ -12,7 +12,7 @@ from p2psip.sdp.codec import codecs_of
 from p2psip.sdp.session import SessionDescription
 from rtmplite.auth.credentials import fields
 from siprtmp.media import sdp_map
-from siprtmp.media.transcode import decoder, libspeex
+from siprtmp.media.transcode import audio_decoder, libspeex
 from siprtmp.media.translate.audio_formats import (
     NARROWBAND,
     OPUS,
@@ -28,7 +28,7 @@ G711: Final = ("pcmu", "pcma", *SPEEX_TO_G711)
 
 def possible(names: Iterable[str]) -> tuple[str, ...]:
     """Of these names of the client's API, those of codecs that can cross."""
-    return tuple(names) if decoder.is_available() else sdp_map.passing(names)
+    return tuple(names) if audio_decoder.is_available() else sdp_map.passing(names)
 
 
 def offered(query: str = "") -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def known(names: Iterable[str]) -> tuple[str, ...]:
     """
     wanted = sdp_map.known_names(names)
     usable = {*possible(wanted), OPUS.name}
-    if not (decoder.is_available() and libspeex.is_available()):
+    if not (audio_decoder.is_available() and libspeex.is_available()):
         usable -= SPEEX_TO_G711.keys()
     g711 = [name for name in wanted if name in usable and name in G711]
     usable -= {name for name in g711 if (name in SPEEX_TO_G711) != (g711[0] in SPEEX_TO_G711)}
@@ -85,7 +85,7 @@ def reported(codec: AudioCodec, names: Collection[str]) -> str:
 
 def lacking(theirs: SessionDescription) -> tuple[str, ...]:
     """The codecs of a description that the extra would add, none where it is installed."""
-    if decoder.is_available():
+    if audio_decoder.is_available():
         return ()
     lines = [media for media in theirs.media if media.kind == "audio" and media.port]
     codecs = [codec for media in lines for codec in codecs_of(media)]

@@ -11,7 +11,7 @@ from p2psip.sip.uri import Uri
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS
 from siprtmp.media.session import MediaSession
-from siprtmp.media.translate.conversion import PictureTranscoding
+from siprtmp.media.translate.conversion import VideoTranscoders
 from siprtmp.media.transport import Timed, Waker
 
 KEY_FRAME_WANTED: Final = "NetStream.Publish.KeyFrameWanted"  # Own design: RTMP has no such code
@@ -29,7 +29,7 @@ class MediaEdge(Protocol):
         """The address that peers outside know us by: RFC 8866 §5.7."""
 
     @property
-    def pictures(self) -> PictureTranscoding | None:
+    def video_transcoding(self) -> VideoTranscoders | None:
         """How pictures are decoded and encoded, None if they are not."""
 
     def host_for(self, peers: Collection[str]) -> str:

@@ -11,7 +11,7 @@ from rtmplite.flv.video import CodecId
 from rtmplite.live.streams import LiveStream
 from siprtmp.calls.call import Call
 from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.picture_codec import FOUR_CCS
+from siprtmp.media.translate.tag_codec import FOUR_CCS
 
 DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
@@ -56,7 +56,7 @@ def describe(remote: LiveStream, call: Call | None, now: float) -> None:
     """
     heard = call.media.format if call is not None else None
     if heard is not None:
-        body = on_metadata(heard.sound, heard.video, heard.size)
+        body = on_metadata(heard.audio_format, heard.video, heard.size)
         remote.write(DATA, 0, body, now)
 
 

@@ -82,7 +82,7 @@ class NamedCall(CallObserver, MediaSink):
             stream.accept_publish(self, now)
             if self._call is None:
                 source = f"RTMP:{self.host}"
-                log = self._application.facilities.log
+                log = self._application.context.log
                 log.event("call-wait", rtmp=self.log_id, name=self.name, source=source)
             return
         stream.connection.hold_on(now)
@@ -137,7 +137,7 @@ class NamedCall(CallObserver, MediaSink):
         to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
         if not is_number and not (to.uri.host and to.uri.user):
             raise RemoteError("Bad destination")
-        call = Call(self, self, self._application.facilities)
+        call = Call(self, self, self._application.context)
         self._call = call
         query = self._publisher.query if self._publisher is not None else ""
         caller, login = caller_of(query, to.uri, home.caller)
@@ -154,7 +154,7 @@ class NamedCall(CallObserver, MediaSink):
     def incoming(self, server: ServerHandle, now: float) -> None:
         """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
         contact = self._application.home.contact(self.name, self.name)
-        call = Call(self, self, self._application.facilities)
+        call = Call(self, self, self._application.context)
         if call.take(server, contact, now):
             self.adopt(call, now)
         else:
@@ -168,7 +168,7 @@ class NamedCall(CallObserver, MediaSink):
         call.give_to(self, self)
         self._call = call
         try:
-            others = ["aac", *beside_h264(self.published.group.codec, self._publisher, self.remote)]
+            others = ["aac", *beside_h264(self.published.gop.codec, self._publisher, self.remote)]
             call.answer(codec_names.answered(others), now)
         except RemoteError as error:
             call.refuse(error.status, error.reason, now)
@@ -225,7 +225,7 @@ class NamedCall(CallObserver, MediaSink):
 
     def takes(self, codec: str) -> bool:
         """Whether a player has said so, unless all get what is made for them."""
-        makes = self._application.facilities.media.pictures is not None
+        makes = self._application.context.media.video_transcoding is not None
         return not makes and is_taken(self.remote, codec)
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
@@ -287,7 +287,7 @@ class NamedCall(CallObserver, MediaSink):
 
     def _wake(self) -> None:
         if self._waker is None:
-            self._waker = self._application.facilities.media.waker(self._void)
+            self._waker = self._application.context.media.waker(self._void)
         self._waker.set()
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:

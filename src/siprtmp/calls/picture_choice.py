@@ -9,7 +9,7 @@ from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.picture_codec import FOUR_CCS
+from siprtmp.media.translate.tag_codec import FOUR_CCS
 
 
 def is_taken(remote: LiveStream, codec: str) -> bool:

@@ -29,7 +29,7 @@ SOON: Final = 0.0  # a deadline that has passed
 class PlayHome(Protocol):
     """The services that a played call needs."""
 
-    facilities: CallContext
+    context: CallContext
 
     @property
     def library(self) -> Library | None:
@@ -59,7 +59,7 @@ class PlayedCall(CallObserver, MediaSink):
         super().__init__()
         self._home, self._announce, self._file, self._then = home, announce, file, then
         self.log_id = f"vod/{announce or file}"
-        self._call = Call(self, self, home.facilities)
+        self._call = Call(self, self, home.context)
         self._feeder: Feeder | None = None
         self._is_early = self._is_held = self._is_over = self._is_read = False
         self._is_unheard = False  # the phone does not have the file's codec
@@ -97,7 +97,7 @@ class PlayedCall(CallObserver, MediaSink):
         if recording is not None:  # the caller has gone meanwhile
             recording.close()
             return
-        self._home.facilities.log.warning("no-file", rtmp=self.log_id)
+        self._home.context.log.warning("no-file", rtmp=self.log_id)
         self._refuse(*failures.NO_FILE, now)
 
     def _answer(self, now: float) -> None:
@@ -206,7 +206,7 @@ class PlayedCall(CallObserver, MediaSink):
         self._is_held = hold
         if not hold and not self._is_over:
             if self._waker is None:
-                self._waker = self._home.facilities.media.waker(self)
+                self._waker = self._home.context.media.waker(self)
             self.deadline = SOON
             self._waker.set()
 

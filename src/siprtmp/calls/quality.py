@@ -23,7 +23,7 @@ def figures_of(call: Call) -> Figures:
     seen = call.media.statistics
     figures: Figures = {
         "codec": seen.codec,
-        "transcoding": seen.making,
+        "transcoding": seen.transcodes,
         "sent": seen.sent,
         "received": seen.received,
         "left_out": seen.left_out,

@@ -32,7 +32,7 @@ Acceptor = Callable[[ServerHandle, float], None]
 class RouteHome(Protocol):
     """The gateway's SIP side, as the routes see it."""
 
-    facilities: CallContext
+    context: CallContext
     names: CallApplication
 
     def contact(self, user: str, line: str) -> Uri:
@@ -64,7 +64,7 @@ class Routes:
     ) -> None:
         self._routes, self._home, self._domains = routes, home, domains
         self._line_param = line_param
-        self.facilities = home.facilities
+        self.context = home.context
         self.library: Library | None = None
         self.registry: Registry | None = None
         self.contact, self.is_proven = home.contact, home.is_proven
@@ -86,7 +86,7 @@ class Routes:
         Request-URI, and the number that was dialled in To at best.
         """
         uris = [request.uri]
-        if self.facilities.trunks.named(request.uri.param(self._line_param) or "") is not None:
+        if self.context.trunks.named(request.uri.param(self._line_param) or "") is not None:
             uris.insert(0, request.to.uri)
         return [(_user(uri), name) for uri in uris for name in self._domains.names_of(uri)]
 

@@ -145,7 +145,7 @@ class Trunks:
         return next((each for each in self.trunks if each.token == token), None) if token else None
 
 
-class Facilities(Protocol):
+class DiallingContext(Protocol):
     """The part of `CallContext` that an outgoing call needs."""
 
     agent: UserAgent
@@ -162,7 +162,7 @@ class Dialled(CallHandler, Protocol):
         """The log of this call."""
 
     @property
-    def facilities(self) -> Facilities:
+    def context(self) -> DiallingContext:
         """The services of the gateway."""
 
 
@@ -206,7 +206,7 @@ class Dialling:
         if self.ways:
             return self._by_trunk(call, now, None)
         to, from_, contact = self.to, self.from_, reached_at(self.contact)
-        agent = call.facilities.agent
+        agent = call.context.agent
         return agent.invite(
             to, from_, contact, sdp, call, now, credentials=credentials, headers=call.headers
         )
@@ -230,7 +230,7 @@ class Dialling:
 
     def _by_trunk(self, call: Dialled, now: float, call_id: str | None) -> UserAgentCall:
         self.trunk = trunk = self.ways.pop(0)
-        return call.facilities.agent.invite(
+        return call.context.agent.invite(
             Address(trunk.target(self.number)),
             Address(trunk.settings.address, self.from_.display),
             trunk.contact(),

@@ -26,10 +26,10 @@ LONGEST: Final = 3600.0
 
 def run(arguments: Sequence[str]) -> int:
     """Run the demo; returns 0 if the call held, 1 if not.  Raises ConfigError for a bad option."""
-    from siprtmp.demo.show import Show
+    from siprtmp.demo.show import Demo
 
     options = _parser().parse_args(arguments)
-    return Show(options.seconds, mute=options.mute, verbose=options.verbose).run()
+    return Demo(options.seconds, mute=options.mute, verbose=options.verbose).run()
 
 
 def _parser() -> argparse.ArgumentParser:

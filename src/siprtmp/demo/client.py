@@ -16,12 +16,12 @@ from rtmplite.errors import RemoteError
 from rtmplite.net.client.client import ClientStream
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import MessageType
-from siprtmp.demo.ends import End, act, parser, tell
+from siprtmp.demo.ends import CallEnd, act, parser, tell
 from siprtmp.demo.tones import Tone
 from siprtmp.media.translate.audio_formats import PCMU
 
 ANSWER_SECONDS = 10.0
-PATIENCE_SECONDS = 1.0  # of silence that ends the listening
+SILENCE_SECONDS = 1.0  # of silence that ends the listening
 SAMPLES_PER_MS = 8
 TAIL_SECONDS = 0.3  # as long as the last frames may wait in the gateway after a late one
 
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _play(options: argparse.Namespace) -> None:
-    end, tone = End(options.frames, options.expect), Tone(options.tone)
+    end, tone = CallEnd(options.frames, options.expect), Tone(options.tone)
     calls: Queue[tuple[str, tuple[Value, ...]]] = Queue()
     client = RtmpClient.connect(options.url, on_call=lambda name, args: calls.put((name, args)))
     client.call("invite", options.dest, "pcmu")
@@ -52,7 +52,7 @@ def _play(options: argparse.Namespace) -> None:
 
     if not options.mute:
         end.talk(say)
-    end.hear_out(PATIENCE_SECONDS, lambda: remote.ended)
+    end.hear_out(SILENCE_SECONDS, lambda: remote.ended)
     gevent.sleep(TAIL_SECONDS)
     early = [name for name, _ in calls.queue]
     client.call("bye")
@@ -61,7 +61,7 @@ def _play(options: argparse.Namespace) -> None:
     client.close()
 
 
-def _listen(remote: ClientStream, end: End) -> None:
+def _listen(remote: ClientStream, end: CallEnd) -> None:
     while not remote.ended:
         message = remote.read(timeout=None)
         if message is None or message.type_id != MessageType.AUDIO:

@@ -21,7 +21,7 @@ from siprtmp.demo.tones import FRAME_SECONDS, judge
 TELL_SECONDS = 0.1  # between lines about progress
 
 
-class End:
+class CallEnd:
     """One end of the call: `frames` to send and to hear, `expected` (Hz) the other end's tone."""
 
     def __init__(self, frames: int, expected: int) -> None:
@@ -50,11 +50,11 @@ class End:
         self._heard_at = now
         self.spoken_to.set()
 
-    def hear_out(self, patience: float, is_over: Callable[[], bool]) -> None:
+    def hear_out(self, silence: float, is_over: Callable[[], bool]) -> None:
         """Wait for all frames, for `patience` seconds of silence, or for the end of the call."""
         self._heard_at = max(self._heard_at, monotonic())
         while self._count < self.frames and not is_over():
-            if monotonic() - self._heard_at > patience:
+            if monotonic() - self._heard_at > silence:
                 return
             gevent.sleep(FRAME_SECONDS)
 

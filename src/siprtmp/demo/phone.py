@@ -10,7 +10,7 @@ from functools import partial
 from gevent.queue import Empty, Queue
 
 from p2psip.agent import Agent, Call
-from siprtmp.demo.ends import End, act, parser, tell
+from siprtmp.demo.ends import CallEnd, act, parser, tell
 from siprtmp.demo.tones import Tone
 
 CALL_SECONDS = 15.0  # until the call must have come
@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def _play(options: argparse.Namespace) -> None:
-    end, tone = End(options.frames, options.expect), Tone(options.tone)
+    end, tone = CallEnd(options.frames, options.expect), Tone(options.tone)
     calls: Queue[Call] = Queue()
     with Agent(user=options.user, domain=options.domain, codecs=("PCMU",)) as agent:
         agent.on_call = calls.put

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, Final
 
 from siprtmp.demo.figures import Direction, bar, cost
-from siprtmp.demo.stage import CpuMeter, Process, Stage, clock_mhz
+from siprtmp.demo.stage import CpuMeter, Process, ProcessGroup, clock_mhz
 from siprtmp.demo.tones import FRAME_SECONDS
 
 ANY_PORT: Final = "127.0.0.1:0"
@@ -29,13 +29,13 @@ class FailedError(Exception):
     """The call did not hold; the message says why in one line."""
 
 
-class Show:
+class Demo:
     """One run of the demo."""
 
     def __init__(self, seconds: float, *, mute: str | None = None, verbose: bool = False) -> None:
         self._frames = round(seconds / FRAME_SECONDS)
         self._seconds, self._mute, self._verbose = seconds, mute, verbose
-        self._ways = {
+        self._directions = {
             "client": Direction("client", "phone", CLIENT_TONE, self._frames),
             "phone": Direction("phone", "client", PHONE_TONE, self._frames),
         }
@@ -54,8 +54,8 @@ class Show:
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._interrupt)  # but nohup is obeyed
         try:
-            with Stage(verbose=self._verbose) as stage:
-                self._play(stage)
+            with ProcessGroup(verbose=self._verbose) as processes:
+                self._play(processes)
         except FailedError as failure:
             print(f"verdict  FAILED: {failure}", flush=True)
             return 1
@@ -66,58 +66,63 @@ class Show:
         """Take a signal; an exception from here would get lost if it came during a fork."""
         self._is_interrupted = True
 
-    def _play(self, stage: Stage) -> None:
-        self._gateway = stage.start("gateway", "siprtmp", *LISTENERS)
-        ready = self._await(stage, "ready ")
+    def _play(self, processes: ProcessGroup) -> None:
+        self._gateway = processes.start("gateway", "siprtmp", *LISTENERS)
+        ready = self._await(processes, "ready ")
         listeners = dict(word.split("=", 1) for word in ready.split()[1:])
         print(f"gateway  pid {self._gateway.pid}  {ready}", flush=True)
         sip = listeners["sip"]
-        self._start(stage, "phone", "--user", "bob", "--domain", sip)
-        self._await(stage, '{"event": "registered"')
+        self._start(processes, "phone", "--user", "bob", "--domain", sip)
+        self._await(processes, '{"event": "registered"')
         print(f"phone    registered as sip:bob@{sip}", flush=True)
         idle = _status(listeners["http"])
         url = f"rtmp://{listeners['rtmp']}/sip/alice@{sip}"
-        self._start(stage, "client", "--url", url, "--dest", f"sip:bob@{sip}")
+        self._start(processes, "client", "--url", url, "--dest", f"sip:bob@{sip}")
         print(f"client   {url} invites bob", flush=True)
         print("live     frames heard (one-way latency), CPU of the gateway", flush=True)
         try:
-            self._listen(stage)
+            self._listen(processes)
         finally:
             self._leave_line()
         self._report(idle, listeners["http"])
 
-    def _start(self, stage: Stage, name: str, *arguments: str) -> None:
+    def _start(self, processes: ProcessGroup, name: str, *arguments: str) -> None:
         other = "phone" if name == "client" else "client"
-        tones = "--tone", str(self._ways[name].tone), "--expect", str(self._ways[other].tone)
+        tones = (
+            "--tone",
+            str(self._directions[name].tone),
+            "--expect",
+            str(self._directions[other].tone),
+        )
         mute = ["--mute"] if self._mute == name else []
         frames = "--frames", str(self._frames)
-        stage.start(name, f"siprtmp.demo.{name}", *arguments, *frames, *tones, *mute)
+        processes.start(name, f"siprtmp.demo.{name}", *arguments, *frames, *tones, *mute)
 
-    def _await(self, stage: Stage, beginning: str) -> str:
+    def _await(self, processes: ProcessGroup, beginning: str) -> str:
         """The next line that begins so; lines before it are passed over."""
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
-            for process, line in self._lines(stage):
+            for process, line in self._lines(processes):
                 if line is not None and line.startswith(beginning):
                     return line
                 self._take(process, line)
         raise FailedError(f"no {beginning.strip()!r} within {START_SECONDS:g} s")
 
-    def _listen(self, stage: Stage) -> None:
+    def _listen(self, processes: ProcessGroup) -> None:
         """Follow the call until both ends have given their result."""
         self._meter = CpuMeter(self._gateway.pid)
         end = time.monotonic() + self._seconds + TALK_MARGIN
-        while len(self._ended) < len(self._ways):
+        while len(self._ended) < len(self._directions):
             if time.monotonic() > end:
                 raise FailedError("the call does not come to its end")
-            for process, line in self._lines(stage):
+            for process, line in self._lines(processes):
                 self._take(process, line)
             self._show()
 
-    def _lines(self, stage: Stage) -> Iterator[tuple[Process, str | None]]:
+    def _lines(self, processes: ProcessGroup) -> Iterator[tuple[Process, str | None]]:
         if self._is_interrupted:
             raise FailedError("interrupted")
-        return stage.lines(TTY_REFRESH)
+        return processes.lines(TTY_REFRESH)
 
     def _take(self, process: Process, line: str | None) -> None:
         """Take one line of a process, or its end."""
@@ -148,11 +153,11 @@ class Show:
         if self._began is None:
             self._began = time.monotonic()
             self._meter.restart()
-        self._ways[name].add_sent(event["sent"])
+        self._directions[name].add_sent(event["sent"])
         self._other(name).add_heard([(at, place) for at, place in event["heard"]])
 
     def _other(self, name: str) -> Direction:
-        return self._ways["phone" if name == "client" else "client"]
+        return self._directions["phone" if name == "client" else "client"]
 
     # -- what the user sees -------------------------------------------------------------
 
@@ -164,12 +169,12 @@ class Show:
             return
         self._shown_at = now
         elapsed = min(now - self._began, self._seconds)
-        ways = "  ".join(
-            f"{way.listener} heard {way.heard} ({way.latency:.1f} ms)"
-            for way in self._ways.values()
+        live = "  ".join(
+            f"{direction.listener} heard {direction.heard} ({direction.latency:.1f} ms)"
+            for direction in self._directions.values()
         )
         gateway = cost(self._meter.share(), self._mhz).partition(" (")[0]
-        line = f"{bar(elapsed / self._seconds)} {elapsed:4.1f} s  {ways}  {gateway}"
+        line = f"{bar(elapsed / self._seconds)} {elapsed:4.1f} s  {live}  {gateway}"
         if self._tty:
             width = shutil.get_terminal_size().columns - 1
             print("\r" + line[:width].ljust(width), end="", flush=True)
@@ -183,10 +188,10 @@ class Show:
     def _report(self, idle: dict[str, Any], http: str) -> None:
         """Print the figures, and judge them.  Raises FailedError."""
         share = self._meter.share()
-        for way in self._ways.values():
-            print(way.summary(), flush=True)
+        for direction in self._directions.values():
+            print(direction.summary(), flush=True)
         print(f"gateway took {cost(share, self._mhz)}", flush=True)
-        faults = [fault for way in self._ways.values() if (fault := way.fault())]
+        faults = [fault for direction in self._directions.values() if (fault := direction.fault())]
         if self._ended != {"client": "bye", "phone": "BYE"}:
             faults.append(
                 "the call ended {client} for the client, {phone} for the phone".format(

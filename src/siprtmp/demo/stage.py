@@ -78,7 +78,7 @@ class Process:
         return code
 
 
-class Stage:
+class ProcessGroup:
     """All processes of one demo, as a context manager that stops them all."""
 
     def __init__(self, *, verbose: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 Own design: for billing and for graphs, by other programs.  A line is written in one piece at the
 call's end; other tools may rotate the file, since it is opened again when it has moved.  A call
-that the gateway did not live to end gets its line at the next start: see `begun_calls`.
+that the gateway did not live to end gets its line at the next start: see `unfinished_calls`.
 """
 
 import os
@@ -16,7 +16,7 @@ from p2psip.net.clock import wallclock
 from p2psip.sip import strict_json
 from siprtmp.calls.call import Call
 from siprtmp.calls.quality import figures_of
-from siprtmp.edge.begun_calls import BegunCalls, left_behind
+from siprtmp.edge.unfinished_calls import UnfinishedCalls, left_behind
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 
@@ -34,7 +34,7 @@ class CallRecords:
     def __init__(self, path: Path, log: Log, offset: Callable[[], float] = wallclock) -> None:
         self._path, self._log, self._offset = path, log, offset
         self._failed: set[Path] = set()
-        self._begun: BegunCalls | None = None
+        self._begun: UnfinishedCalls | None = None
         try:
             os.close(self._open())
         except OSError as error:
@@ -42,7 +42,7 @@ class CallRecords:
         try:
             for known in left_behind(path):
                 self._append({**known, "reason": GONE})
-            self._begun = BegunCalls(path)
+            self._begun = UnfinishedCalls(path)
         except OSError as error:
             self._log.warning("no-call-record", file=path.parent, reason=error.strerror)
 
@@ -97,7 +97,7 @@ def record(call: Call, reason: str, now: float, offset: float) -> dict[str, obje
         "seconds": round(now - up_at, 1) if up_at is not None else 0.0,
         "reason": reason,
         **figures_of(call),
-        "transcoding": call.media.made,
+        "transcoding": call.media.transcoded,
     }
 
 

@@ -15,7 +15,7 @@ from p2psip.sip import strict_json
 from siprtmp.edge.state_folder import CONTROL_SOCKET
 from siprtmp.operation.arguments import ConfigError, Parser, program
 
-PATIENCE: Final = 15.0  # s
+TIMEOUT: Final = 15.0  # s
 MAX_REPLY: Final = 256 * 1024 * 1024  # bytes
 
 _COLUMNS: Final = {
@@ -36,13 +36,13 @@ _COLUMNS: Final = {
     "trunks": ("name", "address", "state", "calls", "reason"),
 }
 
-_WISHES: Final = {
+_ACTIONS: Final = {
     "end": "Hang up the call, take back the registration or disconnect the publisher with this "
     "id; the beginning of an id is enough.",
     "mix": "Publish both sides of this call from now on, mixed, as mixed/NAME.",
     "unmix": "Publish them no longer.",
 }
-_SELDOM: Final = ("trunks",)  # kinds that many gateways have none of
+_OPTIONAL: Final = ("trunks",)  # kinds that many gateways have none of
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -51,13 +51,13 @@ def run(arguments: Sequence[str]) -> int:
     Raises ConfigError where no gateway answers.
     """
     options = _parser().parse_args(arguments)
-    wish = next((each for each in _WISHES if getattr(options, each) is not None), None)
-    request = {"do": "list"} if wish is None else {"do": wish, "id": getattr(options, wish)}
+    action = next((each for each in _ACTIONS if getattr(options, each) is not None), None)
+    request = {"do": "list"} if action is None else {"do": action, "id": getattr(options, action)}
     reply = ask(options.state, request)
     if options.json:
         print(strict_json.dumps(reply))
     elif "error" not in reply:
-        print("\n".join(_lines(reply) if wish is None else _done(reply)))
+        print("\n".join(_lines(reply) if action is None else _done(reply)))
     if "error" in reply:
         print(f"siprtmp: {_plain(reply['error'])}", file=sys.stderr)
         return 1
@@ -72,7 +72,7 @@ def ask(folder: Path, request: dict[str, str]) -> dict[str, Any]:
     data = bytearray()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
-            gateway.settimeout(PATIENCE)
+            gateway.settimeout(TIMEOUT)
             gateway.connect(str(folder / CONTROL_SOCKET))
             gateway.sendall(json.dumps(request).encode("ascii") + b"\n")
             while piece := gateway.recv(1 << 16):
@@ -106,7 +106,7 @@ def _parser() -> Parser:
         metavar="DIR",
         help="The folder that the gateway runs with as --state.",
     )
-    for option, said in _WISHES.items():
+    for option, said in _ACTIONS.items():
         only.add_argument(f"--{option}", metavar="ID", help=said)
     add("--json", action="store_true", help="Print JSON, for programs.")
     return parser
@@ -125,7 +125,7 @@ def _lines(reply: dict[str, Any]) -> list[str]:
     lines = []
     for kind, columns in _COLUMNS.items():
         rows = reply.get(kind, [])
-        if not rows and kind in _SELDOM:
+        if not rows and kind in _OPTIONAL:
             continue
         lines.append(f"{kind}: {len(rows)}")
         if rows:
@@ -150,8 +150,8 @@ def _cell(row: dict[str, Any], name: str) -> str:
         case "expires":
             return _duration(row.get("expires"))
         case "lost":  # in percent, from the phone and to it
-            ways = (row.get("lost_from_phone"), row.get("lost_to_phone"))
-            return "/".join("-" if way is None else f"{way:.1f}%" for way in ways)
+            figures = (row.get("lost_from_phone"), row.get("lost_to_phone"))
+            return "/".join("-" if figure is None else f"{figure:.1f}%" for figure in figures)
         case "mos":  # from the phone and to it
             scores = (row.get("mos_from_phone"), row.get("mos_to_phone"))
             return "/".join("-" if each is None else f"{each:.1f}" for each in scores)

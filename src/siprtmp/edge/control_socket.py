@@ -33,7 +33,7 @@ log: Final = logging.getLogger(__name__)
 
 MAX_REQUEST: Final = 4096  # bytes
 MAX_CLIENTS: Final = 8
-PATIENCE: Final = 10.0  # s for a request to come, and for the answer to be read
+TIMEOUT: Final = 10.0  # s for a request to come, and for the answer to be read
 ROWS: Final = 50  # between two pauses, in which packets go on
 
 
@@ -69,7 +69,7 @@ class Control:
     def _serve(self, client: Any, address: object) -> None:
         """Answer one request; a client that does not read the answer in time is dropped."""
         try:
-            with suppress(gevent.Timeout), gevent.Timeout(PATIENCE):
+            with suppress(gevent.Timeout), gevent.Timeout(TIMEOUT):
                 reply = self._answer(_read_line(client))
                 client.sendall(reply + b"\n")
         except OSError:
@@ -80,15 +80,15 @@ class Control:
     def _answer(self, line: bytes) -> bytes:
         try:
             request = json.loads(line)
-            wish, text = request["do"], request.get("id", "")
+            action, text = request["do"], request.get("id", "")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return _dump({"error": "one line of JSON is wanted"})
-        if wish == "list":
+        if action == "list":
             return self._list()
-        if not isinstance(wish, str) or wish not in _WISHES or not isinstance(text, str):
-            return _dump({"error": f"do what? list, or {', '.join(_WISHES)} an id"})
+        if not isinstance(action, str) or action not in _ACTIONS or not isinstance(text, str):
+            return _dump({"error": f"do what? list, or {', '.join(_ACTIONS)} an id"})
         try:
-            reply = _WISHES[wish](self._overview, text, monotonic())
+            reply = _ACTIONS[action](self._overview, text, monotonic())
         except LocalError as error:
             return _dump({"error": str(error)})
         self._overview.wake()
@@ -120,7 +120,7 @@ def _dump(value: Row) -> bytes:
     return json.dumps(value).encode("ascii")
 
 
-_WISHES: Final[Mapping[str, Callable[[Overview, str, float], Row]]] = {
+_ACTIONS: Final[Mapping[str, Callable[[Overview, str, float], Row]]] = {
     "end": lambda overview, text, now: {"ended": overview.end(text, now)},
     "mix": lambda overview, text, now: {"mixed": overview.mix(text, now)},
     "unmix": lambda overview, text, now: {"unmixed": overview.unmix(text, now)},

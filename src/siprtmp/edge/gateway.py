@@ -29,9 +29,9 @@ from siprtmp.edge.rtmp_side import RtmpSide
 from siprtmp.edge.secret_files import warn_of_readers
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
-from siprtmp.edge.status import ProcessFigures, Seldom, StatusServer
-from siprtmp.edge.status_access import StatusDoor
-from siprtmp.media.transcode import decoder
+from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer
+from siprtmp.edge.status_access import StatusAccess
+from siprtmp.media.transcode import audio_decoder
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.logs import Log
 from siprtmp.settings.check import load_credentials, load_users
@@ -56,7 +56,7 @@ class Gateway:
         self.rtmp = RtmpSide(settings, self.log, self.admission)
         self._http: StatusServer | None = None
         self._control: Control | None = None
-        self._status_door = StatusDoor.of(
+        self._status_door = StatusAccess.of(
             settings.listeners.http, settings.calls.domain, anonymous, self.admission
         )
         self.sip: SipSide | None = None
@@ -77,15 +77,15 @@ class Gateway:
             with _naming("--sip", *at.sip):
                 registry = self.rtmp.registry
                 self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
-            self.sip.facilities.on_end = self._call_ended
+            self.sip.context.on_end = self._call_ended
             if self._records is not None:
-                self.sip.facilities.on_begin = self._records.begin
+                self.sip.context.on_begin = self._records.begin
             if settings.calls.mix_calls or self.state is not None:  # by which the operator asks
                 self._mixes = MixedCalls(self.sip.media, registry)
                 self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
             if settings.folders.record is not None:
                 self._said = SaidCalls(registry)
-            self.sip.facilities.on_up = self._call_up
+            self.sip.context.on_up = self._call_up
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
             if settings.calls.room:
@@ -96,7 +96,7 @@ class Gateway:
             self.sip.routes.registry = self.rtmp.registry
         if at.http is not None:
             with _naming("--http", at.http):
-                figures = Seldom(self.status)
+                figures = CachedFigures(self.status)
                 self._http = StatusServer(
                     at.http,
                     figures,
@@ -109,7 +109,7 @@ class Gateway:
         if self.state is not None:
             overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
             if self.sip is not None:
-                overview.calls, overview.tolls = self.sip.facilities.calls, self.sip.tolls
+                overview.calls, overview.tolls = self.sip.context.calls, self.sip.tolls
                 overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
                 overview.hear = self.sip.stack.receive
                 overview.trunks, overview.mixes = self.sip.trunks.trunks.trunks, self._mixes
@@ -129,7 +129,7 @@ class Gateway:
         figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
         if self.sip is not None:
             figures |= self.sip.status()
-            late = sum(call.media.statistics.left_out for call in self.sip.facilities.calls)
+            late = sum(call.media.statistics.left_out for call in self.sip.context.calls)
             figures["media_left_out"] = self.totals.left_out + late
         figures["loop_lag_ms"] = round(1000 * self._lag.worst, 1)
         figures |= self._process.figures()
@@ -216,7 +216,7 @@ class Gateway:
 
 def _load_decoder() -> None:
     try:
-        decoder.load()
+        audio_decoder.load()
     except ImportError:
         raise ConfigError(needs_extra("--mix-calls", "transcode")) from None
 

@@ -17,12 +17,12 @@ from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
 from p2psip.server.port_shares import PortShare, PortShares
 from p2psip.sip.uri import Uri
-from siprtmp.edge.picture_threads import picture_transcoding
 from siprtmp.edge.process.wakeup_coalescing import WakeupCoalescer
+from siprtmp.edge.video_threads import video_transcoding
 from siprtmp.media.session import MediaSession
 from siprtmp.media.stream import StreamSettings
-from siprtmp.media.transcode import decoder
-from siprtmp.media.transcode.transcoding import AvTranscoding
+from siprtmp.media.transcode import audio_decoder
+from siprtmp.media.transcode.transcoding import AvAudioTranscoders
 from siprtmp.media.transport import MediaAddress, MediaTransport, Timed
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import MediaSettings
@@ -89,8 +89,8 @@ class MediaSide:
         # each pair has two descriptors
         self.shares = PortShares(within(2 * self._ports.pairs) // 2)
         self._gatherer = WakeupCoalescer()
-        self._transcode = AvTranscoding() if decoder.is_available() else None
-        self.pictures = picture_transcoding(settings.transcode_video)
+        self._transcode = AvAudioTranscoders() if audio_decoder.is_available() else None
+        self.video_transcoding = video_transcoding(settings.transcode_video)
 
     @property
     def media_host(self) -> str:
@@ -119,7 +119,7 @@ class MediaSide:
             wallclock=wallclock(),
             max_octets=self._video_packet_size,
             transcoding=self._transcode,
-            video_transcoding=self.pictures,
+            video_transcoding=self.video_transcoding,
         )
         ports = SessionPorts(self, lost, peers, share or self.shares.unlimited())
         session.open(ports, settings, now)

@@ -21,7 +21,7 @@ from p2psip.net.clock import monotonic, wallclock
 from rtmplite.net.http.rtmpt import CONTENT_TYPE
 from rtmplite.rtmfp.crypto.cipher import FlashCipher
 from rtmplite.rtmfp.crypto.profile import CryptoProfile, KeyingAnswer, Keys
-from siprtmp.edge.pcap_file import Address, PcapFile, TcpTale
+from siprtmp.edge.pcap_file import Address, CapturedConnection, PcapFile
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 
@@ -30,7 +30,7 @@ FLUSH: Final = 1.0  # s: what a gateway that is killed may lose
 _MODE: Final = 0o600
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 _TUNNEL_TYPE: Final = f"Content-Type: {CONTENT_TYPE}"
-_MAX_TALES: Final = 1024  # connections of HTTP whose sequence numbers are remembered
+_MAX_CONNECTIONS: Final = 1024  # connections of HTTP whose sequence numbers are remembered
 _ANY: Final = ("0.0.0.0", "::")
 
 _T = TypeVar("_T")
@@ -45,7 +45,9 @@ class PacketCapture:
     def __init__(self, path: Path, log: Log, limit: int = LIMIT) -> None:
         self._path, self._log, self._limit = path, log, limit
         self._offset, self._hosts = wallclock(), dict[str, str]()
-        self._tales: dict[tuple[Address, Address], TcpTale] = {}  # of HTTP with tunnels
+        self._connections: dict[
+            tuple[Address, Address], CapturedConnection
+        ] = {}  # of HTTP with tunnels
         self.keys_path = path.with_name(f"{path.name}.keys")
         self._file: BinaryIO | None = None
         try:
@@ -70,15 +72,15 @@ class PacketCapture:
 
     def datagram(self, source: Address, target: Address, data: bytes) -> None:
         """Write a datagram that was received or sent."""
-        self._say(partial(self._pcap.datagram, source, target, data))
+        self._write(partial(self._pcap.datagram, source, target, data))
 
-    def piece(self, tale: TcpTale, source: Address, data: bytes) -> None:
+    def piece(self, connection: CapturedConnection, source: Address, data: bytes) -> None:
         """Write what was read from a connection, or written to it."""
-        self._say(partial(self._pcap.piece, tale, source, data))
+        self._write(partial(self._pcap.piece, connection, source, data))
 
-    def end(self, tale: TcpTale, source: Address) -> None:
+    def end(self, connection: CapturedConnection, source: Address) -> None:
         """Write that an end of a connection is closed."""
-        self._say(partial(self._pcap.end, tale, source))
+        self._write(partial(self._pcap.end, connection, source))
 
     def tunnelled(
         self,
@@ -91,16 +93,16 @@ class PacketCapture:
         if self._file is None:
             return
         near = self._towards(listening, far)
-        tale = self._tales.setdefault((near, far), TcpTale(near, far))
-        if len(self._tales) > _MAX_TALES:
-            del self._tales[next(iter(self._tales))]
-        (path, body), (status, said) = request, answer
+        connection = self._connections.setdefault((near, far), CapturedConnection(near, far))
+        if len(self._connections) > _MAX_CONNECTIONS:
+            del self._connections[next(iter(self._connections))]
+        (path, body), (status, reply) = request, answer
         for source, start, data in (
             (far, f"POST {path} HTTP/1.1", body),
-            (near, f"HTTP/1.1 {status}", said),
+            (near, f"HTTP/1.1 {status}", reply),
         ):
             head = f"{start}\r\n{_TUNNEL_TYPE}\r\nContent-Length: {len(data)}\r\n\r\n"
-            self.piece(tale, source, head.encode() + data)
+            self.piece(connection, source, head.encode() + data)
 
     def keys(self, keys: Keys) -> None:
         """Write the keys of an RTMFP session, a line for each direction; threads may call this."""
@@ -123,7 +125,7 @@ class PacketCapture:
             host = self._hosts[far[0]]
         return host, port
 
-    def _say(self, write: Any) -> None:
+    def _write(self, write: Any) -> None:
         """Write a packet, unless the capture has ended; a capture never ends a call."""
         if self._file is None:
             return
@@ -163,7 +165,7 @@ class PacketCapture:
             self._log.warning("capture-stopped", file=self._path, reason=reason)
 
 
-class _Wrapped:
+class _Wrapper:
     """Has all that the wrapped object has."""
 
     def __init__(self, inner: Any, capture: PacketCapture) -> None:
@@ -173,7 +175,7 @@ class _Wrapped:
         return getattr(self._inner, name)
 
 
-class _Datagrams(_Wrapped):
+class _UdpSocket(_Wrapper):
     """A UDP socket that is looked at."""
 
     def recvfrom(self, size: int) -> tuple[bytes, Any]:
@@ -191,99 +193,99 @@ class _Datagrams(_Wrapped):
         return sent
 
 
-class _Spoken:
+class _ConnectionTap:
     """What is said on a connection, written by either end."""
 
     def __init__(self, opened: socket.socket, capture: PacketCapture) -> None:
         self._opened, self._capture = opened, capture
-        self._tale: TcpTale | None = None
+        self._connection: CapturedConnection | None = None
 
-    def _told(self) -> TcpTale | None:
+    def _told(self) -> CapturedConnection | None:
         """The connection with its addresses, which it has once it is connected."""
-        if self._tale is None:
+        if self._connection is None:
             try:
                 far = self._opened.getpeername()[:2]
-                self._tale = TcpTale(self._opened.getsockname()[:2], far)
+                self._connection = CapturedConnection(self._opened.getsockname()[:2], far)
             except OSError:
                 return None
-        return self._tale
+        return self._connection
 
-    def heard(self, data: bytes) -> None:
+    def received(self, data: bytes) -> None:
         """Write what has come; nothing means that the far end has closed."""
-        if (tale := self._told()) is not None:
+        if (connection := self._told()) is not None:
             if data:
-                self._capture.piece(tale, tale.far, data)
+                self._capture.piece(connection, connection.far, data)
             else:
-                self._capture.end(tale, tale.far)
+                self._capture.end(connection, connection.far)
 
-    def said(self, data: bytes) -> None:
+    def sent(self, data: bytes) -> None:
         """Write what was sent."""
-        if data and (tale := self._told()) is not None:
-            self._capture.piece(tale, tale.near, data)
+        if data and (connection := self._told()) is not None:
+            self._capture.piece(connection, connection.near, data)
 
     def closed(self) -> None:
         """Write that this end has closed."""
-        if self._tale is not None:
-            self._capture.end(self._tale, self._tale.near)
+        if self._connection is not None:
+            self._capture.end(self._connection, self._connection.near)
 
 
-class _Stream(_Wrapped):
+class _TcpSocket(_Wrapper):
     """A TCP socket that is looked at; with TLS only its end is."""
 
     def __init__(
-        self, inner: socket.socket, capture: PacketCapture, spoken: _Spoken, *, is_sealed: bool
+        self, inner: socket.socket, capture: PacketCapture, tap: _ConnectionTap, *, is_tls: bool
     ) -> None:
         super().__init__(inner, capture)
-        self._spoken, self._is_sealed = spoken, is_sealed
+        self._tap, self._is_tls = tap, is_tls
 
     def recv(self, size: int) -> bytes:
         """Receive, and write it down."""
         data: bytes = self._inner.recv(size)
-        if not self._is_sealed or not data:
-            self._spoken.heard(data)
+        if not self._is_tls or not data:
+            self._tap.received(data)
         return data
 
     def send(self, data: bytes) -> int:
         """Send, and write down what the system has taken."""
         sent: int = self._inner.send(data)
-        if not self._is_sealed:
-            self._spoken.said(bytes(data[:sent]))
+        if not self._is_tls:
+            self._tap.sent(bytes(data[:sent]))
         return sent
 
     def sendmsg(self, buffers: Any) -> int:
         """Send some buffers, and write down what the system has taken."""
         sent: int = self._inner.sendmsg(buffers)
-        if not self._is_sealed:
-            self._spoken.said(b"".join(buffers)[:sent])
+        if not self._is_tls:
+            self._tap.sent(b"".join(buffers)[:sent])
         return sent
 
     def close(self) -> None:
         """Close, and write it down."""
-        self._spoken.closed()
+        self._tap.closed()
         self._inner.close()
 
 
-class _Sealed(_Wrapped):
+class _TlsTap(_Wrapper):
     """TLS that is looked at where it is in the clear."""
 
-    def __init__(self, inner: Any, capture: PacketCapture, spoken: _Spoken) -> None:
+    def __init__(self, inner: Any, capture: PacketCapture, tap: _ConnectionTap) -> None:
         super().__init__(inner, capture)
-        self._spoken = spoken
+        self._tap = tap
 
     def receive(self, data: bytes) -> bytes:
         """Decrypt, and write down what was said."""
         plain: bytes = self._inner.receive(data)
         if plain:
-            self._spoken.heard(plain)
+            self._tap.received(plain)
         return plain
 
     def send(self, data: bytes) -> None:
         """Write down what is said, and encrypt it."""
-        self._spoken.said(bytes(data))
+        self._tap.sent(bytes(data))
         self._inner.send(data)
 
 
-class _Profile(_Wrapped):
+class _Profile(_Wrapper):
     """A cryptography profile whose keys are written down: RFC 7016 §3.5.1.1."""
 
     def initiate(self, far_certificate: bytes) -> Any:
@@ -297,7 +299,7 @@ class _Profile(_Wrapped):
         return answer
 
 
-class _Agreement(_Wrapped):
+class _Agreement(_Wrapper):
     """An initiator's half of a keying: RFC 7016 §3.5.1.1.1."""
 
     def agree(self, far_component: bytes) -> Keys:
@@ -314,7 +316,7 @@ class _SipTap(p2psip.net.tap.SocketTap):
         self._capture = capture
 
     def datagrams(self, opened: socket.socket) -> socket.socket:
-        return cast(socket.socket, _Datagrams(opened, self._capture))
+        return cast(socket.socket, _UdpSocket(opened, self._capture))
 
     def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
         return _tapped(opened, tls, self._capture)
@@ -327,7 +329,7 @@ class _RtmpTap(rtmplite.net.tap.SocketTap):
         self._capture = capture
 
     def datagrams(self, opened: socket.socket) -> socket.socket:
-        return cast(socket.socket, _Datagrams(opened, self._capture))
+        return cast(socket.socket, _UdpSocket(opened, self._capture))
 
     def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
         return _tapped(opened, tls, self._capture)
@@ -346,10 +348,10 @@ class _RtmpTap(rtmplite.net.tap.SocketTap):
 
 
 def _tapped(opened: socket.socket, tls: _T, capture: PacketCapture) -> tuple[socket.socket, _T]:
-    spoken = _Spoken(opened, capture)
-    stream = _Stream(opened, capture, spoken, is_sealed=tls is not None)
-    sealed = None if tls is None else _Sealed(tls, capture, spoken)
-    return cast(socket.socket, stream), cast(_T, sealed)
+    tap = _ConnectionTap(opened, capture)
+    stream = _TcpSocket(opened, capture, tap, is_tls=tls is not None)
+    tls_tap = None if tls is None else _TlsTap(tls, capture, tap)
+    return cast(socket.socket, stream), cast(_T, tls_tap)
 
 
 def _opened(path: Path) -> int:

@@ -34,7 +34,7 @@ _MAPPED: Final = "::ffff:"  # how a socket for both families shows IPv4
 
 
 @dataclass(slots=True)
-class TcpTale:
+class CapturedConnection:
     """A connection as it is told: how much each end has said, and whether it has ended."""
 
     near: Address
@@ -57,36 +57,40 @@ class PcapFile:
         header = _UDP.pack(source[1], target[1], 8 + len(data), 0)
         self._transported(source, target, _UDP_NUMBER, header, data, at, 6)
 
-    def piece(self, tale: TcpTale, source: Address, data: bytes, at: float) -> None:
+    def piece(
+        self, connection: CapturedConnection, source: Address, data: bytes, at: float
+    ) -> None:
         """Write what one end of a connection has sent."""
-        if not tale.sent:
-            self._begin(tale, source, at)
+        if not connection.sent:
+            self._begin(connection, source, at)
         for start in range(0, len(data), _MOST):
             part = data[start : start + _MOST]
-            self._segment(tale, source, _PUSH | _ACK, part, at)
-            tale.sent[source] += len(part)
+            self._segment(connection, source, _PUSH | _ACK, part, at)
+            connection.sent[source] += len(part)
 
-    def end(self, tale: TcpTale, source: Address, at: float) -> None:
+    def end(self, connection: CapturedConnection, source: Address, at: float) -> None:
         """Write that an end sends no more."""
-        if tale.sent and source not in tale.ended:
-            tale.ended.add(source)
-            self._segment(tale, source, _FIN | _ACK, b"", at)
-            tale.sent[source] += 1
+        if connection.sent and source not in connection.ended:
+            connection.ended.add(source)
+            self._segment(connection, source, _FIN | _ACK, b"", at)
+            connection.sent[source] += 1
 
-    def _begin(self, tale: TcpTale, first: Address, at: float) -> None:
+    def _begin(self, connection: CapturedConnection, first: Address, at: float) -> None:
         """The three packets by which a connection would have begun."""
-        second = tale.far if first == tale.near else tale.near
-        tale.sent |= {tale.near: 0, tale.far: 0}
-        self._segment(tale, first, _SYN, b"", at)
-        tale.sent[first] = 1
-        self._segment(tale, second, _SYN | _ACK, b"", at)
-        tale.sent[second] = 1
-        self._segment(tale, first, _ACK, b"", at)
+        second = connection.far if first == connection.near else connection.near
+        connection.sent |= {connection.near: 0, connection.far: 0}
+        self._segment(connection, first, _SYN, b"", at)
+        connection.sent[first] = 1
+        self._segment(connection, second, _SYN | _ACK, b"", at)
+        connection.sent[second] = 1
+        self._segment(connection, first, _ACK, b"", at)
 
-    def _segment(self, tale: TcpTale, source: Address, flags: int, data: bytes, at: float) -> None:
-        target = tale.far if source == tale.near else tale.near
-        number = tale.sent[source] % (1 << 32)
-        answered = tale.sent[target] % (1 << 32) if flags & _ACK else 0
+    def _segment(
+        self, connection: CapturedConnection, source: Address, flags: int, data: bytes, at: float
+    ) -> None:
+        target = connection.far if source == connection.near else connection.near
+        number = connection.sent[source] % (1 << 32)
+        answered = connection.sent[target] % (1 << 32) if flags & _ACK else 0
         ports = source[1], target[1]
         header = _TCP.pack(*ports, number, answered, 5 << 4, flags, 0xFFFF, 0, 0)
         self._transported(source, target, _TCP_NUMBER, header, data, at, 16)

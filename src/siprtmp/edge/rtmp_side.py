@@ -26,7 +26,7 @@ from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.vod.application import VodApplication
 from siprtmp.calls.access.admission import Admission
-from siprtmp.edge.recorded_calls import Films
+from siprtmp.edge.vod_library import VodLibrary
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import Settings
@@ -129,7 +129,9 @@ class RtmpSide:
             folder = _folder("record", folders.record)
             self._recordings = Recordings(folder, self.registry, self._workers)
         if folders.vod is not None:
-            films = Films(self._settings, self._workers, self._doors, self._admission, self._log)
+            films = VodLibrary(
+                self._settings, self._workers, self._doors, self._admission, self._log
+            )
             films.say()
             self.library = films.all
             application = VodApplication(films.all, Alarms(), films.library_for)

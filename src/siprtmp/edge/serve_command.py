@@ -17,9 +17,9 @@ from p2psip.net.clock import monotonic
 from rtmplite.net.last_resort import SECONDS, ended_within
 from rtmplite.net.sighup import on_hangup
 from siprtmp.edge.gateway import Gateway
-from siprtmp.edge.process.garbage_collection import Collector, settle
+from siprtmp.edge.process.garbage_collection import GarbageCollector, settle
 from siprtmp.operation import logs
-from siprtmp.operation.refusals import Refusals
+from siprtmp.operation.refusals import FloodFilter
 from siprtmp.settings.load import load
 
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
@@ -31,7 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     Raises ConfigError, one line for the operator.
     """
     settings = load(arguments)
-    logs.configure(settings.logs.log_level, settings.logs.log_format, Refusals())
+    logs.configure(settings.logs.log_level, settings.logs.log_format, FloodFilter())
     gateway = Gateway(settings)
     done: AsyncResult[str] = AsyncResult()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -40,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
     gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
     gateway.start()
     settle()
-    Alarm(Collector(gateway.is_quiet, gateway.totals.ended.total, monotonic())).set()
+    Alarm(GarbageCollector(gateway.is_quiet, gateway.totals.ended.total, monotonic())).set()
     listening = (f"{name}={address}" for name, address in gateway.addresses().items())
     print("ready", *listening, flush=True)
     reason = done.get()

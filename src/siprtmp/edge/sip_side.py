@@ -38,7 +38,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp import __version__
 from siprtmp.calls import quality
 from siprtmp.calls.access.admission import Admission, Admitted, Holder
-from siprtmp.calls.access.client_origin import Whence
+from siprtmp.calls.access.client_origin import ClientOrigin
 from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call import CallContext
 from siprtmp.calls.call_app import CallApplication
@@ -101,22 +101,22 @@ class SipSide:
         self.proxy = Proxy(stack)
         self.tolls = call_limits.tolls(settings, self._domains)
         self.media = self._make_media(ports.address[0], network)
-        self.facilities = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
+        self.context = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
         self.rights = self._make_rights()
         self.lines = SipApplication(self, keep_first=settings.access.keep_first_line)
         self.names = CallApplication(self)
         self.rooms = RoomApplication(self, settings.calls.room, registry)
         self.endpoint = self._make_element(verifier)
-        self._whence = Whence(self.lines.host)
+        self._origin = ClientOrigin(self.lines.host)
         if verifier is not None:
-            verifier.whence = self._whence
-        self.endpoint.observer = AuditLog(self.registrar, log, self.tolls.answered, self._whence)
+            verifier.whence = self._origin
+        self.endpoint.observer = AuditLog(self.registrar, log, self.tolls.answered, self._origin)
         self._locations = locations = _locations(settings.calls.outbound_proxy, ports.transports)
         self._registrations = Registrations()
         self.trunks = TrunkSide(
             stack, self._registrations, self._domains, self._is_here, settings.trunk, log
         )
-        self.facilities.trunks, self.facilities.share = self.trunks.trunks, self._share
+        self.context.trunks, self.context.share = self.trunks.trunks, self._share
         self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.machines += [self.agent, self.proxy]
@@ -191,7 +191,7 @@ class SipSide:
             self.stack, aor, contact, aor.uri, owner, os.urandom, login=credentials
         )
         self._registrations.add(registration)
-        self._whence.registers(registration.call_id, owner.connection.peer_address[0])
+        self._origin.registers(registration.call_id, owner.connection.peer_address[0])
         registration.start(now)
         return registration
 
@@ -232,10 +232,10 @@ class SipSide:
         """Figures of the SIP side."""
         counters = self.stack.counters
         return {
-            "calls": len(self.facilities.calls),
-            "calls_transcoding": sum(bool(call.media.making) for call in self.facilities.calls),
-            **quality.summary(self.facilities.calls),
-            "media_unsuitable": self.facilities.unsuitable,
+            "calls": len(self.context.calls),
+            "calls_transcoding": sum(bool(call.media.transcodes) for call in self.context.calls),
+            **quality.summary(self.context.calls),
+            "media_unsuitable": self.context.unsuitable,
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),
@@ -274,7 +274,7 @@ class SipSide:
     def hang_up_all(self) -> None:
         """BYE, CANCEL or refuse every call: RFC 3261 §15."""
         now = monotonic()
-        for call in list(self.facilities.calls):
+        for call in list(self.context.calls):
             call.drop(now, "shutdown")
         self.trunks.stop(now)
         self.driver.wake()

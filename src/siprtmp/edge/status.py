@@ -18,7 +18,7 @@ from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.server.log_rate_limit import Bucket
 from siprtmp.calls.access.admission import Admitted
 from siprtmp.edge.metrics import CONTENT_TYPE
-from siprtmp.edge.status_access import StatusDoor, said_proof
+from siprtmp.edge.status_access import StatusAccess, said_proof
 from siprtmp.operation.logs import Log
 
 # One request a connection: a client that sends on without reading answers would fill memory.
@@ -62,11 +62,11 @@ class StatusServer:
         address: tuple[str, int],
         figures: Callable[[], dict[str, object]],
         live: FlvHttp,
-        door: StatusDoor,
+        access: StatusAccess,
         log: Log,
         metrics: Callable[[], str] = lambda: "",
     ) -> None:
-        self._figures, self._door, self._log, self._metrics = figures, door, log, metrics
+        self._figures, self._access, self._log, self._metrics = figures, access, log, metrics
         self._server = live.serve(address, self._answer)
 
     @property
@@ -87,10 +87,10 @@ class StatusServer:
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start("405 Method Not Allowed", [*TEXT, ("Allow", "GET, HEAD")])
             return [b"Only GET and HEAD are served.\n"]
-        if not self._door.is_ours(environ):
+        if not self._access.is_ours(environ):
             start("421 Misdirected Request", TEXT)
             return [b"That is no name of this gateway: ask for an address, or a --domain.\n"]
-        verdict = self._door.judge(environ, monotonic())
+        verdict = self._access.judge(environ, monotonic())
         if verdict is Admitted.LATER:
             start("503 Service Unavailable", TEXT)
             return [b"Too many wrong passwords: try again later.\n"]
@@ -105,7 +105,7 @@ class StatusServer:
         return [strict_json.dumps(self._figures(), indent=1).encode() + b"\n"]
 
     def _refuse(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        if not self._door.admission.has_users:
+        if not self._access.admission.has_users:
             start("403 Forbidden", TEXT)
             return [b"From here users only may read this, and the gateway has none.\n"]
         if said_proof(environ):
@@ -118,7 +118,7 @@ class StatusServer:
         return [b"User and password, please.\n"]
 
 
-class Seldom:
+class CachedFigures:
     """Figures that are collected `FRESH` times a second at most; other requests get the last ones.
 
     To collect them costs more than to request them.

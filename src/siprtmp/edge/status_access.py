@@ -19,7 +19,7 @@ from siprtmp.settings.table import is_loopback
 MAX_PROOF: Final = 1024  # letters of a header with user and password
 
 
-class StatusDoor:
+class StatusAccess:
     """Judges requests; `names` are accepted beside localhost and any numeric address.
 
     If `is_open` every client may read, else those that prove to `admission` to be a user.
@@ -36,7 +36,7 @@ class StatusDoor:
         domains: Iterable[str],
         serves_all: bool,
         admission: Admission,
-    ) -> "StatusDoor":
+    ) -> "StatusAccess":
         """Open on loopback, or with --allow-anonymous; else for users."""
         host = http[0] if http is not None else ""
         names = filter(None, (*domains, host, gethostname()))

@@ -11,16 +11,16 @@ from typing import Final
 
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
-from siprtmp.media.keys import CLOCK_RATE, Keys
+from siprtmp.media.audio_codec_selection import AudioCodecSelection
+from siprtmp.media.dtmf import CLOCK_RATE, DtmfKeys
 from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sink import Published
-from siprtmp.media.sound_ways import SoundWays
-from siprtmp.media.stream import AUDIO, Beside, MediaStream, StreamListener, StreamSettings
+from siprtmp.media.stream import AUDIO, MediaStream, SharedContext, StreamListener, StreamSettings
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.conversion import ToPhone, ToRtmp
+from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.transport import MediaTransport
 
@@ -46,24 +46,24 @@ class AudioStream(MediaStream):
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._watch = SilenceWatch(settings.media_timeout, now)
-        beside = Beside(self._watch.alive, lambda host: False, Timeline(now))
-        super().__init__(transport, listener, wake, beside)
+        shared = SharedContext(self._watch.alive, lambda host: False, Timeline(now))
+        super().__init__(transport, listener, wake, shared)
         self._send_rtp = transport.send_rtp
-        self.ways = SoundWays(settings.transcoding)
+        self.codec_selection = AudioCodecSelection(settings.transcoding)
         self.hear(Published())
         self._settings, self._started = settings, now
         self._plan: AudioPlan | None = None
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
-        self._to_phone: ToPhone | None = None
+        self._to_phone: AudioToRtp | None = None
         self._to_phone_type = self._to_phone_format = -1
         self._unsuitable_formats: set[int] = set()  # that the listener has been told of
-        self._to_rtmp: ToRtmp | None = None
+        self._to_rtmp: AudioToFlv | None = None
         # RFC 3550 §5.1 [timestamp-is-drawn]
         self._origin = int.from_bytes(settings.random(4), "big")  # RFC 3550 §5.1: not guessable
         self._offset = 0
         self._pacer: Pacer[Packet] = Pacer()
-        self._keys = Keys()
+        self._dtmf = DtmfKeys()
         self._mutes: frozenset[object] = frozenset()
         self._draining = self._swallowed = False
         self._sends = False  # whether audio is sent without further questions
@@ -75,7 +75,7 @@ class AudioStream(MediaStream):
 
     def hear(self, published: Published) -> None:
         """Have this publisher heard, of whom something may have come before: FLV 10.1 §E.4.2.1."""
-        self._published, self.ways.header = published, published.header
+        self._published, self.codec_selection.header = published, published.header
 
     def start(
         self,
@@ -124,9 +124,9 @@ class AudioStream(MediaStream):
         self._wake()
 
     @property
-    def beside(self) -> Beside:
+    def shared(self) -> SharedContext:
         """What other streams of this peer share with it.  RFC 3550 §6.5.1."""
-        return Beside(self._alive, self.hears, self._timeline)
+        return SharedContext(self._alive, self.hears, self._timeline)
 
     def hears(self, host: str) -> bool:
         """Whether audio comes from this host, and so other media may go there: RFC 3264 §8.3.1."""
@@ -139,9 +139,9 @@ class AudioStream(MediaStream):
         return self._plan
 
     @property
-    def sound(self) -> tuple[int, int] | None:
+    def audio_format(self) -> tuple[int, int] | None:
         """SoundFormat and samples a second of the tags, once there are any: FLV 10.1 §E.5."""
-        return self._to_rtmp.sound if self._to_rtmp is not None else None
+        return self._to_rtmp.audio_format if self._to_rtmp is not None else None
 
     @property
     def left_out(self) -> int:
@@ -159,7 +159,7 @@ class AudioStream(MediaStream):
         # The call is remembered for a while (RFC 3261 §13.3.1.4); its codecs and taps end here.
         self._to_phone = self._to_rtmp = None
         self._send_rtp, self._order = self.transport.send_rtp, ReorderBuffer()
-        self.ways.close()
+        self.codec_selection.close()
 
     # -- from the publisher -------------------------------------------------------------
 
@@ -179,11 +179,11 @@ class AudioStream(MediaStream):
             packets = to_phone.convert(payload, timestamp)
         except UnsuitableError as error:
             self.unsuitable += 1
-            if self.ways.learns(error):
+            if self.codec_selection.learns(error):
                 self._to_phone, self._to_phone_format = None, -1
                 self._pacer.clear()
                 self._hold_back(False)
-            elif to_phone.making:
+            elif to_phone.transcodes:
                 self._say_unsuitable(payload[0] >> 4)
             return
         if packets:
@@ -199,7 +199,7 @@ class AudioStream(MediaStream):
         if self._to_phone is not None:
             self._pace(self._to_phone.codec.clock_rate, self._to_phone.flush(), now)
         self._to_phone, self._to_phone_format, self._draining = None, -1, True
-        self.ways.publish_ended()
+        self.codec_selection.publish_ended()
         self._finish(now)
 
     def _say_unsuitable(self, sound_format: int) -> None:
@@ -207,10 +207,10 @@ class AudioStream(MediaStream):
             self._unsuitable_formats.add(sound_format)
             self._listener.on_unsuitable(sound_format)
 
-    def _choose(self, plan: AudioPlan, tag: bytes, now: float) -> ToPhone | None:
+    def _choose(self, plan: AudioPlan, tag: bytes, now: float) -> AudioToRtp | None:
         """Choose the translation for a publisher's codec, for use until the codec changes."""
         sound_format = tag[0] >> 4
-        chosen = self.ways.to_phone(plan, tag, self._to_phone)
+        chosen = self.codec_selection.to_phone(plan, tag, self._to_phone)
         if chosen is None:
             self._say_unsuitable(sound_format)
             return None
@@ -227,7 +227,7 @@ class AudioStream(MediaStream):
             # RTP time continues where a first publisher, or codec, would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
         self._to_phone_format = sound_format
-        if to_phone.making:
+        if to_phone.transcodes:
             self._listener.on_transcoding(sound_format, codec.name)
         return to_phone
 
@@ -294,9 +294,9 @@ class AudioStream(MediaStream):
 
     def press(self, digits: str, now: float) -> bool:
         """Press keys one after another; False if the peer takes no such events: RFC 4733 §2.5.1."""
-        is_taken = not self._closed and self._keys.press(digits, self._plan, now)
+        is_taken = not self._closed and self._dtmf.press(digits, self._plan, now)
         if is_taken:
-            self.mute(self._keys, self._keys.busy)
+            self.mute(self._dtmf, self._dtmf.busy)
             self._wake()
         return is_taken
 
@@ -309,14 +309,14 @@ class AudioStream(MediaStream):
         """Send the reports of keys that are due: RFC 4733 §2.5.1.2."""
         plan, session = self._plan, self._session
         number = plan.media.telephone_event if plan is not None else None
-        for timestamp, marker, payload in self._keys.tick(now, self._timestamp(now)):
+        for timestamp, marker, payload in self._dtmf.tick(now, self._timestamp(now)):
             if session is None or number is None or not self._may_send:
                 continue
             if self._consent.is_open or self._consent.spend(len(payload), now):
                 # RFC 4733 §2.5.1.2 [same-base-as-audio]
                 packet = session.send_about(number, payload, timestamp, marker, now)
                 self.transport.send_rtp(packet)
-        self.mute(self._keys, self._keys.busy)
+        self.mute(self._dtmf, self._dtmf.busy)
 
     def _timestamp(self, now: float) -> int:
         """The RTP timestamp that audio of this moment would have: RFC 4733 §2.5.1.2."""
@@ -377,16 +377,16 @@ class AudioStream(MediaStream):
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None:
             if plan is not None and payload_type in plan.media.receive_telephone_events:
-                for digit in self._keys.heard(timestamp, payload, now):
+                for digit in self._dtmf.heard(timestamp, payload, now):
                     self._listener.on_digit(digit, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
             return  # comfort noise, or what was never agreed
         self.received += 1
         if to_rtmp is None or codec is not to_rtmp.codec:
-            to_rtmp = self._to_rtmp = self.ways.to_rtmp(codec, to_rtmp)
+            to_rtmp = self._to_rtmp = self.codec_selection.to_rtmp(codec, to_rtmp)
             assert self._session is not None
             self._timeline.lead(self._session.reception, to_rtmp.clock)
-            if to_rtmp.making:
+            if to_rtmp.transcodes:
                 self._listener.on_transcoding_phone(codec.name)
         arrival = int((now - self._started) * 1000)
         for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
@@ -399,7 +399,7 @@ class AudioStream(MediaStream):
         """When to call `tick`: the next packet, report or check.  RFC 3550 §6.2 for reports."""
         if self._closed or self._session is None:
             return None
-        order, reports, keys = self._order.deadline, self._session.deadline, self._keys.deadline
+        order, reports, keys = self._order.deadline, self._session.deadline, self._dtmf.deadline
         times = self._pacer.deadline, order, reports, self._watch.deadline, keys
         return min((at for at in times if at is not None), default=None)
 
@@ -419,7 +419,7 @@ class AudioStream(MediaStream):
             return
         for heard in self._order.tick(now):
             self._deliver(*heard)
-        if self._keys.deadline is not None and self._keys.deadline <= now:
+        if self._dtmf.deadline is not None and self._dtmf.deadline <= now:
             self._send_keys(now)
         self._report(now)
         if self._watch.deadline is not None and self._watch.deadline <= now:

@@ -36,7 +36,7 @@ STALL: Final = 5  # blocks by which the clock may be late and still catch up
 WINDOW: Final = 50  # blocks by which the speaker is judged
 
 
-class Sound:
+class MixedAudio:
     """A block of the mix, encoded at most once for all who hear it."""
 
     def __init__(self, samples: "array[int]") -> None:
@@ -48,7 +48,7 @@ class Sound:
         return g711.encode_ulaw(self.samples)
 
 
-Hear = Callable[[Sound, int, float], object]
+Hear = Callable[[MixedAudio, int, float], object]
 
 
 class Seat:
@@ -107,7 +107,9 @@ class Mixer:
 
     def __init__(self, rate: int = CLOCK_RATE) -> None:
         self.block = rate * MS // 1000  # samples
-        self._silence = SILENCE if rate == CLOCK_RATE else Sound(array("h", bytes(2 * self.block)))
+        self._silence = (
+            SILENCE if rate == CLOCK_RATE else MixedAudio(array("h", bytes(2 * self.block)))
+        )
         self.seats: list[Seat] = []
         self.deadline: float | None = None
         self._blocks = 0
@@ -155,7 +157,7 @@ class Mixer:
         seats = list(self.seats)
         blocks = {seat: block for seat in seats if (block := seat.take()) is not None}
         total = [sum(column) for column in zip(*blocks.values(), strict=True)]
-        whole = Sound(_clipped(total)) if blocks else self._silence
+        whole = MixedAudio(_clipped(total)) if blocks else self._silence
         for seat in seats:
             own = blocks.get(seat)
             if seat.hear is None:
@@ -166,7 +168,7 @@ class Mixer:
                 seat.hear(self._silence, at, now)
             else:
                 rest = [a - b for a, b in zip(total, own, strict=True)]
-                seat.hear(Sound(_clipped(rest)), at, now)
+                seat.hear(MixedAudio(_clipped(rest)), at, now)
 
 
 def _clipped(samples: list[int]) -> "array[int]":
@@ -176,4 +178,4 @@ def _clipped(samples: list[int]) -> "array[int]":
     return array("h", samples)
 
 
-SILENCE: Final = Sound(array("h", bytes(2 * BLOCK)))
+SILENCE: Final = MixedAudio(array("h", bytes(2 * BLOCK)))

@@ -85,7 +85,7 @@ class AudioPlan:
         """The codec to report to the client: the first in common.  RFC 3264 §6.1."""
         return self.sending[0][0]
 
-    def for_sound(self, sound_format: int) -> tuple[AudioCodec, int] | None:
+    def for_sound_format(self, sound_format: int) -> tuple[AudioCodec, int] | None:
         """The way to send tags of this SoundFormat (FLV 10.1 §E.4.2.1), or None.
 
         The codec itself when agreed, else the other law of G.711.

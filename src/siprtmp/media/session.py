@@ -19,9 +19,8 @@ from siprtmp.media import sdp_map
 from siprtmp.media.audio_stream import AudioStream, OnSent
 from siprtmp.media.lines.h264 import are_offered
 from siprtmp.media.negotiation import Negotiation
-from siprtmp.media.pictures_to_phone import OnShown
 from siprtmp.media.sdp_map import Endpoint, MediaPlan
-from siprtmp.media.session_log import MediaLog, SessionLog, sound_name
+from siprtmp.media.session_log import MediaLog, SessionLog, sound_format_name
 from siprtmp.media.sink import MediaSink
 from siprtmp.media.stream import VIDEO, MediaStream, StreamSettings
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
@@ -31,6 +30,7 @@ from siprtmp.media.translate.flv_to_vp8 import VP8
 from siprtmp.media.transport import Transports
 from siprtmp.media.tunnel_stream import TunnelStream
 from siprtmp.media.video_stream import VideoStream
+from siprtmp.media.video_to_phone import OnShown
 
 Publish = Callable[[int, int, bytes, float], None]
 
@@ -56,7 +56,7 @@ class PeerFormat:
     `sound` has SoundFormat and samples a second; `video` is "" without any.
     """
 
-    sound: tuple[int, int]
+    audio_format: tuple[int, int]
     video: str = ""
     size: tuple[int, int] | None = None
 
@@ -67,7 +67,7 @@ class MediaStatistics:
 
     codec: str | None = None
     packet_seconds: float = 0.0
-    making: list[str] = field(default_factory=list)
+    transcodes: list[str] = field(default_factory=list)
     sent: int = 0
     received: int = 0
     left_out: int = 0
@@ -80,14 +80,14 @@ class MediaStatistics:
 
     @classmethod
     def of(
-        cls, audio: AudioStream, video: VideoStream | None, making: list[str]
+        cls, audio: AudioStream, video: VideoStream | None, transcodes: list[str]
     ) -> "MediaStatistics":
         """The figures of these streams: RFC 3550 §6.4.4."""
         plan = audio.plan
         figures = cls(
             codec=plan.codec.name if plan is not None else None,
             packet_seconds=plan.media.ptime / 1000 if plan is not None else 0.0,
-            making=making,
+            transcodes=transcodes,
             sent=audio.sent,
             received=audio.received,
             left_out=audio.left_out + (video.left_out if video is not None else 0),
@@ -141,7 +141,7 @@ class MediaSession:
         self.on_key_frame_needed, self._sink = owner.on_key_frame_needed, sink
         self.terms = Negotiation()
         self._log = SessionLog(log)
-        self.made = self._log.made
+        self.transcoded = self._log.transcoded
         self._is_tunnelled = False
         self._holders: set[object] = set()
         self._taps: Taps | None = None
@@ -264,8 +264,8 @@ class MediaSession:
         audio, video, tunnel = self._audio, self._video, self._tunnel
         if plan is None or audio is None:
             return
-        audio.ways.takes_opus = self._sink.takes_opus
-        audio.ways.wants_speex = sdp_map.wants_speex(self.terms.names)
+        audio.codec_selection.takes_opus = self._sink.takes_opus
+        audio.codec_selection.wants_speex = sdp_map.wants_speex(self.terms.names)
         audio.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
         if plan.video is not None and video is not None:
             video.start(plan.video, now, hosts=hosts, early=early, proven=proven)
@@ -304,14 +304,14 @@ class MediaSession:
             self._log.no_port(is_video=is_video)
             return
         if is_video:
-            video = VideoStream(transport, self, settings, now, self._waker.set, audio.beside)
-            self._video, video.group = video, self._sink.published.group
+            video = VideoStream(transport, self, settings, now, self._waker.set, audio.shared)
+            self._video, video.gop = video, self._sink.published.gop
             if self._taps is not None:
                 video.tap(self._taps.video, now)
             terms.have_video(at, vp8=self._log.can_make_video)
             self._add(video, "pictures")
         else:
-            tunnel = TunnelStream(transport, self, settings, now, self._waker.set, audio.beside)
+            tunnel = TunnelStream(transport, self, settings, now, self._waker.set, audio.shared)
             self._tunnel = tunnel
             terms.have_tunnel(at)
             self._add(tunnel, "tunnel")
@@ -390,14 +390,14 @@ class MediaSession:
             stream.give_to(sink.on_tag)
         if self._audio is not None:
             self._audio.hear(sink.published)
-            self._audio.ways.takes_opus = sink.takes_opus
+            self._audio.codec_selection.takes_opus = sink.takes_opus
         if self._video is not None:
-            self._video.group = sink.published.group
+            self._video.gop = sink.published.gop
 
     def alive(self, now: float) -> None:
         """Take a sign of life by signalling, also of a peer without audio."""
         if self._audio is not None:
-            self._audio.beside.alive(now)
+            self._audio.shared.alive(now)
 
     def request_key_frame(self, now: float) -> None:
         """Ask the peer for a key frame, for a player that has just come: RFC 5104 §3.5.1."""
@@ -427,10 +427,10 @@ class MediaSession:
         audio, plan = self._audio, self.terms.plan
         if plan is None or audio is None or self._is_tunnelled:
             return None
-        sound, codec = audio.sound, plan.audio.codec
-        if sound is None and codec.passes:
-            sound = codec.sound_format, codec.sample_rate
-        return PeerFormat(sound or TranscodedToFlv.sound, *self.video_format)
+        audio_format, codec = audio.audio_format, plan.audio.codec
+        if audio_format is None and codec.passes:
+            audio_format = codec.sound_format, codec.sample_rate
+        return PeerFormat(audio_format or TranscodedToFlv.audio_format, *self.video_format)
 
     @property
     def video_format(self) -> tuple[str, tuple[int, int] | None]:
@@ -442,17 +442,17 @@ class MediaSession:
         return video.codec if is_taken else "", video.size
 
     @property
-    def making(self) -> list[str]:
+    def transcodes(self) -> list[str]:
         """What is decoded and encoded now, to the peer and from it, as "aac > opus"."""
-        made = self._audio.ways.making if self._audio is not None else []
-        return made + (self._video.making if self._video is not None else [])
+        transcoded = self._audio.codec_selection.transcodes if self._audio is not None else []
+        return transcoded + (self._video.transcodes if self._video is not None else [])
 
     @property
     def statistics(self) -> MediaStatistics:
         """The figures so far; empty when it is not open: RFC 3550 §6.4.4."""
         if self._audio is None:
             return MediaStatistics()
-        return MediaStatistics.of(self._audio, self._video, self.making)
+        return MediaStatistics.of(self._audio, self._video, self.transcodes)
 
     def log_no_video(self, plan: MediaPlan, sdp: bytes | None) -> None:
         """Log why there is no video though one side has offered some, in `sdp` or before."""
@@ -470,18 +470,18 @@ class MediaSession:
 
     def on_unsuitable(self, sound_format: int) -> None:
         """Tell that the peer does not hear the publisher: FLV 10.1 §E.4.2.1."""
-        name = sound_name(sound_format)
-        if self._audio is not None and self._audio.ways.g711_rate:
+        name = sound_format_name(sound_format)
+        if self._audio is not None and self._audio.codec_selection.g711_rate:
             name = f"{name} of another rate than 8 kHz"
         self._sink.on_unsuitable(self._log.unsuitable_audio(name, self.terms.plan))
 
     def on_transcoding(self, sound_format: int, codec: str) -> None:
         """Log that the publisher's audio is decoded and encoded again."""
-        self._log.makes_audio(sound_name(sound_format), codec)
+        self._log.makes_audio(sound_format_name(sound_format), codec)
 
     def on_transcoding_phone(self, codec: str) -> None:
         """Log that the peer's audio is decoded and encoded again."""
-        self._log.makes_audio(codec, self.making[-1].rpartition(" ")[2])
+        self._log.makes_audio(codec, self.transcodes[-1].rpartition(" ")[2])
 
     def on_digit(self, digit: str, now: float) -> None:
         """Tell the sink: RFC 4733 §2.5.2.2."""
@@ -496,15 +496,15 @@ class MediaSession:
         limit = self._settings.max_octets if self._settings is not None else MAX_OCTETS
         self._sink.on_unsuitable(self._log.unsuitable_video(reason, self.terms.plan, limit))
 
-    def on_video_transcoding(self, making: str, reason: str) -> None:
+    def on_video_transcoding(self, transcodes: str, reason: str) -> None:
         """Log that video is decoded and encoded: RFC 6184 §8.2.2."""
-        self._log.makes_video(making, reason)
+        self._log.makes_video(transcodes, reason)
 
     def on_key_frame_wanted(self) -> None:
         """Ask the publisher: RFC 5104 §3.5.1."""
         self._sink.on_key_frame_wanted()
 
-    def on_picture_size(self, now: float) -> None:
+    def on_video_size(self, now: float) -> None:
         """Tell the sink: FLV 10.1 §E.5."""
         self._sink.on_format(now)
 

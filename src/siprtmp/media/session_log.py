@@ -9,13 +9,15 @@ from typing import Final, Protocol
 from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
 from rtmplite.flv.audio import SoundFormat
-from siprtmp.media.lines.h264 import NAMES, picture_names
+from siprtmp.media.lines.h264 import NAMES, offered_video
 from siprtmp.media.sdp_map import MediaPlan
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.translate.flv_to_h264 import H264, TOO_LONG
 from siprtmp.media.translate.flv_to_vp8 import VP8
 
-MAX_MADE: Final = 32  # pairs of codecs that are kept of a call; a publisher may change its video
+MAX_TRANSCODED: Final = (
+    32  # pairs of codecs that are kept of a call; a publisher may change its video
+)
 TRANSCODE: Final = "install the extra transcode: pip install 'siprtmp[transcode]'"
 TRANSCODE_VIDEO: Final = "--transcode-video"
 LATE_CURE: Final = "fewer calls if loop_lag_ms of /status is high, else a steadier publisher"
@@ -45,7 +47,7 @@ class SessionLog:
     def __init__(self, log: MediaLog) -> None:
         self._log, self.can_make_video = log, False
         self._late: set[str] = set()  # media that the log has
-        self.made: list[str] = []
+        self.transcoded: list[str] = []
 
     def late(self, kind: str) -> None:
         """Log, once for each medium, that the publisher's is left out: see `pacing`."""
@@ -60,10 +62,10 @@ class SessionLog:
         else:
             self._log.event("video-without-port")
 
-    def _note(self, making: str) -> bool:
-        is_new = making not in self.made and len(self.made) < MAX_MADE
+    def _note(self, transcodes: str) -> bool:
+        is_new = transcodes not in self.transcoded and len(self.transcoded) < MAX_TRANSCODED
         if is_new:
-            self.made.append(making)
+            self.transcoded.append(transcodes)
         return is_new
 
     def makes_audio(self, codec: str, to: str) -> None:
@@ -71,16 +73,16 @@ class SessionLog:
         if self._note(f"{codec} > {to}"):
             self._log.event("transcoding", codec=codec, to=to)
 
-    def makes_video(self, making: str, reason: str) -> None:
+    def makes_video(self, transcodes: str, reason: str) -> None:
         """Log that video is decoded and encoded: RFC 6184 §8.2.2."""
-        codec, _, to = making.partition(" > ")
-        self._note(making)
+        codec, _, to = transcodes.partition(" > ")
+        self._note(transcodes)
         self._log.event("transcoding", codec=codec, to=to, reason=reason)
 
     def unsuitable_audio(self, name: str, plan: MediaPlan | None) -> str:
         """Log that the peer does not hear the publisher; the same for the publisher."""
         agreed = [codec.name for codec, _ in plan.audio.sending] if plan is not None else []
-        missing = "" if decoder.is_available() else f", or {TRANSCODE}"
+        missing = "" if audio_decoder.is_available() else f", or {TRANSCODE}"
         cure = f"publish {or_(agreed)}{missing}"
         values = {"codec": name, "agreed": ",".join(agreed), "cure": cure}
         self._log.unsuitable("sound-unsuitable", **values)
@@ -114,11 +116,11 @@ class SessionLog:
             theirs = SessionDescription.parse(sdp or b"")
         except RemoteError:
             return
-        codecs, is_ours = picture_names(offered or theirs), offered is not None
+        codecs, is_ours = offered_video(offered or theirs), offered is not None
         if not codecs:
             return
         reason, cure = "no codec in common", "let the phone offer H264"
-        if is_ours and not picture_names(theirs):
+        if is_ours and not offered_video(theirs):
             reason, cure = "the phone refuses the line", "turn video on at the phone"
         elif not is_ours and set(NAMES).isdisjoint(names):
             reason, cure = "the client takes no pictures", "let the client name h264"
@@ -127,7 +129,7 @@ class SessionLog:
         self._log.event("video-refused", offered=",".join(codecs), reason=reason, cure=cure)
 
 
-def sound_name(sound_format: int) -> str:
+def sound_format_name(sound_format: int) -> str:
     """The name of a SoundFormat, for people: FLV 10.1 §E.4.2.1."""
     try:
         return SoundFormat(sound_format).name.lower()

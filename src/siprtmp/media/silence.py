@@ -25,14 +25,14 @@ class SilenceWatch:
     """
 
     def __init__(self, timeout: float, now: float) -> None:
-        self._timeout, self._patience = timeout, min(timeout / 2, ANSWER_SECONDS)
+        self._timeout, self._answer_time = timeout, min(timeout / 2, ANSWER_SECONDS)
         self.heard = now
         self.deadline: float | None = None
         self._asked = False
 
     def begin(self, now: float) -> None:
         """Expect signs of life from now on."""
-        self.deadline = now + self._timeout - self._patience
+        self.deadline = now + self._timeout - self._answer_time
 
     def alive(self, now: float) -> None:
         """Take a sign of life."""
@@ -41,11 +41,11 @@ class SilenceWatch:
     def check(self, now: float) -> Silence | None:
         """What is due, when `deadline` has come."""
         end_at = self.heard + self._timeout
-        ask_at = end_at - self._patience
+        ask_at = end_at - self._answer_time
         if ask_at > now:
             self._asked, self.deadline = False, ask_at
         elif not self._asked:  # also after a stall beyond the end
-            self._asked, self.deadline = True, max(end_at, now + self._patience)
+            self._asked, self.deadline = True, max(end_at, now + self._answer_time)
             return Silence.QUIET
         elif end_at > now:
             self.deadline = end_at

@@ -5,8 +5,8 @@ words, and they need not know what it is made of.
 """
 
 from siprtmp.media.stream import AUDIO, VIDEO
-from siprtmp.media.translate.sound_header import SoundHeader
-from siprtmp.media.video.picture_group import PictureGroup
+from siprtmp.media.translate.audio_header import AudioHeader
+from siprtmp.media.video.gop_cache import GopCache
 
 
 class Published:
@@ -16,19 +16,19 @@ class Published:
     """
 
     def __init__(self) -> None:
-        self.header, self.group = SoundHeader(), PictureGroup()
+        self.header, self.gop = AudioHeader(), GopCache()
 
     def put(self, type_id: int, timestamp: int, payload: bytes) -> None:
         """Keep a published message, if a later session needs it: FLV 10.1 §E.4.2.1, §E.4.3.1."""
         if type_id == VIDEO:
-            self.group.put(timestamp, payload)
+            self.gop.put(timestamp, payload)
         elif type_id == AUDIO:
             self.header.put(payload)
 
     def clear(self) -> None:
         """Forget all, when the publisher has ended."""
         self.header.clear()
-        self.group.clear()
+        self.gop.clear()
 
 
 class MediaSink:

@@ -16,7 +16,7 @@ from p2psip.rtp.reporter import Event, Reporter
 from p2psip.sdp.agreed_media import AgreedMedia
 from siprtmp.media.consent import Consent
 from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.conversion import PictureTranscoding, Transcoding
+from siprtmp.media.translate.conversion import AudioTranscoders, VideoTranscoders
 from siprtmp.media.translate.flv_to_units import MAX_OCTETS
 from siprtmp.media.transport import MediaTransport
 
@@ -39,11 +39,11 @@ class StreamSettings:
     media_timeout: float
     wallclock: float = 0.0
     max_octets: int = MAX_OCTETS  # of a payload of video
-    transcoding: Transcoding | None = None
-    video_transcoding: PictureTranscoding | None = None
+    transcoding: AudioTranscoders | None = None
+    video_transcoding: VideoTranscoders | None = None
 
 
-class Beside(NamedTuple):
+class SharedContext(NamedTuple):
     """What a stream shares with the audio beside it: the signs of life of their peer, and its time.
 
     `alive(now)` takes a sign of life, `hears(host)` tells whether audio comes from a host.
@@ -84,7 +84,7 @@ class StreamListener(Protocol):
     def on_video_unsuitable(self, reason: str) -> None:
         """The publisher's video cannot be sent to the peer: FLV 10.1 §E.4.3.1."""
 
-    def on_video_transcoding(self, making: str, reason: str) -> None:
+    def on_video_transcoding(self, transcodes: str, reason: str) -> None:
         """Video is transcoded: both formats, such as "h264 9x9 > vp8 9x9", and the reason.
 
         RFC 6184 §8.2.2 has the limits that a phone sets.
@@ -96,7 +96,7 @@ class StreamListener(Protocol):
     def on_key_frame_wanted(self) -> None:
         """Ask the publisher for a key frame, since the peer has: RFC 5104 §3.5.1."""
 
-    def on_picture_size(self, now: float) -> None:
+    def on_video_size(self, now: float) -> None:
         """Note that the size of the peer's video is known, or another: RFC 6184 §8.1."""
 
     def takes(self, codec: str) -> bool:
@@ -119,10 +119,10 @@ class MediaStream(ABC):
         transport: MediaTransport,
         listener: StreamListener,
         wake: Callable[[], None],
-        beside: Beside,
+        shared: SharedContext,
     ) -> None:
         self.transport, self._listener, self._wake = transport, listener, wake
-        self._alive, self._hears, self._timeline = beside
+        self._alive, self._hears, self._timeline = shared
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self.on_late: Callable[[float], None] = lambda now: None
         self._consent = Consent()

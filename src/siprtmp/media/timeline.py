@@ -79,20 +79,20 @@ class Timeline:
 
     def __init__(self, started: float) -> None:
         self.started = started
-        self._sound: Reception | None = None
+        self._audio: Reception | None = None
         self._clock: MediaClock | None = None
 
-    def lead(self, sound: Reception, clock: MediaClock) -> None:
+    def lead(self, audio: Reception, clock: MediaClock) -> None:
         """Follow this source from now on; `clock` has the RTMP times of its packets: §6.4.1."""
-        self._sound, self._clock = sound, clock
+        self._audio, self._clock = audio, clock
 
     def arrival(self, now: float) -> float:
         """RTMP time of a picture that arrives at `now`, by the sound beside it: RFC 3550 §5.1."""
-        sound, clock = self._sound, self._clock
-        if sound is not None and clock is not None and sound.last_received is not None:
+        audio, clock = self._audio, self._clock
+        if audio is not None and clock is not None and audio.last_received is not None:
             latest = clock.latest
             if latest is not None:
-                return latest + (now - sound.last_received) * 1000
+                return latest + (now - audio.last_received) * 1000
         return (now - self.started) * 1000
 
     def at(self, moment: float, now: float) -> float | None:
@@ -101,7 +101,7 @@ class Timeline:
         `now` is when something else of that moment has come.  None before the first report, and if
         the two are too far apart to be of one clock, as with phones that make their NTP times up.
         """
-        reference = self._sound.sender_clock if self._sound is not None else None
+        reference = self._audio.sender_clock if self._audio is not None else None
         if reference is None or self._clock is None:
             return None
         ntp, timestamp = reference

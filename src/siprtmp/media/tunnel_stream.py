@@ -21,17 +21,17 @@ from siprtmp.media.stream import (
     AUDIO,
     DATA,
     VIDEO,
-    Beside,
     MediaStream,
+    SharedContext,
     StreamListener,
     StreamSettings,
 )
-from siprtmp.media.translate.x_flv import Assembler, Tunnelled, pack
+from siprtmp.media.translate.x_flv import TunnelAssembler, TunnelMessage, pack
 from siprtmp.media.transport import MediaTransport
 
 CLOCK_RATE: Final = 90000  # of x-flv; RFC 3551 §5
 EARLY: Final = 0.02  # s that a message may be early
-REPEAT_SOUNDS: Final = 100  # sounds after which a codec header is sent again
+REPEAT_AUDIO: Final = 100  # sounds after which a codec header is sent again
 METADATA: Final = b"onMetaData"
 PEEK: Final = 40  # octets, in which that name is, after @setDataFrame or not
 
@@ -50,19 +50,19 @@ class TunnelStream(MediaStream):
         settings: StreamSettings,
         now: float,
         wake: Callable[[], None],
-        beside: Beside,
+        shared: SharedContext,
     ) -> None:
-        super().__init__(transport, listener, wake, beside)
+        super().__init__(transport, listener, wake, shared)
         random, cname, wallclock = settings.random, settings.cname, settings.wallclock
         self._session = RtpSession(None, CLOCK_RATE, cname, random, now, wallclock=wallclock)
         self._reporter = self._session.reporter
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._next: int | None = None  # the sequence number that follows
-        self._assembler = Assembler()
+        self._assembler = TunnelAssembler()
         self._plan: XFlvPlan | None = None
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._pacer: Pacer[list[bytes]] = Pacer(EARLY)
-        self._number = self._sounds = 0
+        self._number = self._audio_count = 0
         self._headers: dict[int, bytes] = {}  # by message type
         self._skipping = self._has_begun = False
         self.sent = self.received = self.oversized = 0
@@ -113,7 +113,7 @@ class TunnelStream(MediaStream):
         if self._has_begun:
             return
         self._has_begun, last = True, 0
-        for last, payload in published.group:
+        for last, payload in published.gop:
             self.publish(VIDEO, last, payload, now)
         if published.header.body:
             self.publish(AUDIO, last, published.header.body, now)
@@ -128,9 +128,9 @@ class TunnelStream(MediaStream):
             return
         if self._wants_headers(type_id, payload):
             for kind, header in self._headers.items():
-                self._put(Tunnelled(kind, timestamp, header), now)
+                self._put(TunnelMessage(kind, timestamp, header), now)
         self._note(type_id, payload)
-        self._put(Tunnelled(type_id, timestamp, payload), now)
+        self._put(TunnelMessage(type_id, timestamp, payload), now)
 
     def _note(self, type_id: int, payload: bytes) -> None:
         """Keep what no decoder can do without: FLV 10.1 §E.4.2.1, §E.4.3.1, §E.5."""
@@ -143,15 +143,15 @@ class TunnelStream(MediaStream):
 
     def _wants_headers(self, type_id: int, payload: bytes) -> bool:
         if type_id == VIDEO:
-            self._sounds = -REPEAT_SOUNDS  # which key frames bring, unless the pictures end
+            self._audio_count = -REPEAT_AUDIO  # which key frames bring, unless the pictures end
             return video.is_key_frame(payload)
-        self._sounds += type_id == AUDIO
-        if self._sounds < REPEAT_SOUNDS:
+        self._audio_count += type_id == AUDIO
+        if self._audio_count < REPEAT_AUDIO:
             return False
-        self._sounds = 0
+        self._audio_count = 0
         return True
 
-    def _put(self, message: Tunnelled, now: float) -> None:
+    def _put(self, message: TunnelMessage, now: float) -> None:
         try:
             payloads = pack(message, self._number)
         except LocalError:
@@ -210,8 +210,8 @@ class TunnelStream(MediaStream):
             message = self._assembler.put(payload, missing)
         except RemoteError:
             return
-        self._skipping |= self._assembler.has_lost_picture
-        self._assembler.has_lost_picture = False
+        self._skipping |= self._assembler.has_lost_frame
+        self._assembler.has_lost_frame = False
         if message is None or message.type_id not in (AUDIO, VIDEO, DATA):
             return
         type_id, timestamp, body = message

@@ -16,12 +16,19 @@ from p2psip.rtp.rtcp_timer import MIN_SECONDS
 from p2psip.rtp.video_receiver import VideoReceiver
 from rtmplite.flv.video import is_sequence_header
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.lines.picture_format import CLOCK_RATE
-from siprtmp.media.pictures_from_phone import PicturesFromPhone
-from siprtmp.media.pictures_to_phone import OnShown, PicturesToPhone
-from siprtmp.media.stream import VIDEO, Beside, MediaStream, OnTag, StreamListener, StreamSettings
+from siprtmp.media.lines.video_format import CLOCK_RATE
+from siprtmp.media.stream import (
+    VIDEO,
+    MediaStream,
+    OnTag,
+    SharedContext,
+    StreamListener,
+    StreamSettings,
+)
 from siprtmp.media.transport import MediaTransport
-from siprtmp.media.video.picture_group import PictureGroup
+from siprtmp.media.video.gop_cache import GopCache
+from siprtmp.media.video_from_phone import VideoFromPhone
+from siprtmp.media.video_to_phone import OnShown, VideoToPhone
 
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
 
@@ -40,18 +47,18 @@ class VideoStream(MediaStream):
         settings: StreamSettings,
         now: float,
         wake: Callable[[], None],
-        beside: Beside,
+        shared: SharedContext,
     ) -> None:
-        super().__init__(transport, listener, wake, beside)
+        super().__init__(transport, listener, wake, shared)
         self._settings, self._transcoding = settings, settings.video_transcoding
         self._told_late = 0
         self._plan: VideoPlan | None = None
-        self._to_phone = PicturesToPhone(
+        self._to_phone = VideoToPhone(
             transport, listener, settings.random, wake, settings.max_octets, self._transcoding
         )
         self._sender = self._to_phone.sender
         self._receiver: VideoReceiver | None = None  # these come with the first plan
-        self._from_phone: PicturesFromPhone | None = None
+        self._from_phone: VideoFromPhone | None = None
 
     # -- set-up -------------------------------------------------------------------------
 
@@ -98,7 +105,7 @@ class VideoStream(MediaStream):
         )
         receiver = VideoReceiver(CLOCK_RATE, self._reporter, feedback, plan.arriving)
         self._receiver = receiver
-        self._from_phone = PicturesFromPhone(
+        self._from_phone = VideoFromPhone(
             plan, receiver, self._timeline, self._listener, self._transcoding
         )
         self._from_phone.on_tag = self.on_tag
@@ -156,10 +163,10 @@ class VideoStream(MediaStream):
         return self._to_phone.wanted
 
     @property
-    def making(self) -> list[str]:
+    def transcodes(self) -> list[str]:
         """What is decoded and encoded now, as "h264 1280x720 > h264 640x360": RFC 6184 §8.2.2."""
-        back = self._from_phone.making if self._from_phone is not None else ""
-        return [each for each in (self._to_phone.making, back) if each]
+        back = self._from_phone.transcodes if self._from_phone is not None else ""
+        return [each for each in (self._to_phone.transcodes, back) if each]
 
     # -- the two ways -------------------------------------------------------------------
 
@@ -170,20 +177,20 @@ class VideoStream(MediaStream):
             self._from_phone.on_tag = on_tag
 
     @property
-    def group(self) -> PictureGroup:
+    def gop(self) -> GopCache:
         """The pictures since the last key frame, also from before the call: FLV 10.1 §E.4.3.1."""
-        return self._to_phone.group
+        return self._to_phone.gop
 
-    @group.setter
-    def group(self, group: PictureGroup) -> None:
-        self._to_phone.group = group
+    @gop.setter
+    def gop(self, group: GopCache) -> None:
+        self._to_phone.gop = group
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
         plan, to_phone = self._plan, self._to_phone
         if type_id != VIDEO or self._closed or not payload:
             return
-        to_phone.group.put(timestamp, payload)
+        to_phone.gop.put(timestamp, payload)
         if plan is None:
             return
         if to_phone.is_open:
@@ -198,7 +205,7 @@ class VideoStream(MediaStream):
         """
         self._to_phone.on_shown = shown
         if self._to_phone.is_open:
-            for timestamp, payload in self.group:
+            for timestamp, payload in self.gop:
                 if is_sequence_header(payload):
                     shown(timestamp, payload, now)
 

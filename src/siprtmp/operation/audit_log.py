@@ -35,10 +35,10 @@ class AuditLog:
         registrar: Registrar,
         log: Log,
         on_final: Callable[[ServerHandle, Request, Response, float], None] = _nobody,
-        whence: Callable[[Request], str | None] = lambda request: None,
+        client_host: Callable[[Request], str | None] = lambda request: None,
     ) -> None:
         self._registrar, self._log, self._on_final = registrar, log, on_final
-        self._whence = whence
+        self._client_host = client_host
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Have the result of a request logged: RFC 3261 §16.3."""
@@ -123,7 +123,7 @@ class AuditLog:
     def _source(self, server: ServerHandle, request: Request) -> str:
         """The place a request came from; for one of this process the place of its RTMP client."""
         is_born_here = server.flow.transport == LOCAL and len(request.vias) == 1
-        host = self._whence(request) if is_born_here else None
+        host = self._client_host(request) if is_born_here else None
         return _place(server.flow) if host is None else f"RTMP:{host}"
 
     def _contacts(self, uri: Uri, now: float) -> frozenset[str]:

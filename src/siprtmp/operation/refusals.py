@@ -26,7 +26,7 @@ STREAMS: Final = frozenset(
 PHONES: Final = frozenset(("registered", "unregistered", "contact-lost", "contact-silent"))
 
 
-class Refusals(LogRateLimit):
+class FloodFilter(LogRateLimit):
     """Drops such events and warnings in a flood; other lines and errors pass."""
 
     def __init__(self, clock: Callable[[], float] = now) -> None:

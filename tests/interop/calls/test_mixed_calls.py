@@ -6,7 +6,7 @@ import pytest
 from interop.calls.test_video import publish
 from interop.streams.test_record import probe
 from support.gateway.accounts import PASSWORD, users_file
-from support.peers import numbered_pictures
+from support.peers import numbered_frames
 from support.peers.baresip import Baresip
 from support.peers.peers import Ffmpeg, decode_audio
 from support.peers.process import require
@@ -70,7 +70,7 @@ def halves(path):
     assert "frame,1280" in done.stdout
     alone = done.stdout.split().count("frame,320")  # one side before the other had any
     shape = "scale=1280:360,crop=480:360"
-    both = [numbered_pictures.numbers(path, f"{shape}:{left}:0,") for left in (80, 720)]
+    both = [numbered_frames.numbers(path, f"{shape}:{left}:0,") for left in (80, 720)]
     return [each[alone:] for each in both]
 
 
@@ -83,7 +83,7 @@ def test_both_pictures_are_seen_side_by_side_and_each_side_is_recorded(start, ga
         *("--mix-calls", "--record", str(here), "--transcode-video", "640x360"),
         *("--users", users, "--sip-t1", "200"),
     )
-    film = numbered_pictures.film(tmp_path / "film.mp4", OFFSET, 20)
+    film = numbered_frames.film(tmp_path / "film.mp4", OFFSET, 20)
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=HEARD, film=film)
     name = f"bob@{server.sip}"
     player = start(Player, server.url("mixed", name))

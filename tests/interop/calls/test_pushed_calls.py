@@ -6,7 +6,7 @@ import signal
 import pytest
 from interop.streams.test_relay import is_tail
 from support.certificates import certificate
-from support.peers import numbered_pictures
+from support.peers import numbered_frames
 from support.peers.baresip import Baresip
 from support.peers.peers import Ffmpeg, NginxRtmp
 from support.peers.process import free_port
@@ -37,7 +37,7 @@ def test_a_call_is_pushed_to_two_servers_and_again_to_one_that_comes_back(start,
     watched = {peer: tmp_path / f"{number}.flv" for number, peer in enumerate((nginx, far))}
     watching = [start(Ffmpeg.play, peer.url("studio"), to=to) for peer, to in watched.items()]
     start(Ffmpeg.publish, server.url("call", "studio"), seconds=90)
-    film = numbered_pictures.film(tmp_path / "film.mp4", 1)
+    film = numbered_frames.film(tmp_path / "film.mp4", 1)
     phone = start(Baresip, "bob", hz=900, film=film)
     server.wait_status({"names": 1})
     phone.dial(f"sip:studio@{server.sip}")
@@ -68,4 +68,4 @@ def test_a_call_is_pushed_to_two_servers_and_again_to_one_that_comes_back(start,
     assert is_tail([(kind, 0, body) for kind, _, body in copy],
                    [(kind, 0, body) for kind, _, body in whole])  # fmt: skip
     for path in watched.values():
-        assert len(numbered_pictures.numbers(path)) > PICTURES / 2, path
+        assert len(numbered_frames.numbers(path)) > PICTURES / 2, path

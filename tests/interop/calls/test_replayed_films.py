@@ -10,7 +10,7 @@ import zlib
 from itertools import accumulate, groupby, pairwise
 
 import pytest
-from support.peers import numbered_pictures
+from support.peers import numbered_frames
 from support.peers.peers import Ffmpeg
 from support.peers.process import require
 from support.peers.replay_phone import ReplayPhone, filmed, recorded, units
@@ -138,7 +138,7 @@ def test_a_late_player_decodes_every_picture_after_a_key_frame(
 def test_a_phone_decodes_a_publisher_with_b_frames(start, gateway, tmp_path):
     """Covers RFC 6184 §5.1: in the order of decoding, at the times when they are shown."""
     server = gateway("--sip-t1", "200")
-    words = ("-re", *numbered_pictures.source(), "-t", "3", "-c:v", "libx264", "-bf", "2")
+    words = ("-re", *numbered_frames.source(), "-t", "3", "-c:v", "libx264", "-bf", "2")
     words += ("-g", "15", "-preset", "veryfast", "-x264-params", "scenecut=0:b-adapt=0")
     words += ("-pix_fmt", "yuv420p", "-f", "flv", server.url("call", "studio"))
     publisher = start(Ffmpeg, *words)
@@ -149,7 +149,7 @@ def test_a_phone_decodes_a_publisher_with_b_frames(start, gateway, tmp_path):
         phone.hang_up()
     film = tmp_path / "seen.h264"
     film.write_bytes(b"".join(b"\0\0\0\1" + unit for unit in units(packets)))
-    seen = numbered_pictures.numbers(film)
+    seen = numbered_frames.numbers(film)
     # Where this machine stalls, the gateway leaves out what is late, up to a key frame.
     assert len(seen) > 15 and seen == sorted(set(seen))
     stamps = list(dict.fromkeys(each.timestamp for each in packets))
@@ -164,7 +164,7 @@ def test_a_phone_decodes_a_publisher_with_b_frames(start, gateway, tmp_path):
 def test_a_phone_of_a_low_level_sees_a_large_publisher(start, gateway, tmp_path):
     """With --transcode-video: smaller, without B-frames, and each picture at its own time."""
     server = gateway("--sip-t1", "200", "--transcode-video", "@15,300")
-    words = ("-re", *numbered_pictures.source(), "-vf", "scale=1280:720", "-t", "3")
+    words = ("-re", *numbered_frames.source(), "-vf", "scale=1280:720", "-t", "3")
     words += ("-c:v", "libx264", "-bf", "2", "-g", "15", "-preset", "veryfast")
     words += ("-pix_fmt", "yuv420p", "-f", "flv", server.url("call", "studio"))
     publisher = start(Ffmpeg, *words)
@@ -179,7 +179,7 @@ def test_a_phone_of_a_low_level_sees_a_large_publisher(start, gateway, tmp_path)
     assert {each.width * each.height <= 352 * 288 for each in sets} == {True}
     film = tmp_path / "seen.h264"
     film.write_bytes(b"".join(b"\0\0\0\1" + unit for unit in found))
-    seen = numbered_pictures.numbers(film)
+    seen = numbered_frames.numbers(film)
     # Where this machine is busy, the gateway leaves pictures out, and keeps the times of others.
     assert len(seen) > 5 and seen == sorted(set(seen))
     stamps = list(dict.fromkeys(each.timestamp for each in packets))

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 from support.gateway.accounts import PASSWORD, users_file
-from support.peers import numbered_pictures
+from support.peers import numbered_frames
 from support.peers.baresip import Baresip
 from support.peers.obs_peer import FPS, Obs, Xvfb
 from support.peers.peers import Ffmpeg, decode_audio
@@ -19,7 +19,7 @@ AAC = ("-c:a", "aac", "-ar", "44100", "-ac", "2")
 
 def publish(folder, url, *, seconds=SECONDS, video=OBS, audio=AAC):
     """ffmpeg as OBS sends: H.264 with B-frames, AAC at 44.1 kHz, in real time."""
-    words = ["-re", *numbered_pictures.source(), "-re", "-f", "lavfi"]
+    words = ["-re", *numbered_frames.source(), "-re", "-f", "lavfi"]
     words += ["-i", "sine=frequency=440:sample_rate=44100", "-t", str(seconds)]
     return Ffmpeg(folder, *words, *video, *audio, "-f", "flv", url)
 
@@ -38,7 +38,7 @@ def test_a_stream_is_seen_and_heard_by_a_phone_and_comes_back(start, gateway, tm
     player.finish()
     samples, rate = phone.heard()
     assert tone_fraction(samples, rate, 440) > 0.95  # AAC made into G.711
-    seen = numbered_pictures.numbers(film)
+    seen = numbered_frames.numbers(film)
     assert len(set(seen)) > 0.8 * 15 * (SECONDS - 2), seen
     in_order = sum(after > before for before, after in pairwise(seen))
     assert in_order > 0.99 * (len(seen) - 1) - 1, seen
@@ -59,7 +59,7 @@ def test_a_phone_that_has_vp8_alone_sees_a_stream_and_is_seen(start, gateway, tm
     assert publisher.finish() == 0
     phone.wait_event("CALL_CLOSED")
     player.finish()
-    seen = numbered_pictures.numbers(film)
+    seen = numbered_frames.numbers(film)
     # Where this machine is busy, pictures are left out on either way.
     assert len(set(seen)) > 5 and seen == sorted(seen), seen
 

@@ -16,7 +16,7 @@ from p2psip.sip.message import parse_message
 from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp import __main__
 from siprtmp.edge.control_socket import MAX_REQUEST
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import audio_decoder
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_the_operator_sees_a_call_a_stream_and_a_phone_and_ends_each(
     assert code == 0 and all(each["id"] in out for each in (call, phone, demo))
     assert calls(state, "--end", "nobody") == (1, "", "siprtmp: no id begins with 'nobody'\n")
 
-    if decoder.is_available():
+    if audio_decoder.is_available():
         stream = f"mixed/{call['rtmp']}"
         assert calls(state, "--mix", call["id"][:10]) == (0, f"mixed: {stream}\n", "")
         [mixed] = [each for each in listed(state)["streams"] if each["name"] == stream]

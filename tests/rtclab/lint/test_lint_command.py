@@ -18,7 +18,7 @@ from rtclab.explain.fields.context import RtmfpKey
 from rtclab.lint.command import lint
 from rtclab.lint.findings.rules import RULES
 from rtclab.lint.packets import read_capture
-from siprtmp.edge.pcap_file import PcapFile, TcpTale
+from siprtmp.edge.pcap_file import CapturedConnection, PcapFile
 
 CAPTURES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("**/*.pcap*")) or [None]
 
@@ -160,7 +160,7 @@ def test_a_file_of_keys_has_a_line_for_each(tmp_path, bad, capsys):
 def test_streams_are_put_together_from_any_order():
     """Segments that come twice, out of order, and over a wrap of the numbers."""
     file = io.BytesIO()
-    pcap, tale = PcapFile(file), TcpTale(place(A), place(B))
+    pcap, tale = PcapFile(file), CapturedConnection(place(A), place(B))
     data = PARTS["invite"][1]().replace(b"UDP", b"TCP")
     for at in range(0, len(data), 100):
         pcap.piece(tale, tale.near, data[at : at + 100], 1.0)

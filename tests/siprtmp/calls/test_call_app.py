@@ -380,7 +380,7 @@ class Calls(RuleBasedStateMachine):
     def is_consistent(self):
         if hasattr(self, "world"):
             gateway = self.world.gateway
-            assert len(gateway.audios) <= len(gateway.facilities.calls) <= gateway.agent.calls + 1
+            assert len(gateway.audios) <= len(gateway.context.calls) <= gateway.agent.calls + 1
             assert len(gateway.ports) <= gateway.room
             assert all(not peer.server.transport.aborted for peer in self.world.peers)
 

@@ -11,8 +11,8 @@ from rtmplite.amf import amf0
 from siprtmp.calls import codec_names
 from siprtmp.edge.call_records import record
 from siprtmp.edge.overview import Overview
-from siprtmp.media.session_log import MAX_MADE
-from siprtmp.media.transcode import decoder, libspeex
+from siprtmp.media.session_log import MAX_TRANSCODED
+from siprtmp.media.transcode import audio_decoder, libspeex
 
 AUDIO, DATA = 8, 18
 OPUS = sdp("111", maps=("111 opus/48000/2",))
@@ -24,7 +24,7 @@ L16 = sdp("112", maps=("112 L16/16000",))
 @pytest.fixture
 def without_extra(monkeypatch):
     """A gateway whose installation lacks PyAV."""
-    monkeypatch.setattr(decoder, "is_available", lambda: False)
+    monkeypatch.setattr(audio_decoder, "is_available", lambda: False)
 
 
 @pytest.fixture
@@ -32,17 +32,17 @@ def with_extra():
     """A gateway that transcodes, and the tones to feed it with."""
     pytest.importorskip("av")
     pytest.importorskip("numpy")
-    from support.gateway import sound_world
+    from support.gateway import audio_world
 
-    from siprtmp.media.transcode.transcoding import AvTranscoding
+    from siprtmp.media.transcode.transcoding import AvAudioTranscoders
 
-    return GatewayWorld(transcode=AvTranscoding()), sound_world
+    return GatewayWorld(transcode=AvAudioTranscoders()), audio_world
 
 
 def overview(world):
     """The operator's view of the calls."""
     made = Overview(world.registry, tuple, world.gateway.log)
-    made.calls = world.gateway.facilities.calls
+    made.calls = world.gateway.context.calls
     return made
 
 
@@ -97,7 +97,7 @@ def test_without_the_extra_a_call_that_needs_it_is_refused_and_the_log_names_it(
     world.wait()
     assert desk.log[-1][2] == 488
     [line] = events(world, "transcode-missing")
-    assert world.gateway.facilities.unsuitable == 1 and "transcode" in line["cure"]
+    assert world.gateway.context.unsuitable == 1 and "transcode" in line["cure"]
     assert line["install"] == "transcode" and line["codecs"] in ("opus", "g722")
     assert not world.gateway.audios
 
@@ -116,7 +116,7 @@ def test_without_the_extra_the_publisher_is_told_what_to_install(without_extra):
     assert "install the extra transcode" in told["description"] and "aac" in told["description"]
     [line] = events(world, "sound-unsuitable")
     assert "install the extra transcode" in line["cure"]
-    assert world.gateway.facilities.unsuitable == 1
+    assert world.gateway.context.unsuitable == 1
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_players_are_told_of_aac(with_extra):
     assert told["audiocodecid"] == 10.0 and told["audiosamplerate"] == 48000.0
     [line] = events(world, "transcoding")
     assert (line["codec"], line["to"]) == ("g722", "aac")
-    [call] = world.gateway.facilities.calls
-    assert call.media.making
+    [call] = world.gateway.context.calls
+    assert call.media.transcodes
     [row] = [row for kind, row in overview(world).rows(world.now) if kind == "calls"]
     assert row["transcoding"] == ["g722 > aac"]
 
@@ -217,7 +217,7 @@ def test_the_record_of_a_call_has_what_was_made_of_its_publisher(with_extra):
     world, sound = with_extra
     Desk(world.link, answers=OPUS)
     tool, records = world.tool(), []
-    world.gateway.facilities.on_end = lambda call, reason, now: records.append(
+    world.gateway.context.on_end = lambda call, reason, now: records.append(
         record(call, reason, now, 0.0)
     )
     stream = tool.publish(NAME)
@@ -225,7 +225,7 @@ def test_the_record_of_a_call_has_what_was_made_of_its_publisher(with_extra):
     for at, frame in sound.tags("aac")[:20]:
         tool.write(AUDIO, at, stream, frame)
         world.wait(0.02)
-    [call] = world.gateway.facilities.calls
+    [call] = world.gateway.context.calls
     call.media.on_video_transcoding("h264 9x9 > h264 5x5", "too large")
     assert overview_row(world)["transcoding"] == ["aac > opus"]
     tool.send("deleteStream", float(stream))
@@ -240,10 +240,10 @@ def test_pictures_that_change_all_the_time_fill_no_record(with_extra):
     Desk(world.link, answers=OPUS)
     world.tool().publish(NAME)
     world.wait()
-    [call] = world.gateway.facilities.calls
-    for size in range(2 * MAX_MADE):
+    [call] = world.gateway.context.calls
+    for size in range(2 * MAX_TRANSCODED):
         call.media.on_video_transcoding(f"h264 {size}x9 > h264 5x5", "too large")
-    assert len(call.media.made) == MAX_MADE
+    assert len(call.media.transcoded) == MAX_TRANSCODED
 
 
 def overview_row(world):
@@ -314,7 +314,7 @@ def test_a_client_of_speex_talks_with_a_phone_of_g711(with_extra, name, number):
 def test_of_speex_and_g711_the_first_named_counts(monkeypatch):
     """Own design: one phone's G.711 is either passed or made into Speex."""
     monkeypatch.setattr(libspeex, "is_available", lambda: True)
-    monkeypatch.setattr(decoder, "is_available", lambda: True)
+    monkeypatch.setattr(audio_decoder, "is_available", lambda: True)
     assert codec_names.known(["pcma", "ulaw", "pcmu"]) == ("pcma", "pcmu")
     assert codec_names.known(["alaw", "pcmu", "opus", "ULAW"]) == ("alaw", "opus", "ulaw")
     monkeypatch.setattr(libspeex, "is_available", lambda: False)

@@ -11,7 +11,7 @@ from p2psip.errors import RemoteError
 from p2psip.rtp import fast
 from p2psip.rtp.payload.dtmf import TelephoneEvent
 from siprtmp.calls.call_info import MEDIA_CONTROL
-from siprtmp.media.keys import key_of
+from siprtmp.media.dtmf import key_of
 
 EVENTS = sdp(PCMU, "101", maps=("101 telephone-event/8000",), more=("fmtp:101 0-15",))
 RELAY = "application/dtmf-relay"

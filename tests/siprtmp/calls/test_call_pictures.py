@@ -5,7 +5,7 @@ from support.gateway import h265_world
 from support.gateway.gateway_world import BOB as NAME
 from support.gateway.gateway_world import PCMU, Desk, GatewayWorld, sdp
 from support.gateway.numbered_film import film, seen
-from support.gateway.picture_threads import at_once
+from support.gateway.video_threads import at_once
 
 from p2psip.rtp import fast
 from p2psip.rtp.payload.vp8 import Vp8Unpacker, pack_vp8
@@ -63,8 +63,8 @@ def test_what_is_made_is_told_to_the_operator():
     [line] = events(world, "transcoding")
     assert (line["codec"], line["to"]) == ("h264 64x48", "h264 32x24")
     assert line["reason"] == "size 64x48"
-    [call] = world.gateway.facilities.calls
-    assert call.media.making
+    [call] = world.gateway.context.calls
+    assert call.media.transcodes
     figures = quality.figures_of(call)
     assert figures["transcoding"] == ["h264 64x48 > h264 32x24"] and figures["video"] == "h264"
     _, wire = wire_of(world)

@@ -91,7 +91,7 @@ def test_a_phone_without_pictures_gets_sound_and_the_port_is_free_again(world, a
     assert world.gateway.media.sent
     [line] = events(world, "video-refused")
     assert "h264" in line["offered"] and line["reason"] == "the phone refuses the line"
-    assert world.gateway.facilities.unsuitable == 0  # as of all phones without pictures
+    assert world.gateway.context.unsuitable == 0  # as of all phones without pictures
 
 
 def events(world, what):
@@ -137,8 +137,8 @@ def test_slices_too_long_for_the_phone_are_said_once_with_a_cure(world):
     assert "slices of 1200 octets" in line["cure"] and "--transcode-video" in line["cure"]
     told = [each.command.args[0] for each in tool.events if hasattr(each, "command")][-1]
     assert line["cure"] in told["description"]
-    assert world.gateway.facilities.unsuitable == 1
-    [row] = [figures_of(call) for call in world.gateway.facilities.calls]
+    assert world.gateway.context.unsuitable == 1
+    [row] = [figures_of(call) for call in world.gateway.context.calls]
     assert row["video"] == "h264" and row["video_sent"] == 0
 
 
@@ -147,7 +147,7 @@ def test_pictures_that_come_too_late_are_counted_and_said_once(world, desk):
     tool = world.tool()
     stream = tool.publish(NAME)
     world.wait()
-    [call] = world.gateway.facilities.calls
+    [call] = world.gateway.context.calls
     leg, _ = video(world)
     tool.write(VIDEO, 0, stream, HEADER)
     tool.write(VIDEO, 0, stream, tag(idr(), key=True))
@@ -161,7 +161,7 @@ def test_pictures_that_come_too_late_are_counted_and_said_once(world, desk):
     [line] = events(world, "media-late")
     assert line["kind"] == "pictures" and "loop_lag_ms" in line["cure"]
     totals = CallTotals()
-    world.gateway.facilities.on_end = totals.end
+    world.gateway.context.on_end = totals.end
     left_out = call.media.statistics.left_out
     desk.calls[0].bye(world.now)
     world.wait()
@@ -173,7 +173,7 @@ def test_sound_that_comes_too_late_is_counted_and_said_once(world, desk):
     tool = world.tool()
     stream = tool.publish(NAME)
     world.wait()
-    [call] = world.gateway.facilities.calls
+    [call] = world.gateway.context.calls
     tool.write(AUDIO, 0, stream, SOUND)
     for stall in range(1, 3):
         world.wait(3.0)
@@ -202,7 +202,7 @@ def test_without_a_port_for_pictures_the_call_has_sound():
     offer = SessionDescription.parse(desk.calls[0].remote_sdp)
     assert [line.kind for line in offer.media] == ["audio"] and world.gateway.audios
     [line] = events(world, "video-without-port")
-    assert "--rtp-ports" in line["cure"] and world.gateway.facilities.unsuitable == 1
+    assert "--rtp-ports" in line["cure"] and world.gateway.context.unsuitable == 1
 
 
 def test_a_phone_that_calls_a_waiting_name_sees_at_once(world, desk):

@@ -9,13 +9,13 @@ from p2psip.stack.address_validation import OFFER
 from siprtmp.calls import codec_names
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import audio_decoder
 
 
 @pytest.fixture(params=[True, False])
 def makes(request, monkeypatch):
     """Whether the extra is there."""
-    monkeypatch.setattr(decoder, "is_available", lambda: request.param)
+    monkeypatch.setattr(audio_decoder, "is_available", lambda: request.param)
     return request.param
 
 

@@ -100,7 +100,7 @@ def test_what_the_caller_is_told_when_we_end_a_call_that_rings(world, desk, alic
     """Covers RFC 3261 §13.3.1.3: 603 would keep the other phones of a callee from ringing."""
     desk.ring("alice", world.now, SPEEX)
     world.wait()
-    [call] = world.gateway.facilities.calls
+    [call] = world.gateway.context.calls
     if ends == "die":
         world.drop(alice.peer)
     elif ends == "bye":

@@ -39,7 +39,7 @@ def test_within_the_call(world, desk, alice, talking):
     world.wait()
     assert talking == ["good evening, \u017ditn\u00fd"]
     assert alice.heard() == [("receivedMessage", CALLER, "good morning")]
-    assert alice.failures() == [] and len(world.gateway.facilities.calls) == 1
+    assert alice.failures() == [] and len(world.gateway.context.calls) == 1
     assert world.is_clean()
 
 
@@ -76,7 +76,7 @@ def test_within_the_call_of_a_stock_tool(world, desk):
     world.wait()
     desk.calls[-1].message("hi", world.now)
     world.wait()
-    assert len(world.gateway.facilities.calls) == 1 and world.is_clean()
+    assert len(world.gateway.context.calls) == 1 and world.is_clean()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_messages_that_the_phone_refuses(world, desk, alice, talking):
     world.wait(1.0)
     told = sorted(alice.failures())
     assert told == ["sendMessage: 513 Message Too Large", "sendMessage: 603 Decline"]
-    assert len(world.gateway.facilities.calls) == 1 and world.is_clean()
+    assert len(world.gateway.context.calls) == 1 and world.is_clean()
 
 
 def test_keys_that_the_phone_refuses(world, desk, alice, talking):

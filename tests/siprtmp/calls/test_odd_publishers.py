@@ -7,7 +7,7 @@ from support.gateway import h265_world
 from support.gateway.gateway_world import PCMU, Desk, GatewayWorld, sdp
 from support.gateway.h264_world import AUD, slice_of, tag_of
 from support.gateway.numbered_film import film, picture, seen
-from support.gateway.picture_threads import at_once
+from support.gateway.video_threads import at_once
 
 from p2psip.rtp import fast
 from p2psip.rtp.payload.h264_pictures import PictureAssembler
@@ -16,7 +16,7 @@ from rtmplite.flv.avc import AvcConfig, join_units, split_units
 from rtmplite.flv.avc_sps import SPS
 from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.video import FrameType, is_key_frame
-from siprtmp.media.transcode.picture_encoder import H264, PictureEncoder
+from siprtmp.media.transcode.video_encoder import H264, VideoEncoder
 from siprtmp.media.translate.h264_to_flv import H264ToFlv
 
 VIDEO = 9
@@ -122,7 +122,7 @@ def test_pictures_are_made_of_those_without_a_header():
 
 def sliced(count):
     """A header, then the slices of each picture in messages of one time."""
-    encoder = PictureEncoder(H264, (320, 240), 25, 900_000, slice_octets=100)
+    encoder = VideoEncoder(H264, (320, 240), 25, 900_000, slice_octets=100)
     for number in range(count):
         frame = picture(number, 320, 240)
         frame.pts = 40 * number

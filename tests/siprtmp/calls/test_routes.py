@@ -44,7 +44,7 @@ def routed(world, shelf):
     def run(*routes, proven=True):
         gateway = world.gateway
         home = SimpleNamespace(
-            facilities=gateway.facilities,
+            context=gateway.context,
             names=gateway.call,
             contact=gateway.contact,
             is_proven=lambda server, now: proven,
@@ -72,7 +72,7 @@ def test_the_first_route_that_matches_counts_and_others_change_nothing(world, de
     for user, name in (("ab", "one"), ("AB", "one"), ("b", None)):
         desk.ring(user, world.now)
         world.wait()
-        assert [call.user.name for call in world.gateway.facilities.calls] == [name] * bool(name)
+        assert [call.user.name for call in world.gateway.context.calls] == [name] * bool(name)
         desk.calls[-1].bye(world.now)
         world.wait()
     assert world.is_clean()
@@ -87,7 +87,7 @@ def test_a_domain_matches_by_each_of_its_names(world, routed, pattern, called):
     call = desk.ring("news", world.now, host=called)
     world.wait()
     assert desk.events()[-1] == "accepted"
-    [talk] = world.gateway.facilities.calls
+    [talk] = world.gateway.context.calls
     assert talk.user.name == "show" and talk.origin.callee == f"sip:news@{called}"
     call.bye(world.now)
     world.wait()
@@ -194,7 +194,7 @@ def test_a_message_is_no_call_to_be_played_something(world, desk, routed):
     )
     world.wait()
     assert [each.status >= 400 for each in answers] == [True]
-    assert not world.gateway.facilities.calls
+    assert not world.gateway.context.calls
 
 
 def test_a_file_is_played_after_the_answer_at_its_pace(world, desk, routed, shelf):
@@ -239,7 +239,7 @@ def test_an_announcement_is_heard_before_the_answer_and_then_the_stream_answers(
     assert desk.events() == ["ringing", "accepted"] and heard(world) == b"h" * PACKETS
     assert len(world.gateway.call) == 1
     [named] = world.gateway.call._names.values()
-    assert world.gateway.audio.ways.header is named.published.header  # not the file's
+    assert world.gateway.audio.codec_selection.header is named.published.header  # not the file's
     tool = world.tool()
     tool.write(AUDIO, 0, tool.publish("show"), b"\x82" + b"s" * 160)
     assert heard(world).endswith(b"s")
@@ -340,7 +340,7 @@ def test_a_call_by_a_trunk_is_known_by_the_number_in_to(world, desk, routed):
     """Own design: its Request-URI is our Contact at the provider."""
     gateway = world.gateway
     settings = TrunkSettings("t", Uri.parse(f"sip:me@{DESK}"), ("*",), register=False)
-    gateway.facilities.trunks = Trunks([Trunk(settings, Uri, "t0", gateway.log)])
+    gateway.context.trunks = Trunks([Trunk(settings, Uri, "t0", gateway.log)])
     routed(RouteSettings(f"+4930123@{DESK}", stream="show"), RouteSettings("me", stream="other"))
     for called, name in ((f"sip:+49-30-123@{DESK}", "show"), (f"sip:me@{DESK}", "other")):
         request_uri = gateway.contact("me", "t0")

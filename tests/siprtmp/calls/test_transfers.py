@@ -96,7 +96,7 @@ def test_a_transfer_that_comes_to_nothing(world, desk, alice, args, told):
     alice.call("transfer", *args)
     world.wait(1.0)
     assert alice.heard()[1:] == [("transferred", told)]
-    assert len(world.gateway.facilities.calls) == 1 and world.is_clean()
+    assert len(world.gateway.context.calls) == 1 and world.is_clean()
 
 
 def test_a_transfer_without_a_call_and_a_second_one(world, desk, alice):
@@ -130,15 +130,15 @@ def test_a_colleague_sends_the_client_to_another(world, alice):
     call.refer(Uri.parse("sip:zoe@home"), world.now)
     world.wait()
     assert zoe.heard() == [("invited", "<sip:alice@home>", "<sip:zoe@home>")]
-    assert alice.heard() == [] and len(world.gateway.facilities.calls) == 3
+    assert alice.heard() == [] and len(world.gateway.context.calls) == 3
     zoe.call("accept", "pcmu")
     world.wait()
     assert phone.transfers == ["100 Trying", "180 Ringing", "200 OK"]
     assert phone.events()[-1] == "ended"
     assert zoe.heard() == [("accepted", "pcmu", None)] == alice.heard()
-    assert len(world.gateway.facilities.calls) == 2
+    assert len(world.gateway.context.calls) == 2
     alice.peer.write(AUDIO, 0, local, ULAW)
-    [of_alice] = [c for c in world.gateway.facilities.calls if c.origin.direction == "out"]
+    [of_alice] = [c for c in world.gateway.context.calls if c.origin.direction == "out"]
     assert of_alice.media.statistics.sent == 1
     alice.call("bye")
     world.wait()
@@ -199,7 +199,7 @@ def test_the_new_call_is_dropped_by_the_gateway(world, alice):
     phone, _zoe = Colleague(world.link), world.rich("zoe@home")
     talking(world, phone, alice).refer(Uri.parse("sip:zoe@home"), world.now)
     world.wait()
-    for call in list(world.gateway.facilities.calls):
+    for call in list(world.gateway.context.calls):
         call.drop(world.now, "shutdown")
     world.wait()
     names = [name for name, *_ in alice.heard()]
@@ -221,7 +221,7 @@ def test_a_stranger_sends_the_client_nowhere(world, alice, as_host, target):
     call.refer(Uri.parse(target), world.now)
     world.wait()
     assert phone.transfers == ["603 Decline"] and zoe.heard() == []
-    assert len(world.gateway.facilities.calls) == 1 and world.is_clean()
+    assert len(world.gateway.context.calls) == 1 and world.is_clean()
 
 
 def test_a_colleague_sends_the_client_to_no_number_of_a_trunk(world, alice):
@@ -232,13 +232,13 @@ def test_a_colleague_sends_the_client_to_no_number_of_a_trunk(world, alice):
         "one",
         world.gateway.log,
     )
-    world.gateway.facilities.trunks = Trunks([provider], world.gateway.domains)
+    world.gateway.context.trunks = Trunks([provider], world.gateway.domains)
     phone = Colleague(world.link)
     call = talking(world, phone, alice)
     call.refer(Uri.parse("sip:+1900555@home"), world.now)
     world.wait()
     assert phone.transfers == ["603 Decline"]
-    assert len(world.gateway.facilities.calls) == 1 and world.is_clean()
+    assert len(world.gateway.context.calls) == 1 and world.is_clean()
 
 
 def test_a_second_transfer_while_one_is_under_way(world, alice):
@@ -247,7 +247,7 @@ def test_a_second_transfer_while_one_is_under_way(world, alice):
     call = talking(world, phone, alice)
     call.refer(Uri.parse("sip:zoe@home"), world.now)
     world.wait()
-    [first] = [c for c in world.gateway.facilities.calls if c.origin.callee == "sip:alice@10.0.0.1"]
+    [first] = [c for c in world.gateway.context.calls if c.origin.callee == "sip:alice@10.0.0.1"]
     with pytest.raises(RemoteError, match="603"):
         first.user.on_call_refer(None, world.now)
     assert world.is_clean()

@@ -27,12 +27,12 @@ def trunk(world, name, host, *numbers):
 def trunks(world):
     """One for Germany, one for all numbers, at two providers."""
     gateway = world.gateway
-    gateway.facilities.trunks = Trunks(
+    gateway.context.trunks = Trunks(
         [trunk(world, "one", DESK, "+49*"), trunk(world, "two", SECOND, "+*", "bob")],
         gateway.domains,
         lambda uri, now: gateway.sip.host(uri) is not None,
     )
-    return gateway.facilities.trunks
+    return gateway.context.trunks
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_number_leaves_by_the_first_trunk_that_matches(world, desk, second, tr
     assert str(invite.uri) == f"sip:+4930123@{DESK};user=phone"
     assert str(invite.from_.uri) == f"sip:me@{DESK}"
     assert invites(second) == []
-    [call] = world.gateway.facilities.calls
+    [call] = world.gateway.context.calls
     [line] = [values for what, values in world.gateway.log.lines if what == "call-start"]
     assert line["trunk"] == call.trunk_name == "one"
     assert call.way.trunk_name == "one" and call.origin.callee.startswith("sip:+4930")
@@ -178,7 +178,7 @@ def test_the_trunks_own_domain_is_called_by_it(world, second, trunks):
 def test_numbers_that_cannot_be_called(world, trunks, name, said, has_trunks):
     """Covers RFC 3966 §5.4 [unknown-mandatory-refused]."""
     if not has_trunks:
-        world.gateway.facilities.trunks = Trunks()
+        world.gateway.context.trunks = Trunks()
         said = "400" if name == "tel:" else "416"
     tool = world.tool()
     tool.publish(name)
@@ -238,7 +238,7 @@ def test_a_call_that_comes_by_a_trunk_has_its_name_in_the_log(world, second, tru
         me = Address(Uri("sip", "+4940", host=SECOND))
         call = second.agent.invite(to, me, second.contact, sdp(PCMU), second, world.now)
         world.wait()
-        rows = [each.trunk_name for each in world.gateway.facilities.calls]
+        rows = [each.trunk_name for each in world.gateway.context.calls]
         call.bye(world.now)
         world.wait()
         [*_, line] = [values for what, values in world.gateway.log.lines if what == "call-start"]

@@ -17,10 +17,10 @@ from p2psip.sip.uri import Uri
 from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp.calls.quality import summary
-from siprtmp.edge.begun_calls import MAX_LINES, BegunCalls, left_behind
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.metrics import COUNTERS, CallTotals, page
 from siprtmp.edge.process.loop_lag import EVERY, LoopLag
+from siprtmp.edge.unfinished_calls import MAX_LINES, UnfinishedCalls, left_behind
 from siprtmp.operation.arguments import ConfigError
 
 SOUND = b"\x82" + b"s" * 160
@@ -41,8 +41,8 @@ def totals(world, file):
         totals.end(call, reason, now)
         records.write(call, reason, now)
 
-    world.gateway.facilities.on_end = on_end
-    world.gateway.facilities.on_begin = records.begin
+    world.gateway.context.on_end = on_end
+    world.gateway.context.on_begin = records.begin
     yield totals
     records.close()
     assert [path.name for path in file.parent.iterdir() if path.suffix == ".begun"] == []
@@ -73,7 +73,7 @@ def talk(world, desk):
 def test_the_line_of_a_call_that_was_up(world, desk, totals, file):
     """Covers RFC 3550 §6.4.1: loss each way, jitter, and what both are worth."""
     talk(world, desk)
-    live = summary(world.gateway.facilities.calls)
+    live = summary(world.gateway.context.calls)
     assert live["mos_lowest"] == live["mos_mean"] == pytest.approx(2.63, abs=0.05)
     desk.calls[0].bye(world.now)
     world.wait()
@@ -240,7 +240,7 @@ def test_a_gateway_that_is_killed_leaves_the_records_of_its_calls(tmp_path):
 
 def test_the_calls_that_have_begun_need_little_room(tmp_path):
     """However many have ended, and a last line may be cut short."""
-    begun, longest = BegunCalls(tmp_path / "calls.jsonl"), 0
+    begun, longest = UnfinishedCalls(tmp_path / "calls.jsonl"), 0
     begun.note("stays", {"id": "stays"})
     for number in range(2 * MAX_LINES):
         begun.note(number, {"id": str(number)})
@@ -269,7 +269,7 @@ def test_a_folder_that_takes_no_other_file_costs_only_what_a_killed_gateway_woul
     def refuse(*words):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("siprtmp.edge.begun_calls.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("siprtmp.edge.unfinished_calls.tempfile.mkstemp", refuse)
     log = Log()
     CallRecords(tmp_path / "calls.jsonl", log).close()
     assert log.lines == [

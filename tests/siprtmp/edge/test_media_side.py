@@ -9,11 +9,11 @@ from support.gateway.gateway_world import Log
 
 from p2psip.errors import LocalError
 from p2psip.net.local_network import LocalNetwork
-from siprtmp.edge import picture_threads
+from siprtmp.edge import video_threads
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.media.session import MediaSession
 from siprtmp.media.sink import MediaSink
-from siprtmp.media.translate.made_pictures import Made
+from siprtmp.media.translate.transcoded import Transcoded
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.settings.table import MediaSettings
 from siprtmp.settings.types import VideoLimits
@@ -77,18 +77,20 @@ def test_the_ports_of_a_call_are_its_hosts_until_they_are_closed():
 
 def test_pictures_are_made_in_threads_and_come_back_to_the_loop():
     """Own design: --transcode-video."""
-    assert picture_threads.picture_transcoding(None) is None
-    made = picture_threads.picture_transcoding(VideoLimits(640, 360, 15, 500, True))
+    assert video_threads.video_transcoding(None) is None
+    made = video_threads.video_transcoding(VideoLimits(640, 360, 15, 500, True))
     limits = made.limits
     assert (limits.width, limits.height, limits.rate) == (640, 360, 15)
     assert limits.bits == 500_000 and limits.baseline and not limits.level
     done, came = AsyncResult(), []
-    made.run(lambda: came.append(gevent.getcurrent()) or Made([]), lambda *given: done.set(given))
+    made.run(
+        lambda: came.append(gevent.getcurrent()) or Transcoded([]), lambda *given: done.set(given)
+    )
     given, now = done.get(timeout=20)
-    assert given == Made([]) and now > 0 and came != [gevent.getcurrent()]
+    assert given == Transcoded([]) and now > 0 and came != [gevent.getcurrent()]
 
 
 def test_a_pyav_without_encoders_is_refused(monkeypatch):
-    monkeypatch.setattr(picture_threads.picture_encoder, "missing", lambda: ["libx264"])
+    monkeypatch.setattr(video_threads.video_encoder, "missing", lambda: ["libx264"])
     with pytest.raises(ConfigError, match="no libx264"):
         media_side(transcode_video=VideoLimits())

@@ -26,7 +26,7 @@ def overview(world):
     clients = lambda: [peer.server for peer in world.peers]  # noqa: E731
     gateway = world.gateway
     overview = Overview(world.registry, clients, gateway.log)
-    overview.calls, overview.registrar = gateway.facilities.calls, gateway.registrar
+    overview.calls, overview.registrar = gateway.context.calls, gateway.registrar
     return overview
 
 
@@ -65,7 +65,7 @@ def test_a_call_that_is_made_rings_is_up_and_loses_packets(world, desk, overview
     assert row["lost_from_phone"] == 20.0
     assert row["lost_to_phone"] == pytest.approx(100 * 5 / row["sent"], abs=0.01)
     assert row["jitter_ms"] >= 0
-    world.gateway.facilities.calls.copy().pop().drop(world.now, "test")
+    world.gateway.context.calls.copy().pop().drop(world.now, "test")
     assert world.is_clean()
 
 
@@ -183,7 +183,7 @@ def test_a_trunk_is_listed_with_the_calls_that_leave_by_it(world, desk, overview
     settings = TrunkSettings("t", Uri.parse(f"sip:me@{DESK}"), ("+*",), register=False)
     contact = partial(gateway.contact, "me", "t")
     trunks = [Trunk(settings, contact, "t", gateway.log)]
-    gateway.facilities.trunks, overview.trunks = Trunks(trunks, gateway.domains), trunks
+    gateway.context.trunks, overview.trunks = Trunks(trunks, gateway.domains), trunks
     world.tool().publish("tel:+49")
     world.wait()
     [row], [call] = rows(overview, world, "trunks"), rows(overview, world, "calls")

@@ -152,12 +152,12 @@ def test_without_a_capture_sockets_are_what_they_were(capture):
 
 def test_tunnels_of_many_clients_are_written_and_few_of_them_remembered(capture, monkeypatch):
     """A client may open a new connection for each request."""
-    monkeypatch.setattr(packet_capture, "_MAX_TALES", 3)
+    monkeypatch.setattr(packet_capture, "_MAX_CONNECTIONS", 3)
     taking = capture()
     for port in range(4000, 4020):
         far = "127.0.0.1", port
         taking.tunnelled(("127.0.0.1", 80), far, ("/idle/1/2", b"\0"), ("200 OK", b"\1"))
-        assert len(taking._tales) <= 3 and list(taking._tales)[-1][1] == far
+        assert len(taking._connections) <= 3 and list(taking._connections)[-1][1] == far
     taking.close()
     octets = taking.keys_path.with_name("a.pcap").read_bytes()
     assert octets.count(b"POST /idle/1/2 HTTP/1.1") == octets.count(b"HTTP/1.1 200 OK") == 20

@@ -14,8 +14,8 @@ from rtmplite.net.http import flv_http
 from rtmplite.net.http.flv_http import FlvHttp
 from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.edge import status
-from siprtmp.edge.status import FRESH, Seldom, StatusServer
-from siprtmp.edge.status_access import StatusDoor
+from siprtmp.edge.status import FRESH, CachedFigures, StatusServer
+from siprtmp.edge.status_access import StatusAccess
 from siprtmp.operation.logs import Log
 
 USERS = Users.parse("\n".join(user_lines("ann", "example.org", "se:cret")))
@@ -26,7 +26,7 @@ def server(monkeypatch):
     monkeypatch.setattr(flv_http, "REQUEST_TIMEOUT", 0.3)
     monkeypatch.setattr(flv_http, "MAX_CLIENTS", 8)
     names, admission = ["gw.example", "Status.Example."], Admission(False, None, None)
-    door = StatusDoor(names, is_open=True, admission=admission)
+    door = StatusAccess(names, is_open=True, admission=admission)
     live = FlvHttp(Registry())
     figures, log = lambda: {"calls": 0}, Log("siprtmp")
     server = StatusServer(("127.0.0.1", 0), figures, live, door, log, lambda: "siprtmp_calls 0\n")
@@ -38,7 +38,7 @@ def server(monkeypatch):
 def door(server, monkeypatch):
     """The door of a listener that others can reach, with one user."""
     monkeypatch.setattr(status, "WRONG_SECONDS", 0.01)
-    door = server._door
+    door = server._access
     door.is_open, door.admission = False, Admission(False, None, USERS)
     return door
 
@@ -188,7 +188,7 @@ def test_without_users_it_is_for_nobody_off_loopback(server, door):
 @given(st.text(), st.text())
 def test_whatever_is_said_is_judged(host, proof):
     """Own design: nothing but yes or no."""
-    door = StatusDoor([], is_open=False, admission=Admission(False, None, USERS))
+    door = StatusAccess([], is_open=False, admission=Admission(False, None, USERS))
     said = {"HTTP_HOST": host, "HTTP_AUTHORIZATION": f"Basic {proof}", "QUERY_STRING": proof}
     said["REMOTE_ADDR"] = "192.0.2.1"
     assert door.is_ours(said) in (True, False) and door.judge(said, 0.0) is not Admitted.YES
@@ -202,7 +202,7 @@ def test_figures_asked_for_too_often_are_those_of_a_moment_ago():
         made.append(times[0])
         return {"made": len(made)}
 
-    seldom = Seldom(figures, lambda: times[0])
+    seldom = CachedFigures(figures, lambda: times[0])
     for _ in range(1000):
         times[0] += 0.001
         assert seldom()["made"] == len(made)

@@ -263,7 +263,7 @@ LIFE = {  # what a phone may do, and whether that shows that it lives
     "noise": (lambda rig, i: rig.hear(i, b"n", payload_type=13), True),
     "reports": (lambda rig, i: rig.stream.on_rtcp(bytes(ReceiverReport(7)), rig.now), True),
     "nonsense": (lambda rig, i: rig.stream.on_rtcp(b"nonsense", rig.now), False),
-    "answers": (lambda rig, i: rig.asked and rig.stream.beside.alive(rig.now), True),
+    "answers": (lambda rig, i: rig.asked and rig.stream.shared.alive(rig.now), True),
 }
 
 

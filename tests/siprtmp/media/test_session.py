@@ -95,7 +95,7 @@ def test_audio_crosses_both_ways_after_an_offer_and_an_answer():
     way.wait(1.0)
     assert callee.of(AUDIO) == caller.of(AUDIO) == [ULAW] * 10
     assert caller.session.statistics.codec == "pcmu" and caller.session.statistics.sent == 10
-    assert caller.session.format.sound == (8, 8000) and not caller.session.format.video
+    assert caller.session.format.audio_format == (8, 8000) and not caller.session.format.video
     caller.session.close(way.now)
     callee.session.close(way.now)
     way.deliver()
@@ -164,7 +164,7 @@ def test_a_session_on_hold_keeps_what_is_published_for_later():
     assert callee.session.is_held and not caller.session.is_held
     caller.publish(*sounds(3, 40), (VIDEO, 100, HEADER), (VIDEO, 120, tag(idr(), key=True)))
     way.wait(0.5)
-    assert not callee.heard and caller.published.group.has_pictures
+    assert not callee.heard and caller.published.gop.has_frames
     caller.session.hold(False)
     again = caller.session.offer_again(None, BY)
     caller.session.conclude(

@@ -22,8 +22,8 @@ class Phone:
     """A phone whose microphone and camera each have a clock of their own; times by the wall."""
 
     def __init__(self, *, delay=0.15, reports=True, clocks=(BOOTED, BOOTED)):
-        self.sound = Rig(PCMU)
-        self.pictures = VideoRig(video_plan(), timeline=self.sound.stream.beside.timeline)
+        self.audio = Rig(PCMU)
+        self.video = VideoRig(video_plan(), timeline=self.audio.stream.shared.timeline)
         self.random, self.delay = Random(1), delay
         self.reports, self.clocks = reports, clocks
         self.late = {}  # (sound, picture) that are late in seconds, by when they were made
@@ -47,7 +47,7 @@ class Phone:
         if not self.reports:
             return
         for which, (source, leg) in enumerate(
-            ((SOUND, self.sound.stream), (PICTURE, self.pictures.stream))
+            ((SOUND, self.audio.stream), (PICTURE, self.video.stream))
         ):
             clock, at = self.clocks[which], at + 0.7 * which
             ntp = 0 if clock is None else ntp_time(at + clock)
@@ -57,16 +57,16 @@ class Phone:
 
     def talk(self, tenth):
         """A packet of a fifth of a second."""
-        at, before = tenth / 10, len(self.sound.tags)
+        at, before = tenth / 10, len(self.audio.tags)
         stamp, number = self.ticks(0, at), 65_000 + tenth // 2 & 0xFFFF
         data = fast.pack_fixed(0x80, 0, number, stamp, SOUND) + b"p" * 1600
-        self.sound.stream.on_rtp(data, self.arrival(0, at))
-        if len(self.sound.tags) > before:
-            self.heard[tenth] = self.sound.tags[-1][0]
+        self.audio.stream.on_rtp(data, self.arrival(0, at))
+        if len(self.audio.tags) > before:
+            self.heard[tenth] = self.audio.tags[-1][0]
 
     def film(self, tenth):
         """A picture, the first one a key frame."""
-        rig, at = self.pictures, tenth / 10
+        rig, at = self.video, tenth / 10
         units = (inter(),) if self.filmed else (SPS, PPS, idr())
         rig.now = self.arrival(1, at)
         rig.picture(self.ticks(1, at), *units, octets=1000)
@@ -83,7 +83,7 @@ class Phone:
 
     def apart(self):
         """How many ms the picture of each second is behind its sound."""
-        seen = [at for _, at, body in self.pictures.tags if not is_sequence_header(body)]
+        seen = [at for _, at, body in self.video.tags if not is_sequence_header(body)]
         assert len(self.filmed) - len(seen) <= 1  # the last one may wait for its end
         return {
             tenth // 10: at - self.heard[tenth]
@@ -93,7 +93,7 @@ class Phone:
 
 def times(phone):
     """RTMP times of the pictures, in the order of the stream."""
-    return [at for _, at, _ in phone.pictures.tags]
+    return [at for _, at, _ in phone.video.tags]
 
 
 def test_sound_and_picture_stay_together_for_an_hour():
@@ -153,7 +153,7 @@ def test_pictures_that_begin_later_begin_where_the_sound_is():
     phone = Phone(delay=0.0, reports=False)
     for tenth in range(0, 36_000, 2):
         phone.talk(tenth)
-    assert not phone.pictures.tags
+    assert not phone.video.tags
     phone.live(5, since=3600)
     assert all(abs(ms) <= 35 for ms in phone.apart().values())
 
@@ -162,13 +162,13 @@ def test_a_new_source_of_pictures_goes_on_beside_the_sound():
     """Covers RFC 3550 §5.1: by arrival until its first report, and never back in time."""
     phone = Phone(delay=0.0)
     phone.live(1000)
-    begun = len(phone.pictures.tags)
+    begun = len(phone.video.tags)
     again = VideoRig()
     for at, (stamp, units) in enumerate(((0, (SPS, PPS, idr())), (90_000, (inter(),)))):
         for datagram in again.datagrams(stamp, *units, octets=50):
             other = bytearray(datagram)
             other[8:12] = b"abcd"
-            phone.pictures.stream.on_rtp(bytes(other), 1000.0 + at)
-    shown = [at for _, at, _ in phone.pictures.tags[begun:]]
+            phone.video.stream.on_rtp(bytes(other), 1000.0 + at)
+    shown = [at for _, at, _ in phone.video.tags[begun:]]
     assert shown and all(abs(at - 1_000_100) < 2000 for at in shown)
     assert all(before <= after for before, after in pairwise(times(phone)))

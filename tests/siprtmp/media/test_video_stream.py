@@ -18,9 +18,9 @@ from rtmplite.flv.video import (
     is_key_frame,
     is_sequence_header,
 )
-from siprtmp.media.pictures_from_phone import ASK_SECONDS
 from siprtmp.media.stream import VIDEO
 from siprtmp.media.video import repeat
+from siprtmp.media.video_from_phone import ASK_SECONDS
 
 MODE_1 = "profile-level-id=42e01f;packetization-mode=1"
 MODE_0 = "profile-level-id=42e01f"
@@ -349,11 +349,11 @@ def test_it_ends_with_a_bye_and_then_is_silent():
     rig = VideoRig(video_plan())
     rig.remote_rtcp = (PHONE[0], PHONE[1] + 1)
     rig.publish(HEADER, tag(idr(), key=True), at=0)
-    assert rig.stream.group.has_pictures
+    assert rig.stream.gop.has_frames
     rig.stream.close(rig.now)
     rig.stream.close(rig.now)
     assert rig.closed == 1 and len(rig.reports) == 1 and rig.stream.deadline is None
-    assert not rig.stream.group.has_pictures  # what remembers the call keeps no pictures
+    assert not rig.stream.gop.has_frames  # what remembers the call keeps no pictures
     rig.stream.publish(VIDEO, 40, tag(idr(), key=True), rig.now)
     rig.picture(0, idr())
     assert len(sent_units(rig)) == 3 and not rig.tags

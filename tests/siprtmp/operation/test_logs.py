@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, BURST
 from siprtmp.operation import logs
 from siprtmp.operation.logs import JsonFormatter, Log, TextFormatter
-from siprtmp.operation.refusals import Refusals
+from siprtmp.operation.refusals import FloodFilter
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_json_is_an_object_a_line(lines):
 def test_refusals_do_not_fill_the_log(lines):
     """Own design: anybody can be refused a thousand times a second; calls are all told of."""
     clock = [0.0]
-    read = lines("text", "info", Refusals(lambda: clock[0]))
+    read = lines("text", "info", FloodFilter(lambda: clock[0]))
     for number in range(1000):
         Log("siprtmp").event("call-refused", call=f"a{number}")
         Log("siprtmp").event("call-start", call=f"b{number}")
@@ -101,7 +101,7 @@ def test_refusals_do_not_fill_the_log(lines):
 def test_what_comes_by_the_thousand_does_not_fill_the_log_either(lines, began, ended):
     """Own design: a busy client refuses as many a second as anybody cares to send."""
     clock = [0.0]
-    read = lines("text", "info", Refusals(lambda: clock[0]))
+    read = lines("text", "info", FloodFilter(lambda: clock[0]))
     for number in range(20_000):
         Log("siprtmp").event(began, call=f"a{number}")
         Log("siprtmp").event(ended, call=f"a{number}")
@@ -113,7 +113,7 @@ def test_what_comes_by_the_thousand_does_not_fill_the_log_either(lines, began, e
 
 def test_other_refusals_hide_no_wrong_password(lines):
     """Own design: fail2ban counts those, and whoever guesses can be refused for other reasons."""
-    read = lines("text", "info", Refusals(lambda: 0.0))
+    read = lines("text", "info", FloodFilter(lambda: 0.0))
     for number in range(100):
         for _ in range(20):
             Log("siprtmp").event("call-refused", source="UDP:192.0.2.1")

@@ -97,12 +97,12 @@ class Gateway(Home):
         self.link, self.users, self.room = link, users, room
         self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
         self.log, self.ports, self.allowed = Log(), set(), True
-        self.pictures = pictures
+        self.video_transcoding = pictures
         self.sessions = []
         self.registrations = Registrations()
         self.machines.append(self.registrations)
         self.tolls = Tolls(Allowance() if allowance is None else allowance, self.domains)
-        self.facilities = CallContext(self.agent, self, self.random, self.log, self.tolls)
+        self.context = CallContext(self.agent, self, self.random, self.log, self.tolls)
         hashes = {} if users is None else users._hashes  # by user, realm and algorithm
         credentials = Users((*key[:2], ha1) for key, ha1 in hashes.items()) if hashes else None
         self.admission = Admission(True, users, credentials)
@@ -112,8 +112,8 @@ class Gateway(Home):
         self.rooms = RoomApplication(self, ROOMS, registry)
         self.mixes = MixedCalls(self, Registry() if registry is None else registry)
         if mix:
-            self.facilities.on_up = self.mixes.follow
-        self.facilities.on_end = lambda call, reason, now: self.mixes.stop(call, now)
+            self.context.on_up = self.mixes.follow
+        self.context.on_end = lambda call, reason, now: self.mixes.stop(call, now)
         self.applications = {
             "sip": self.sip, "call": self.call, "room": self.rooms, "live": LiveApplication(),
             "mixed": MixedApplication(self),
@@ -139,7 +139,7 @@ class Gateway(Home):
             cname="cname",
             media_timeout=self.media_timeout,
             transcoding=self.transcode,
-            video_transcoding=self.pictures,
+            video_transcoding=self.video_transcoding,
         )
         session.open(MemoryTransports(self), settings, now)
         self.sessions.append(session)
@@ -210,7 +210,7 @@ class Gateway(Home):
     def leftovers(self):
         """Every collection that must be empty after all calls, but for entries held by timers."""
         return {
-            "calls": len(self.facilities.calls),
+            "calls": len(self.context.calls),
             "streams": len(self.audios) + len(self.videos),
             "ports": len(self.ports),
             "alarms": sum(isinstance(each, Alarm) for each in self.machines),

@@ -57,7 +57,7 @@ def pass_on(machine, pictures, arrival=0):
     return [tag for each in pictures for tag in machine.convert(each, arrival)]
 
 
-def pictures_of(packets):
+def frames_of(packets):
     """(units, ticks) of each picture, as a phone unpacks them."""
     unpacker, assembler, out = H264Unpacker(), PictureAssembler(), []
     for at, packet in enumerate(packets):

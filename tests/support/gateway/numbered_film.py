@@ -3,9 +3,9 @@
 import av
 import numpy as np
 
-from siprtmp.media.transcode.picture_decoder import PictureDecoder
-from siprtmp.media.transcode.picture_encoder import H264, PictureEncoder
-from siprtmp.media.translate.made_pictures import PictureTag
+from siprtmp.media.transcode.video_decoder import VideoDecoder
+from siprtmp.media.transcode.video_encoder import H264, VideoEncoder
+from siprtmp.media.translate.transcoded import QueuedTag
 
 WIDTH, HEIGHT, BARS = 64, 48, 4
 
@@ -29,18 +29,18 @@ def number_of(frame):
 
 def film(codec=H264, *, count=16, step=40, width=WIDTH, height=HEIGHT, start=0):
     """What a publisher sends of numbered pictures."""
-    encoder = PictureEncoder(codec, (width, height), 25, 200_000)
+    encoder = VideoEncoder(codec, (width, height), 25, 200_000)
     out = []
     for number in range(count):
         frame = picture(number, width, height)
         frame.pts = start + step * number
-        out += [PictureTag(at, body, at / 1000) for at, body in encoder.encode(frame, number == 0)]
+        out += [QueuedTag(at, body, at / 1000) for at, body in encoder.encode(frame, number == 0)]
     return out
 
 
 def seen(tags):
     """(time, number, size) of each picture in tags, as a player decodes them."""
-    decoder = PictureDecoder()
+    decoder = VideoDecoder()
     return [
         (frame.pts, number_of(frame), (frame.width, frame.height))
         for at, body in tags

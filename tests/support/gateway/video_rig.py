@@ -10,7 +10,7 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.stream import VIDEO, Beside, StreamSettings
+from siprtmp.media.stream import VIDEO, SharedContext, StreamSettings
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.video_stream import VideoStream
 
@@ -75,8 +75,8 @@ class VideoRig:
         settings = StreamSettings(
             random_source(1), "c", 60.0, video_transcoding=transcoding, **options
         )
-        beside = Beside(self.on_picture, self.hears, timeline or Timeline(0.0))
-        self.stream = VideoStream(self, self, settings, 0.0, lambda: None, beside)
+        shared = SharedContext(self.on_picture, self.hears, timeline or Timeline(0.0))
+        self.stream = VideoStream(self, self, settings, 0.0, lambda: None, shared)
         self.stream.give_to(lambda *tag: self.tags.append(tag[:3]))
         self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
         self.made, self.taken = [], ()
@@ -112,7 +112,7 @@ class VideoRig:
     def takes(self, codec):
         return codec in self.taken
 
-    def on_picture_size(self, now):
+    def on_video_size(self, now):
         self.sizes.append((now, self.stream.size))
 
     def hears(self, host):

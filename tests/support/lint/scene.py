@@ -4,7 +4,7 @@ import io
 
 from rtclab.lint.findings.packet import SeenPacket, TcpSegment
 from rtclab.lint.judge import Judge
-from siprtmp.edge.pcap_file import PcapFile, TcpTale
+from siprtmp.edge.pcap_file import CapturedConnection, PcapFile
 
 A, B = "192.0.2.1:5060", "192.0.2.2:5060"
 
@@ -71,7 +71,7 @@ def streamed(scene):
     for each in scene.packets:
         source, target = (_place(address) for address in (each.source, each.target))
         if each.data:
-            tale = tales.setdefault(frozenset((source, target)), TcpTale(source, target))
+            tale = tales.setdefault(frozenset((source, target)), CapturedConnection(source, target))
             pcap.piece(tale, source, each.data, 1e9 + each.time)
     return file.getvalue()
 

@@ -4,7 +4,7 @@ encode FILE CODEC...     a second or two of test pictures or tones, one track fo
 copy FROM TO SPEED       tags as they are, from a file or URL to a file or URL; 0 is full speed
 copy FROM TO SPEED loop  the same, over and over, until SIGINT
 vp8 FILE                 the same of VP8, which ffmpeg's muxer has no tags for, by ours
-film CODEC FILE SECONDS  pictures that carry their number, as `numbered_pictures` has them
+film CODEC FILE SECONDS  pictures that carry their number, as `numbered_frames` has them
 numbers FILE             the number of each picture of a film, whatever its codec
 decode FILE              one line per track: codec, frames decoded, width or sample rate
 """
@@ -22,7 +22,7 @@ from rtmplite.flv import file
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import FrameType
-from siprtmp.media.transcode.picture_decoder import PictureDecoder
+from siprtmp.media.transcode.video_decoder import VideoDecoder
 
 FRAMES, RATE = 48, 24
 WIDTH, HEIGHT, BITS = 320, 240, 16  # of numbered pictures
@@ -130,7 +130,7 @@ def numbered(count: int):
 
 def numbers(path: str) -> None:
     """Decode the tags of video, by the decoders of PyAV; codecs, then numbers, in one line each."""
-    decoder, codecs, found = PictureDecoder(), [], []
+    decoder, codecs, found = VideoDecoder(), [], []
     for tag in file.read_flv(Path(path).read_bytes())[1]:
         if tag.tag_type != TagType.VIDEO:
             continue

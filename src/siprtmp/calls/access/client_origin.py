@@ -15,7 +15,7 @@ from p2psip.sip.uri import Uri
 MAX_CALL_IDS: Final = 20_000
 
 
-class Whence:
+class ClientOrigin:
     """The host of the client behind a request that was born here.
 
     `line_host(uri)` is the host of the line that is logged in as `uri`, None if there is none.

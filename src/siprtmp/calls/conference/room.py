@@ -14,7 +14,7 @@ from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.media.mixer import Hear, Mixer, Seat
 from siprtmp.media.stream import AUDIO, VIDEO
-from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.to_samples import ToSamples
 from siprtmp.media.translate.audio_formats import PCMU
 from siprtmp.media.transport import Waker
@@ -28,7 +28,7 @@ _HEAD: Final = bytes([PCMU.tag_byte])
 def hearing(screen: "Screen") -> Hear:
     """Give a seat's sound to a screen as tags: FLV 10.1 §E.4.2.1."""
     hear = screen.hear
-    return lambda sound, at, now: hear(_HEAD + sound.ulaw, at, now)
+    return lambda audio, at, now: hear(_HEAD + audio.ulaw, at, now)
 
 
 class Screen(Protocol):

@@ -28,7 +28,7 @@ from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.session_log import TRANSCODE
 from siprtmp.media.sink import MediaSink
 from siprtmp.media.stream import AUDIO, VIDEO
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import audio_decoder
 
 MAX_REASONS: Final = 8  # for which a publisher is not heard, and that the log has
 
@@ -38,7 +38,7 @@ class RoomApplication:
 
     def __init__(self, home: CallHome, names: Iterable[str], registry: Registry) -> None:
         self.home = home
-        media = home.facilities.media
+        media = home.context.media
         self.rooms: Mapping[str, Room] = {name: Room(name, media, registry) for name in names}
 
     def __len__(self) -> int:
@@ -100,13 +100,13 @@ class RoomPublisher:
         self, room: Room, place: Place, stream: ServerStream, home: CallHome, now: float
     ) -> None:
         self._place, self._stream, self._reasons = place, stream, set[str]()
-        self._facilities, self._since = home.facilities, now
+        self._context, self._since = home.context, now
         self._pace = DiscardPacer(self._hold_back, self._wake)
-        self._waker = home.facilities.media.waker(self._pace)
+        self._waker = home.context.media.waker(self._pace)
         self._member = room.enter(self, now)
         self._about: dict[str, object] = {"rtmp": stream.connection.id, "room": room.name}
         source = f"RTMP:{stream.connection.peer_address[0]}"
-        self._facilities.log.event("room-enter", **self._about, source=source)
+        self._context.log.event("room-enter", **self._about, source=source)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Say or show something: RTMP 1.0 §7.1.4."""
@@ -120,9 +120,11 @@ class RoomPublisher:
         if len(self._reasons) == MAX_REASONS:
             return
         self._reasons.add(reason)
-        cure = "publish pcmu or pcma" + ("" if decoder.is_available() else f", or {TRANSCODE}")
-        self._facilities.unsuitable += 1
-        self._facilities.log.warning("sound-unsuitable", **self._about, reason=reason, cure=cure)
+        cure = "publish pcmu or pcma" + (
+            "" if audio_decoder.is_available() else f", or {TRANSCODE}"
+        )
+        self._context.unsuitable += 1
+        self._context.log.warning("sound-unsuitable", **self._about, reason=reason, cure=cure)
         text = f"The room cannot hear this: {reason}; {cure}"
         self._stream.status(UNSUITABLE, text, "warning")
 
@@ -133,7 +135,7 @@ class RoomPublisher:
         self._member.leave(now)
         self._place.close()
         seconds = round(now - self._since, 1)
-        self._facilities.log.event("room-leave", **self._about, seconds=seconds)
+        self._context.log.event("room-leave", **self._about, seconds=seconds)
 
     # Screen
 
@@ -165,7 +167,7 @@ class RoomPhone(CallObserver, MediaSink):
         super().__init__()
         self._room, self._home = room, home
         self.log_id = f"{APP}/{room.name}"
-        self._call = Call(self, self, home.facilities)
+        self._call = Call(self, self, home.context)
         self._member: Member | None = None
         self._place: Place | None = None
 

@@ -28,7 +28,7 @@ class MixedApplication(OpenApplication):
             why = failures.forbidden(connection.tc_url, stream.query)
             stream.reject_play("NetStream.Play.Failed", why, now)
         elif reason := self._refusal(connection, stream, now):
-            say_refused(self._home.facilities.log, connection, "play", stream.path, reason)
+            say_refused(self._home.context.log, connection, "play", stream.path, reason)
             stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
         else:
             stream.accept_play(connection.registry.open(APP, stream.path), now)

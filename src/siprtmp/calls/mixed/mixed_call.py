@@ -17,12 +17,12 @@ from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.calls.mixed.mixed_pictures import Lead, MixedPictures
 from siprtmp.calls.named_call import MIXED, NamedCall
 from siprtmp.calls.rich.line import Line
-from siprtmp.media.mixer import Mixer, Sound
+from siprtmp.media.mixer import MixedAudio, Mixer
 from siprtmp.media.session import Taps
 from siprtmp.media.stream import AUDIO, VIDEO
-from siprtmp.media.transcode import decoder
-from siprtmp.media.transcode.aac import SOUND, AacTags
-from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode import audio_decoder
+from siprtmp.media.transcode.aac import AAC_FORMAT, AacTags
+from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples
 from siprtmp.media.translate.audio_formats import AudioCodec
 
@@ -59,7 +59,7 @@ class MixedCalls:
         """
         if call in self._mixes:
             return self._mixes[call].name
-        user, missing = call.user, not decoder.is_available()
+        user, missing = call.user, not audio_decoder.is_available()
         if call.up_at is None or missing:
             raise LocalError(f"it needs the extra {EXTRA}" if missing else "it is not answered")
         if not isinstance(user, NamedCall | Line) or call.media.is_tunnelled:
@@ -161,7 +161,7 @@ class MixedCall:
 
     def _describe(self, now: float) -> None:
         """Write the metadata, unless nothing is new: FLV 10.1 §E.5."""
-        metadata = on_metadata(SOUND, *self._pictures.facts)
+        metadata = on_metadata(AAC_FORMAT, *self._pictures.facts)
         if metadata != self._described:
             self._described = metadata
             self._live.write(DATA, 0, metadata, now)
@@ -177,7 +177,7 @@ class MixedCall:
         except UndecodableError:
             return
 
-    def _hear(self, sound: Sound, at: int, now: float) -> None:
+    def _hear(self, audio: MixedAudio, at: int, now: float) -> None:
         """Publish a block of the mix: FLV 10.1 §E.4.2.1."""
-        for time, tag in self._aac.encode(sound.samples, self._rate, at):
+        for time, tag in self._aac.encode(audio.samples, self._rate, at):
             self._live.write(AUDIO, time, tag, now)

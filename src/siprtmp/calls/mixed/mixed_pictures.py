@@ -16,9 +16,9 @@ from siprtmp.calls.metadata import watched
 from siprtmp.media.mixer import Mixer, Seat
 from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.made_pictures import SIDE_BY_SIDE
-from siprtmp.media.video.picture_group import PictureGroup
-from siprtmp.media.video.picture_work import PictureWork
+from siprtmp.media.translate.transcoded import SIDE_BY_SIDE
+from siprtmp.media.video.gop_cache import GopCache
+from siprtmp.media.video.video_worker import VideoWorker
 
 JUMP: Final = 200.0  # ms by which a side's time may be off before it is taken for another one
 STEADY: Final = 16  # messages over which that is smoothed
@@ -67,10 +67,10 @@ class MixedPictures:
         heard: Lead,
         described: Callable[[float], None],
     ) -> None:
-        self._call, self._live, self._transcoding = call, live, media.pictures
+        self._call, self._live, self._transcoding = call, live, media.video_transcoding
         self._said, self._heard, self._described = said, heard, described
-        self._groups = PictureGroup(), PictureGroup()  # of the publisher and the phone
-        self._work: PictureWork | None = None  # once both have pictures
+        self._groups = GopCache(), GopCache()  # of the publisher and the phone
+        self._work: VideoWorker | None = None  # once both have pictures
         self._waits, self._passed = True, -1  # for a key frame; the time of the last picture, ms
         self._header = b""  # of the phone's pictures, until the next of them
 
@@ -127,9 +127,9 @@ class MixedPictures:
             self._work.put(at, payload, now, side)
             return True
         self._groups[side].put(at, payload)
-        if not all(group.has_pictures for group in self._groups):
+        if not all(group.has_frames for group in self._groups):
             return False
-        self._work = PictureWork(
+        self._work = VideoWorker(
             transcoding.side_by_side(self._passed),
             transcoding.run,
             lambda now: self._call.media.on_key_frame_wanted(),
@@ -148,5 +148,7 @@ class MixedPictures:
         self._call.media.request_key_frame(now)
 
     def _on_changed(self) -> None:
-        if self._work is not None and self._work.making:
-            self._call.media.on_video_transcoding(self._work.making, "both sides in one picture")
+        if self._work is not None and self._work.transcodes:
+            self._call.media.on_video_transcoding(
+                self._work.transcodes, "both sides in one picture"
+            )

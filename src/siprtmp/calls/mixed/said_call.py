@@ -13,7 +13,7 @@ from siprtmp.calls.named_call import NamedCall
 from siprtmp.calls.rich.line import Line
 from siprtmp.media.sink import Published
 from siprtmp.media.stream import AUDIO, VIDEO
-from siprtmp.media.video.picture_group import Message
+from siprtmp.media.video.gop_cache import Message
 
 APP: Final = "said"
 
@@ -55,7 +55,7 @@ class Said:
 
     def __init__(self, live: LiveStream, published: Published) -> None:
         self._live, self._header = live, published.header.body
-        self._group: list[Message] = list(published.group)
+        self._group: list[Message] = list(published.gop)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message: RTMP 1.0 §7.1.4."""

@@ -80,7 +80,7 @@ class Line(LineRequests):
         super().__init__()
         self.connection, self.account, self._home = connection, account, home
         self.log_id, self.holder = connection.id, holder
-        self.facilities = home.facilities
+        self.context = home.context
         self.contact = home.contact_for(account.identity, connection.id)
         self.state = State.IDLE
         self.remote = remote
@@ -165,7 +165,7 @@ class Line(LineRequests):
         self._named, names = self._names(args[1:])
         if not self._named:
             names = sdp_map.default_names(self.account.narrowband)
-        call = Call(self, self, self.facilities)
+        call = Call(self, self, self.context)
         self._call, self.state = call, State.INVITING
         try:
             to = self._destination(args[0] if args else None, telephones=True)
@@ -244,7 +244,7 @@ class Line(LineRequests):
         if server.request.method == "MESSAGE":
             self._take_message(server, now)
             return
-        call = Call(self, self, self.facilities)
+        call = Call(self, self, self.context)
         if self.state is not State.IDLE:
             if call.take(server, self.contact, now):
                 call.refuse(*failures.BUSY, now)  # RFC 3261 §13.3.1.3 [486-when-busy]

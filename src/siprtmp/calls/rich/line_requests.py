@@ -48,7 +48,7 @@ class LineRequests(CallObserver, MediaSink, ABC):
     _home: "SipApplication"
     _transfer: TransferredCall | None
     contact: Uri
-    facilities: CallContext
+    context: CallContext
     remote: LiveStream
     state: State
 
@@ -105,15 +105,15 @@ class LineRequests(CallObserver, MediaSink, ABC):
             self.on_call_request_failed("sendMessage", "513 Message Too Large", now)
 
     def _message_to(self, to: Address, text: str, now: float) -> None:
-        facilities = self.facilities
-        facilities.tolls.message(self.payer, to.uri, now)
+        context = self.context
+        context.tolls.message(self.payer, to.uri, now)
         body, login = text.encode(errors="replace"), self._login()
         request = outside_request(
-            facilities.random, "MESSAGE", to, self.account.address, body=body, content_type=TEXT
+            context.random, "MESSAGE", to, self.account.address, body=body, content_type=TEXT
         )
-        keyring = DigestClient(login, facilities.random) if login is not None else None
-        request = facilities.agent.core.signed(request)
-        facilities.messages.send(request, self._heard, now, keyring)
+        keyring = DigestClient(login, context.random) if login is not None else None
+        request = context.agent.core.signed(request)
+        context.messages.send(request, self._heard, now, keyring)
 
     def _reader(self, dest: Value) -> Address:
         """Return the address; refuse a number, as trunks take no messages: RFC 3261 §21.4.14."""
@@ -156,7 +156,7 @@ class LineRequests(CallObserver, MediaSink, ABC):
         if not is_wanted or call is None:
             raise RemoteError("Decline", 603)
         me, login = self.account.address, self._login()
-        if self.facilities.trunks.plan(referral.target, me, self.contact, now).ways:
+        if self.context.trunks.plan(referral.target, me, self.contact, now).ways:
             raise RemoteError("Decline", 603)
         transfer = TransferredCall(cast("Line", self), referral)
         transfer.call.headers = referral.headers
@@ -200,7 +200,7 @@ class LineRequests(CallObserver, MediaSink, ABC):
         def told(message: InstantMessage) -> None:
             self.on_call_message(message, now)
 
-        answer(server, server.request, told, self.facilities.agent.extensions, now)
+        answer(server, server.request, told, self.context.agent.extensions, now)
 
     # -- CallObserver and MediaSink -----------------------------------------------------
 

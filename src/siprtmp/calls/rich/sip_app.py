@@ -35,7 +35,7 @@ Identity = tuple[str, str, int | None]
 class SipHome(Protocol):
     """The gateway's SIP side, as the application sees it."""
 
-    facilities: CallContext
+    context: CallContext
     rights: NameRights
 
     def contact(self, user: str, line: str) -> Uri:
@@ -74,7 +74,7 @@ class SipApplication:
 
     def __init__(self, home: SipHome, *, keep_first: bool = False) -> None:
         self._home, self._keep_first = home, keep_first
-        self.facilities = home.facilities
+        self.context = home.context
         self._lines: dict[Identity, Line] = {}
         self._by_token: dict[str, Line] = {}  # the same, by what their Contacts carry
 
@@ -169,9 +169,9 @@ class SipApplication:
         if reason and is_user:
             source = connection.peer_address[0]
             values = {"source": source, "rtmp": connection.id, "reason": "a password is needed"}
-            self.facilities.log.event("login-refused", **values)
+            self.context.log.event("login-refused", **values)
         elif reason:
-            say_refused(self.facilities.log, connection, "connect", str(identity), reason)
+            say_refused(self.context.log, connection, "connect", str(identity), reason)
         elif not self._home.may_use(connection, query):
             reason = NEEDS_PASSWORD
         return reason

@@ -32,7 +32,7 @@ class TransferredCall(CallObserver, MediaSink):
         super().__init__()
         self._line, self._referral = line, referral
         self.log_id, self.published, self.takes_opus = line.log_id, line.published, line.takes_opus
-        self.call = Call(self, self, line.facilities)
+        self.call = Call(self, self, line.context)
         self.alone = False
 
     def give_up(self, now: float) -> None:

@@ -30,7 +30,7 @@ NEVER: Final = 1 << 30  # collections of the middle generation before one of the
 _STATM: Final = Path("/proc/self/statm")
 
 
-class Collector:
+class GarbageCollector:
     """A machine with a deadline.
 
     `is_quiet()` tells whether no call or stream would notice a pause, and `ended()` how many calls

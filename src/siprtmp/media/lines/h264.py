@@ -23,16 +23,16 @@ from p2psip.sdp.line import Attribute
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from siprtmp.media.lines.h265 import H265
-from siprtmp.media.lines.picture_format import CLOCK_RATE, PictureFormat
+from siprtmp.media.lines.video_format import CLOCK_RATE, VideoFormat
 from siprtmp.media.lines.vp8 import VP8
+from siprtmp.media.translate.codec_limits import CodecLimits, h264_limits
 from siprtmp.media.translate.flv_to_h264 import H264 as NAME
-from siprtmp.media.translate.picture_limits import PictureLimits, h264_limits
 
 H264: Final = "H264"
 OTHERS: Final = (H265, VP8)  # codecs beside H.264, the better one first
 NAMES: Final = (NAME, *(codec.name for codec in OTHERS))  # in the client's API
 FEEDBACK: Final = ("nack", "nack pli")  # RFC 4585 §4.2
-_NO_PICTURES: Final = frozenset(("rtx", "red", "ulpfec", "flexfec-03", "x-flv"))  # of video lines
+_NO_VIDEO: Final = frozenset(("rtx", "red", "ulpfec", "flexfec-03", "x-flv"))  # of video lines
 MAX_ANSWERED: Final = 8  # formats of one line
 _OFFERED: Final = (  # Field §"Packing that is not named"
     (99, "profile-level-id=42e01f;packetization-mode=1"),
@@ -53,7 +53,7 @@ class VideoPlan:
     media: AgreedMedia
     sending: tuple[tuple[H264Parameters, int], ...]
     receiving: Mapping[int, H264Parameters]
-    others: tuple[PictureFormat, ...] = ()
+    others: tuple[VideoFormat, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -66,7 +66,7 @@ class VideoPlan:
         return self.names[0]
 
     @property
-    def made(self) -> str:
+    def encodable(self) -> str:
         """The codec to make for the phone, "" if it has none that can be made: RFC 3264 §6.1."""
         return next((name for name in self.names if name != H265.name), "")
 
@@ -76,7 +76,7 @@ class VideoPlan:
         others = {each.receive_type: each.name for each in self.others}
         return {**dict.fromkeys(self.receiving, NAME), **others}
 
-    def other(self, name: str) -> PictureFormat | None:
+    def other(self, name: str) -> VideoFormat | None:
         """The agreement on a codec beside H.264, None without one: RFC 3264 §6.1."""
         return next((each for each in self.others if each.name == name), None)
 
@@ -93,7 +93,7 @@ class VideoPlan:
         exact = [each for each in self.sending if each[0].profile_level.sub_profile == profile]
         return max(exact or self.sending, key=lambda each: each[0].packetization_mode)
 
-    def limits(self, name: str) -> PictureLimits:
+    def limits(self, name: str) -> CodecLimits:
         """The most of a codec that the phone takes: RFC 6184 §8.1, RFC 7741 §6.2.2."""
         other = self.other(name)
         if other is not None:
@@ -101,7 +101,7 @@ class VideoPlan:
         return (
             h264_limits(self.for_profile("")[0], self.media.bits)
             if self.sending
-            else (PictureLimits())
+            else (CodecLimits())
         )
 
     @property
@@ -194,11 +194,11 @@ def are_offered(theirs: SessionDescription, names: Sequence[str]) -> bool:
     return any(others) or (NAME in names and bool(offered_parameters(theirs)))
 
 
-def picture_names(of: SessionDescription) -> list[str]:
+def offered_video(of: SessionDescription) -> list[str]:
     """The codecs of the lines for pictures that have a port, each once: RFC 8866 §5.14."""
     lines = [each for each in of.media if each.kind == "video" and each.port]
     names = [codec.name.lower() for line in lines for codec in codecs_of(line)]
-    return [name for name in dict.fromkeys(names) if name not in _NO_PICTURES]
+    return [name for name in dict.fromkeys(names) if name not in _NO_VIDEO]
 
 
 def offered_parameters(theirs: SessionDescription) -> list[H264Parameters]:

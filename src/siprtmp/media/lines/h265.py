@@ -12,16 +12,16 @@ from typing import Final
 from p2psip.sdp.agreed_media import AgreedMedia
 from p2psip.sdp.codec import Codec
 from p2psip.sdp.h265_parameters import parameter_sets
-from siprtmp.media.lines.picture_format import CLOCK_RATE, PictureCodec
+from siprtmp.media.lines.video_format import CLOCK_RATE, VideoCodec
+from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.flv_to_h265 import H265 as NAME
-from siprtmp.media.translate.picture_limits import PictureLimits
 
 FORMAT: Final = Codec("H265", CLOCK_RATE, 1, 104)  # §7.2.1 [named-h265] [clock-of-90000]
 
 
-def limits(fmtp: str, media: AgreedMedia) -> PictureLimits:
+def limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
     """The most that a phone takes: RFC 8866 §5.8."""
-    return PictureLimits(bits=media.bits)
+    return CodecLimits(bits=media.bits)
 
 
-H265: Final = PictureCodec(NAME, FORMAT, limits, parameter_sets)
+H265: Final = VideoCodec(NAME, FORMAT, limits, parameter_sets)

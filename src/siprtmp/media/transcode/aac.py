@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from av.audio.codeccontext import AudioCodecContext
 
 RATE: Final = 48_000
-SOUND: Final = AAC, RATE  # for the stream's metadata: FLV 10.1 §E.5
+AAC_FORMAT: Final = AAC, RATE  # for the stream's metadata: FLV 10.1 §E.5
 FRAME: Final = 1024  # samples of a frame of AAC
 BITS: Final = 64_000  # a second, for one channel
 HEADER: Final = b"\xaf\x00"  # FLV 10.1 §E.4.2.1 [aac-packet-type] [aac-says-stereo]

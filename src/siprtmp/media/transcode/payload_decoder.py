@@ -12,7 +12,7 @@ from typing import Final
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, l16
 from p2psip.rtp.payload.aac import read_aac
-from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.resampler import as_samples, resampler
 from siprtmp.media.translate.aac_config import codec_config
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec

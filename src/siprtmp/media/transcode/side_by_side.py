@@ -9,12 +9,12 @@ its pictures is shown beside the last one of the other.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from siprtmp.media.transcode.decoder import UndecodableError
-from siprtmp.media.transcode.picture_decoder import PictureDecoder
-from siprtmp.media.transcode.picture_encoder import H264, PictureEncoder
-from siprtmp.media.transcode.picture_pace import PicturePace
-from siprtmp.media.translate.made_pictures import SIDE_BY_SIDE, Made, PictureTag
-from siprtmp.media.translate.picture_limits import MOST, PictureLimits
+from siprtmp.media.transcode.audio_decoder import UndecodableError
+from siprtmp.media.transcode.frame_rate_limiter import FrameRateLimiter
+from siprtmp.media.transcode.video_decoder import VideoDecoder
+from siprtmp.media.transcode.video_encoder import H264, VideoEncoder
+from siprtmp.media.translate.codec_limits import MOST, CodecLimits
+from siprtmp.media.translate.transcoded import SIDE_BY_SIDE, QueuedTag, Transcoded
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
@@ -36,13 +36,13 @@ class SideBySide:
     def __init__(self, rate: float = 0.0, after: int = -1) -> None:
         from av.video.frame import VideoFrame
 
-        self._pace, self._leader, self._others = PicturePace(rate or MOST), 0, 0
-        self._encoder: PictureEncoder | None = None
+        self._pace, self._leader, self._others = FrameRateLimiter(rate or MOST), 0, 0
+        self._encoder: VideoEncoder | None = None
         self._canvas = VideoFrame(WIDTH, HEIGHT, "yuv420p")
         self._sides = [_Side(self._canvas, at) for at in (0, HALF)]
         self._last = after
 
-    def convert(self, sources: Sequence[PictureTag], late: int, wants_key: bool) -> Made:
+    def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
         """The tags made of these; of the first `late` ones none is encoded.
 
         With `wants_key` the first picture is a key frame.  It raises nothing, being called in a
@@ -58,9 +58,9 @@ class SideBySide:
                         wants_key = False
             except UndecodableError as broken:
                 error = str(broken)
-        left, right = (side.making for side in self._sides)
-        making = f"{left} + {right} > {H264} {WIDTH}x{HEIGHT}" if left and right else ""
-        return Made(out, making, error)
+        left, right = (side.transcodes for side in self._sides)
+        transcodes = f"{left} + {right} > {H264} {WIDTH}x{HEIGHT}" if left and right else ""
+        return Transcoded(out, transcodes, error)
 
     def _leads(self, source: int) -> bool:
         """Whether a picture of this source is made, or only shown beside one that is."""
@@ -77,8 +77,8 @@ class SideBySide:
 
         try:
             if self._encoder is None:
-                bits = PictureLimits().bits_for(WIDTH, HEIGHT, self._pace.rate)
-                self._encoder = PictureEncoder(H264, SIDE_BY_SIDE, self._pace.rate, bits)
+                bits = CodecLimits().bits_for(WIDTH, HEIGHT, self._pace.rate)
+                self._encoder = VideoEncoder(H264, SIDE_BY_SIDE, self._pace.rate, bits)
             for side in self._sides:
                 side.draw()
             self._canvas.pts = self._last = time
@@ -94,17 +94,17 @@ class _Side:
         from av.video.reformatter import VideoReformatter
 
         self._canvas, self._at = canvas, at
-        self._decoder, self._reformatter = PictureDecoder(), VideoReformatter()
+        self._decoder, self._reformatter = VideoDecoder(), VideoReformatter()
         self._frame: VideoFrame | None = None  # until it is drawn
         self._size = 0, 0
         self._clear()
 
     @property
-    def making(self) -> str:
+    def transcodes(self) -> str:
         width, height = self._size
         return f"{self._decoder.codec} {width}x{height}" if width else ""
 
-    def decode(self, source: PictureTag) -> Sequence["VideoFrame"]:
+    def decode(self, source: QueuedTag) -> Sequence["VideoFrame"]:
         """The pictures that are complete with a tag, of which the last one is to be drawn."""
         frames = self._decoder.decode(source.body, source.time)
         if frames:
@@ -121,11 +121,11 @@ class _Side:
             self._clear()
         scale = min(HALF / frame.width, HEIGHT / frame.height)
         width, height = (max(2, int(side * scale) // 2 * 2) for side in self._size)
-        picture = self._reformatter.reformat(frame, width, height, "yuv420p", threads=1)
+        scaled = self._reformatter.reformat(frame, width, height, "yuv420p", threads=1)
         left, top = self._at + (HALF - width) // 4 * 2, (HEIGHT - height) // 4 * 2
         for plane, by in PLANES:
-            rows = memoryview(picture.planes[plane])
-            step = picture.planes[plane].line_size
+            rows = memoryview(scaled.planes[plane])
+            step = scaled.planes[plane].line_size
             self._fill(plane, left // by, top // by, width // by, [
                 rows[at * step : at * step + width // by] for at in range(height // by)
             ])  # fmt: skip

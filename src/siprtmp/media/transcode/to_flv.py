@@ -11,8 +11,8 @@ the stream jumps.
 from array import array
 from typing import Final
 
-from siprtmp.media.transcode.aac import SOUND, AacTags
-from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.aac import AAC_FORMAT, AacTags
+from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.payload_decoder import payload_decoder
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.rtp_to_flv import Tag
@@ -25,7 +25,7 @@ MAX_REPEATS: Final = 3  # of the last packet; silence follows
 class TranscodedToFlv:
     """Turns one phone's audio into tags of AAC: FLV 10.1 §E.4.2.1.  Used like `RtpToFlv`."""
 
-    sound = SOUND
+    audio_format = AAC_FORMAT
 
     def __init__(self, codec: AudioCodec) -> None:
         self.clock = MediaClock(codec.clock_rate)
@@ -34,7 +34,7 @@ class TranscodedToFlv:
         self._use(codec)
 
     @property
-    def making(self) -> str:
+    def transcodes(self) -> str:
         """The phone's codec and the players': FLV 10.1 §E.4.2.1."""
         return f"{self.codec.name} > aac"
 

@@ -9,12 +9,12 @@ publisher's time is a gap in that of RTP, and clocks that drift apart are set ri
 from array import array
 from contextlib import suppress
 
-from siprtmp.media.transcode.decoder import G711_DECODERS, AudioDecoder, UndecodableError
-from siprtmp.media.transcode.encoder import encoder
+from siprtmp.media.transcode.audio_decoder import G711_DECODERS, AudioDecoder, UndecodableError
+from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.real_rate import G711_RATE, RealRate
-from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.translate.timebase import SampleClock
 
 
@@ -30,7 +30,7 @@ class TranscodedToRtp:
         codec: AudioCodec,
         ptime: int,
         fmtp: str = "",
-        header: SoundHeader | None = None,
+        header: AudioHeader | None = None,
         g711_rate: int = 0,
     ) -> None:
         self.codec = codec
@@ -42,7 +42,7 @@ class TranscodedToRtp:
         self._samples_per_tick = codec.sample_rate // codec.clock_rate
         self._rest = array("h")  # short of a packet
         self._marker = True
-        self._header = header or SoundHeader()
+        self._header = header or AudioHeader()
         if self._header.body:
             with suppress(UnsuitableError):  # what follows it says so
                 self.convert(self._header.body, 0)
@@ -58,7 +58,7 @@ class TranscodedToRtp:
         return self._real_rate.in_doubt
 
     @property
-    def making(self) -> str:
+    def transcodes(self) -> str:
         """The publisher's codec, as ffmpeg names it, and the phone's: FLV 10.1 §E.4.2.1."""
         return f"{self._decoder.codec or 'unknown'} > {self.codec.name}"
 

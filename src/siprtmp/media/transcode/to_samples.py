@@ -8,7 +8,7 @@ Own design: G.711 of 8 kHz needs tables alone, all else a decoder.
 from array import array
 
 from p2psip.rtp.payload import g711
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.transcode.payload_decoder import Decode, payload_decoder
 from siprtmp.media.transcode.resampler import as_frame, as_samples, resampler
 from siprtmp.media.translate.audio_formats import ALAW, ULAW, AudioCodec
@@ -19,7 +19,7 @@ class ToSamples:
 
     def __init__(self, rate: int = g711.CLOCK_RATE) -> None:
         self._rate = rate
-        self._decoder: decoder.AudioDecoder | None = None
+        self._decoder: audio_decoder.AudioDecoder | None = None
 
     def decode(self, tag: bytes) -> "array[int]":
         """The samples of a tag body: FLV 10.1 §E.4.2.1.  None for a header.
@@ -33,9 +33,9 @@ class ToSamples:
             if sound_format == ALAW:
                 return g711.decode_alaw(tag[1:])
         if self._decoder is None:
-            if not decoder.is_available():
-                raise decoder.UndecodableError("its codec needs the extra transcode")
-            self._decoder = decoder.AudioDecoder(self._rate)
+            if not audio_decoder.is_available():
+                raise audio_decoder.UndecodableError("its codec needs the extra transcode")
+            self._decoder = audio_decoder.AudioDecoder(self._rate)
         return self._decoder.decode(tag)
 
 

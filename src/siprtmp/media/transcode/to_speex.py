@@ -22,7 +22,7 @@ _HEAD: Final = bytes([NARROWBAND.tag_byte])
 class SpeexToFlv:
     """Turns one phone's G.711 into tags of Speex.  Used like `RtpToFlv`.  FLV 10.1 §E.4.2.1."""
 
-    sound = SPEEX, NARROWBAND.clock_rate
+    audio_format = SPEEX, NARROWBAND.clock_rate
 
     def __init__(self, codec: AudioCodec) -> None:
         self.clock = MediaClock(codec.clock_rate)
@@ -32,7 +32,7 @@ class SpeexToFlv:
         self.switch(codec)
 
     @property
-    def making(self) -> str:
+    def transcodes(self) -> str:
         """The phone's codec and the client's: FLV 10.1 §E.4.2.1."""
         return f"{self.codec.name} > speex"
 

@@ -6,19 +6,19 @@ where pictures may be made too.
 
 from collections.abc import Callable
 
-from siprtmp.media.transcode.encoder import can_encode
-from siprtmp.media.transcode.pictures import PictureTranscoder
+from siprtmp.media.transcode.audio_encoder import can_encode
 from siprtmp.media.transcode.side_by_side import SideBySide
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.transcode.to_speex import SpeexToFlv
+from siprtmp.media.transcode.video_transcoder import VideoTranscoder
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.made_pictures import Made
-from siprtmp.media.translate.picture_limits import PictureLimits
-from siprtmp.media.translate.sound_header import SoundHeader
+from siprtmp.media.translate.audio_header import AudioHeader
+from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.translate.transcoded import Transcoded
 
 
-class AvTranscoding:
+class AvAudioTranscoders:
     """Makes translations; it keeps nothing."""
 
     def can_send(self, codec: AudioCodec) -> bool:
@@ -26,7 +26,7 @@ class AvTranscoding:
         return can_encode(codec)
 
     def to_phone(
-        self, codec: AudioCodec, ptime: int, fmtp: str, header: SoundHeader, g711_rate: int
+        self, codec: AudioCodec, ptime: int, fmtp: str, header: AudioHeader, g711_rate: int
     ) -> TranscodedToRtp:
         """A translation into a codec, in packets of up to `ptime` ms: RFC 8866 §6.5."""
         return TranscodedToRtp(codec, ptime, fmtp, header, g711_rate)
@@ -36,7 +36,7 @@ class AvTranscoding:
         return SpeexToFlv(codec) if speex else TranscodedToFlv(codec)
 
 
-class AvPictureTranscoding:
+class AvVideoTranscoders:
     """Makes translations of pictures, within the `limits` of the operator.
 
     `run` calls a job in a thread, and then a function in the loop with the result and the time.
@@ -45,7 +45,7 @@ class AvPictureTranscoding:
 
     def __init__(
         self,
-        run: Callable[[Callable[[], Made], Callable[[Made, float], None]], None],
+        run: Callable[[Callable[[], Transcoded], Callable[[Transcoded, float], None]], None],
         *,
         width: int = 0,
         height: int = 0,
@@ -54,13 +54,11 @@ class AvPictureTranscoding:
         baseline: bool = False,
     ) -> None:
         self.run = run
-        self.limits = PictureLimits(width, height, rate, 1000 * kilobits, baseline)
+        self.limits = CodecLimits(width, height, rate, 1000 * kilobits, baseline)
 
-    def transcoder(
-        self, codec: str, limits: PictureLimits, slice_octets: int = 0
-    ) -> PictureTranscoder:
+    def transcoder(self, codec: str, limits: CodecLimits, slice_octets: int = 0) -> VideoTranscoder:
         """A translation into "h264" or "vp8": FLV 10.1 §E.4.3.1."""
-        return PictureTranscoder(codec, limits, slice_octets)
+        return VideoTranscoder(codec, limits, slice_octets)
 
     def side_by_side(self, after: int) -> SideBySide:
         """Two sources as one picture, no more a second than the operator wants."""

@@ -12,11 +12,11 @@ from p2psip.sdp.attributes import parameters
 from rtmplite.flv.audio import AacPacketType
 from siprtmp.media.translate.aac_config import codec_config, is_plain
 from siprtmp.media.translate.audio_formats import AAC, AudioCodec
+from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.flv_to_units import MAX_OCTETS
 from siprtmp.media.translate.real_rate import OtherRateError
 from siprtmp.media.translate.rtp_to_flv import Tag
-from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.translate.timebase import MediaClock, SampleClock
 
 _FIRST = 0xAF  # FLV 10.1 §E.4.2.1: of AAC the byte is always the same
@@ -49,9 +49,9 @@ def suits(codec: AudioCodec, fmtp: str) -> bool:
 class AacToRtp:
     """Passes one publisher's AAC on: RFC 3640 §3.3.6.  Used like `FlvToRtp`."""
 
-    making, in_doubt = "", False  # it passes
+    transcodes, in_doubt = "", False  # it passes
 
-    def __init__(self, codec: AudioCodec, header: SoundHeader) -> None:
+    def __init__(self, codec: AudioCodec, header: AudioHeader) -> None:
         self.codec = codec
         self._clock, self._header = SampleClock(codec.clock_rate), header
 
@@ -90,7 +90,7 @@ class AacToRtp:
 class AacToFlv:
     """Turns a peer's AAC into tags: FLV 10.1 §E.4.2.1.  Used like `RtpToFlv`."""
 
-    making = ""  # it passes
+    transcodes = ""  # it passes
 
     def __init__(self, codec: AudioCodec) -> None:
         self.codec = codec
@@ -100,7 +100,7 @@ class AacToFlv:
         self._part, self._part_at = b"", 0  # of a frame in several packets, and its RTP time
 
     @property
-    def sound(self) -> tuple[int, int]:
+    def audio_format(self) -> tuple[int, int]:
         """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
         return AAC, self.codec.clock_rate
 

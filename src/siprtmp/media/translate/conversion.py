@@ -8,21 +8,21 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.audio_header import AudioHeader
+from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.flv_to_rtp import Packet
-from siprtmp.media.translate.made_pictures import Made, PictureTag
-from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.rtp_to_flv import Tag
-from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.translate.timebase import MediaClock
+from siprtmp.media.translate.transcoded import QueuedTag, Transcoded
 
 
-class ToPhone(Protocol):
+class AudioToRtp(Protocol):
     """A translation of a publisher's tags into the payloads of one codec."""
 
     codec: AudioCodec
 
     @property
-    def making(self) -> str:
+    def transcodes(self) -> str:
         """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
 
     @property
@@ -40,18 +40,18 @@ class ToPhone(Protocol):
         """The last packet, when the publisher ends."""
 
 
-class ToRtmp(Protocol):
+class AudioToFlv(Protocol):
     """A translation of a phone's payloads into tags."""
 
     codec: AudioCodec
     clock: MediaClock
 
     @property
-    def making(self) -> str:
+    def transcodes(self) -> str:
         """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
 
     @property
-    def sound(self) -> tuple[int, int]:
+    def audio_format(self) -> tuple[int, int]:
         """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
 
     def switch(self, codec: AudioCodec) -> None:
@@ -61,47 +61,47 @@ class ToRtmp(Protocol):
         """The tags that are complete with one packet: FLV 10.1 §E.4.2.1."""
 
 
-class Transcoding(Protocol):
+class AudioTranscoders(Protocol):
     """Makes translations that decode and encode: `siprtmp.media.transcode` has the real one."""
 
     def can_send(self, codec: AudioCodec) -> bool:
         """Whether any sound can be made into this codec."""
 
     def to_phone(
-        self, codec: AudioCodec, ptime: int, fmtp: str, header: SoundHeader, g711_rate: int
-    ) -> ToPhone:
+        self, codec: AudioCodec, ptime: int, fmtp: str, header: AudioHeader, g711_rate: int
+    ) -> AudioToRtp:
         """A translation into a codec, in packets of up to `ptime` ms: RFC 8866 §6.5.
 
         `fmtp` is what the phone says of it (RFC 8866 §6.15), `header` that of the publisher, and
         `g711_rate` the real rate of its G.711, 0 for the usual one.
         """
 
-    def to_rtmp(self, codec: AudioCodec, speex: bool) -> ToRtmp:
+    def to_rtmp(self, codec: AudioCodec, speex: bool) -> AudioToFlv:
         """A translation of a phone's codec into AAC, or into Speex: FLV 10.1 §E.4.2.1."""
 
 
-class PictureMaker(Protocol):
+class VideoConverter(Protocol):
     """Makes pictures from those of one source, or several: FLV 10.1 §E.4.3.1."""
 
-    def convert(self, sources: Sequence[PictureTag], late: int, wants_key: bool) -> Made:
+    def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
         """The tags made of these; of the first `late` ones none is encoded.
 
         With `wants_key` the first picture is a key frame.
         """
 
 
-class PictureTranscoding(Protocol):
+class VideoTranscoders(Protocol):
     """Makes pictures, in threads: `siprtmp.media.transcode` has the real one.
 
     `limits` are the operator's.  `run` calls a job in a thread, and then a function in the loop
     with what the job gave, and the time.
     """
 
-    limits: PictureLimits
-    run: Callable[[Callable[[], Made], Callable[[Made, float], None]], None]
+    limits: CodecLimits
+    run: Callable[[Callable[[], Transcoded], Callable[[Transcoded, float], None]], None]
 
-    def transcoder(self, codec: str, limits: PictureLimits, slice_octets: int) -> PictureMaker:
+    def transcoder(self, codec: str, limits: CodecLimits, slice_octets: int) -> VideoConverter:
         """A translation into "h264" or "vp8", whose slices have at most so many octets."""
 
-    def side_by_side(self, after: int) -> PictureMaker:
+    def side_by_side(self, after: int) -> VideoConverter:
         """A maker of one picture from those of two sources, for times beyond `after` (ms)."""

@@ -41,7 +41,7 @@ class FlvToRtp:
     RFC 3551 §4.2 for `ptime` (milliseconds); FLV 10.1 §E.4.2.1 for the tags.
     """
 
-    making = ""  # it passes
+    transcodes = ""  # it passes
 
     def __init__(self, codec: AudioCodec, ptime: int = DEFAULT_PTIME) -> None:
         self.codec = codec
@@ -84,11 +84,11 @@ class FlvToRtp:
             raise UnsuitableError(f"SoundFormat {tag[0] >> 4 if tag else None}")
         if self._is_speex:
             return self._speex(tag[1:], timestamp)
-        sound = tag[1:]
+        audio = tag[1:]
         if tag[0] >> 4 != self.codec.sound_format:
             convert = g711.ulaw_to_alaw if tag[0] >> 4 == ULAW else g711.alaw_to_ulaw
-            sound = convert(sound)
-        return self._g711(sound, timestamp)
+            audio = convert(audio)
+        return self._g711(audio, timestamp)
 
     def flush(self) -> list[Packet]:
         """The last G.711 packet, filled up with silence, when the publisher ends.
@@ -100,18 +100,18 @@ class FlvToRtp:
         rest, self._rest = self._rest, b""
         return [self._packet(rest.ljust(self._size, bytes([self._silence])), self._size)]
 
-    def _speex(self, sound: bytes, timestamp: int) -> list[Packet]:
-        narrow_end, has_layer = one_frame(sound)
+    def _speex(self, audio: bytes, timestamp: int) -> list[Packet]:
+        narrow_end, has_layer = one_frame(audio)
         # The second half tells that no comment begins here: its length would be beyond the end.
         if (
             narrow_end
             and (self._wideband or not has_layer)
-            and any(sound[2:4])
-            and sound[0] != _HEADER
+            and any(audio[2:4])
+            and audio[0] != _HEADER
         ):
-            frames = [sound]
+            frames = [audio]
         else:
-            frames = self._frames(sound)
+            frames = self._frames(audio)
         clock = self._clock
         missing = clock.gap(timestamp, 0)
         if missing:
@@ -126,20 +126,20 @@ class FlvToRtp:
             self._marker = False  # RFC 3551 §4.1 [else-no-marker]
         return out
 
-    def _frames(self, sound: bytes) -> list[bytes]:
-        if len(sound) >= 8 and speex.is_metadata(sound):
+    def _frames(self, audio: bytes) -> list[bytes]:
+        if len(audio) >= 8 and speex.is_metadata(audio):
             raise UnsuitableError("a Speex header or comment, not a frame")
         try:
-            return speex.split(sound, self._wideband)
+            return speex.split(audio, self._wideband)
         except RemoteError as error:
             raise UnsuitableError(str(error)) from None
 
-    def _g711(self, sound: bytes, timestamp: int) -> list[Packet]:
+    def _g711(self, audio: bytes, timestamp: int) -> list[Packet]:
         out = self._skip(timestamp, len(self._rest))
-        sound, size = self._rest + sound, self._size
-        whole = len(sound) - len(sound) % size
-        self._rest = sound[whole:]
-        out += [self._packet(sound[at : at + size], size) for at in range(0, whole, size)]
+        audio, size = self._rest + audio, self._size
+        whole = len(audio) - len(audio) % size
+        self._rest = audio[whole:]
+        out += [self._packet(audio[at : at + size], size) for at in range(0, whole, size)]
         return out
 
     def _skip(self, timestamp: int, pending: int) -> list[Packet]:

@@ -75,5 +75,5 @@ def _frame(body: bytes) -> tuple[bool, bytes] | None:
     if body[:1] < b"\x80":
         raise refused(body)
     found = track_of(body, VideoFourCc.VP8)
-    picture = coded(*found) if found is not None else None
-    return (picture[0], picture[2]) if picture is not None and picture[2] else None
+    frame = coded(*found) if found is not None else None
+    return (frame[0], frame[2]) if frame is not None and frame[2] else None

@@ -72,9 +72,7 @@ class H264ToFlv:
         self._frozen = True
         self._times.restart()
 
-    def convert(
-        self, picture: Picture, arrival_ms: int, shown_ms: float | None = None
-    ) -> list[Tag]:
+    def convert(self, frame: Picture, arrival_ms: int, shown_ms: float | None = None) -> list[Tag]:
         """Tags of one picture, with their RTMP time; `arrival_ms` of the gateway's clock.
 
         `shown_ms` is the RTMP time that the picture's reports say, None where there is none.
@@ -82,22 +80,22 @@ class H264ToFlv:
         The parameter sets come first, in a tag of their own, if they are new to the player:
         FLV 10.1 §E.4.3.2.
         """
-        sets, units = self._sets, picture.units
+        sets, units = self._sets, frame.units
         # RFC 6184 §5.1 [timing-sei-ignored], §9 [no-user-data]
         slices = [unit for unit in units if self._is_slice(unit)]
         if len(slices) < len(units):
             sets.learn(units)
-        if picture.damaged:
+        if frame.damaged:
             self.freezes += not self._frozen
             self._frozen = self.wants_key_frame = True
         elif not slices:
             return []
-        is_key = picture.is_key
+        is_key = frame.is_key
         # RFC 6184 §5.1 [shown-by-rtp-time], RFC 7798 §4.1 [shown-by-rtp-time]
         decode, composition = self._times.of(
-            picture.timestamp, is_key, arrival_ms, sets.reorder, shown_ms
+            frame.timestamp, is_key, arrival_ms, sets.reorder, shown_ms
         )
-        if picture.damaged or (self._frozen and not is_key):
+        if frame.damaged or (self._frozen and not is_key):
             self.wants_key_frame = True
             return []
         config = self._config

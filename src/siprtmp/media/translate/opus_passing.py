@@ -11,9 +11,9 @@ from p2psip.sdp.opus_parameters import OpusParameters
 from rtmplite.errors import RemoteError
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack, ExAudioTag
 from siprtmp.media.translate.audio_formats import OPUS, AudioCodec
+from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.rtp_to_flv import Tag
-from siprtmp.media.translate.sound_header import SoundHeader
 from siprtmp.media.translate.timebase import MediaClock, SampleClock
 
 # What a decoder begins with: version 1, two channels, 6.5 ms of delay, 48 kHz.  It is the header of
@@ -46,10 +46,10 @@ def suits(fmtp: str) -> bool:
 class OpusToRtp:
     """Passes one publisher's Opus on to a phone: RFC 7587 §4.2.  Used like `FlvToRtp`."""
 
-    making, in_doubt = "", False  # it passes
+    transcodes, in_doubt = "", False  # it passes
     packet_seconds = PACKET_SECONDS
 
-    def __init__(self, header: SoundHeader) -> None:
+    def __init__(self, header: AudioHeader) -> None:
         self.codec = OPUS
         self._clock, self._header, self._marker = SampleClock(OPUS.clock_rate), header, True
 
@@ -89,8 +89,8 @@ class OpusToRtp:
 class OpusToFlv:
     """Turns a phone's Opus into tags: E-RTMP v2 §"Enhanced Audio".  Used like `RtpToFlv`."""
 
-    making = ""  # it passes
-    sound: tuple[int, int] = AudioFourCc.OPUS, OPUS.clock_rate
+    transcodes = ""  # it passes
+    audio_format: tuple[int, int] = AudioFourCc.OPUS, OPUS.clock_rate
 
     def __init__(self) -> None:
         self.codec: AudioCodec = OPUS

@@ -18,7 +18,7 @@ Tag = tuple[int, bytes]  # RTMP time (ms), tag body
 class RtpToFlv:
     """Turns one phone's audio into tags: FLV 10.1 §E.4.2.1."""
 
-    making = ""  # it passes
+    transcodes = ""  # it passes
 
     def __init__(self, codec: AudioCodec) -> None:
         self.clock = MediaClock(codec.clock_rate)
@@ -32,7 +32,7 @@ class RtpToFlv:
         self._frame_ms = round(1000 * speex.FRAME_SECONDS)
 
     @property
-    def sound(self) -> tuple[int, int]:
+    def audio_format(self) -> tuple[int, int]:
         """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
         return self.codec.sound_format, self.codec.sample_rate
 

@@ -14,11 +14,11 @@ A picture is never sent in one piece, however small.  So whoever misses more pac
 has missed a picture, even if nothing of it came, and can wait for the next key frame; one packet
 and one message less were some sound.
 
-    >>> pieces = pack(Tunnelled(8, 1000, b"some sound"), number=7)
+    >>> pieces = pack(TunnelMessage(8, 1000, b"some sound"), number=7)
     >>> [piece.hex(" ", -4) for piece in pieces]
     ['52544d50 00000007 00000016 00000008 0000000a 000003e8 736f6d65 20736f75 6e64']
     >>> Assembler().put(pieces[0])
-    Tunnelled(type_id=8, timestamp=1000, body=b'some sound')
+    TunnelMessage(type_id=8, timestamp=1000, body=b'some sound')
 """
 
 import struct
@@ -36,7 +36,7 @@ _LENGTH: Final = struct.Struct("!H")
 _MESSAGE: Final = struct.Struct("!III")
 
 
-class Tunnelled(NamedTuple):
+class TunnelMessage(NamedTuple):
     """One RTMP message: RTMP 1.0 §6.1.  `timestamp` is in ms."""
 
     type_id: int
@@ -44,7 +44,7 @@ class Tunnelled(NamedTuple):
     body: bytes
 
 
-def pack(message: Tunnelled, number: int) -> list[bytes]:
+def pack(message: TunnelMessage, number: int) -> list[bytes]:
     """The RTP payloads of a message.  Raises LocalError if it is too large."""
     head = _MESSAGE.pack(message.type_id, len(message.body), message.timestamp & 0xFFFFFFFF)
     whole = head + message.body
@@ -59,23 +59,23 @@ def pack(message: Tunnelled, number: int) -> list[bytes]:
     return payloads
 
 
-class Assembler:
+class TunnelAssembler:
     """Makes messages of payloads, which come in order, perhaps with gaps.
 
-    `lost` counts messages that did not come, or not whole.  `has_lost_picture` tells that one of
+    `lost` counts messages that did not come, or not whole.  `has_lost_frame` tells that one of
     these may have been a picture, until the owner clears it: the first piece says what it was, and
     sound fits into one.
     """
 
     def __init__(self) -> None:
         self.lost = 0
-        self.has_lost_picture = False
+        self.has_lost_frame = False
         self._number: int | None = None
         self._length = 0  # of the message that is under way, 0 if there is none
         self._next = self._size = 0
         self._pieces: list[bytes] = []
 
-    def put(self, payload: bytes, missing: int = 0) -> Tunnelled | None:
+    def put(self, payload: bytes, missing: int = 0) -> TunnelMessage | None:
         """Take a payload, before which `missing` packets were lost; the message that it completes.
 
         Raises RemoteError if it is malformed.
@@ -92,12 +92,12 @@ class Assembler:
             return None
         return self._add(payload[_PIECE.size :])
 
-    def _first(self, number: int, payload: bytes, missing: int) -> Tunnelled | None:
+    def _first(self, number: int, payload: bytes, missing: int) -> TunnelMessage | None:
         if self._length:
             self._give_up()
         between = self._between(number, missing)
         self.lost += between
-        self.has_lost_picture |= missing > between and self._number is not None
+        self.has_lost_frame |= missing > between and self._number is not None
         start = _PIECE.size + _LENGTH.size
         if len(payload) < start + _MESSAGE.size:
             raise RemoteError(f"x-flv of {len(payload)} octets")
@@ -105,7 +105,7 @@ class Assembler:
         self._number, self._next, self._size = number, 0, 0
         return self._add(payload[start:])
 
-    def _add(self, piece: bytes) -> Tunnelled | None:
+    def _add(self, piece: bytes) -> TunnelMessage | None:
         if not piece:  # which `pack` never makes: any number of them would be kept
             self._give_up()
             raise RemoteError("an empty piece of x-flv")
@@ -119,7 +119,7 @@ class Assembler:
         type_id, body_length, timestamp = _MESSAGE.unpack_from(whole)
         if size != length or body_length != length - _MESSAGE.size:
             raise RemoteError("x-flv whose lengths differ")
-        return Tunnelled(type_id, timestamp, whole[_MESSAGE.size :])
+        return TunnelMessage(type_id, timestamp, whole[_MESSAGE.size :])
 
     def _between(self, number: int, missing: int) -> int:
         """The messages before this one of which nothing came; each was a packet at least."""
@@ -131,11 +131,11 @@ class Assembler:
             self._give_up()
         if number != self._number:
             self.lost += 1 + self._between(number, missing)
-            self.has_lost_picture = True  # a message of several pieces, whose first was lost
+            self.has_lost_frame = True  # a message of several pieces, whose first was lost
         self._number = number
 
     def _give_up(self) -> None:
         self.lost += 1
         [type_id] = struct.unpack_from("!I", self._pieces[0])
-        self.has_lost_picture |= type_id == VIDEO
+        self.has_lost_frame |= type_id == VIDEO
         self._pieces, self._length = [], 0

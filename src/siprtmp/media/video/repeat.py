@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.video.picture_group import Message
-from siprtmp.media.video.picture_ways import Packer
+from siprtmp.media.video.gop_cache import Message
+from siprtmp.media.video.packetization import VideoPacketizer
 
 MAX_OCTETS: Final = 128 * 1024  # at once, on a path that has just lost something
 SECONDS: Final = 2.0  # between two repetitions, for the same reason
 
 
-def again(pictures: Iterable[Message], packer: Packer, ticks: range) -> list[Packet]:
+def again(frames: Iterable[Message], packetizer: VideoPacketizer, ticks: range) -> list[Packet]:
     """Pack pictures of a publisher for the times of `ticks`, one each: RFC 6184 §5.1.
 
     `packer` is that of the stream.  Nothing comes out if the pictures are too many or too large, or
@@ -27,10 +27,10 @@ def again(pictures: Iterable[Message], packer: Packer, ticks: range) -> list[Pac
     Departs from RFC 6184 §6.1 [no-duplicates]: whole pictures go out twice, each time as pictures
     of another time, for without them the phone would show a broken one until the next key frame.
     """
-    convert = packer.anew().convert
+    convert = packetizer.anew().convert
     out: list[Packet] = []
     shown, count, size = -1, 0, 0
-    for timestamp, payload in pictures:
+    for timestamp, payload in frames:
         try:
             packets = convert(payload, timestamp)
         except UnsuitableError:

@@ -15,7 +15,7 @@ from p2psip.ua.messages import Messages
 from p2psip.ua.outside import outside_request
 from siprtmp.calls.conference import room as rooms
 from siprtmp.calls.conference import room_app as rooms_app
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import audio_decoder
 
 VIDEO = 9
 START = "NetStream.Publish.Start"
@@ -105,7 +105,7 @@ def test_a_publisher_in_a_room_is_in_the_log(world):
 
 def test_a_publisher_that_a_room_cannot_hear_is_in_the_log_with_a_cure(world, monkeypatch):
     """Covers FLV 10.1 §E.4.2.1: AAC without the extra; once for each reason, and of few."""
-    monkeypatch.setattr(decoder, "is_available", lambda: False)
+    monkeypatch.setattr(audio_decoder, "is_available", lambda: False)
     tool = world.tool("room")
     stream = tool.publish("team")
     for at in range(0, 100, 20):
@@ -113,7 +113,7 @@ def test_a_publisher_that_a_room_cannot_hear_is_in_the_log_with_a_cure(world, mo
     world.wait()
     [line] = events(world, "sound-unsuitable")
     assert line["room"] == "team" and "install the extra transcode" in line["cure"]
-    assert world.gateway.facilities.unsuitable == 1
+    assert world.gateway.context.unsuitable == 1
     [member] = world.gateway.rooms.rooms["team"].members
     for number in range(100):
         member.unsuitable = f"broken {number}"
@@ -258,7 +258,7 @@ def test_a_room_takes_calls_alone(world):
     )
     message.send(request, lambda response, now: answers.append(response.status), world.now, None)
     world.wait(1.0)
-    assert answers and answers[-1] >= 400 and not world.gateway.facilities.calls
+    assert answers and answers[-1] >= 400 and not world.gateway.context.calls
 
 
 def test_who_enters_leaves_the_others_their_picture(world):
@@ -320,7 +320,7 @@ def test_pictures_are_those_of_who_speaks(world):
 
 def test_sound_that_cannot_be_heard_is_said(world, monkeypatch):
     """Own design: see NetStream.Publish.Unsuitable."""
-    monkeypatch.setattr("siprtmp.media.transcode.decoder.is_available", lambda: False)
+    monkeypatch.setattr("siprtmp.media.transcode.audio_decoder.is_available", lambda: False)
     tool = world.tool("room")
     stream = tool.publish("team")
     tool.write(AUDIO, 0, stream, b"\xaf\x01" + bytes(20))

@@ -18,9 +18,9 @@ from rtmplite.amf import amf0
 from siprtmp.calls.codec_names import EXTRA
 from siprtmp.calls.mixed import mixed_call
 from siprtmp.edge.gateway import Gateway
-from siprtmp.media.transcode import decoder
-from siprtmp.media.transcode.decoder import AudioDecoder
-from siprtmp.media.transcode.transcoding import AvTranscoding
+from siprtmp.media.transcode import audio_decoder
+from siprtmp.media.transcode.audio_decoder import AudioDecoder
+from siprtmp.media.transcode.transcoding import AvAudioTranscoders
 from siprtmp.media.translate.audio_formats import OPUS
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.settings.load import load
@@ -149,7 +149,7 @@ def test_both_sides_are_one_track_of_aac(world, show):
 
 def test_a_call_in_wideband_is_mixed_in_wideband():
     """Covers RFC 3551 §4.5.11: either side is decoded from its own codec."""
-    world = GatewayWorld(mix=True, transcode=AvTranscoding())
+    world = GatewayWorld(mix=True, transcode=AvAudioTranscoders())
     show = Show(world, sdp("112", maps=("112 L16/16000",)), l16)
     show.talk(50)
     [mix] = world.gateway.mixes._mixes.values()
@@ -264,7 +264,7 @@ def test_the_operator_mixes_one_call_and_ends_that(world):
     world = GatewayWorld()
     show = Show(world)
     show.talk(5)
-    [call], mixes = world.gateway.facilities.calls, world.gateway.mixes
+    [call], mixes = world.gateway.context.calls, world.gateway.mixes
     assert mixes.start(call, world.now) == mixes.start(call, world.now) == "mixed/show"
     show.talk(5)
     show.film.keep_header()
@@ -283,7 +283,7 @@ def test_what_cannot_be_mixed_is_said(world, monkeypatch):
     desk, tool = Desk(world.link, answers=b""), world.tool()
     tool.publish(BOB)
     world.wait()
-    [call] = world.gateway.facilities.calls
+    [call] = world.gateway.context.calls
     with pytest.raises(LocalError, match="not answered"):
         mixes.start(call, world.now)
     world.registry.open("mixed", BOB).begin(world.now)
@@ -291,7 +291,7 @@ def test_what_cannot_be_mixed_is_said(world, monkeypatch):
     world.wait()
     reasons = [each["reason"] for what, each in world.gateway.log.lines if what == "mix-refused"]
     assert reasons == [f"mixed/{BOB} is published already"] and not len(mixes)
-    monkeypatch.setattr(decoder, "is_available", lambda: False)
+    monkeypatch.setattr(audio_decoder, "is_available", lambda: False)
     with pytest.raises(LocalError, match=EXTRA):
         mixes.start(call, world.now)
     desk.ring("team", world.now)

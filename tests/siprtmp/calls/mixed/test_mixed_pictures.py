@@ -5,16 +5,16 @@ from itertools import pairwise
 import pytest
 from support.gateway.gateway_world import AUDIO, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.numbered_film import film, number_of
-from support.gateway.picture_threads import Pretended, at_once
 from support.gateway.video_rig import VideoRig
+from support.gateway.video_threads import Pretended, at_once
 
 from p2psip.rtp.payload import g711
 from rtmplite.amf import amf0
 from rtmplite.flv.avc import AvcConfig, split_units
 from rtmplite.flv.video import VideoTag, is_key_frame, is_sequence_header
 from siprtmp.calls.mixed import mixed_call
-from siprtmp.media.transcode.picture_decoder import PictureDecoder
 from siprtmp.media.transcode.side_by_side import HALF, HEIGHT, WIDTH
+from siprtmp.media.transcode.video_decoder import VideoDecoder
 
 VIDEO, DATA = 9, 18
 SILENCE = b"\x82" + bytes((g711.ULAW_SILENCE,)) * 160  # 20 ms
@@ -83,7 +83,7 @@ class Call:
 
     def shows(self):
         """What a player sees: time, size and the numbers in both halves of the large ones."""
-        decoder, out = PictureDecoder(), []
+        decoder, out = VideoDecoder(), []
         for at, body in self.of(VIDEO):
             for frame in decoder.decode(body, at):
                 out.append((frame.pts, frame.width, *numbers(frame)))
@@ -153,7 +153,7 @@ def test_a_header_comes_with_its_key_frame_and_never_without(mix):
     call = Call(mix=mix)
     if not mix:  # the operator begins in the middle: the phone's header is from before
         call.go(4, publisher=False)
-        [call_] = call.world.gateway.facilities.calls
+        [call_] = call.world.gateway.context.calls
         call.world.gateway.mixes.start(call_, call.world.now)
         call.go(2, publisher=False)
         call.shown = 0  # the phone's next key frame
@@ -199,7 +199,7 @@ def test_the_operator_mixes_a_call_with_pictures_from_its_middle_on():
     """Own design: from the next key frame of each side on."""
     call = Call(mix=False)
     call.go(5)
-    [call_] = call.world.gateway.facilities.calls
+    [call_] = call.world.gateway.context.calls
     call.world.gateway.mixes.start(call_, call.world.now)
     call.go(3)
     call.sent = call.shown = 0  # the films begin again

@@ -17,8 +17,8 @@ class Film:
         self.films, self.ends = [], 0
         world.registry.on_begin.append(self._begun)
         self.said = SaidCalls(world.registry)
-        facilities = world.gateway.facilities
-        facilities.on_up, facilities.on_end = self.said.follow, self._ended
+        context = world.gateway.context
+        context.on_up, context.on_end = self.said.follow, self._ended
 
     def _begun(self, live, now):
         if live.app == APP:
@@ -57,7 +57,7 @@ def test_each_tag_is_there_as_it_was_published(world, film):
         tool.write(type_id, at, stream, body)
     world.wait(0.1)
     assert film.films == [tags] and world.registry.get(APP, BOB).publishing
-    [call] = world.gateway.facilities.calls
+    [call] = world.gateway.context.calls
     call.hang_up(world.now)
     world.wait()
     assert film.ends == 1 and not world.registry.get(APP, BOB)

@@ -150,7 +150,7 @@ def test_who_is_hung_up_on_by_the_gateway_is_told(world, desk, alice):
     """Own design: when it shuts down, the client hears what it hears of a phone's BYE."""
     alice.call("invite", BOB, "pcmu")
     world.wait()
-    [call] = world.gateway.facilities.calls
+    [call] = world.gateway.context.calls
     for _ in range(2):
         call.drop(world.now, "shutdown")
         world.wait()
@@ -239,7 +239,7 @@ def test_one_call_at_a_time(world, desk, alice):
     desk.ring("alice", world.now)
     world.wait()
     assert desk.log[-1][0] == "rejected" and desk.log[-1][2] == 486
-    assert alice.heard() == [] and len(world.gateway.facilities.calls) == 1
+    assert alice.heard() == [] and len(world.gateway.context.calls) == 1
     assert world.is_clean()
 
 

@@ -16,7 +16,7 @@ from siprtmp.edge.process.garbage_collection import (
     NEVER,
     PAUSE,
     QUIET,
-    Collector,
+    GarbageCollector,
     resident_mb,
     settle,
 )
@@ -31,7 +31,7 @@ class World:
     def __init__(self):
         self.quiet, self.megabytes, self.now, self.collected = True, 50.0, 0.0, []
         self.ended = 0
-        self.collector = Collector(
+        self.collector = GarbageCollector(
             lambda: self.quiet, lambda: self.ended, 0.0, self.collect, lambda: self.megabytes
         )
 

@@ -7,7 +7,7 @@ from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.lines.h265 import H265
 from siprtmp.media.sdp_map import Endpoint
-from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.translate.codec_limits import CodecLimits
 
 OURS = Endpoint("192.0.2.1", 4000, 1, video=LocalTransport(4002))
 NAMES = ("pcmu", "h265")
@@ -47,8 +47,8 @@ def test_a_phone_is_answered_with_its_own_profile():
     agreed = plan.video.other("h265")
     assert (agreed.send_type, agreed.receive_type) == (98, 98)
     assert agreed.parameter_sets == (b"\x40\x01", b"\x42\x01", b"\x44\x01")
-    assert plan.video.limits("h265") == PictureLimits(bits=300_000)
-    assert plan.video.names == ["h265"] and plan.video.made == ""
+    assert plan.video.limits("h265") == CodecLimits(bits=300_000)
+    assert plan.video.names == ["h265"] and plan.video.encodable == ""
 
 
 @pytest.mark.parametrize("fmtp", ["tx-mode=MRST", "tx-mode=MRMT", "sprop-max-don-diff=2"])

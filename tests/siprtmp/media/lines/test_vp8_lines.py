@@ -10,7 +10,7 @@ from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.lines.vp8 import VP8
 from siprtmp.media.sdp_map import Endpoint
-from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.translate.codec_limits import CodecLimits
 
 PLAIN = Endpoint("192.0.2.1", 4000, 1, video=LocalTransport(4002))
 OURS = replace(PLAIN, vp8=True)
@@ -56,7 +56,7 @@ def test_a_phone_without_h264_is_answered():
     vp8 = plan.video.other("vp8")
     assert (vp8.send_type, vp8.receive_type) == (98, 98) and plan.video.name == "vp8"
     assert plan.video.arriving == {98: "vp8"}
-    assert plan.video.limits("vp8") == PictureLimits(rate=15, blocks=1200)
+    assert plan.video.limits("vp8") == CodecLimits(rate=15, blocks=1200)
     refused, without = sdp_map.answer(theirs, NAMES, PLAIN)
     assert without.video is None and refused.media[1].port == 0
 
@@ -95,7 +95,7 @@ def test_other_formats_are_not_taken_for_it(lines, kind):
 def test_limits_that_make_no_sense_are_none():
     theirs = phone("a=rtpmap:98 VP8/90000", "a=fmtp:98 max-fr=fast;max-fs=-1")
     _, plan = sdp_map.answer(theirs, NAMES, OURS)
-    assert plan.video.limits("vp8") == PictureLimits()
+    assert plan.video.limits("vp8") == CodecLimits()
 
 
 def test_it_stays_in_a_later_offer():

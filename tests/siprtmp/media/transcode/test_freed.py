@@ -12,26 +12,26 @@ pytest.importorskip("av")
 
 import av
 from support.gateway.audio_rig import AUDIO, Rig
-from support.gateway.sound_world import tags
+from support.gateway.audio_world import tags
 
 from siprtmp.calls.conference.room import Member
 from siprtmp.media.mixer import Mixer
 from siprtmp.media.transcode.aac import AacTags
-from siprtmp.media.transcode.decoder import AudioDecoder
-from siprtmp.media.transcode.encoder import encoder
+from siprtmp.media.transcode.audio_decoder import AudioDecoder
+from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.transcode.payload_decoder import payload_decoder
-from siprtmp.media.transcode.picture_decoder import PictureDecoder
-from siprtmp.media.transcode.picture_encoder import H264, VP8, PictureEncoder
-from siprtmp.media.transcode.pictures import PictureTranscoder
 from siprtmp.media.transcode.side_by_side import SideBySide
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples
-from siprtmp.media.transcode.transcoding import AvTranscoding
+from siprtmp.media.transcode.transcoding import AvAudioTranscoders
+from siprtmp.media.transcode.video_decoder import VideoDecoder
+from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
+from siprtmp.media.transcode.video_transcoder import VideoTranscoder
 from siprtmp.media.translate.audio_formats import G722, OPUS, PCMA
-from siprtmp.media.translate.made_pictures import PictureTag
-from siprtmp.media.translate.picture_limits import PictureLimits
-from siprtmp.media.video.picture_work import PictureWork
+from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.translate.transcoded import QueuedTag
+from siprtmp.media.video.video_worker import VideoWorker
 
 TASKS = Path("/proc/self/task")
 SIZE = (64, 48)
@@ -100,30 +100,30 @@ def from_payloads():
     return made
 
 
-def picture_encoder(codec=H264):
-    made = PictureEncoder(codec, SIZE, 10.0, 100_000)
+def video_encoder(codec=H264):
+    made = VideoEncoder(codec, SIZE, 10.0, 100_000)
     made.encode(picture(0), True)
     return made
 
 
 def vp8_encoder():
-    return picture_encoder(VP8)
+    return video_encoder(VP8)
 
 
 def film():
-    return [body for _, body in PictureEncoder(H264, SIZE, 10.0, 100_000).encode(picture(0), True)]
+    return [body for _, body in VideoEncoder(H264, SIZE, 10.0, 100_000).encode(picture(0), True)]
 
 
-def picture_decoder():
-    made = PictureDecoder()
+def video_decoder():
+    made = VideoDecoder()
     for body in film():
         made.decode(body, 0)
     return made
 
 
 def transcoder(made=None):
-    made = made or PictureTranscoder(VP8, PictureLimits())
-    made.convert([PictureTag(0, body, 0.0) for body in film()], 0, False)
+    made = made or VideoTranscoder(VP8, CodecLimits())
+    made.convert([QueuedTag(0, body, 0.0) for body in film()], 0, False)
     return made
 
 
@@ -134,7 +134,7 @@ def side_by_side():
 MAKERS = [
     aac_tags, sound_decoder, sound_encoder, g722_encoder, payloads_decoder, to_rtp, to_flv,
     to_samples,
-    from_payloads, picture_encoder, vp8_encoder, picture_decoder, transcoder, side_by_side,
+    from_payloads, video_encoder, vp8_encoder, video_decoder, transcoder, side_by_side,
 ]  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def test_it_is_no_part_of_a_cycle(make, counted_only):
 
 def test_the_codecs_of_a_call_end_with_it():
     """Own design: what remembers the call for a while, RFC 3261 §13.3.1.4, holds none."""
-    rig = Rig(OPUS, transcode=AvTranscoding())
+    rig = Rig(OPUS, transcode=AvAudioTranscoders())
     for at, body in tags("ulaw")[:50]:
         rig.wait(max(rig.now, at / 1000))
         rig.stream.publish(AUDIO, at, body, rig.now)
@@ -177,15 +177,15 @@ def test_the_codecs_of_a_call_end_with_it():
     codecs = [weakref.ref(each) for each in (rig.stream._to_phone, rig.stream._to_rtmp)]
     assert all(isinstance(each(), TranscodedToRtp | TranscodedToFlv) for each in codecs)
     rig.stream.close(rig.now)
-    assert [each() for each in codecs] == [None, None] and not rig.stream.ways.making
+    assert [each() for each in codecs] == [None, None] and not rig.stream.codec_selection.transcodes
 
 
 def test_pictures_that_are_made_no_more_free_their_codecs():
     """Own design: also those of a piece of work under way, when that ends."""
     jobs, given = [], []
-    made = PictureTranscoder(VP8, PictureLimits())
+    made = VideoTranscoder(VP8, CodecLimits())
     codecs = weakref.ref(made)
-    work = PictureWork(
+    work = VideoWorker(
         made, lambda *job: jobs.append(job), lambda now: None,
         give=lambda *tag: given.append(tag), changed=lambda: None,
     )  # fmt: skip

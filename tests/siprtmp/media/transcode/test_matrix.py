@@ -10,14 +10,14 @@ pytest.importorskip("av")
 pytest.importorskip("numpy")
 
 from support.gateway.audio_rig import AUDIO, Rig
-from support.gateway.sound_world import HZ, KINDS, SECONDS, snr, tags, tone
+from support.gateway.audio_world import HZ, KINDS, SECONDS, snr, tags, tone
 
 from p2psip.rtp.payload import g711
 from siprtmp.media.transcode import libspeex
-from siprtmp.media.transcode.decoder import AudioDecoder
-from siprtmp.media.transcode.encoder import encoder
+from siprtmp.media.transcode.audio_decoder import AudioDecoder
+from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.transcode.payload_decoder import payload_decoder
-from siprtmp.media.transcode.transcoding import AvTranscoding
+from siprtmp.media.transcode.transcoding import AvAudioTranscoders
 from siprtmp.media.translate.audio_formats import (
     G722,
     L16,
@@ -40,7 +40,7 @@ PAIRS = sorted(
 
 def call(codec, **options):
     """A call with a phone of this codec, on a gateway that transcodes."""
-    return Rig(codec, transcode=AvTranscoding(), **options)
+    return Rig(codec, transcode=AvAudioTranscoders(), **options)
 
 
 def publish(rig, kind):
@@ -49,7 +49,7 @@ def publish(rig, kind):
         at = 0 if at > 1 << 31 else at  # before the beginning: the encoder's delay
         rig.wait(at / 1000)
         rig.stream.publish(AUDIO, at, body, rig.now)
-    rig.making = rig.stream.ways.making
+    rig.transcodes = rig.stream.codec_selection.transcodes
     rig.stream.publish_ended(rig.now)
     rig.wait(SECONDS + 1)
 
@@ -78,7 +78,7 @@ def test_a_tone_reaches_the_phone(kind, name):
     steps = [after[0] - before[0] for before, after in pairwise(rig.sent)]
     assert all(0.4 * ticks / codec.clock_rate < step < 0.06 for step in steps)
     assert rig.made == [(tags(kind)[0][1][0] >> 4, name)] and not rig.unsuitable
-    assert rig.making[0].endswith(f" > {name}") and not rig.stream.ways.making
+    assert rig.transcodes[0].endswith(f" > {name}") and not rig.stream.codec_selection.transcodes
 
 
 @pytest.mark.parametrize("name", ["opus", "g722", "l16", "l16-44"])
@@ -98,8 +98,8 @@ def test_a_tone_reaches_the_players(name):
             number += 1
     (_, header), *frames = rig.tags
     assert header[:2] == b"\xaf\x00" and all(tag[:2] == b"\xaf\x01" for _, tag in frames)
-    assert rig.stream.sound == (10, 48000) and rig.made == [(name, "aac")]
-    assert rig.stream.ways.making == [f"{name} > aac"]
+    assert rig.stream.audio_format == (10, 48000) and rig.made == [(name, "aac")]
+    assert rig.stream.codec_selection.transcodes == [f"{name} > aac"]
     decoder, heard = AudioDecoder(48000), []
     for _, tag in rig.tags:
         heard += decoder.decode(tag)
@@ -173,7 +173,7 @@ def test_g711_of_another_rate_is_heard_as_fast_as_it_was_said(codec, rate, chann
     last = [0] * (codec.sample_rate // 2) + heard_of(rig, codec)[-codec.sample_rate :]
     decibels, hz = snr(last, codec.sample_rate)
     assert abs(hz - HZ) <= 1 and decibels > 10
-    assert (8, codec.name) in rig.made and rig.stream.ways.g711_rate == 0
+    assert (8, codec.name) in rig.made and rig.stream.codec_selection.g711_rate == 0
     for at in range(0, 400, 20):  # another publisher's is of 8 kHz again
         rig.stream.publish(AUDIO, at, b"\x82" + bytes(160), rig.now)
     assert codec is not PCMU or rig.made == [(8, "pcmu")]
@@ -210,7 +210,7 @@ def test_a_publishers_clock_that_is_fast_or_slow_makes_nobody_late(codec, fast):
     assert len(rig.sent) - sent <= 3  # what waited in the end: 60 ms at most
     assert abs(len(rig.sent) - 4500) <= 3
     steps = [after[0] - before[0] for before, after in pairwise(rig.sent)]
-    assert max(steps) < 0.05 and len(rig.stream.ways.making) == (codec is L16)
+    assert max(steps) < 0.05 and len(rig.stream.codec_selection.transcodes) == (codec is L16)
 
 
 @pytest.mark.parametrize("lost", [1, 3, 8, 30])
@@ -246,7 +246,7 @@ def test_what_the_network_lost_takes_its_time_and_fades(lost):
 @given(st.lists(st.tuples(st.sampled_from([9, 111, 112, 0]), st.binary(max_size=300))))
 def test_any_payload_is_sound_or_nothing(payloads):
     """Never a crash, and half a second at most for a payload."""
-    rig = Rig(OPUS, G722, L16, PCMU, transcode=AvTranscoding())
+    rig = Rig(OPUS, G722, L16, PCMU, transcode=AvAudioTranscoders())
     for number, (payload_type, payload) in enumerate(payloads):
         rig.hear(number, payload, payload_type=payload_type)
     assert all(tag[0] in (0xAF, 0x82) for _, tag in rig.tags)

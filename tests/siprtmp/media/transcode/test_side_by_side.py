@@ -8,10 +8,10 @@ from support.gateway.numbered_film import film
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.avc_sps import SequenceParameters
 from rtmplite.flv.video import VideoTag, is_key_frame, is_sequence_header
-from siprtmp.media.transcode.picture_decoder import PictureDecoder
-from siprtmp.media.transcode.picture_encoder import H264, VP8, PictureEncoder
 from siprtmp.media.transcode.side_by_side import HALF, HEIGHT, WIDTH, SideBySide
-from siprtmp.media.translate.made_pictures import PictureTag
+from siprtmp.media.transcode.video_decoder import VideoDecoder
+from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
+from siprtmp.media.translate.transcoded import QueuedTag
 
 LEFT, RIGHT = 0, 1
 STRIPS = 4
@@ -28,7 +28,7 @@ def together(*sources):
 
 def shown(tags):
     """The time of each picture, and the light of both halves."""
-    decoder = PictureDecoder()
+    decoder = VideoDecoder()
     return [
         (frame.pts, frame.to_ndarray(format="gray"))
         for at, body in tags
@@ -62,7 +62,7 @@ def test_each_source_is_in_its_half_at_its_time():
     pair = SideBySide()
     tags = made(pair, together(left, right))
     assert numbers(tags) == [(0, 0, 0), *((40 * at, at, at - 1) for at in range(1, 8))]
-    assert pair.convert([], 0, False).making == "h264 64x48 + vp8 96x72 > h264 1280x360"
+    assert pair.convert([], 0, False).transcodes == "h264 64x48 + vp8 96x72 > h264 1280x360"
 
 
 def test_the_picture_is_constrained_baseline_of_one_size():
@@ -78,14 +78,14 @@ def test_the_picture_is_constrained_baseline_of_one_size():
 @pytest.mark.parametrize(("width", "height"), [(64, 48), (64, 36), (64, 20), (48, 64)])
 def test_a_picture_keeps_its_shape_with_black_around(width, height):
     """Own design: as large as its half takes it, in the middle."""
-    encoder = PictureEncoder(H264, (width, height), 25, 400_000)
+    encoder = VideoEncoder(H264, (width, height), 25, 400_000)
     image = np.full((height * 3 // 2, width), 128, np.uint8)
     image[:height] = 235
     white = []
     for at in (0, 40):  # with the second one it sets the pace
         frame = av.VideoFrame.from_ndarray(image, format="yuv420p")
         frame.pts = at
-        white += [PictureTag(at, body, 0.0, RIGHT) for _, body in encoder.encode(frame, not at)]
+        white += [QueuedTag(at, body, 0.0, RIGHT) for _, body in encoder.encode(frame, not at)]
     [(_, light)] = shown(made(SideBySide(), white))
     half = light[:, HALF:] > 125
     rows, columns = half.any(axis=1).sum(), half.any(axis=0).sum()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 pytest.importorskip("av")
 pytest.importorskip("numpy")
 
-from support.gateway.sound_world import HZ, KINDS, SECONDS, snr, tags
+from support.gateway.audio_world import HZ, KINDS, SECONDS, snr, tags
 
 from p2psip.rtp.payload import g711
 from rtmplite.flv.enhanced_audio import (
@@ -15,11 +15,11 @@ from rtmplite.flv.enhanced_audio import (
     AudioTrack,
     ExAudioTag,
 )
-from siprtmp.media.transcode import decoder
+from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.translate.audio_formats import PCMA, PCMU
+from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError
-from siprtmp.media.translate.sound_header import SoundHeader
 
 
 @pytest.mark.parametrize("codec", [PCMU, PCMA], ids=["pcmu", "pcma"])
@@ -36,7 +36,7 @@ def test_a_tone_survives(kind, codec):
     decode = g711.decode_ulaw if codec is PCMU else g711.decode_alaw
     decibels, hz = snr(decode(b"".join(packet.payload for packet in packets)))
     assert decibels > 20 and abs(hz - HZ) <= 1
-    source, _, target = made.making.partition(" > ")
+    source, _, target = made.transcodes.partition(" > ")
     assert source in (KINDS[kind][0], kind.split()[-1], "mp3float") and target == codec.name
 
 
@@ -53,7 +53,7 @@ def test_a_new_header_begins_a_new_decoder():
     made = TranscodedToRtp(PCMU, 20)
     for at, body in [*tags("aac")[:20], *tags("enhanced opus")[:40]]:
         made.convert(body, at)
-    assert made.making == "opus > pcmu"
+    assert made.transcodes == "opus > pcmu"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_new_header_begins_a_new_decoder():
         bytes((0xC0, 1)),  # no format at all
         bytes((0x0E, 1)),  # PCM of an unknown byte order
         bytes(ExAudioTag(AudioPacketType.CODED_FRAMES, (AudioTrack(0x41432D33, b"x"),))),  # AC-3
-        b"\x2f" + bytes(decoder.MAX_OCTETS),
+        b"\x2f" + bytes(audio_decoder.MAX_OCTETS),
         b"",
         b"\xa0",
     ],
@@ -123,7 +123,7 @@ def test_a_header_that_costs_much_is_refused():
 
 @pytest.mark.parametrize("body", [b"\xaf\x00" + bytes(70_000), b"\x90Opu", b"\x90none"])
 def test_a_header_from_before_the_call_breaks_nothing(body):
-    header = SoundHeader()
+    header = AudioHeader()
     header.put(body)
     made = TranscodedToRtp(PCMU, 20, "", header)
     assert len(header.body) <= 4096 and made.convert(b"\x82" + bytes(160), 0)

@@ -13,8 +13,8 @@ from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.translate.aac_config import config_for, is_plain
 from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp, sends, suits
 from siprtmp.media.translate.audio_formats import AAC_CODECS, PCMU
+from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError
-from siprtmp.media.translate.sound_header import SoundHeader
 
 STEREO, OTHER = AAC_CODECS[:2]  # 44.1 and 48 kHz
 HEADER, OTHER_HEADER = b"\xaf\x00\x12\x10\x56\xe5\x00", b"\xaf\x00\x11\x90"  # as ffmpeg has it
@@ -38,7 +38,10 @@ def test_frames_pass_with_their_time():
         ((3, b"one"),), ((3, b"two"),), ((5, b"three"),),
     ]  # fmt: skip
     assert [(stamp - rig.stamps[0]) & 0xFFFFFFFF for stamp in rig.stamps] == [0, 1024, 2048]
-    assert not rig.stream.ways.making and rig.stream.ways.header.body == HEADER
+    assert (
+        not rig.stream.codec_selection.transcodes
+        and rig.stream.codec_selection.header.body == HEADER
+    )
 
 
 def test_the_codec_of_the_publisher_is_sent():
@@ -66,7 +69,7 @@ def test_a_publisher_of_other_aac_is_told(header):
 @given(st.lists(st.binary(min_size=1, max_size=8191), min_size=1, max_size=4))
 def test_a_player_gets_what_was_published(frames):
     """Covers RFC 3640 §3.2.3.1: in one packet or in several."""
-    to_rtp, to_flv = AacToRtp(STEREO, SoundHeader()), AacToFlv(STEREO)
+    to_rtp, to_flv = AacToRtp(STEREO, AudioHeader()), AacToFlv(STEREO)
     tags = []
     for number, data in enumerate(frames):
         for packet in to_rtp.convert(frame(data), number * 23):
@@ -92,7 +95,7 @@ def test_several_frames_of_a_packet_are_tags_each():
     assert [at for at, _ in AacToFlv(OTHER).convert(payload, 0, 7, 0)] == [0, 0, 21]
     assert AacToFlv(OTHER).convert(b"\0", 0, 7, 0) == []
     with pytest.raises(UnsuitableError):
-        AacToRtp(OTHER, SoundHeader()).convert(frame(b""), 0)
+        AacToRtp(OTHER, AudioHeader()).convert(frame(b""), 0)
 
 
 def test_a_phone_may_turn_to_its_other_codec():
@@ -145,4 +148,4 @@ def test_only_plain_aac_is_agreed_on(more, taken):
 
 
 def test_a_plan_without_aac_is_as_ever():
-    assert plan(STEREO).for_sound(10) is None
+    assert plan(STEREO).for_sound_format(10) is None

@@ -10,8 +10,8 @@ from support.gateway.h264_world import (
     SEI,
     SETS,
     SPS,
+    frames_of,
     header_of,
-    pictures_of,
     slice_of,
     tag_of,
 )
@@ -34,11 +34,11 @@ def test_parameter_sets_go_before_each_key_frame():
     assert machine.profile_level == ProfileLevel(0x42, 0xC0, 0x0C)
     assert machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 20) == []
     key = machine.convert(tag_of(FrameType.KEY, [AUD, SEI, slice_of(5), FILLER], 80), 40)
-    assert pictures_of(key) == [((*SETS, slice_of(5)), 90 * 120)]
+    assert frames_of(key) == [((*SETS, slice_of(5)), 90 * 120)]
     inter = machine.convert(tag_of(FrameType.INTER, [AUD, slice_of(1)], -10), 80)
-    assert pictures_of(inter) == [((slice_of(1),), 90 * 70)]
+    assert frames_of(inter) == [((slice_of(1),), 90 * 70)]
     own = [SPS, OTHER_PPS, slice_of(5)]
-    assert pictures_of(machine.convert(tag_of(FrameType.KEY, own), 120)) == [(tuple(own), 90 * 120)]
+    assert frames_of(machine.convert(tag_of(FrameType.KEY, own), 120)) == [(tuple(own), 90 * 120)]
     assert machine.convert(tag_of(FrameType.INTER, [AUD, SEI]), 160) == []
     end = tag_of(FrameType.KEY, [], packet_type=AvcPacketType.END_OF_SEQUENCE)
     assert machine.convert(end, 160) == []
@@ -53,7 +53,7 @@ def test_parameter_sets_are_repeated_with_every_key_frame():
     for at, units in ((0, [slice_of(5)]), (40, [slice_of(5)]), (80, [SPS, slice_of(5)])):
         packets = machine.convert(tag_of(FrameType.KEY, units), at)
         assert {packet.ticks for packet in packets} == {90 * at}
-        assert pictures_of(packets) == [((*SETS, slice_of(5)), 90 * at)]
+        assert frames_of(packets) == [((*SETS, slice_of(5)), 90 * at)]
 
 
 def test_a_new_sequence_header_is_followed_at_once():
@@ -64,13 +64,13 @@ def test_a_new_sequence_header_is_followed_at_once():
     machine.convert(HEADER, 0)
     machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), 0)
     machine.convert(HEADER, 40)
-    assert pictures_of(machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 40)) == [
+    assert frames_of(machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 40)) == [
         ((slice_of(1),), 3600)
     ]
     machine.convert(header_of(pps=[OTHER_PPS]), 80)
     for sets in ((SPS, OTHER_PPS), ()):
         packets = machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 80)
-        assert pictures_of(packets) == [((*sets, slice_of(1)), 7200)]
+        assert frames_of(packets) == [((*sets, slice_of(1)), 7200)]
 
 
 def test_parameter_sets_do_not_come_in_mid_picture():
@@ -83,7 +83,7 @@ def test_parameter_sets_do_not_come_in_mid_picture():
         packets = machine.convert(tag_of(kind, [PPS, low]), 0)
         assert [packet.payload for packet in packets] == [low]
     again = machine.convert(tag_of(FrameType.KEY, [slice_of(5, 3), low]), 40)
-    assert pictures_of(again) == [((*SETS, slice_of(5, 3), low), 3600)]
+    assert frames_of(again) == [((*SETS, slice_of(5, 3), low), 3600)]
     machine.restart()  # the beginning of the picture does not come again
     assert machine.convert(tag_of(FrameType.KEY, [low]), 40) == []
 
@@ -151,6 +151,6 @@ def test_avc1_of_enhanced_rtmp(kind):
     composition = 40 if kind == VideoPacketType.CODED_FRAMES else 0
     assert machine.convert(tag(VideoPacketType.SEQUENCE_START, config), 0) == []
     packets = machine.convert(tag(kind, join_units([slice_of(5)]), composition), 1000)
-    assert pictures_of(packets) == [((*SETS, slice_of(5)), 90 * (1000 + composition))]
+    assert frames_of(packets) == [((*SETS, slice_of(5)), 90 * (1000 + composition))]
     assert machine.convert(tag(VideoPacketType.SEQUENCE_END, b""), 0) == []
     assert machine.convert(tag(VideoPacketType.METADATA, b""), 0) == []

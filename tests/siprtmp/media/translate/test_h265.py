@@ -25,12 +25,12 @@ from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType
 from siprtmp.media.translate.flv_to_h265 import H265, FlvToH265
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError
 from siprtmp.media.translate.h265_to_flv import H265ToFlv
-from siprtmp.media.translate.picture_codec import codec_of
+from siprtmp.media.translate.tag_codec import codec_of
 
 OTHER_PPS = b"\x44\x01\x70\x73\xc1\x89"  # of number 2
 
 
-def pictures_of(packets):
+def frames_of(packets):
     """(units, ticks) of each picture, as a phone unpacks them."""
     unpacker, assembler, out = H265Unpacker(), H265Assembler(), []
     for at, packet in enumerate(packets):
@@ -55,7 +55,7 @@ def test_a_phone_gets_the_sets_before_each_key_frame():
         tag(inter(2), composition=80), tag(idr(3), key=True),
     )  # fmt: skip
     assert all(len(packet.payload) <= 100 for packet in sent)
-    assert pictures_of(sent) == [
+    assert frames_of(sent) == [
         ((*SETS, idr(1, 200)), 7200),
         ((inter(2),), 10_800 + 7200),
         ((*SETS, idr(3)), 14_400),
@@ -68,7 +68,7 @@ def test_sets_that_change_are_announced():
     machine = FlvToH265()
     packets(machine, HEADER, tag(idr(), key=True))
     sent = packets(machine, header([VPS], [SPS], [PPS, OTHER_PPS]), tag(inter(1)), tag(inter(2)))
-    assert [units for units, _ in pictures_of(sent)] == [
+    assert [units for units, _ in frames_of(sent)] == [
         (*SETS, OTHER_PPS, inter(1)),
         (inter(2),),
     ]
@@ -95,7 +95,7 @@ def test_nothing_leaves_without_sets():
         with pytest.raises(UnsuitableError, match="without parameter sets"):
             packets(FlvToH265(), *before, tag(idr(), key=True))
     in_the_picture = packets(FlvToH265(), tag(*SETS, idr(), key=True))
-    assert [units for units, _ in pictures_of(in_the_picture)] == [(*SETS, idr())]
+    assert [units for units, _ in frames_of(in_the_picture)] == [(*SETS, idr())]
 
 
 @pytest.mark.parametrize(

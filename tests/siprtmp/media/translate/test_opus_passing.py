@@ -10,9 +10,9 @@ from support.gateway.audio_rig import Rig, plan
 from p2psip.rtp.payload.opus import OpusPacket
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack, ExAudioTag
 from siprtmp.media.translate.audio_formats import OPUS, PCMU
+from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError
 from siprtmp.media.translate.opus_passing import HEAD, OpusToFlv, OpusToRtp
-from siprtmp.media.translate.sound_header import SoundHeader
 
 PACKET = bytes(OpusPacket(15, False, (b"sound",)))  # 20 ms
 LONG = bytes(OpusPacket(15, False, (b"sound", b"again")))
@@ -35,12 +35,15 @@ def test_packets_pass_with_their_time():
     assert [payload for *_, payload in rig.sent] == [PACKET, LONG, PACKET]
     assert [(stamp - rig.stamps[0]) & 0xFFFFFFFF for stamp in rig.stamps] == [0, 960, 2880]
     assert [marker for _, _, marker, *_ in rig.sent] == [True, False, False]
-    assert rig.stream.ways.header.body == HEADER and not rig.stream.ways.making
+    assert (
+        rig.stream.codec_selection.header.body == HEADER
+        and not rig.stream.codec_selection.transcodes
+    )
 
 
 def test_a_gap_opens_a_talk_spurt():
     """Covers RFC 3551 §4.1 [marker-opens-talkspurt]."""
-    made = OpusToRtp(SoundHeader())
+    made = OpusToRtp(AudioHeader())
     first, late = made.convert(tag(PACKET), 0) + made.convert(tag(PACKET), 1020)
     assert (first.ticks, first.marker, late.ticks, late.marker) == (0, True, 48960, True)
     assert not made.flush()
@@ -63,11 +66,11 @@ def test_a_phone_with_limits_does_not_get_any_opus(fmtp):
 def test_the_phones_packets_pass_with_their_time():
     """Covers E-RTMP v2 §"Enhanced Audio": the header comes first, and once."""
     rig = Rig(OPUS, PCMU)
-    rig.stream.ways.takes_opus = True
+    rig.stream.codec_selection.takes_opus = True
     for number in range(3):
         rig.hear(number, PACKET, payload_type=111, ticks=960)
     assert rig.tags == [(0, HEADER), (0, tag(PACKET)), (20, tag(PACKET)), (40, tag(PACKET))]
-    assert rig.stream.sound == (AudioFourCc.OPUS, 48000)
+    assert rig.stream.audio_format == (AudioFourCc.OPUS, 48000)
     rig.hear(3, b"p" * 160)
     assert rig.tags[-1][1] == b"\x82" + b"p" * 160
     rig.hear(4, PACKET, payload_type=111)
@@ -79,8 +82,8 @@ def test_ffmpeg_reads_what_passes():
     pytest.importorskip("av")
     from array import array
 
-    from siprtmp.media.transcode.decoder import AudioDecoder
-    from siprtmp.media.transcode.encoder import encoder
+    from siprtmp.media.transcode.audio_decoder import AudioDecoder
+    from siprtmp.media.transcode.audio_encoder import encoder
 
     made, machine, decoder = encoder(OPUS, 20, ""), OpusToFlv(), AudioDecoder(48000)
     samples = 0
@@ -95,5 +98,5 @@ def test_ffmpeg_reads_what_passes():
 def test_any_octets_are_opus_or_refused(octets):
     """Covers E-RTMP v2 §"Enhanced Audio": never a crash."""
     with suppress(UnsuitableError):
-        assert len(OpusToRtp(SoundHeader()).convert(octets, 0)) <= 1
+        assert len(OpusToRtp(AudioHeader()).convert(octets, 0)) <= 1
     assert len(OpusToFlv().convert(octets, 0, 1, 0)) in (0, 2)

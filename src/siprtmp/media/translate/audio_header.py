@@ -11,7 +11,7 @@ from rtmplite.flv.audio import is_sequence_header
 MAX_OCTETS: Final = 4096  # AAC has 2 to some 70, Opus and FLAC fewer than 300
 
 
-class SoundHeader:
+class AudioHeader:
     """Keeps the last header; `body` is a tag body, empty for a publisher that sent none."""
 
     def __init__(self) -> None:

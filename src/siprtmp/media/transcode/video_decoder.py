@@ -21,7 +21,7 @@ from rtmplite.flv.video import (
     FrameType,
     VideoTag,
 )
-from siprtmp.media.transcode.decoder import UndecodableError
+from siprtmp.media.transcode.audio_decoder import UndecodableError
 
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
@@ -46,7 +46,7 @@ _HEADED: Final = ("h264", "hevc", "libdav1d")  # that begin with the header
 _CODED: Final = (VideoPacketType.CODED_FRAMES, VideoPacketType.CODED_FRAMES_X)
 
 
-class PictureDecoder:
+class VideoDecoder:
     """Turns the tags of one publisher into pictures: FLV 10.1 §E.4.3.1.
 
     A tag of another codec, or a new header, begins anew, and so does a tag behind a broken one, at

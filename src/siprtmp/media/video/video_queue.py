@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.translate.made_pictures import PictureTag
+from siprtmp.media.translate.transcoded import QueuedTag
 
 MAX_SECONDS: Final = 1.0  # that a tag waits for its turn
 MAX_OCTETS: Final = 2 << 20  # of the tags that wait
 
 
-class PictureQueue:
+class VideoQueue:
     """Keeps tags in order until `take`; `wants` (now) is called when a key frame is needed.
 
     `dropped` counts the tags that were.
@@ -22,20 +22,20 @@ class PictureQueue:
 
     def __init__(self, wants: Callable[[float], None]) -> None:
         self.wants, self.dropped = wants, 0
-        self._waiting: list[PictureTag] = []
+        self._waiting: list[QueuedTag] = []
         self._octets, self._starves = 0, False
-        self._header: PictureTag | None = None
+        self._header: QueuedTag | None = None
 
     def __len__(self) -> int:
         """The number of tags that wait."""
         return len(self._waiting)
 
-    def fill(self, group: Iterable[PictureTag]) -> None:
+    def fill(self, group: Iterable[QueuedTag]) -> None:
         """Have these instead of what waits."""
         self._waiting = list(group)
         self._header = next((each for each in self._waiting if is_sequence_header(each.body)), None)
 
-    def put(self, source: PictureTag) -> None:
+    def put(self, source: QueuedTag) -> None:
         """Take a tag, or drop it: FLV 10.1 §E.4.3.1."""
         body, now = source.body, source.came
         if is_sequence_header(body):
@@ -52,7 +52,7 @@ class PictureQueue:
         if self._octets > MAX_OCTETS or now - self._waiting[0].came > MAX_SECONDS:
             self._starve(now)
 
-    def take(self) -> list[PictureTag]:
+    def take(self) -> list[QueuedTag]:
         """All that waits, which waits no longer."""
         taken, self._waiting, self._octets = self._waiting, [], 0
         return taken

@@ -1,8 +1,8 @@
 """Pictures that are too much for a phone are made smaller; all others pass as they are."""
 
 import pytest
-from support.gateway.picture_threads import Pretended
 from support.gateway.video_rig import HEADER, PHONE, VideoRig, idr, inter, tag, video_plan
+from support.gateway.video_threads import Pretended
 
 from p2psip.rtp.feedback import Fir, Pli
 from p2psip.rtp.payload.h264 import read_h264
@@ -11,7 +11,7 @@ from p2psip.rtp.source_description import SourceDescription
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.media.stream import VIDEO
-from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.translate.codec_limits import CodecLimits
 
 LOW = "profile-level-id=42e00b;packetization-mode=1"
 SORENSON = b"\x12" + bytes(50)
@@ -22,7 +22,7 @@ class Rig(VideoRig):
     """A leg whose pictures may be made; `work` does what the threads have to do."""
 
     def __init__(self, *fmtps, limits=None, plan=None):
-        self.threads = Pretended(limits or PictureLimits())
+        self.threads = Pretended(limits or CodecLimits())
         super().__init__(plan or video_plan(*fmtps), transcoding=self.threads)
 
     def show(self, *bodies, at):
@@ -56,29 +56,29 @@ def test_a_level_that_is_too_high_has_pictures_made():
     [(codec, limits, slice_octets)] = rig.threads.asked
     assert (codec, limits.level, limits.blocks, slice_octets) == ("h264", 1.1, 396, 0)
     assert rig.made == [("h264 320x240 > h264 32x24", "level 3.1")]
-    assert rig.stream.making == ["h264 320x240 > h264 32x24"]
+    assert rig.stream.transcodes == ["h264 320x240 > h264 32x24"]
 
 
 @pytest.mark.parametrize("fmtp", ["profile-level-id=42e01f", "profile-level-id=64001f"])
 def test_what_the_phone_takes_passes(fmtp):
     rig = Rig(f"{fmtp};packetization-mode=1")
     begin(rig)
-    assert rig.numbers == [0, 1, 2] and not rig.threads.asked and not rig.stream.making
+    assert rig.numbers == [0, 1, 2] and not rig.threads.asked and not rig.stream.transcodes
 
 
 def test_without_the_option_everything_passes():
     rig = VideoRig(video_plan(LOW))
     rig.publish(HEADER, tag(idr(0), key=True), at=0)
-    assert len(rig.sent) == 1 and not rig.made and not rig.stream.making
+    assert len(rig.sent) == 1 and not rig.made and not rig.stream.transcodes
 
 
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (PictureLimits(width=160), "size 320x240"),
-        (PictureLimits(level=1.1), "level 3.1"),
-        (PictureLimits(baseline=True), ""),
-        (PictureLimits(width=320, height=240), ""),
+        (CodecLimits(width=160), "size 320x240"),
+        (CodecLimits(level=1.1), "level 3.1"),
+        (CodecLimits(baseline=True), ""),
+        (CodecLimits(width=320, height=240), ""),
     ],
 )
 def test_the_operator_s_limits_count_as_well(limits, reason):
@@ -90,7 +90,7 @@ def test_the_operator_s_limits_count_as_well(limits, reason):
 
 @pytest.mark.parametrize(
     ("limits", "bits", "reason"),
-    [(None, 40_000, "kbit/s"), (PictureLimits(rate=10), 0, "25 pictures a second")],
+    [(None, 40_000, "kbit/s"), (CodecLimits(rate=10), 0, "25 pictures a second")],
 )
 def test_rates_are_judged_at_key_frames(limits, bits, reason):
     """Covers RFC 8866 §5.8: what the phone takes of bits a second, as they are measured."""
@@ -160,7 +160,7 @@ def test_a_publisher_that_changes_is_judged_again():
     begin(rig)
     rig.show(small(), at=120)
     rig.show(tag(idr(7), key=True), at=120)
-    assert rig.numbers == [99, 99, 99, 7] and not rig.stream.making
+    assert rig.numbers == [99, 99, 99, 7] and not rig.stream.transcodes
     rig.show(small(), at=160)
     rig.show(tag(inter(8)), at=160)
     rig.show(HEADER, at=200)
@@ -252,4 +252,4 @@ def test_a_hold_ends_the_work():
     before = len(rig.sent)
     rig.stream.start(video_plan(LOW, direction="recvonly"), rig.now, hosts=(PHONE[0],))
     rig.threads.work(rig.now)
-    assert len(rig.sent) == before and not rig.stream.making
+    assert len(rig.sent) == before and not rig.stream.transcodes

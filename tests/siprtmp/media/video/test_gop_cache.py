@@ -2,11 +2,11 @@
 
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
-from siprtmp.media.video.picture_group import PictureGroup
+from siprtmp.media.video.gop_cache import GopCache
 
 
 def test_it_has_the_header_and_the_last_group():
-    group = PictureGroup()
+    group = GopCache()
     group.put(0, tag(inter(0)))
     assert list(group) == []  # without a key frame nothing can be decoded
     pictures = [tag(idr(1), key=True), tag(inter(2)), tag(idr(3), key=True), tag(inter(4))]
@@ -21,7 +21,7 @@ def test_it_has_the_header_and_the_last_group():
 
 
 def test_a_group_that_is_too_long_is_not_kept():
-    group = PictureGroup(max_octets=3000)
+    group = GopCache(max_octets=3000)
     group.put(0, HEADER)
     for at in range(1, 20):
         group.put(at, tag(idr(at, 900), key=at == 1))
@@ -32,7 +32,7 @@ def test_a_group_that_is_too_long_is_not_kept():
 
 def test_the_codec_is_known_also_of_a_group_that_is_too_long():
     """Covers FLV 10.1 §E.4.3.1: until the publisher has ended."""
-    group = PictureGroup(10)
+    group = GopCache(10)
     assert group.codec == ""
     group.put(0, b"\x91vp08" + bytes(20))
     assert group.codec == "vp8" and not list(group)

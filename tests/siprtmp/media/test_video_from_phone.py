@@ -1,15 +1,15 @@
 """A phone's VP8 becomes H.264, whole and in time, and a phone that has nothing else sees VP8."""
 
 from support.gateway.numbered_film import film
-from support.gateway.picture_threads import Pretended, at_once
 from support.gateway.video_rig import HEADER, PPS, SPS, VideoRig, idr, inter, tag, video_plan
+from support.gateway.video_threads import Pretended, at_once
 
 from p2psip.rtp import fast
 from p2psip.rtp.payload.vp8 import Vp8Unpacker, pack_vp8
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.lines.picture_format import PictureFormat
-from siprtmp.media.pictures_from_phone import ASK_SECONDS
-from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.lines.video_format import VideoFormat
+from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.video_from_phone import ASK_SECONDS
 
 KEY = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 48, 0]) + bytes(500)
 INTER = bytes([0x11, 0, 0]) + bytes(500)
@@ -19,7 +19,7 @@ def vp8_plan(*, alone=True, **fields):
     """The plan of an answer with VP8, and without H.264 if it is `alone`."""
     plan = video_plan(**fields)
     sending, receiving = ((), {}) if alone else (plan.sending, plan.receiving)
-    vp8 = PictureFormat("vp8", 98, 98, PictureLimits(rate=15))
+    vp8 = VideoFormat("vp8", 98, 98, CodecLimits(rate=15))
     return type(plan)(plan.media, sending, receiving, (vp8,))
 
 
@@ -60,8 +60,8 @@ def test_a_frame_becomes_a_tag_of_h264_when_it_is_made():
     rig.work()
     assert rig.kinds == ["header", "key", "inter"]
     assert rig.tags[2][1] - rig.tags[1][1] == 100
-    assert rig.stream.received == 6 and rig.stream.making == ["h264 320x240 > h264 32x24"]
-    assert rig.threads.asked == [("h264", PictureLimits(), 0)]
+    assert rig.stream.received == 6 and rig.stream.transcodes == ["h264 320x240 > h264 32x24"]
+    assert rig.threads.asked == [("h264", CodecLimits(), 0)]
     assert rig.made == [("h264 320x240 > h264 32x24", "players take H.264")]
 
 
@@ -122,7 +122,7 @@ def test_vp8_passes_to_players_that_take_it():
         rig.wait(0.1)
         rig.frame(9000, INTER)
         assert [body[1:5] for *_, body in rig.tags] == [b"vp08"] * 2
-        assert rig.stream.codec == "vp8" and not rig.stream.making
+        assert rig.stream.codec == "vp8" and not rig.stream.transcodes
         rig.frame(12_000, INTER, lost=[1])
         rig.frame(15_000, INTER)
         rig.wait(1.0)
@@ -146,7 +146,7 @@ def test_a_phone_without_h264_sees_vp8():
     """Covers RFC 7741 §4.4: what a publisher sends in H.264."""
     rig = Phone()
     rig.publish(HEADER, tag(idr(), key=True), at=0)
-    assert rig.threads.asked[0][:2] == ("vp8", PictureLimits(rate=15))
+    assert rig.threads.asked[0][:2] == ("vp8", CodecLimits(rate=15))
     assert not rig.sent and not rig.unsuitable
 
 

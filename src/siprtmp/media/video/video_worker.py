@@ -2,17 +2,17 @@
 
 Own design: the loop hands over what has come since the last piece and goes on; the result comes
 back by a callback.  What is late is decoded and not encoded, and if even that takes too long,
-pictures are dropped (see `picture_queue`): a call is better with fewer pictures than with old ones.
+pictures are dropped (see `video_queue`): a call is better with fewer pictures than with old ones.
 """
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Final, Protocol
 
-from siprtmp.media.translate.conversion import PictureMaker
-from siprtmp.media.translate.made_pictures import Made, PictureTag
+from siprtmp.media.translate.conversion import VideoConverter
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
-from siprtmp.media.video.picture_queue import PictureQueue
+from siprtmp.media.translate.transcoded import QueuedTag, Transcoded
+from siprtmp.media.video.video_queue import VideoQueue
 
 ENCODED: Final = 2  # tags of one piece of work, the latest ones of each source
 
@@ -20,13 +20,15 @@ Give = Callable[[int, bytes, float, float], None]
 
 
 class Run(Protocol):
-    """Calls a job in a thread, and then a function in the loop: see `PictureTranscoding`."""
+    """Calls a job in a thread, and then a function in the loop: see `VideoTranscoders`."""
 
-    def __call__(self, job: Callable[[], Made], then: Callable[[Made, float], None], /) -> None:
+    def __call__(
+        self, job: Callable[[], Transcoded], then: Callable[[Transcoded, float], None], /
+    ) -> None:
         """Begin, and return at once."""
 
 
-class PictureWork:
+class VideoWorker:
     """Makes pictures of one end, or of several, into those of another by a `maker`.
 
     `give` is called with each tag that is made: its RTMP time (ms), its body, when it would have
@@ -36,17 +38,17 @@ class PictureWork:
 
     def __init__(
         self,
-        maker: PictureMaker,
+        converter: VideoConverter,
         run: Run,
         *wants: Callable[[float], None],
         give: Give,
         changed: Callable[[], None],
     ) -> None:
-        self._maker: PictureMaker | None = maker  # None once it is closed
+        self._converter: VideoConverter | None = converter  # None once it is closed
         self._run, self._give, self._changed = run, give, changed
-        self._queues = [PictureQueue(each) for each in wants]
+        self._queues = [VideoQueue(each) for each in wants]
         self._is_busy = self._wants_key = False
-        self.making = self.error = ""
+        self.transcodes = self.error = ""
 
     @property
     def dropped(self) -> int:
@@ -55,12 +57,12 @@ class PictureWork:
 
     def begin(self, group: Iterable[tuple[int, bytes]], latest: int, now: float) -> None:
         """Take all since the last key frame, and make the `latest` ones alone."""
-        self._queues[0].fill(PictureTag(time, body, now) for time, body in group)
+        self._queues[0].fill(QueuedTag(time, body, now) for time, body in group)
         self._start(latest)
 
     def put(self, time: int, body: bytes, now: float, source: int = 0) -> None:
         """Take a tag of RTMP time `time` (ms), which has come, or was due, at `now`."""
-        self._queues[source].put(PictureTag(time, body, now, source))
+        self._queues[source].put(QueuedTag(time, body, now, source))
         self._start()
 
     def want_key_frame(self) -> None:
@@ -69,13 +71,13 @@ class PictureWork:
 
     def close(self) -> None:
         """Give nothing more, and let the codecs go; the piece under way ends by itself."""
-        self._maker = None
+        self._converter = None
         for queue in self._queues:
             queue.take()
 
     def _start(self, latest: int | None = None) -> None:
-        maker = self._maker
-        if self._is_busy or maker is None or not any(self._queues):
+        converter = self._converter
+        if self._is_busy or converter is None or not any(self._queues):
             return
         sources = sorted((tag for queue in self._queues for tag in queue.take()), key=_CAME)
         is_key, self._wants_key = self._wants_key, False
@@ -83,20 +85,20 @@ class PictureWork:
         late = len(sources) - (ENCODED * len(self._queues) if latest is None else latest)
         self._is_busy = True
         self._run(
-            lambda: maker.convert(sources, late, is_key),
+            lambda: converter.convert(sources, late, is_key),
             lambda made, now: self._done(made, last, is_key, now),
         )
 
-    def _done(self, made: Made, last: PictureTag, wanted_key: bool, now: float) -> None:
+    def _done(self, made: Transcoded, last: QueuedTag, wanted_key: bool, now: float) -> None:
         self._is_busy = False
-        if self._maker is None:
+        if self._converter is None:
             return
         self._wants_key |= wanted_key and not made.tags
         for time, body in made.tags:
             behind = wrapped_difference(last.time, time, RTMP_WRAP) / 1000
             self._give(time, body, min(now, last.came - behind), now)
-        if (made.making, made.error) != (self.making, self.error):
-            self.making, self.error = made.making, made.error
+        if (made.transcodes, made.error) != (self.transcodes, self.error):
+            self.transcodes, self.error = made.transcodes, made.error
             self._changed()
             if made.error:
                 for queue in self._queues:

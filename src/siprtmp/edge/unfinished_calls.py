@@ -17,7 +17,7 @@ SUFFIX: Final = ".begun"
 MAX_LINES: Final = 1000  # beyond those of the calls that go on, before the file is written anew
 
 
-class BegunCalls:
+class UnfinishedCalls:
     """The file of one process.  Raises OSError if none can be made beside `records`."""
 
     def __init__(self, records: Path) -> None:

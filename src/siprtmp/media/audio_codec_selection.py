@@ -10,17 +10,17 @@ from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.translate import aac_passing
 from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp
 from siprtmp.media.translate.audio_formats import AAC, OPUS, AudioCodec
-from siprtmp.media.translate.conversion import ToPhone, ToRtmp, Transcoding
+from siprtmp.media.translate.audio_header import AudioHeader
+from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp, AudioTranscoders
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
 from siprtmp.media.translate.opus_passing import OpusToFlv, OpusToRtp, is_opus, suits
 from siprtmp.media.translate.real_rate import OtherRateError
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv
-from siprtmp.media.translate.sound_header import SoundHeader
 
 ENHANCED: Final = 9  # SoundFormat with a FourCC: E-RTMP v2 §"Enhanced Audio"
 
 
-class SoundWays:
+class AudioCodecSelection:
     """The translations of one call; `transcoding` is None where only what passes can cross.
 
     `header` may be replaced by one that has a publisher's header from before the call.
@@ -29,16 +29,16 @@ class SoundWays:
     `g711_rate` is the real rate of the publisher's G.711, 0 for the usual one: see `RealRate`.
     """
 
-    def __init__(self, transcoding: Transcoding | None) -> None:
+    def __init__(self, transcoding: AudioTranscoders | None) -> None:
         self._transcoding = transcoding
-        self.header = SoundHeader()
+        self.header = AudioHeader()
         self.g711_rate, self.takes_opus, self.wants_speex = 0, False, False
-        self._in_use: tuple[ToPhone | None, ToRtmp | None] = None, None
+        self._in_use: tuple[AudioToRtp | None, AudioToFlv | None] = None, None
 
     @property
-    def making(self) -> list[str]:
+    def transcodes(self) -> list[str]:
         """What is decoded and encoded now, to the phone and from it, as "aac > opus"."""
-        return [each.making for each in self._in_use if each is not None and each.making]
+        return [each.transcodes for each in self._in_use if each is not None and each.transcodes]
 
     def close(self) -> None:
         """Let the codecs of an ended call go."""
@@ -55,8 +55,8 @@ class SoundWays:
         return isinstance(error, OtherRateError)
 
     def to_phone(
-        self, plan: AudioPlan, tag: bytes, before: ToPhone | None
-    ) -> tuple[ToPhone, int] | None:
+        self, plan: AudioPlan, tag: bytes, before: AudioToRtp | None
+    ) -> tuple[AudioToRtp, int] | None:
         """A translation of sound as in this tag body (FLV 10.1 §E.4.2.1), and its payload type.
 
         It is `before`, the one in use, if that still suits; None if the phone cannot have it.
@@ -67,8 +67,8 @@ class SoundWays:
         return chosen
 
     def _opus(
-        self, plan: AudioPlan, tag: bytes, before: ToPhone | None
-    ) -> tuple[ToPhone, int] | None:
+        self, plan: AudioPlan, tag: bytes, before: AudioToRtp | None
+    ) -> tuple[AudioToRtp, int] | None:
         """The way of Opus that passes, if both sides have it: E-RTMP v2 §"Enhanced Audio"."""
         way = next((each for each in plan.sending if each[0] is OPUS), None)
         if way is None or tag[0] >> 4 != ENHANCED or not is_opus(tag):
@@ -78,8 +78,8 @@ class SoundWays:
         return (before if isinstance(before, OpusToRtp) else OpusToRtp(self.header)), way[1]
 
     def _aac(
-        self, plan: AudioPlan, tag: bytes, before: ToPhone | None
-    ) -> tuple[ToPhone, int] | None:
+        self, plan: AudioPlan, tag: bytes, before: AudioToRtp | None
+    ) -> tuple[AudioToRtp, int] | None:
         """The way of AAC that passes, if the peer has the publisher's: RFC 3640 §4.1."""
         self.header.put(tag)
         if tag[0] >> 4 != AAC:
@@ -92,25 +92,25 @@ class SoundWays:
         return (before if before and is_same else AacToRtp(way[0], self.header)), way[1]
 
     def _to_phone(
-        self, plan: AudioPlan, sound_format: int, before: ToPhone | None
-    ) -> tuple[ToPhone, int] | None:
-        maker, way = self._transcoding, plan.for_sound(sound_format)
+        self, plan: AudioPlan, sound_format: int, before: AudioToRtp | None
+    ) -> tuple[AudioToRtp, int] | None:
+        maker, way = self._transcoding, plan.for_sound_format(sound_format)
         if way is not None and not self.g711_rate:
-            if before is not None and not before.making and before.codec is way[0]:
+            if before is not None and not before.transcodes and before.codec is way[0]:
                 return before, way[1]
             return FlvToRtp(way[0], plan.media.ptime), way[1]
         if maker is None:
             return None
         for codec, number in plan.sending:
             if maker.can_send(codec):
-                if before is not None and before.making and before.codec is codec:
+                if before is not None and before.transcodes and before.codec is codec:
                     return before, number
                 fmtp = plan.parameters(number)
                 made = maker.to_phone(codec, plan.media.ptime, fmtp, self.header, self.g711_rate)
                 return made, number
         return None
 
-    def to_rtmp(self, codec: AudioCodec, before: ToRtmp | None) -> ToRtmp:
+    def to_rtmp(self, codec: AudioCodec, before: AudioToFlv | None) -> AudioToFlv:
         """A translation of the phone's codec, `before` if that can follow it: RFC 3264 §5.1.
 
         What was once made is made to the end of the call, since few players follow to another
@@ -121,12 +121,12 @@ class SoundWays:
             self._in_use = self._in_use[0], passing
             return passing
         if before is not None and (
-            before.making or (codec.passes and isinstance(before, RtpToFlv))
+            before.transcodes or (codec.passes and isinstance(before, RtpToFlv))
         ):
             before.switch(codec)
             return before
         maker, speex = self._transcoding, self.wants_speex and codec.is_g711
-        made: ToRtmp = RtpToFlv(codec) if codec.passes else OpusToFlv()
+        made: AudioToFlv = RtpToFlv(codec) if codec.passes else OpusToFlv()
         passes = (codec is OPUS and self.takes_opus) or (codec.passes and not speex)
         if maker is not None and not passes:
             made = maker.to_rtmp(codec, speex)

@@ -1,11 +1,11 @@
 """The way of a publisher's pictures to a phone: as they are, or made into what the phone takes.
 
-Implements RFC 6184 §5, RFC 7798 §5 and RFC 7741 §4.4 by way of `picture_ways`, and RFC 3550 §5.1
+Implements RFC 6184 §5, RFC 7798 §5 and RFC 7741 §4.4 by way of `packetization`, and RFC 3550 §5.1
 for the times of the packets.
 
 Own design: pictures that pass cost nothing and lose nothing, so they are decoded and encoded only
 where the phone, or the operator, sets a limit that they exceed, and only with a
-`PictureTranscoding`.  Then they wait in front of the encoder until they are due, and leave as soon
+`VideoTranscoders`.  Then they wait in front of the encoder until they are due, and leave as soon
 as they are made.
 """
 
@@ -15,20 +15,20 @@ from typing import Final
 from p2psip.rtp.video_sender import VideoSender
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.lines.picture_format import CLOCK_RATE
+from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.stream import StreamListener
-from siprtmp.media.translate.conversion import PictureTranscoding
+from siprtmp.media.translate.codec_limits import CodecLimits, VideoProperties
+from siprtmp.media.translate.conversion import VideoTranscoders
 from siprtmp.media.translate.flv_to_h264 import FlvToH264
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.translate.picture_codec import codec_of
-from siprtmp.media.translate.picture_limits import PictureFacts, PictureLimits
+from siprtmp.media.translate.tag_codec import codec_of
 from siprtmp.media.transport import MediaTransport
 from siprtmp.media.video import repeat
-from siprtmp.media.video.picture_group import Message, PictureGroup
-from siprtmp.media.video.picture_meter import PictureMeter
-from siprtmp.media.video.picture_ways import Packer, packer_for
-from siprtmp.media.video.picture_work import PictureWork
+from siprtmp.media.video.gop_cache import GopCache, Message
+from siprtmp.media.video.packetization import VideoPacketizer, packetizer_for
+from siprtmp.media.video.video_meter import VideoMeter
+from siprtmp.media.video.video_worker import VideoWorker
 
 EARLY: Final = 0.02  # s before its time that a picture may leave
 NOTHING: Final[list[Packet]] = []
@@ -38,7 +38,7 @@ Item = tuple[bool, list[Packet], int, bytes]
 OnShown = Callable[[int, bytes, float], None]
 
 
-class PicturesToPhone:
+class VideoToPhone:
     """Sends the pictures of one publisher; RFC 3550 §5.1.
 
     `sender` is the source that they leave by.  `group` may be replaced by one that has pictures
@@ -53,25 +53,25 @@ class PicturesToPhone:
         random: Callable[[int], bytes],
         wake: Callable[[], None],
         max_octets: int,
-        transcoding: PictureTranscoding | None,
+        transcoding: VideoTranscoders | None,
     ) -> None:
         self._transport, self._listener, self._wake = transport, listener, wake
         self._max_octets, self._transcoding = max_octets, transcoding
-        self._maker: PictureTranscoding | None = None  # if the phone has what it can make
+        self._maker: VideoTranscoders | None = None  # if the phone has what it can make
         self.sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
-        self.group = PictureGroup()
+        self.gop = GopCache()
         self._plan: VideoPlan | None = None
-        self._packer: Packer | None = None  # while pictures may be sent
+        self._packetizer: VideoPacketizer | None = None  # while pictures may be sent
         self._payload_type = -1
         self.pacer: Pacer[Item] = Pacer(EARLY)
         self._shown = 0  # the RTP time of the last picture, without its offset
         self._repeats, self._repeat_at = False, float("-inf")  # whether to, and not before
         self._holding = self._skipping = False
         self._reason = ""
-        self._meter = PictureMeter()
-        self._limits = PictureLimits()
-        self._work: PictureWork | None = None
+        self._meter = VideoMeter()
+        self._limits = CodecLimits()
+        self._work: VideoWorker | None = None
         self._header, self._excess = b"", ""  # the publisher's; why its pictures cannot pass
         self.on_shown: OnShown = lambda timestamp, payload, now: None
         self.sent = self.unsuitable = self.wanted = 0
@@ -80,23 +80,23 @@ class PicturesToPhone:
     @property
     def is_open(self) -> bool:
         """Whether pictures are sent: RFC 3264 §5.1."""
-        return self._packer is not None
+        return self._packetizer is not None
 
     @property
-    def making(self) -> str:
+    def transcodes(self) -> str:
         """What is decoded and encoded, as "h264 9x9 > h264 9x9"; "" for pictures that pass."""
-        return self._work.making if self._work is not None else ""
+        return self._work.transcodes if self._work is not None else ""
 
     @property
     def left_out(self) -> int:
         """The pictures that came too late, or were too many.  Own design: see `pacing`."""
-        made = self._work.dropped if self._work is not None else 0
-        return self._left_out + made + self.pacer.dropped
+        encodable = self._work.dropped if self._work is not None else 0
+        return self._left_out + encodable + self.pacer.dropped
 
     def stop(self) -> None:
         """Send nothing more by the old plan, also nothing that waits: RFC 3264 §8.3.2."""
         # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats]
-        self._packer = None
+        self._packetizer = None
         self._close_work()
         self.pacer.clear()
         self._hold_back(False)
@@ -104,31 +104,31 @@ class PicturesToPhone:
     def close(self) -> None:
         """Send nothing more at all, and keep nothing."""
         self.stop()
-        self.group, self.on_shown = PictureGroup(), lambda timestamp, payload, now: None
+        self.gop, self.on_shown = GopCache(), lambda timestamp, payload, now: None
 
     def begin(self, plan: VideoPlan, now: float) -> None:
         """Send all since the last key frame at once, so that the phone need not wait for one."""
         self._plan, self._excess, self._skipping = plan, "", False
         self._close_work()
-        self._maker = self._transcoding if plan.made else None
-        self._pack_for(plan, plan.name)
-        group = list(self.group)
+        self._maker = self._transcoding if plan.encodable else None
+        self._packetize_for(plan, plan.name)
+        group = list(self.gop)
         for _, payload in group:
             self.on_shown(group[-1][0], payload, now)
         for timestamp, payload in group:
             packets = self._convert(timestamp, payload)
             if self._excess:
-                self._make(self.group, 1, now)
+                self._make(self.gop, 1, now)
                 return
             self._send((True, packets, 0, b""), now)
 
-    def _pack_for(self, plan: VideoPlan, name: str, profile: str = "") -> Packer:
+    def _packetize_for(self, plan: VideoPlan, name: str, profile: str = "") -> VideoPacketizer:
         """Pack pictures of a codec, and a profile of H.264, from now on."""
-        packer, number = packer_for(plan, name, profile, self._max_octets)
-        self._packer, self._payload_type = packer, number
+        packetizer, number = packetizer_for(plan, name, profile, self._max_octets)
+        self._packetizer, self._payload_type = packetizer, number
         if self._maker is not None:
             self._limits = plan.limits(name).lower(self._maker.limits)
-        return packer
+        return packetizer
 
     def publish(self, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
@@ -138,7 +138,7 @@ class PicturesToPhone:
         if self._work is None:
             packets = self._convert(timestamp, payload)
             if self._excess:  # what waits leaves as it is, and this picture behind it
-                before = [each for each in self.group if each[1] is not payload]
+                before = [each for each in self.gop if each[1] is not payload]
                 self._make(before, 0, now)
                 packets = NOTHING
             elif not packets:
@@ -155,22 +155,26 @@ class PicturesToPhone:
 
     def _convert(self, timestamp: int, payload: bytes) -> list[Packet]:
         """Make a picture into packets; a sequence header, or an unsuitable one, gives none."""
-        packer, plan = self._packer, self._plan
-        assert packer is not None and plan is not None
+        packetizer, plan = self._packetizer, self._plan
+        assert packetizer is not None and plan is not None
         begins = is_sequence_header(payload) or is_key_frame(payload)
-        if begins and (name := codec_of(payload)) != packer.name and name in plan.names:
-            packer = self._pack_for(plan, name)
+        if begins and (name := codec_of(payload)) != packetizer.name and name in plan.names:
+            packetizer = self._packetize_for(plan, name)
         try:
-            packets = packer.convert(payload, timestamp)
+            packets = packetizer.convert(payload, timestamp)
         except UnsuitableError as error:
             if self._maker is not None:
                 self._excess = str(error)
             else:
                 self._say_unsuitable(str(error))
             return []
-        if begins and isinstance(packer, FlvToH264) and (read := packer.profile_level) is not None:
+        if (
+            begins
+            and isinstance(packetizer, FlvToH264)
+            and (read := packetizer.profile_level) is not None
+        ):
             parameters, self._payload_type = plan.for_profile(read.sub_profile)
-            packer.mode = parameters.packetization_mode
+            packetizer.mode = parameters.packetization_mode
         if begins:
             self._judge()
         return packets
@@ -189,7 +193,7 @@ class PicturesToPhone:
         if is_sequence_header(payload):
             if payload == self._header:
                 return False
-            self._header, self._meter = payload, PictureMeter()
+            self._header, self._meter = payload, VideoMeter()
             if self._work is not None and self._plan is not None:
                 self.stop()
                 self.begin(self._plan, now)
@@ -198,25 +202,27 @@ class PicturesToPhone:
 
     def _judge(self) -> None:
         """Note in which respect the publisher's pictures are too much for the phone."""
-        packer = self._packer
-        if self._maker is None or packer is None:
+        packetizer = self._packetizer
+        if self._maker is None or packetizer is None:
             return
         level, profile = 0.0, ""
-        if isinstance(packer, FlvToH264) and (read := packer.profile_level) is not None:
+        if isinstance(packetizer, FlvToH264) and (read := packetizer.profile_level) is not None:
             level, profile = read.level, read.sub_profile
-        facts = PictureFacts(*packer.size, level, profile, self._meter.rate, self._meter.bits)
+        facts = VideoProperties(
+            *packetizer.size, level, profile, self._meter.rate, self._meter.bits
+        )
         self._excess = self._limits.excess(facts)
 
     def _make(self, group: Iterable[Message], latest: int, now: float) -> None:
         """Decode and encode from now on, and of a group of pictures the `latest` ones."""
         maker, plan = self._maker, self._plan
         assert maker is not None and plan is not None
-        packer = self._pack_for(plan, plan.made, "CB")
+        packetizer = self._packetize_for(plan, plan.encodable, "CB")
         self._repeats = False
-        in_slices = isinstance(packer, FlvToH264) and not packer.mode
+        in_slices = isinstance(packetizer, FlvToH264) and not packetizer.mode
         slice_octets = self._max_octets if in_slices else 0
-        self._work = PictureWork(
-            maker.transcoder(plan.made, self._limits, slice_octets),
+        self._work = VideoWorker(
+            maker.transcoder(plan.encodable, self._limits, slice_octets),
             maker.run,
             lambda now: self._listener.on_key_frame_wanted(),
             give=self._give,
@@ -232,11 +238,11 @@ class PicturesToPhone:
 
     def _give(self, timestamp: int, payload: bytes, at: float, now: float) -> None:
         """Send a picture that has been made; it belongs to the sound of the time `at`."""
-        packer, work = self._packer, self._work
-        if packer is None or work is None:
+        packetizer, work = self._packetizer, self._work
+        if packetizer is None or work is None:
             return
         try:
-            packets = packer.convert(payload, timestamp)
+            packets = packetizer.convert(payload, timestamp)
         except UnsuitableError:  # a slice that no encoder could make short enough, in mode 0
             work.want_key_frame()
         else:
@@ -246,21 +252,21 @@ class PicturesToPhone:
         work = self._work
         if work is not None and work.error:
             self._say_unsuitable(work.error)
-        elif work is not None and work.making:
-            self._listener.on_video_transcoding(work.making, self._excess)
+        elif work is not None and work.transcodes:
+            self._listener.on_video_transcoding(work.transcodes, self._excess)
 
     # -- out ----------------------------------------------------------------------------
 
     def _repeat(self, next_ticks: int, is_key: bool, now: float) -> None:
         """Repeat all since the last key frame, before a picture that is none: see `repeat`."""
-        packer, waits = self._packer, self.pacer.deadline is not None
+        packetizer, waits = self._packetizer, self.pacer.deadline is not None
         self._repeats = not is_key and (waits or now < self._repeat_at)
-        if self._repeats or is_key or packer is None:
+        if self._repeats or is_key or packetizer is None:
             return
         times = range(self._shown + 1, next_ticks)
-        before = list(self.group)[:-1]
+        before = list(self.gop)[:-1]
         self._repeat_at = now + repeat.SECONDS
-        again = repeat.again(before, packer, times)
+        again = repeat.again(before, packetizer, times)
         self._send((True, again, 0, b""), now)
 
     def _queue(self, at: float, item: Item, now: float) -> None:

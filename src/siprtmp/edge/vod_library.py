@@ -29,7 +29,7 @@ CALLS: Final = (
 REASON: Final = "recorded calls are for users"
 
 
-class Films:
+class VodLibrary:
     """The files of `--vod`; `all` is the library with recorded calls.
 
     A client has proved to be a user by user and password in a query, by answering a challenge, or
@@ -37,13 +37,13 @@ class Films:
     """
 
     def __init__(
-        self, settings: Settings, workers: Workers, doors: Access, admission: Admission, log: Log
+        self, settings: Settings, workers: Workers, access: Access, admission: Admission, log: Log
     ) -> None:
         assert settings.folders.vod is not None
         self._folder, self._record = settings.folders.vod, settings.folders.record
         self._has_users, self._is_local = settings.access.users is not None, settings.is_local
         self._workers = workers
-        self._doors, self._admission, self._log = doors, admission, log
+        self._access, self._admission, self._log = access, admission, log
         self.all = Files(self._folder, workers)
         record = self._record
         recorded = [] if record is None else [str(record.resolve() / name) for name in CALLS]
@@ -78,7 +78,7 @@ class Films:
         return (
             (self._is_local and is_loopback(asked.host))
             or self._admission.prove(asked.host, now(), asked.connect_query, query) is Admitted.YES
-            or self._doors.has_challenged(asked)
+            or self._access.has_challenged(asked)
         )
 
     def _refuse(self, connection: NetConnection, asked: Question, query: str, name: str) -> None:

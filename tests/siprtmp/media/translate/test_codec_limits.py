@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psip.sdp.h264_parameters import LEVEL_1B, H264Parameters
-from siprtmp.media.translate.picture_limits import PictureFacts, PictureLimits, h264_limits
+from siprtmp.media.translate.codec_limits import CodecLimits, VideoProperties, h264_limits
 
 sides = st.integers(16, 4096)
 limits = st.builds(
-    PictureLimits,
+    CodecLimits,
     width=st.sampled_from([0, 176, 640]),
     height=st.sampled_from([0, 144, 360]),
     rate=st.sampled_from([0, 7, 15]),
@@ -52,20 +52,20 @@ def test_a_level_is_a_row_of_the_table(fmtp, level, blocks, block_rate, bits):
 @pytest.mark.parametrize(
     ("allowed", "seen", "reason"),
     [
-        (PictureLimits(), PictureFacts(4096, 2304, 5.2, "H", 60, 9e7), ""),
-        (PictureLimits(level=3.1), PictureFacts(level=3.1), ""),
-        (PictureLimits(level=3.1), PictureFacts(level=3.2), "level 3.2"),
-        (PictureLimits(baseline=True), PictureFacts(profile="CB"), ""),
-        (PictureLimits(baseline=True), PictureFacts(profile=""), ""),
-        (PictureLimits(baseline=True), PictureFacts(profile="H"), "profile H"),
-        (PictureLimits(640), PictureFacts(641, 300), "size 641x300"),
-        (PictureLimits(640, 360), PictureFacts(640, 361), "size 640x361"),
-        (PictureLimits(blocks=396), PictureFacts(352, 288), ""),
-        (PictureLimits(blocks=396), PictureFacts(368, 288), "size 368x288"),
-        (PictureLimits(rate=15), PictureFacts(rate=16.4), ""),
-        (PictureLimits(rate=15), PictureFacts(rate=25), "25 pictures a second"),
-        (PictureLimits(bits=300_000), PictureFacts(bits=320_000), ""),
-        (PictureLimits(bits=300_000), PictureFacts(bits=512_400), "512 kbit/s"),
+        (CodecLimits(), VideoProperties(4096, 2304, 5.2, "H", 60, 9e7), ""),
+        (CodecLimits(level=3.1), VideoProperties(level=3.1), ""),
+        (CodecLimits(level=3.1), VideoProperties(level=3.2), "level 3.2"),
+        (CodecLimits(baseline=True), VideoProperties(profile="CB"), ""),
+        (CodecLimits(baseline=True), VideoProperties(profile=""), ""),
+        (CodecLimits(baseline=True), VideoProperties(profile="H"), "profile H"),
+        (CodecLimits(640), VideoProperties(641, 300), "size 641x300"),
+        (CodecLimits(640, 360), VideoProperties(640, 361), "size 640x361"),
+        (CodecLimits(blocks=396), VideoProperties(352, 288), ""),
+        (CodecLimits(blocks=396), VideoProperties(368, 288), "size 368x288"),
+        (CodecLimits(rate=15), VideoProperties(rate=16.4), ""),
+        (CodecLimits(rate=15), VideoProperties(rate=25), "25 pictures a second"),
+        (CodecLimits(bits=300_000), VideoProperties(bits=320_000), ""),
+        (CodecLimits(bits=300_000), VideoProperties(bits=512_400), "512 kbit/s"),
     ],
 )
 def test_what_is_too_much_is_named(allowed, seen, reason):
@@ -87,14 +87,14 @@ def test_what_is_made_fits_and_is_never_larger(allowed, width, height):
     assert made_width % 2 == made_height % 2 == 0
     assert 16 <= made_width <= width and 16 <= made_height <= height
     assert 0 < rate <= (allowed.rate or 30)
-    assert not allowed.excess(PictureFacts(made_width, made_height, rate=rate))
+    assert not allowed.excess(VideoProperties(made_width, made_height, rate=rate))
     blocks = -(-made_width // 16) * -(-made_height // 16)
     assert not allowed.block_rate or blocks * rate <= allowed.block_rate
     assert 0 < allowed.bits_for(made_width, made_height, rate) <= (allowed.bits or 1e9)
 
 
 def test_pictures_keep_their_shape():
-    small = PictureLimits(640, 360)
+    small = CodecLimits(640, 360)
     assert small.fitted(1280, 720) == (640, 360, 30)
     assert small.fitted(720, 1280) == (202, 360, 30)
     assert small.fitted(320, 240) == (320, 240, 30)

@@ -1,6 +1,6 @@
 """The way of a phone's pictures to the players: whole ones, each as one tag at its own time.
 
-Implements RFC 6184 §5, RFC 7798 §6 and RFC 7741 §4.5.1 by way of `picture_ways`, RFC 3550 §6.4.1
+Implements RFC 6184 §5, RFC 7798 §6 and RFC 7741 §4.5.1 by way of `packetization`, RFC 3550 §6.4.1
 for the time beside the sound, and RFC 5168 §4 for phones that take no RTCP feedback.
 
 Own design: H.264, which every player has, passes.  Another codec passes to players that have said
@@ -11,23 +11,23 @@ from typing import Final
 
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.lines.picture_format import CLOCK_RATE
+from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.stream import VIDEO, OnTag, StreamListener
 from siprtmp.media.timeline import Timeline, UsualArrival
-from siprtmp.media.translate.conversion import PictureTranscoding
+from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.translate.conversion import VideoTranscoders
 from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.picture_limits import PictureLimits
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
-from siprtmp.media.video.picture_ways import FROM_PHONE
-from siprtmp.media.video.picture_work import PictureWork
+from siprtmp.media.video.packetization import DEPACKETIZERS
+from siprtmp.media.video.video_worker import VideoWorker
 
 ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
 MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
 BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key frame
 
 
-class PicturesFromPhone:
+class VideoFromPhone:
     """Makes tags of the packets of one phone: FLV 10.1 §E.4.3.1.
 
     `plan` is that of the last answer; `ask_at` is when to ask for a key frame by SIP.
@@ -39,13 +39,13 @@ class PicturesFromPhone:
         receiver: VideoReceiver,
         timeline: Timeline,
         listener: StreamListener,
-        transcoding: PictureTranscoding | None,
+        transcoding: VideoTranscoders | None,
     ) -> None:
         self.plan, self._receiver = plan, receiver
         self._timeline, self._listener, self._transcoding = timeline, listener, transcoding
-        self._way = FROM_PHONE[plan.name](plan)
+        self._depacketizer = DEPACKETIZERS[plan.name](plan)
         self._arrivals = UsualArrival(CLOCK_RATE)
-        self._work: PictureWork | None = None  # from the first picture that cannot pass
+        self._work: VideoWorker | None = None  # from the first picture that cannot pass
         self._told: tuple[tuple[int, int] | None, str] = None, plan.name  # size and codec
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self.ask_at: float | None = None
@@ -54,28 +54,28 @@ class PicturesFromPhone:
     @property
     def freezes(self) -> int:
         """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
-        return self._way.to_flv.freezes
+        return self._depacketizer.to_flv.freezes
 
     @property
     def size(self) -> tuple[int, int] | None:
         """Width and height of the phone's pictures, once they are known: RFC 6184 §8.1."""
-        return self._way.to_flv.size
+        return self._depacketizer.to_flv.size
 
     @property
     def codec(self) -> str:
         """The codec of the tags: FLV 10.1 §E.5."""
-        name = self._way.name
+        name = self._depacketizer.name
         is_made = self._transcoding is not None and not self._listener.takes(name)
         return H264 if is_made else name
 
     @property
-    def making(self) -> str:
+    def transcodes(self) -> str:
         """What is decoded and encoded, as "vp8 9x9 > h264 9x9"; "" for pictures that pass."""
-        return self._work.making if self._work is not None else ""
+        return self._work.transcodes if self._work is not None else ""
 
     def restart(self) -> None:
         """Begin anew with a new SSRC: RFC 3550 §5.1."""
-        self._way.restart()
+        self._depacketizer.restart()
         self._arrivals = UsualArrival(CLOCK_RATE)
 
     def close(self) -> None:
@@ -90,9 +90,9 @@ class PicturesFromPhone:
         if name is None:
             return
         self.received += 1
-        if self._way.name != name:
-            self._way = FROM_PHONE[name](self.plan)
-        for is_key, tags in self._way.convert(
+        if self._depacketizer.name != name:
+            self._depacketizer = DEPACKETIZERS[name](self.plan)
+        for is_key, tags in self._depacketizer.convert(
             packet, lambda timestamp: self._moments(timestamp, packet.timestamp, now)
         ):
             self._pass(tags, is_key, now)
@@ -115,11 +115,11 @@ class PicturesFromPhone:
 
     def _pass(self, tags: list[Tag], is_key: bool, now: float) -> None:
         """Give the tags of a picture to the players, or ask for a key frame if it is damaged."""
-        name, to_flv = self._way.name, self._way.to_flv
+        name, to_flv = self._depacketizer.name, self._depacketizer.to_flv
         passes = name == H264 or self._listener.takes(name)
         if tags and (to_flv.size, name) != self._told:
             self._told = to_flv.size, name
-            self._listener.on_picture_size(now)
+            self._listener.on_video_size(now)
         for time, tag in tags:
             if passes:
                 self.on_tag(VIDEO, time, tag, now)
@@ -131,11 +131,11 @@ class PicturesFromPhone:
             self.ask_at = None
             self._receiver.refreshed()
 
-    def _make(self, transcoding: PictureTranscoding, time: int, tag: bytes, now: float) -> None:
+    def _make(self, transcoding: VideoTranscoders, time: int, tag: bytes, now: float) -> None:
         """Make a tag of another codec into H.264."""
         if self._work is None:
-            self._work = PictureWork(
-                transcoding.transcoder(H264, PictureLimits(), 0),
+            self._work = VideoWorker(
+                transcoding.transcoder(H264, CodecLimits(), 0),
                 transcoding.run,
                 self._damaged,
                 give=lambda time, body, at, now: self.on_tag(VIDEO, time, body, now),
@@ -144,8 +144,8 @@ class PicturesFromPhone:
         self._work.put(time, tag, now)
 
     def _on_changed(self) -> None:
-        if self.making:
-            self._listener.on_video_transcoding(self.making, "players take H.264")
+        if self.transcodes:
+            self._listener.on_video_transcoding(self.transcodes, "players take H.264")
 
     def ask_key_frame(self, now: float) -> bool:
         """Ask the phone for a key frame, for a player that has just come: RFC 5104 §3.5.1.

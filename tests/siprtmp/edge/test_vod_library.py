@@ -10,7 +10,7 @@ from rtmplite.auth.credentials import Users
 from rtmplite.net.server.access import Access
 from rtmplite.net.workers import Workers
 from siprtmp.calls.access.admission import Admission
-from siprtmp.edge.recorded_calls import Films
+from siprtmp.edge.vod_library import VodLibrary
 from siprtmp.settings.table import Settings
 
 FAR, HERE = "192.0.2.9", "127.0.0.1"
@@ -42,7 +42,7 @@ class World:
         admission = Admission(settings.access.allow_anonymous, None, credentials)
         doors = Access(settings.access)
         self.log = Told()
-        self.films = Films(settings, Workers(), doors, admission, self.log)
+        self.films = VodLibrary(settings, Workers(), doors, admission, self.log)
 
     def may(self, host, query="", connect_query=""):
         """Whether a client there may have all that is recorded."""

@@ -3,9 +3,9 @@
 import pytest
 from support.gateway import h265_world
 from support.gateway.h265_world import SETS, idr, inter, read
-from support.gateway.picture_threads import Pretended
 from support.gateway.video_rig import HEADER, VideoRig, tag, video_plan
 from support.gateway.video_rig import idr as h264_idr
+from support.gateway.video_threads import Pretended
 
 from p2psip.rtp import fast
 from p2psip.rtp.feedback import Pli
@@ -14,13 +14,13 @@ from p2psip.rtp.payload.vp8 import Vp8Unpacker
 from p2psip.rtp.rtcp import ReceiverReport
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType
-from siprtmp.media.lines.picture_format import PictureFormat
-from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.lines.video_format import VideoFormat
+from siprtmp.media.translate.codec_limits import CodecLimits
 
 KEY = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 48, 0]) + bytes(50)
 INTER = bytes([0x11, 0, 0]) + bytes(50)
-VP8 = PictureFormat("vp8", 98, 102, PictureLimits(rate=15))
-H265 = PictureFormat("h265", 97, 104, PictureLimits())
+VP8 = VideoFormat("vp8", 98, 102, CodecLimits(rate=15))
+H265 = VideoFormat("h265", 97, 104, CodecLimits())
 
 
 def plan_of(*others, h264=True, **fields):
@@ -78,7 +78,7 @@ def test_a_phone_of_h265_alone_has_nothing_made():
 @pytest.mark.parametrize("size", [(64, 48), (640, 480)])
 def test_the_limits_of_an_operator_hold_for_all_codecs(size):
     """Covers RFC 7741 §6.2.2: a picture of VP8 says its size in each key frame."""
-    threads = Pretended(PictureLimits(width=320))
+    threads = Pretended(CodecLimits(width=320))
     rig = VideoRig(plan_of(VP8), transcoding=threads)
     sides = size[0].to_bytes(2, "little") + size[1].to_bytes(2, "little")
     rig.publish(vp8(KEY[:6] + sides + KEY[10:], key=True), at=0)
@@ -108,7 +108,7 @@ def test_a_phone_that_has_lost_a_picture_gets_the_group_again(codec, key, other)
 
 def test_h265_passes_with_the_sets_of_the_description():
     """Covers RFC 7798 §4.4.3 and §7: in packets of any size, and none after a loss."""
-    agreed = PictureFormat("h265", 97, 104, PictureLimits(), SETS)
+    agreed = VideoFormat("h265", 97, 104, CodecLimits(), SETS)
     plan = video_plan(feedback=["nack pli"])
     rig = VideoRig(type(plan)(plan.media, plan.sending, plan.receiving, (agreed,)))
     rig.taken = ("h265",)

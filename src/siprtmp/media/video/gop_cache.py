@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.translate.picture_codec import codec_of
+from siprtmp.media.translate.tag_codec import codec_of
 
 MAX_OCTETS: Final = 512 * 1024  # four seconds of a good picture; it leaves at once, so no more
 
 Message = tuple[int, bytes]  # RTMP time in ms, body
 
 
-class PictureGroup:
+class GopCache:
     """Keeps the codec's header and the group: FLV 10.1 §E.4.3.1.
 
     `codec` is the publisher's, "" before it is known.
@@ -25,19 +25,19 @@ class PictureGroup:
     def __init__(self, max_octets: int = MAX_OCTETS) -> None:
         self._limit, self._octets = max_octets, 0
         self._header: Message | None = None
-        self._pictures: list[Message] = []
+        self._frames: list[Message] = []
         self.codec = ""
 
     def __iter__(self) -> Iterator[Message]:
         if self._header is not None:  # at the time of its key frame, which may be minutes later
             at, header = self._header
-            yield (self._pictures[0][0] if self._pictures else at), header
-        yield from self._pictures
+            yield (self._frames[0][0] if self._frames else at), header
+        yield from self._frames
 
     @property
-    def has_pictures(self) -> bool:
+    def has_frames(self) -> bool:
         """Whether there is more than a header."""
-        return bool(self._pictures)
+        return bool(self._frames)
 
     def put(self, timestamp: int, payload: bytes) -> None:
         """Take the body of a video message of RTMP time `timestamp` (ms)."""
@@ -47,7 +47,7 @@ class PictureGroup:
         elif is_key_frame(payload):
             self._begin(codec_of(payload))
             self._add(timestamp, payload)
-        elif self._pictures:
+        elif self._frames:
             self._add(timestamp, payload)
 
     def clear(self) -> None:
@@ -57,7 +57,7 @@ class PictureGroup:
 
     def _begin(self, codec: str) -> None:
         self.codec = codec
-        self._pictures.clear()
+        self._frames.clear()
         self._octets = 0
 
     def _add(self, timestamp: int, payload: bytes) -> None:
@@ -65,4 +65,4 @@ class PictureGroup:
         if self._octets > self._limit:
             self._begin(self.codec)
         else:
-            self._pictures.append((timestamp, payload))
+            self._frames.append((timestamp, payload))

@@ -2,7 +2,7 @@
 
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
-from siprtmp.media.video.picture_meter import PictureMeter
+from siprtmp.media.video.video_meter import VideoMeter
 
 
 def film(meter, *, times, every, start=0):
@@ -14,7 +14,7 @@ def film(meter, *, times, every, start=0):
 
 
 def test_pictures_are_counted_from_key_frame_to_key_frame():
-    meter = PictureMeter()
+    meter = VideoMeter()
     meter.put(0, HEADER)
     film(meter, times=range(0, 2001, 40), every=50)
     assert meter.rate == 25
@@ -23,19 +23,19 @@ def test_pictures_are_counted_from_key_frame_to_key_frame():
 
 
 def test_nothing_is_known_after_less_than_a_second():
-    meter = PictureMeter()
+    meter = VideoMeter()
     film(meter, times=range(0, 961, 40), every=5)
     assert meter.rate == meter.bits == 0
 
 
 def test_rare_key_frames_are_not_waited_for():
-    meter = PictureMeter()
+    meter = VideoMeter()
     film(meter, times=range(0, 10_001, 100), every=1000)
     assert meter.rate == 10
 
 
 def test_time_that_wraps_or_jumps_back_is_no_harm():
-    meter = PictureMeter()
+    meter = VideoMeter()
     film(meter, times=range(0, 2001, 40), every=25, start=(1 << 32) - 1000)
     assert meter.rate == 25
     film(meter, times=range(0, 900, 40), every=25, start=5)

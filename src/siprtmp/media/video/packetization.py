@@ -21,10 +21,10 @@ from siprtmp.media.translate.h265_to_flv import H265ToFlv
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.vp8_to_flv import Vp8ToFlv
 
-Packer = FlvToH264 | FlvToH265 | FlvToVp8
+VideoPacketizer = FlvToH264 | FlvToH265 | FlvToVp8
 
 
-class Seen(Protocol):
+class ReceivedFrame(Protocol):
     """A picture of a phone, or word of one that is missing."""
 
     @property
@@ -36,11 +36,11 @@ class Seen(Protocol):
         """Whether a decoder can begin with it."""
 
 
-SeenT = TypeVar("SeenT", bound=Seen)
-SeenT_contra = TypeVar("SeenT_contra", bound=Seen, contravariant=True)
+FrameT = TypeVar("FrameT", bound=ReceivedFrame)
+FrameT_contra = TypeVar("FrameT_contra", bound=ReceivedFrame, contravariant=True)
 
 
-class ToFlv(Protocol[SeenT_contra]):
+class VideoToFlv(Protocol[FrameT_contra]):
     """A translation of a phone's pictures into tags: FLV 10.1 §E.4.3.1.
 
     `wants_key_frame` is true while pictures are held back that only a key frame can follow.
@@ -57,20 +57,20 @@ class ToFlv(Protocol[SeenT_contra]):
         """Begin anew with a new SSRC: RFC 3550 §5.1.  RTMP time goes on."""
 
     def convert(
-        self, picture: SeenT_contra, arrival_ms: int, shown_ms: float | None = None
+        self, frame: FrameT_contra, arrival_ms: int, shown_ms: float | None = None
     ) -> list[Tag]:
         """Tags of one picture, as `H264ToFlv` has it."""
 
 
-class FromPhone(Generic[SeenT]):
+class VideoDepacketizer(Generic[FrameT]):
     """Packets of one codec to tags: RFC 6184 §5.
 
     `begin` gives what puts pictures together, each time from the beginning.
     """
 
     def __init__(
-        self, name: str, begin: Callable[[], Callable[[VideoPacket], list[SeenT]]],
-        to_flv: ToFlv[SeenT],
+        self, name: str, begin: Callable[[], Callable[[VideoPacket], list[FrameT]]],
+        to_flv: VideoToFlv[FrameT],
     ) -> None:  # fmt: skip
         self.name, self._begin, self.to_flv = name, begin, to_flv
         self._put = begin()
@@ -88,8 +88,8 @@ class FromPhone(Generic[SeenT]):
         `moments` gives RTMP times (ms) of an RTP timestamp: by its arrival, and as reports say.
         """
         return [
-            (seen.is_key, self.to_flv.convert(seen, *moments(seen.timestamp)))
-            for seen in self._put(packet)
+            (frame.is_key, self.to_flv.convert(frame, *moments(frame.timestamp)))
+            for frame in self._put(packet)
         ]
 
 
@@ -99,39 +99,41 @@ def _units(
     def put(packet: VideoPacket) -> list[Picture]:
         sequence, _, timestamp, marker, payload = packet
         items = unpacker.push(sequence, timestamp, marker, payload)
-        return [picture for item in items for picture in assembler.push(item)]
+        return [frame for item in items for frame in assembler.push(item)]
 
     return put
 
 
-def _h264(plan: VideoPlan) -> FromPhone[Picture]:
+def _h264(plan: VideoPlan) -> VideoDepacketizer[Picture]:
     to_flv = H264ToFlv(plan.parameter_sets)
-    return FromPhone(H264, lambda: _units(H264Unpacker(), PictureAssembler()), to_flv)
+    return VideoDepacketizer(H264, lambda: _units(H264Unpacker(), PictureAssembler()), to_flv)
 
 
-def _h265(plan: VideoPlan) -> FromPhone[Picture]:
+def _h265(plan: VideoPlan) -> VideoDepacketizer[Picture]:
     agreed = plan.other(H265)
     to_flv = H265ToFlv(agreed.parameter_sets if agreed else ())
-    return FromPhone(H265, lambda: _units(H265Unpacker(), H265Assembler()), to_flv)
+    return VideoDepacketizer(H265, lambda: _units(H265Unpacker(), H265Assembler()), to_flv)
 
 
-def _vp8(plan: VideoPlan) -> FromPhone[Vp8Unpacked]:
+def _vp8(plan: VideoPlan) -> VideoDepacketizer[Vp8Unpacked]:
     def begin() -> Callable[[VideoPacket], list[Vp8Unpacked]]:
         unpacker = Vp8Unpacker()
         return lambda packet: unpacker.push(
             packet.sequence, packet.timestamp, packet.marker, packet.payload
         )
 
-    return FromPhone(VP8, begin, Vp8ToFlv())
+    return VideoDepacketizer(VP8, begin, Vp8ToFlv())
 
 
-AnyFromPhone = FromPhone[Picture] | FromPhone[Vp8Unpacked]
-FROM_PHONE: Final[Mapping[str, Callable[[VideoPlan], AnyFromPhone]]] = {
+AnyDepacketizer = VideoDepacketizer[Picture] | VideoDepacketizer[Vp8Unpacked]
+DEPACKETIZERS: Final[Mapping[str, Callable[[VideoPlan], AnyDepacketizer]]] = {
     H264: _h264, H265: _h265, VP8: _vp8,
 }  # fmt: skip
 
 
-def packer_for(plan: VideoPlan, name: str, profile: str, max_octets: int) -> tuple[Packer, int]:
+def packetizer_for(
+    plan: VideoPlan, name: str, profile: str, max_octets: int
+) -> tuple[VideoPacketizer, int]:
     """What packs pictures of a codec for a phone, and the payload type: RFC 3264 §6.1.
 
     `profile` is that of H.264.

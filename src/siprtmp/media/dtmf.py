@@ -25,7 +25,7 @@ _SIGNAL: Final = re.compile(  # possessive, or a body of blanks would take its s
 SECONDS: Final = 0.1  # of a key; Own design: twice what a receiver of tones needs
 
 
-class Keys:
+class DtmfKeys:
     """Sends and hears the keys of one call: RFC 4733 §2.5."""
 
     def __init__(self) -> None:

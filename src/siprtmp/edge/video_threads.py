@@ -11,26 +11,26 @@ from typing import TypeVar
 
 from p2psip.net.clock import monotonic
 from rtmplite.net.workers import Workers
-from siprtmp.media.transcode import picture_encoder
-from siprtmp.media.transcode.transcoding import AvPictureTranscoding
+from siprtmp.media.transcode import video_encoder
+from siprtmp.media.transcode.transcoding import AvVideoTranscoders
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.settings.types import VideoLimits
 
 T = TypeVar("T")
 
 
-def picture_transcoding(wanted: VideoLimits | None) -> AvPictureTranscoding | None:
+def video_transcoding(wanted: VideoLimits | None) -> AvVideoTranscoders | None:
     """The transcoding of --transcode-video, None without that.
 
     Raises ConfigError if PyAV has no encoders.
     """
     if wanted is None:
         return None
-    if missing := picture_encoder.missing():
+    if missing := video_encoder.missing():
         raise ConfigError(f"--transcode-video: this PyAV has no {' and no '.join(missing)}")
     workers = Workers(max(1, (os.cpu_count() or 1) - 1))
 
     def run(job: Callable[[], T], then: Callable[[T, float], None]) -> None:
         workers.run(job, lambda made: then(made, monotonic()))
 
-    return AvPictureTranscoding(run, **wanted._asdict())
+    return AvVideoTranscoders(run, **wanted._asdict())

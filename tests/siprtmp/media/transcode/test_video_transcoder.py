@@ -14,13 +14,13 @@ from rtmplite.flv.avc import AvcConfig, split_units
 from rtmplite.flv.avc_sps import SequenceParameters
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType, VideoTag, is_key_frame, is_sequence_header
-from siprtmp.media.transcode import picture_encoder
-from siprtmp.media.transcode.decoder import UndecodableError
-from siprtmp.media.transcode.picture_decoder import PictureDecoder
-from siprtmp.media.transcode.picture_encoder import H264, VP8, PictureEncoder
-from siprtmp.media.transcode.pictures import PictureTranscoder
-from siprtmp.media.translate.made_pictures import PictureTag
-from siprtmp.media.translate.picture_limits import PictureLimits, h264_limits
+from siprtmp.media.transcode import video_encoder
+from siprtmp.media.transcode.audio_decoder import UndecodableError
+from siprtmp.media.transcode.video_decoder import VideoDecoder
+from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
+from siprtmp.media.transcode.video_transcoder import VideoTranscoder
+from siprtmp.media.translate.codec_limits import CodecLimits, h264_limits
+from siprtmp.media.translate.transcoded import QueuedTag
 
 
 def passed(transcoder, sources, *, late=0, key=False):
@@ -34,19 +34,19 @@ def passed(transcoder, sources, *, late=0, key=False):
 @pytest.mark.parametrize("codec", [H264, VP8])
 def test_each_picture_is_seen_at_its_own_time(source, codec):
     """Own design: none waits for a later one, and none is lost."""
-    sources, transcoder = film(source), PictureTranscoder(codec, PictureLimits(width=32))
+    sources, transcoder = film(source), VideoTranscoder(codec, CodecLimits(width=32))
     counts = [len(transcoder.convert([each], 0, False).tags) for each in sources]
     assert all(counts[-15:])
-    tags = passed(PictureTranscoder(codec, PictureLimits(width=32)), sources)
+    tags = passed(VideoTranscoder(codec, CodecLimits(width=32)), sources)
     assert seen(tags) == [(40 * at, at, (32, 24)) for at in range(16)]
-    made = transcoder.convert([], 0, False).making
+    made = transcoder.convert([], 0, False).transcodes
     assert made == f"{source} 64x48 > {codec} 32x24"
 
 
 def test_the_header_says_the_level_that_was_agreed_on():
     """Covers RFC 6184 §8.2.2: Constrained Baseline, no higher than the phone's."""
     limits = h264_limits(H264Parameters.parse("profile-level-id=42e00b"))
-    tags = passed(PictureTranscoder(H264, limits), film())
+    tags = passed(VideoTranscoder(H264, limits), film())
     [header] = [body for _, body in tags if is_sequence_header(body)]
     config = AvcConfig.parse(VideoTag.parse(header).data)
     read = ProfileLevel(*config.sps[0][1:4])
@@ -61,7 +61,7 @@ def test_no_slice_is_longer_than_a_packet_of_mode_0():
     lengths = {}
     for most in (0, 300):
         frame.pts = 0
-        encoder = PictureEncoder(H264, (320, 240), 25, 500_000, slice_octets=most)
+        encoder = VideoEncoder(H264, (320, 240), 25, 500_000, slice_octets=most)
         [(_, header), (_, body)] = encoder.encode(frame, True)
         assert is_sequence_header(header)
         lengths[most] = [len(unit) for unit in split_units(VideoTag.parse(body).data)]
@@ -71,7 +71,7 @@ def test_no_slice_is_longer_than_a_packet_of_mode_0():
 
 @pytest.mark.parametrize("codec", [H264, VP8])
 def test_key_frames_are_made_on_demand_alone(codec):
-    sources, transcoder = film(), PictureTranscoder(codec, PictureLimits())
+    sources, transcoder = film(), VideoTranscoder(codec, CodecLimits())
     keys = []
     for source in sources:
         made = transcoder.convert([source], 0, source.time == 240)
@@ -80,25 +80,25 @@ def test_key_frames_are_made_on_demand_alone(codec):
 
 
 def test_there_are_no_more_pictures_than_wanted():
-    limits = PictureLimits(rate=10)
-    times = [at for at, *_ in seen(passed(PictureTranscoder(H264, limits), film(step=33)))]
+    limits = CodecLimits(rate=10)
+    times = [at for at, *_ in seen(passed(VideoTranscoder(H264, limits), film(step=33)))]
     assert times[0] == 0 and 5 <= len(times) <= 6 and times == sorted(times)
     alike = film(step=100)
-    assert len(seen(passed(PictureTranscoder(H264, limits), alike))) == 16
-    transcoder = PictureTranscoder(H264, limits)
+    assert len(seen(passed(VideoTranscoder(H264, limits), alike))) == 16
+    transcoder = VideoTranscoder(H264, limits)
     passed(transcoder, film(start=50_000))
     assert passed(transcoder, film())  # the publisher's clock has begun anew
 
 
 def test_what_is_late_is_decoded_and_not_encoded():
-    transcoder = PictureTranscoder(H264, PictureLimits())
+    transcoder = VideoTranscoder(H264, CodecLimits())
     sources = film()
     made = transcoder.convert(sources, len(sources) - 2, False)
     assert seen(made.tags) == [(40 * at, at, (64, 48)) for at in (14, 15)]
 
 
 def test_a_new_size_of_the_publisher_is_a_new_film():
-    transcoder = PictureTranscoder(H264, PictureLimits(width=32))
+    transcoder = VideoTranscoder(H264, CodecLimits(width=32))
     tags = passed(transcoder, film(count=2))
     tags += passed(transcoder, film(count=2, width=48, start=80))
     assert sum(is_sequence_header(body) for _, body in tags) == 2
@@ -110,7 +110,7 @@ def test_time_wraps_as_the_publisher_s_does():
     """Covers RTMP 1.0 §5.4.1: the extended timestamp has 32 bits."""
     wrap = 1 << 32
     sources = [each._replace(time=each.time % wrap) for each in film(count=4, start=wrap - 60)]
-    tags = passed(PictureTranscoder(H264, PictureLimits()), sources)
+    tags = passed(VideoTranscoder(H264, CodecLimits()), sources)
     assert [at for at, body in tags if not is_sequence_header(body)] == [
         wrap - 60,
         wrap - 20,
@@ -123,7 +123,7 @@ def test_b_frames_come_out_in_the_order_in_which_they_are_shown():
     """OBS sends them unless it is told not to, and phones do not expect them."""
     context = av.CodecContext.create("libx264", "w")
     context.width, context.height, context.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-    context.time_base, context.max_b_frames = picture_encoder.MILLISECOND, 2
+    context.time_base, context.max_b_frames = video_encoder.MILLISECOND, 2
     context.options, context.thread_count = {"x264-params": "annexb=0:b-adapt=0"}, 1
     packets = []
     for number in range(16):
@@ -133,12 +133,12 @@ def test_b_frames_come_out_in_the_order_in_which_they_are_shown():
     packets += context.encode(None)
     units = split_units(bytes(packets[0]))
     config = AvcConfig.of([units[0]], [units[1]])
-    sources = [PictureTag(0, bytes(VideoTag(1, 7, 0, 0, bytes(config))), 0.0)]
+    sources = [QueuedTag(0, bytes(VideoTag(1, 7, 0, 0, bytes(config))), 0.0)]
     for packet in packets:
         kind, at = (1 if packet.is_keyframe else 2), packet.dts + 80
         body = VideoTag(kind, 7, 1, packet.pts + 80 - at, bytes(packet))
-        sources.append(PictureTag(at, bytes(body), 0.0))
-    found = seen(passed(PictureTranscoder(H264, PictureLimits(baseline=True)), sources))
+        sources.append(QueuedTag(at, bytes(body), 0.0))
+    found = seen(passed(VideoTranscoder(H264, CodecLimits(baseline=True)), sources))
     assert len(found) >= 13
     assert [(at, number) for at, number, _ in found] == [
         (80 + 40 * at, at) for at in range(len(found))
@@ -157,16 +157,16 @@ def test_b_frames_come_out_in_the_order_in_which_they_are_shown():
     ],
 )
 def test_what_cannot_be_decoded_is_said(body, reason):
-    made = PictureTranscoder(H264, PictureLimits()).convert([PictureTag(0, body, 0.0)], 0, False)
+    made = VideoTranscoder(H264, CodecLimits()).convert([QueuedTag(0, body, 0.0)], 0, False)
     assert reason in made.error and not made.tags
     with pytest.raises(UndecodableError):
-        PictureDecoder().decode(body, 0)
+        VideoDecoder().decode(body, 0)
 
 
 def test_after_a_broken_picture_the_next_is_a_key_frame():
-    transcoder, sources = PictureTranscoder(VP8, PictureLimits()), film(VP8)
+    transcoder, sources = VideoTranscoder(VP8, CodecLimits()), film(VP8)
     passed(transcoder, sources[:4])
-    broken = transcoder.convert([PictureTag(160, b"\x91vp08" + b"\xff" * 30, 0.0)], 0, False)
+    broken = transcoder.convert([QueuedTag(160, b"\x91vp08" + b"\xff" * 30, 0.0)], 0, False)
     assert "broken vp8" in broken.error
     assert not passed(transcoder, sources[5:])  # they depend on what is lost
     tags = passed(transcoder, film(VP8, start=800))
@@ -175,11 +175,11 @@ def test_after_a_broken_picture_the_next_is_a_key_frame():
 
 def test_a_tag_without_octets_does_not_end_the_decoder():
     """An empty packet says to ffmpeg that no more will come."""
-    transcoder, sources = PictureTranscoder(VP8, PictureLimits()), film(VP8)
+    transcoder, sources = VideoTranscoder(VP8, CodecLimits()), film(VP8)
     passed(transcoder, sources[:4])
     assert not passed(
         transcoder,
-        [PictureTag(160, b"\x91vp08", 0.0), PictureTag(160, b"\xa1vp08", 0.0)],
+        [QueuedTag(160, b"\x91vp08", 0.0), QueuedTag(160, b"\xa1vp08", 0.0)],
     )
     assert len(passed(transcoder, sources[4:])) == 12
 
@@ -193,14 +193,14 @@ def test_tags_without_a_picture_make_none():
         bytes(ExVideoTag(FrameType.KEY, VideoPacketType.SEQUENCE_END, (track,))),
         bytes(ExVideoTag(1, VideoPacketType.SEQUENCE_START, (VideoTrack(VideoFourCc.VP8, b""),))),
     ):
-        assert not PictureDecoder().decode(body, 0)
+        assert not VideoDecoder().decode(body, 0)
 
 
 def test_a_picture_of_any_size_is_not_decoded():
     """Own design: a few octets may claim one, and memory is bounded."""
     head = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A]) + (16000).to_bytes(2, "little") * 2
     with pytest.raises(UndecodableError):
-        PictureDecoder().decode(b"\x91vp08" + head + bytes(100), 0)
+        VideoDecoder().decode(b"\x91vp08" + head + bytes(100), 0)
 
 
 @cache
@@ -218,15 +218,15 @@ def test_no_octets_whatever_end_the_work(data):
             body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
         del body[data.draw(st.integers(1, len(body))) :]
     bad.append(bytearray(data.draw(st.binary(max_size=40))))
-    transcoder = PictureTranscoder(H264, PictureLimits(width=32))
+    transcoder = VideoTranscoder(H264, CodecLimits(width=32))
     for at, body in enumerate(bad):
-        made = transcoder.convert([PictureTag(40 * at, bytes(body), 0.0)], 0, False)
+        made = transcoder.convert([QueuedTag(40 * at, bytes(body), 0.0)], 0, False)
         event("broken" if made.error else "decoded")
     again = short_film(codec, width=48, start=200)  # of another header, and so another decoder
     assert any(transcoder.convert([each], 0, False).tags for each in again)
 
 
 def test_encoders_that_are_missing_are_named(monkeypatch):
-    assert picture_encoder.missing() == []
+    assert video_encoder.missing() == []
     monkeypatch.setattr(av, "codecs_available", {"libx264"})
-    assert picture_encoder.missing() == ["libvpx"]
+    assert video_encoder.missing() == ["libvpx"]

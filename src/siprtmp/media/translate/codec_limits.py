@@ -9,7 +9,7 @@ not in the catalogue.
     (1.2, 396, 256000)
     >>> phone.fitted(1280, 720)
     (412, 232, 15.3)
-    >>> phone.excess(PictureFacts(1280, 720, 3.1, "H"))
+    >>> phone.excess(VideoProperties(1280, 720, 3.1, "H"))
     'level 3.1'
 """
 
@@ -47,7 +47,7 @@ _LEVELS: Final[dict[float, tuple[int, int, int]]] = {
 }
 
 
-class PictureFacts(NamedTuple):
+class VideoProperties(NamedTuple):
     """A publisher's pictures, as far as they are known; 0 and "" where they are not."""
 
     width: int = 0
@@ -59,7 +59,7 @@ class PictureFacts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PictureLimits:
+class CodecLimits:
     """The most that may be sent; 0 is no limit.
 
     `width` and `height` are in pixels, `rate` in pictures a second, `bits` a second; `blocks` are
@@ -89,7 +89,7 @@ class PictureLimits:
             int(_lower(self.block_rate, other.block_rate)),
         )
 
-    def excess(self, seen: PictureFacts) -> str:
+    def excess(self, seen: VideoProperties) -> str:
         """In which respect these pictures are too much, "" if they may be sent as they are."""
         if self.level and seen.level > self.level:
             return f"level {seen.level:g}"
@@ -132,7 +132,7 @@ class PictureLimits:
         return min(wanted, int(SPARE * self.bits)) if self.bits else wanted
 
 
-def h264_limits(theirs: H264Parameters, bits: int = 0) -> PictureLimits:
+def h264_limits(theirs: H264Parameters, bits: int = 0) -> CodecLimits:
     """The limits of a phone's H.264: RFC 6184 §8.1; `bits` a second are those of its line.
 
     `max-fs`, `max-mbps` and `max-br` raise those of the level.
@@ -147,7 +147,7 @@ def h264_limits(theirs: H264Parameters, bits: int = 0) -> PictureLimits:
     rows = _LEVELS.items()
     able = block_rate, blocks, kilobits
     high = max(each for each, row in rows if all(map(int.__le__, row, able)))
-    limits = PictureLimits(level=high, blocks=blocks, block_rate=block_rate)
+    limits = CodecLimits(level=high, blocks=blocks, block_rate=block_rate)
     return replace(limits, bits=int(_lower(bits, 1000 * kilobits)))
 
 

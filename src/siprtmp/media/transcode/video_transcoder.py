@@ -10,36 +10,36 @@ encoded.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from siprtmp.media.transcode.decoder import UndecodableError
-from siprtmp.media.transcode.picture_decoder import PictureDecoder
-from siprtmp.media.transcode.picture_encoder import PictureEncoder
-from siprtmp.media.transcode.picture_pace import PicturePace
-from siprtmp.media.translate.made_pictures import Made, PictureTag
-from siprtmp.media.translate.picture_limits import MOST, PictureLimits
+from siprtmp.media.transcode.audio_decoder import UndecodableError
+from siprtmp.media.transcode.frame_rate_limiter import FrameRateLimiter
+from siprtmp.media.transcode.video_decoder import VideoDecoder
+from siprtmp.media.transcode.video_encoder import VideoEncoder
+from siprtmp.media.translate.codec_limits import MOST, CodecLimits
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
+from siprtmp.media.translate.transcoded import QueuedTag, Transcoded
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 
-class PictureTranscoder:
+class VideoTranscoder:
     """Makes the pictures of one end into those of another; it is used by one thread at a time.
 
-    `codec` is that to make, "h264" or "vp8"; `slice_octets` as `PictureEncoder` has it.
+    `codec` is that to make, "h264" or "vp8"; `slice_octets` as `VideoEncoder` has it.
     """
 
-    def __init__(self, codec: str, limits: PictureLimits, slice_octets: int = 0) -> None:
+    def __init__(self, codec: str, limits: CodecLimits, slice_octets: int = 0) -> None:
         from av.video.reformatter import VideoReformatter
 
         self._codec, self._limits, self._slice_octets = codec, limits, slice_octets
-        self._decoder = PictureDecoder()
-        self._encoder: PictureEncoder | None = None
+        self._decoder = VideoDecoder()
+        self._encoder: VideoEncoder | None = None
         self._reformatter = VideoReformatter()
         self._source = ""  # codec and size
-        self._pace = PicturePace(limits.rate or MOST)
+        self._pace = FrameRateLimiter(limits.rate or MOST)
         self._time: int | None = None  # ms, unbounded
 
-    def convert(self, sources: Sequence[PictureTag], late: int, wants_key: bool) -> Made:
+    def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
         """The tags made of these; of the first `late` ones none is encoded.
 
         With `wants_key` the first picture is a key frame.  It raises nothing, being called in a
@@ -58,10 +58,10 @@ class PictureTranscoder:
             except UndecodableError as broken:
                 error = str(broken)
                 self._source = ""  # the next picture is a key frame
-        return Made(out, self._making, error)
+        return Transcoded(out, self._transcodes, error)
 
     @property
-    def _making(self) -> str:
+    def _transcodes(self) -> str:
         if self._encoder is None:
             return ""
         width, height = self._encoder.size
@@ -84,9 +84,9 @@ class PictureTranscoder:
             assert self._encoder is not None
             width, height = self._encoder.size
             pts = frame.pts
-            picture = self._reformatter.reformat(frame, width, height, "yuv420p", threads=1)
-            picture.pts = pts
-            return self._encoder.encode(picture, wants_key)
+            scaled = self._reformatter.reformat(frame, width, height, "yuv420p", threads=1)
+            scaled.pts = pts
+            return self._encoder.encode(scaled, wants_key)
         except (av.FFmpegError, ValueError) as error:
             raise UndecodableError(f"cannot make {self._codec}: {error}") from None
 
@@ -95,6 +95,6 @@ class PictureTranscoder:
         width, height, rate = limits.fitted(width, height)
         bits = limits.bits_for(width, height, rate)
         self._pace.rate = rate
-        self._encoder = PictureEncoder(
+        self._encoder = VideoEncoder(
             self._codec, (width, height), rate, bits, limits.level, self._slice_octets
         )

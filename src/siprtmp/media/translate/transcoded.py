@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 SIDE_BY_SIDE: Final = 1280, 360  # pixels of the pictures of two sources as one
 
 
-class PictureTag(NamedTuple):
+class QueuedTag(NamedTuple):
     """The body of a video tag (FLV 10.1 §E.4.3.1), its RTMP time in ms, and when it came in s.
 
     `source` is its number where there are several.
@@ -21,7 +21,7 @@ class PictureTag(NamedTuple):
     source: int = 0
 
 
-class Made(NamedTuple):
+class Transcoded(NamedTuple):
     """What became of some tags: others, with their RTMP times in ms.
 
     `making` says from what and into what, as "h264 1280x720 > h264 640x360", "" before the first
@@ -29,5 +29,5 @@ class Made(NamedTuple):
     """
 
     tags: list[tuple[int, bytes]]
-    making: str = ""
+    transcodes: str = ""
     error: str = ""

@@ -13,7 +13,7 @@ LEAST: Final = 1000  # ms
 MOST: Final = 10_000  # ms, where key frames are rare
 
 
-class PictureMeter:
+class VideoMeter:
     """Counts the pictures of one publisher; `rate` and `bits` are a second's, 0 if not known."""
 
     def __init__(self) -> None:

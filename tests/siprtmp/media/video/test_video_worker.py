@@ -1,13 +1,13 @@
 """Pictures that are made elsewhere: in order, one piece of work at a time, never late."""
 
 import pytest
-from support.gateway.picture_threads import Pretended
 from support.gateway.video_rig import HEADER, idr, inter, tag
+from support.gateway.video_threads import Pretended
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.translate.picture_limits import PictureLimits
-from siprtmp.media.video.picture_queue import MAX_OCTETS, MAX_SECONDS
-from siprtmp.media.video.picture_work import ENCODED, PictureWork
+from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.video.video_queue import MAX_OCTETS, MAX_SECONDS
+from siprtmp.media.video.video_worker import ENCODED, VideoWorker
 
 
 class Bench:
@@ -16,12 +16,12 @@ class Bench:
     def __init__(self):
         self.threads = Pretended()
         self.given, self.changes, self.wants = [], [], 0
-        self.work = PictureWork(
-            self.threads.transcoder("h264", PictureLimits(), 0),
+        self.work = VideoWorker(
+            self.threads.transcoder("h264", CodecLimits(), 0),
             self.threads.run,
             self._want,
             give=lambda *tag: self.given.append(tag[:3]),
-            changed=lambda: self.changes.append((self.work.making, self.work.error)),
+            changed=lambda: self.changes.append((self.work.transcodes, self.work.error)),
         )
 
     def _want(self, now):
@@ -142,7 +142,7 @@ def test_nothing_is_given_after_the_end():
 def test_two_sources_are_one_piece_of_work_in_the_order_of_arrival():
     """Own design: of each the last ones are encoded, and each asks for its own key frames."""
     threads, asked, orders = Pretended(), [], []
-    maker = threads.transcoder("h264", PictureLimits(), 0)
+    maker = threads.transcoder("h264", CodecLimits(), 0)
     convert = maker.convert
 
     def noted(sources, late, wants_key):
@@ -150,7 +150,7 @@ def test_two_sources_are_one_piece_of_work_in_the_order_of_arrival():
         return convert(sources, late, wants_key)
 
     maker.convert = noted
-    work = PictureWork(
+    work = VideoWorker(
         maker,
         threads.run,
         lambda now: asked.append((0, now)),

@@ -1,12 +1,12 @@
 """Which pictures of a source are made, if there may not be more than some a second."""
 
 
-class PicturePace:
+class FrameRateLimiter:
     """Own design: a steady source loses every so many pictures, and a late one makes up for it.
 
     `rate` is in pictures a second.
 
-    >>> pace = PicturePace(15)
+    >>> pace = FrameRateLimiter(15)
     >>> [at for at in range(0, 320, 40) if pace.has_room(at)]
     [0, 80, 120, 200, 280]
     """

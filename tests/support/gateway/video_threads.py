@@ -3,16 +3,16 @@
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
 from rtmplite.flv.video import is_sequence_header
-from siprtmp.media.transcode.transcoding import AvPictureTranscoding
-from siprtmp.media.translate.made_pictures import Made
-from siprtmp.media.translate.picture_limits import PictureLimits
+from siprtmp.media.transcode.transcoding import AvVideoTranscoders
+from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.translate.transcoded import Transcoded
 
-ANY = PictureLimits()
+ANY = CodecLimits()
 
 
 def at_once(clock, **limits):
     """The real one, which makes the loop wait; `clock` tells the time."""
-    return AvPictureTranscoding(lambda job, then: then(job(), clock()), **limits)
+    return AvVideoTranscoders(lambda job, then: then(job(), clock()), **limits)
 
 
 class Pretended:
@@ -48,7 +48,7 @@ class Pretended:
     def convert(self, sources, late, wants_key):
         self.converted.append((len(sources), max(0, late), wants_key))
         if self.error:
-            return Made([], "", self.error)
+            return Transcoded([], "", self.error)
         tags = []
         for source in sources[max(0, late) :]:
             if is_sequence_header(source.body):
@@ -58,4 +58,4 @@ class Pretended:
             body = idr(99) if is_key else inter(99)
             tags.append((source.time, tag(body, key=is_key)))
             self.begins = wants_key = False
-        return Made(tags, "h264 320x240 > h264 32x24" if tags else "")
+        return Transcoded(tags, "h264 320x240 > h264 32x24" if tags else "")

@@ -15,7 +15,7 @@ from rtmplite.flv.avc import AvcConfig, join_units, split_units
 from rtmplite.flv.avc_sps import PPS, SPS
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
-from siprtmp.media.transcode.picture_decoder import MILLISECOND
+from siprtmp.media.transcode.video_decoder import MILLISECOND
 
 if TYPE_CHECKING:
     from av.packet import Packet
@@ -35,7 +35,7 @@ def missing() -> list[str]:
     return [name for name in ENCODERS.values() if name not in av.codecs_available]
 
 
-class PictureEncoder:
+class VideoEncoder:
     """Makes tags of pictures of one size: FLV 10.1 §E.4.3.1.
 
     `rate` is in pictures a second, `bits` a second; `level` is that of H.264, 0 for any, and no
