@@ -64,7 +64,7 @@ def test_what_is_made_is_told_to_the_operator():
     assert (line["codec"], line["to"]) == ("h264 64x48", "h264 32x24")
     assert line["reason"] == "size 64x48"
     [call] = world.gateway.context.calls
-    assert call.media.making
+    assert call.media.transcodes
     figures = quality.figures_of(call)
     assert figures["transcoding"] == ["h264 64x48 > h264 32x24"] and figures["video"] == "h264"
     _, wire = wire_of(world)
