@@ -8,14 +8,13 @@ the call is the same for all, and tells a `CallObserver`.  Its media are a `Medi
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.server.call_allowance import Ticket
 from p2psip.server.port_shares import PortShare
-from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
@@ -25,16 +24,17 @@ from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import UserAgent
 from p2psip.ua.uas import IncomingCall
-from siprtmp.calls import codec_names, failures
+from siprtmp.calls import failures
 from siprtmp.calls.call_info import DTMF_RELAY, CallInfo
 from siprtmp.calls.call_log import CallLog, Origin
 from siprtmp.calls.context import MediaEdge
+from siprtmp.calls.descriptions import Descriptions
 from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.toll_guard import Tolls
-from siprtmp.calls.trunks import Dialling, Trunk, Trunks
-from siprtmp.media import sdp_map
+from siprtmp.calls.trunks import Dialling, Invitation, Trunks
 from siprtmp.media.dtmf import keys_in
-from siprtmp.media.session import MediaSession, Signalled
+from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.session import MediaSession, MediaStatistics, PeerFormat, Publish
 from siprtmp.media.sink import MediaSink
 from siprtmp.operation.logs import Log
 
@@ -47,88 +47,72 @@ class Call:
     """A call, out (`dial`) or in (`take`, then `answer`): RFC 3261 §13.
 
     `user` is told of its progress; after `on_call_failed`, `on_call_cancelled` or `on_call_over`
-    nothing follows.  `media` is the session with its phone, at any time.
+    nothing follows.  `publish` takes what is published (see `MediaSession`), at any time; it is
+    another function after most events, so ask for it each time.
     """
+
+    publish: Publish
 
     def __init__(self, user: CallObserver, sink: MediaSink, context: "CallContext") -> None:
         self.user, self.context = user, context
         self.call: UserAgentCall | None = None
         self.log = CallLog(context.log, context.count_unsuitable, self._whose)
-        self.media = MediaSession(self, self.log, sink)
+        self.media = media = MediaSession(self, self.log, sink)
+        self.publish_ended, self.record = media.publish_ended, media.record
+        self.request_key_frame = media.request_key_frame
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
         self.names: Sequence[str] = ()
-        self.headers: Sequence[tuple[str, object]] = ()  # of the INVITE, for a transfer
         self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self._share: PortShare | None = None  # of an incoming call
-        self._infos = CallInfo(self._info, context.media.waker)
+        self.descriptions = Descriptions(media, self.log, context.hosts_of)
+        self._infos = CallInfo(media, self._info, context.media.waker)
         self.way: Dialling | None = None
-        self._came_by: Trunk | None = None
+        self.trunk_name: str | None = None  # of the trunk that it leaves by, or has come by
         self.up_at: float | None = None  # when it was answered: RFC 3261 §13.2.2.4
-        self._held = self._over = False
-        self.is_source_proven = False  # that of the INVITE, before the ACK
+        self._over = False
 
-    # -- out ----------------------------------------------------------------------------
-
-    def dial(
-        self,
-        to: Address,
-        from_: Address,
-        contact: Uri,
-        names: Sequence[str],
-        now: float,
-        *,
-        unnamed: bool = False,
-        credentials: Login | None = None,
-    ) -> None:
+    def dial(self, wanted: Invitation, now: float) -> None:
         """Offer the codecs named: RFC 3261 §13.2.1.  Raises RemoteError (403, 404, 488, 503)."""
-        self.names = names
-        way = self.way = self.context.trunks.plan(to, from_, contact, now)
-        to = way.to
-        origin = Origin("out", str(from_.uri), str(to.uri), f"RTMP:{self.user.host}", now)
+        context, self.names, self.descriptions.are_proven = self.context, wanted.names, True
+        way = self.way = context.trunks.plan(wanted, now)
+        caller, callee = str(wanted.from_.uri), str(way.to.uri)
+        origin = Origin("out", caller, callee, f"RTMP:{self.user.host}", now)
         try:
-            self._ticket = self.context.tolls.begin(self.user.payer, way.checked, now)
+            self._ticket = context.tolls.begin(self.user.payer, way.checked, now)
         except RemoteError as error:
-            self.log.refused(
-                replace(origin, callee=str(way.checked)), f"{error.status} {error.reason}"
-            )
+            self.log.refused(origin, way.checked, error)
             raise
-        peers = self.context.media.phone_hosts(to.uri, now) or (way.host,)
+        peers = context.media.phone_hosts(way.to.uri, now) or (way.host,)
         try:
-            self._open(peers, now)
-            offer = self.media.offer(now, unnamed=unnamed)
-            reached_at = partial(self.context.reached_at, peers=peers)
-            self.call = way.invite(self, offer, now, reached_at, credentials)
+            context.open(self, peers, now, self._share)
+            offer = self.media.offer(now, unnamed=wanted.unnamed)
+            reached_at = partial(context.reached_at, peers=peers)
+            self.call = way.invite(context.agent, self, offer, now, reached_at)
+            self.trunk_name = way.trunk_name
         except RemoteError:
             self._close(now)
             raise
         self._begin(origin)
 
-    # -- in -----------------------------------------------------------------------------
-
     def take(
-        self, server: ServerHandle, contact: Uri, now: float, *, credentials: Login | None = None
+        self, server: ServerHandle, contact: Uri, now: float, *, login: Login | None = None
     ) -> bool:
         """Take an INVITE (RFC 3261 §13.3.1); False if it was refused at once with 488 or 503."""
-        request, peers = server.request, (server.flow.remote[0],)
-        call = self.context.agent.incoming(
-            server, self.context.reached_at(contact, peers), self, now, credentials=credentials
-        )
+        context, request, flow = self.context, server.request, server.flow
+        peers = (flow.remote[0],)
+        here = context.reached_at(contact, peers)
+        call = context.agent.incoming(server, here, self, now, credentials=login)
         self.call = self._ringing = call
-        self._came_by = self.context.trunks.called(server.request.uri)
-        self._ticket = self.context.tolls.take(server)
-        self._share = self.context.share(server, now)
-        caller, callee, flow = str(request.from_.uri), str(request.uri), server.flow
-        self._begin(Origin("in", caller, callee, f"{flow.transport}:{flow.remote[0]}", now))
+        trunk = context.trunks.called(request.uri)
+        self.trunk_name = trunk.settings.name if trunk is not None else None
+        self._ticket, self._share = context.tolls.take(server), context.share(server, now)
+        source = f"{flow.transport}:{flow.remote[0]}"
+        self._begin(Origin("in", str(request.from_.uri), str(request.uri), source, now))
         try:
-            if call.remote_sdp:
-                theirs = sdp_map.read(call.remote_sdp, self._hosts(now))
-                host = self.context.media.host_for(peers)
-                if not sdp_map.is_acceptable(theirs, codec_names.everything(), host=host):
-                    self.log.lack(theirs)
-                    raise sdp_map.refusal(theirs)
-            self._open(peers, now)
+            self.descriptions.check(call, context.media.host_for(peers), now)
+            context.open(self, peers, now, self._share)
         except RemoteError as error:
             self.refuse(error.status, error.reason, now)
             return False
@@ -145,18 +129,11 @@ class Call:
         `early` sends a 183 instead (RFC 3960 §3).  An INVITE without an offer gets ours (RFC 3264
         §5).  Raises RemoteError(488) without a codec in common; it is then still to be refused.
         """
-        call, media = self._ringing, self.media
-        if call is None or not media.is_open:
+        call = self._ringing
+        if call is None or not self.media.is_open:
             return
-        self.names = media.terms.names = names
-        if call.remote_sdp:
-            try:
-                ours = media.answer(call.remote_sdp, now, self._signalled(now))
-            except RemoteError:
-                self.log.lack(sdp_map.read(call.remote_sdp, self._hosts(now)))
-                raise
-        else:
-            ours = media.offer(now, codec_names.brief(names))
+        self.names = names
+        ours = self.descriptions.first(call, names, now)
         if early:
             call.ring(now, 183, ours)
         else:
@@ -225,24 +202,30 @@ class Call:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         return self.call
 
-    @property
-    def trunk_name(self) -> str | None:
-        """The trunk that the call leaves by, or has come by.  Own design: for the operator."""
-        if self._came_by is not None:
-            return self._came_by.settings.name
-        return self.way.trunk_name if self.way is not None else None
+    # -- figures ------------------------------------------------------------------------
 
-    # -- CallHandler: the beginning and the end -----------------------------------------
+    @property
+    def plan(self) -> MediaPlan | None:
+        """What was agreed on last, None before an answer: RFC 3264 §7."""
+        return self.media.terms.plan
+
+    @property
+    def format(self) -> PeerFormat | None:
+        """What players get of the phone, see `MediaSession`: FLV 10.1 §E.5."""
+        return self.media.format
+
+    @property
+    def statistics(self) -> MediaStatistics:
+        """The figures of its media so far: RFC 3550 §6.4.4."""
+        return self.media.statistics
+
+    # -- CallHandler -------------------------------------------------------------------
 
     def on_ringing(
         self, call: UserAgentCall, status: int, reason: str, sdp: bytes | None, now: float
     ) -> None:
         """Start early media (RFC 3960 §3); a response that is repeated is told once."""
-        if sdp and self.media.is_open and self.media.terms.first is not None:
-            try:
-                self.media.conclude(sdp, now, self._signalled(now), early=True)
-            except RemoteError:
-                self.log.event("early-media-unusable")
+        self.descriptions.early(call, sdp, now)
         if (status, reason) != self._told:
             self._told = status, reason
             self.user.on_call_ringing(status, reason, now)
@@ -250,56 +233,46 @@ class Call:
     def on_accepted(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
         """The answer is in (RFC 3261 §13.2.2.4), or our 200 is acknowledged (§13.3.1.4)."""
         try:
-            plan = self.media.settle(sdp or b"", now, Signalled(self._hosts(now)))
+            plan = self.descriptions.settle(call, sdp, now)
         except RemoteError as error:
             self._unusable(error, now)
             return
         self.up_at = now
         if self._share is not None:
             self._share.confirm()
-        self.log.answer(plan)
-        self.media.log_no_video(plan, sdp or call.remote_sdp)
         self.user.on_call_up(plan, now)
-        self.context.on_up(self, now)
+        if not self._over:
+            self.context.on_up(self, now)
 
     def on_rejected(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
         """The callee did not take it (RFC 3261 §13.2.2.3), or we have not in time (§13.3.1)."""
         if self._ringing is None:
-            again = self.way.again(self, status, reason, now) if self.way else None
-            if again is not None:
-                self.call, self._told = again, None
-            else:
+            way, agent, failure = self.way, self.context.agent, (status, reason)
+            again = way.again(agent, self, call.id, failure, now, self.log) if way else None
+            if way is None or again is None:
                 self._fail(status, reason, now)
-        elif not self._over:
-            self._end(now, f"{status} {reason}")
-            self.user.on_call_cancelled(now)
+            else:
+                self.call, self._told, self.trunk_name = again, None, way.trunk_name
+        else:
+            self._finish(f"{status} {reason}", self.user.on_call_cancelled, now)
 
     def on_cancelled(self, call: UserAgentCall, now: float) -> None:
         """The caller hung up first: RFC 3261 §9.2."""
-        if not self._over:
-            self._end(now, "cancelled")
-            self.user.on_call_cancelled(now)
+        self._finish("cancelled", self.user.on_call_cancelled, now)
 
     def on_ended(self, call: UserAgentCall, reason: str, now: float) -> None:
         """The phone sent a BYE, or the dialog is lost: RFC 3261 §15.1.2."""
-        if not self._over:
-            self._end(now, reason)
-            self.user.on_call_over(reason, now)
-
-    # -- CallHandler: within the call ---------------------------------------------------
+        self._finish(reason, partial(self.user.on_call_over, reason), now)
 
     def on_offer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> bytes:
         """Answer a re-INVITE (RFC 3264 §8); RemoteError leaves all as it was (RFC 3261 §14.2)."""
-        by = self._signalled(now)
-        if not sdp:
-            return self.media.offer_again(call.remote_sdp, by)
-        ours = self.media.answer(sdp, now, by, again=True)
+        ours = self.descriptions.again(call, sdp, now)
         self._tell_hold(now)
         return ours
 
     def on_confirmed(self, call: UserAgentCall, now: float) -> None:
         """Our answer to a new offer is acknowledged (RFC 3261 §14.2): follow the peer's address."""
-        self.media.confirm(now, self._signalled(now))
+        self.descriptions.confirmed(call, now)
 
     def on_alive(self, call: UserAgentCall, now: float) -> None:
         """A SIP message is a sign of life, also of a phone without sound: RFC 3261 §12.2."""
@@ -309,9 +282,8 @@ class Call:
         """The answer in the ACK or 200 of a re-INVITE: RFC 3261 §14.2."""
         if not sdp:
             return
-        ours = call.local_sdp  # another offer may wait already
         try:
-            self.media.conclude(sdp, now, self._signalled(now), ours=ours)
+            self.descriptions.concluded(call, sdp, now)
         except RemoteError as error:
             self._unusable(error, now)  # Field §"Refusals by port 0"
         else:
@@ -325,11 +297,7 @@ class Call:
         self, call: UserAgentCall, content_type: str, body: bytes, now: float, package: str | None
     ) -> None:
         """Take a key of the phone, or what it says about pictures: RFC 6086 §4.2.2, RFC 5168 §4."""
-        heard = self._infos.read(content_type, body)
-        if heard.digit:
-            self.media.on_digit(heard.digit, now)
-        if heard.wants_key_frame:
-            self.media.want_key_frame(now)
+        self._infos.take(content_type, body, now)
 
     def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:
         """Take a message of the phone: RFC 3428 §7."""
@@ -355,6 +323,10 @@ class Call:
 
     # -- SessionOwner -------------------------------------------------------------------
 
+    def on_publish_changed(self, publish: Publish) -> None:
+        """Have published messages go there, without a call between."""
+        self.publish = publish
+
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""
         if self.call is not None:
@@ -373,38 +345,15 @@ class Call:
     def _whose(self) -> dict[str, object]:
         return {"call": self.call.id if self.call is not None else "-", "rtmp": self.user.log_id}
 
-    def _hosts(self, now: float) -> Collection[str]:
-        return self.context.hosts_of(self.call, now)
-
-    def _open(self, peers: Collection[str], now: float) -> None:
-        """Have ports for its media.  Raises RemoteError(503)."""
-        self.media.terms.names = self.names
-        try:
-            lost = partial(self.drop, reason=RELAY_LOST)
-            self.context.media.open(self.media, lost, peers, now, self._share)
-        except LocalError as error:
-            raise RemoteError(NO_PORT, 503) from error
-
     def _begin(self, origin: Origin) -> None:
         self.origin = origin
         self.context.calls.add(self)
         self.log.begin(origin, self.trunk_name)
         self.context.on_begin(self, origin.at)
 
-    def _signalled(self, now: float) -> Signalled:
-        """Where descriptions come from; before the ACK the INVITE's source is not proven."""
-        proven = self._ringing is None or self.up_at is not None or self.is_source_proven
-        return Signalled(self._hosts(now), proven)
-
     def _tell_hold(self, now: float) -> None:
-        """Tell the user of hold and its end, by a later answer: RFC 3264 §8.4.
-
-        Departs from RFC 6337 §5.3 [sendonly-is-no-command]: a phone that only sends counts as one
-        that holds us, since the user is not heard there, whatever the reason.
-        """
-        if self.media.is_held != self._held:
-            self._held = self.media.is_held
-            self.user.on_call_held(self._held, now)
+        if (held := self.descriptions.news_of_hold()) is not None:
+            self.user.on_call_held(held, now)
 
     def _info(self, content_type: str, body: bytes, now: float) -> None:
         if self.call is not None:
@@ -418,13 +367,17 @@ class Call:
         if self._ringing is None and self.up_at is None:
             self._fail(error.status, error.reason, now)
         else:
-            self._end(now, f"{error.status} {error.reason}")
-            self.user.on_call_over(error.reason, now)
+            told = partial(self.user.on_call_over, error.reason)
+            self._finish(f"{error.status} {error.reason}", told, now)
 
     def _fail(self, status: int, reason: str, now: float) -> None:
+        self._finish(f"{status} {reason}", partial(self.user.on_call_failed, status, reason), now)
+
+    def _finish(self, reason: str, told: Callable[[float], None], now: float) -> None:
+        """End the call and tell its user, if it is not over."""
         if not self._over:
-            self._end(now, f"{status} {reason}")
-            self.user.on_call_failed(status, reason, now)
+            self._end(now, reason)
+            told(now)
 
     def _end(self, now: float, reason: str) -> None:
         self._over = True
@@ -468,10 +421,18 @@ class CallContext:
     def __post_init__(self) -> None:
         self.messages = Messages(self.agent.core)
 
-    def hosts_of(self, call: UserAgentCall | None, now: float) -> Collection[str]:
+    def open(
+        self, call: Call, peers: Collection[str], now: float, share: PortShare | None = None
+    ) -> None:
+        """Have ports for the media of a call.  Raises RemoteError(503)."""
+        call.media.terms.names = call.names
+        try:
+            self.media.open(call.media, partial(call.drop, reason=RELAY_LOST), peers, now, share)
+        except LocalError as error:
+            raise RemoteError(NO_PORT, 503) from error
+
+    def hosts_of(self, call: UserAgentCall, now: float) -> Collection[str]:
         """The hosts that the signalling comes from: the peer, or phones behind our own proxy."""
-        if call is None:
-            return ()
         host, media = call.peer_host, self.media
         if host is not None:
             return (host,)

@@ -9,11 +9,8 @@ RFC 3261 §13 happens behind `Call`; the stream side is RTMP 1.0 §7.2.2.
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
-from p2psip.sip.address import Address
 from p2psip.sip.message import Request
-from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import Registry, Viewer
@@ -22,38 +19,9 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import failures
 from siprtmp.calls.access.admission import Holder
-from siprtmp.calls.access.name_rights import HELD, NameRights, say_refused
-from siprtmp.calls.call import CallContext
+from siprtmp.calls.access.name_rights import HELD, say_refused
+from siprtmp.calls.home import CallHome
 from siprtmp.calls.named_call import APP, BAD_NAME, MIXED, NamedCall, is_dialled
-
-
-class CallHome(Protocol):
-    """The gateway's SIP side, as the application sees it."""
-
-    context: CallContext
-    rights: NameRights
-
-    @property
-    def caller(self) -> Address:
-        """From of the calls placed for stock tools: RFC 3261 §8.1.1.3."""
-
-    def contact(self, user: str, line: str) -> Uri:
-        """A Contact that leads back here: RFC 3261 §8.1.1.8."""
-
-    def is_local_domain(self, uri: Uri) -> bool:
-        """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
-
-    def may_use(self, connection: NetConnection, query: str) -> bool:
-        """Whether this client may place calls, so that strangers may not."""
-
-    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
-        """The key that a client's calls are counted under."""
-
-    def is_proven(self, server: ServerHandle, now: float) -> bool:
-        """Whether the sender of an INVITE cannot have forged its address."""
-
-    def holder_of(self, name: str) -> Holder | None:
-        """The holder of the stream or the line with this name, None if nobody has it."""
 
 
 class CallApplication:
@@ -176,5 +144,5 @@ class CallApplication:
         named = self._names.get(name)
         if named is None:
             remote = registry.open(APP, name)
-            named = self._names[name] = NamedCall(name, self, remote)
+            named = self._names[name] = NamedCall(name, self.home, remote, self.forget)
         return named

@@ -12,10 +12,11 @@ of a telephone event.
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2psip.ua.requests.request_validation import RefusalError
 from siprtmp.media.dtmf import SECONDS, key_of
+from siprtmp.media.session import MediaSession
 from siprtmp.media.transport import Timed, Waker
 
 DTMF_RELAY: Final = "application/dtmf-relay"
@@ -34,42 +35,40 @@ FAST_UPDATE: Final = (
 INFO_TYPES: Final = ", ".join((*KEY_TYPES, MEDIA_CONTROL))
 
 
-class InfoHeard(NamedTuple):
-    """What an INFO of the phone says: a key, or the wish for a key frame."""
-
-    digit: str | None = None
-    wants_key_frame: bool = False
-
-
 class CallInfo:
     """Sends and reads the INFOs of one call: RFC 6086 §4.2.
 
-    `send(content_type, body, now)` sends one; `waker` makes a timer.
+    What the phone says goes to the session; `send(content_type, body, now)` sends an INFO, and
+    `waker` makes a timer.
     """
 
     def __init__(
-        self, send: Callable[[str, bytes, float], None], waker: Callable[[Timed], Waker]
+        self,
+        media: MediaSession,
+        send: Callable[[str, bytes, float], None],
+        waker: Callable[[Timed], Waker],
     ) -> None:
-        self._send, self._make_waker = send, waker
+        self._media, self._send, self._make_waker = media, send, waker
         self._waiting: deque[str] = deque()
         self._waker: Waker | None = None
         self._at: float | None = None
         self._refuses_updates = False
 
-    def read(self, content_type: str, body: bytes) -> InfoHeard:
-        """Read an INFO of the phone: RFC 6086 §4.2.2, RFC 5168 §4.
+    def take(self, content_type: str, body: bytes, now: float) -> None:
+        """Take an INFO of the phone: RFC 6086 §4.2.2, RFC 5168 §4.
 
         Raises RemoteError; any other body is refused, since the phone may know another way.
         """
         if content_type in KEY_TYPES and body:
-            return InfoHeard(key_of(body))
-        if content_type == MEDIA_CONTROL:
+            if digit := key_of(body):
+                self._media.on_digit(digit, now)
+        elif content_type == MEDIA_CONTROL:
             self._refuses_updates |= b"general_error" in body
-            return InfoHeard(wants_key_frame=b"picture_fast_update" in body)
-        if body:
+            if b"picture_fast_update" in body:
+                self._media.want_key_frame(now)
+        elif body:
             # RFC 3261 §8.2.3 [415-for-the-body] [415-says-accept]
             raise RefusalError(415, "Unsupported Media Type", [("Accept", INFO_TYPES)])
-        return InfoHeard()
 
     def ask_key_frame(self, now: float) -> None:
         """Ask the phone for a key frame, unless it has refused that: RFC 5168 §4."""

@@ -7,7 +7,9 @@ events has them all.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
+from p2psip.sip.uri import Uri
 from siprtmp.calls import codec_names
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.session import MediaStatistics
@@ -60,10 +62,10 @@ class CallLog:
         who = {"caller": origin.caller, "callee": origin.callee}
         self.event("call-start", direction=origin.direction, **who, **by)
 
-    def refused(self, origin: Origin, reason: str) -> None:
-        """Write that a limit of calls has refused it: see `toll_guard`."""
-        who = {"caller": origin.caller, "callee": origin.callee}
-        self.event("call-refused", **who, source=origin.source, reason=reason)
+    def refused(self, origin: Origin, callee: Uri, error: RemoteError) -> None:
+        """Write that a limit of calls has refused `callee`: see `toll_guard`."""
+        who = {"caller": origin.caller, "callee": str(callee), "source": origin.source}
+        self.event("call-refused", **who, reason=f"{error.status} {error.reason}")
 
     def answer(self, plan: MediaPlan) -> None:
         """Write that it was answered, and the codecs agreed on."""

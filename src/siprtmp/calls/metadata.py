@@ -54,7 +54,7 @@ def describe(remote: LiveStream, call: Call | None, now: float) -> None:
 
     It always has the time 0, by which ffmpeg tells it from text that is to be shown.
     """
-    heard = call.media.format if call is not None else None
+    heard = call.format if call is not None else None
     if heard is not None:
         body = on_metadata(heard.audio_format, heard.video, heard.size)
         remote.write(DATA, 0, body, now)
@@ -66,4 +66,4 @@ def watched(call: Call, remote: LiveStream, now: float) -> None:
     RFC 5104 §3.5.1; a player that joins gets the pictures since the last one, if they are kept.
     """
     if remote.players and remote.starts_at is None:
-        call.media.request_key_frame(now)
+        call.request_key_frame(now)

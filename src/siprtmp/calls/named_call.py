@@ -4,7 +4,8 @@ Own design: see `call_app`.  RFC 3261 §13 happens behind `Call`; the stream sid
 RTMP 1.0 §7.2.2.
 """
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
@@ -18,16 +19,15 @@ from siprtmp.calls.access.url_login import caller_of
 from siprtmp.calls.call import Call
 from siprtmp.calls.call_states import CallStatus, tell
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
+from siprtmp.calls.home import CallHome
 from siprtmp.calls.metadata import announce, describe, watched
 from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.picture_choice import beside_h264, is_taken
+from siprtmp.calls.trunks import Invitation
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.sink import MediaSink
 from siprtmp.media.transport import Waker
-
-if TYPE_CHECKING:
-    from siprtmp.calls.call_app import CallApplication
 
 APP: Final = "call"
 MIXED: Final = "mixed"  # the application that plays both sides of its call
@@ -39,12 +39,20 @@ DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
 class NamedCall(CallObserver, MediaSink):
     """One name: at most one publisher, any number of players, at most one call.
 
-    It observes its call and takes what the phone sends; it is the sink of its publisher.
+    It observes its call and takes what the phone sends; it is the sink of its publisher.  `forget`
+    is called when it has neither publisher, players nor call.
     """
 
-    def __init__(self, name: str, application: "CallApplication", remote: LiveStream) -> None:
+    def __init__(
+        self,
+        name: str,
+        home: CallHome,
+        remote: LiveStream,
+        forget: Callable[["NamedCall"], None],
+    ) -> None:
         super().__init__()
-        self.name, self.remote, self._application = name, remote, application
+        self.name, self.remote = name, remote
+        self._home, self._context, self._forget = home, home.context, forget
         self.log_id = f"call/{name}"
         self._publisher: ServerStream | None = None
         self._call: Call | None = None
@@ -82,7 +90,7 @@ class NamedCall(CallObserver, MediaSink):
             stream.accept_publish(self, now)
             if self._call is None:
                 source = f"RTMP:{self.host}"
-                log = self._application.context.log
+                log = self._context.log
                 log.event("call-wait", rtmp=self.log_id, name=self.name, source=source)
             return
         stream.connection.hold_on(now)
@@ -114,7 +122,7 @@ class NamedCall(CallObserver, MediaSink):
         """
         hears = self._hears
         if hears is not None:
-            hears.media.publish(type_id, timestamp, payload, now)
+            hears.publish(type_id, timestamp, payload, now)
         elif type_id != DATA:
             self._void.put(timestamp / 1000, now)
             self.published.put(type_id, timestamp, payload)
@@ -127,22 +135,23 @@ class NamedCall(CallObserver, MediaSink):
         if self._call is None:
             self._forget_if_idle(now)
         elif self._is_up:
-            self._call.media.publish_ended(now)
+            self._call.publish_ended(now)
         else:
             self._hang_up(now)
 
     def _dial(self, now: float) -> None:
-        home = self._application.home
+        home = self._home
         is_number = self.name.startswith(TEL)
         to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
         if not is_number and not (to.uri.host and to.uri.user):
             raise RemoteError("Bad destination")
-        call = Call(self, self, self._application.context)
+        call = Call(self, self, self._context)
         self._call = call
         query = self._publisher.query if self._publisher is not None else ""
         caller, login = caller_of(query, to.uri, home.caller)
         contact = home.contact(caller.uri.user or APP, self.log_id)
-        call.dial(to, caller, contact, codec_names.offered(query), now, credentials=login)
+        offered = codec_names.offered(query)
+        call.dial(Invitation(to, caller, contact, offered, login=login), now)
 
     def _hang_up(self, now: float) -> None:
         if self._call is not None:
@@ -153,8 +162,8 @@ class NamedCall(CallObserver, MediaSink):
 
     def incoming(self, server: ServerHandle, now: float) -> None:
         """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
-        contact = self._application.home.contact(self.name, self.name)
-        call = Call(self, self, self._application.context)
+        contact = self._home.contact(self.name, self.name)
+        call = Call(self, self, self._context)
         if call.take(server, contact, now):
             self.adopt(call, now)
         else:
@@ -187,7 +196,7 @@ class NamedCall(CallObserver, MediaSink):
     @property
     def payer(self) -> str:
         """The user that its publisher has proved to be, or else the publisher's host."""
-        home, publisher = self._application.home, self._publisher
+        home, publisher = self._home, self._publisher
         return home.payer(publisher.connection, None, publisher.query) if publisher else ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
@@ -225,7 +234,7 @@ class NamedCall(CallObserver, MediaSink):
 
     def takes(self, codec: str) -> bool:
         """Whether a player has said so, unless all get what is made for them."""
-        makes = self._application.context.media.video_transcoding is not None
+        makes = self._context.media.video_transcoding is not None
         return not makes and is_taken(self.remote, codec)
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
@@ -281,13 +290,13 @@ class NamedCall(CallObserver, MediaSink):
 
     def _hear_if_possible(self) -> None:
         """Send the publisher's sound to the phone from now on, if its answer is known."""
-        if self._call is not None and self._call.media.is_agreed:
+        if self._call is not None and self._call.plan is not None:
             self._hears = self._call
             self._void.stop()
 
     def _wake(self) -> None:
         if self._waker is None:
-            self._waker = self._application.context.media.waker(self._void)
+            self._waker = self._context.media.waker(self._void)
         self._waker.set()
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:
@@ -297,7 +306,7 @@ class NamedCall(CallObserver, MediaSink):
 
     def _forget_if_idle(self, now: float) -> None:
         if self._publisher is None and self._call is None and not self.remote.players:
-            self._application.forget(self)
+            self._forget(self)
             if self._waker is not None:
                 self._waker.cancel()
                 self._waker = None

@@ -75,7 +75,7 @@ class PlayedCall(CallObserver, MediaSink):
         # without an offer there is nothing to send early media to: RFC 3960 §3
         sip = self._call.call
         self._is_early = bool(self._announce and sip is not None and sip.remote_sdp)
-        self._call.is_source_proven = self._is_early and self._home.is_proven(server, now)
+        self._call.descriptions.are_proven = self._is_early and self._home.is_proven(server, now)
         if self._is_early or self._file:
             self._open(self._announce if self._is_early else self._file, now)
         else:
@@ -123,7 +123,7 @@ class PlayedCall(CallObserver, MediaSink):
                 return
             if feeder.ended:
                 self._is_read = True
-                self._call.media.publish_ended(now)
+                self._call.publish_ended(now)
                 return
             feeder.fill()
             if not (feeder.tags or feeder.ended):
@@ -138,10 +138,10 @@ class PlayedCall(CallObserver, MediaSink):
             self._end()
 
     def _publish(self, feeder: Feeder, now: float) -> None:
-        media = self._call.media
-        while feeder.tags and not (self._is_held or self._is_unheard) and media.is_open:
+        call = self._call
+        while feeder.tags and not (self._is_held or self._is_unheard or self._is_over):
             tag = feeder.tags.popleft()
-            media.publish(tag.tag_type, tag.timestamp, tag.data, now)
+            call.publish(tag.tag_type, tag.timestamp, tag.data, now)
 
     def _go_on(self, now: float) -> None:
         """The announcement is over, or there was none."""

@@ -20,7 +20,7 @@ TO_PHONE: Final = "mos_to_phone"
 
 def figures_of(call: Call) -> Figures:
     """The codecs, packets and quality of a call, as far as they are known; times in ms."""
-    seen = call.media.statistics
+    seen = call.statistics
     figures: Figures = {
         "codec": seen.codec,
         "transcoding": seen.transcodes,

@@ -12,7 +12,7 @@ the trunk's own domain.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Final, Protocol
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.server.domains import Domains
@@ -23,7 +23,7 @@ from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.registering.registration import Registration, State
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
-from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
+from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, Failure, failed
 from siprtmp.media.session_log import MediaLog
 from siprtmp.operation.logs import Log
 from siprtmp.settings.trunks import TrunkSettings
@@ -95,6 +95,23 @@ class Trunk:
         self._log.warning("trunk-failed", trunk=self.settings.name, reason=self.reason)
 
 
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A call that is to be placed: RFC 3261 §13.2.1.
+
+    `names` are the codecs to offer, `unnamed` says that the client has named none; `headers` are
+    more ones of the INVITE, for a transfer.
+    """
+
+    to: Address
+    from_: Address
+    contact: Uri
+    names: Sequence[str]
+    unnamed: bool = False
+    login: Login | None = None
+    headers: Sequence[tuple[str, object]] = ()
+
+
 @dataclass(slots=True)
 class Trunks:
     """All trunks, in the order of the file; `is_here` tells whether a URI leads to a user here."""
@@ -103,16 +120,17 @@ class Trunks:
     homes: Domains | None = None
     is_here: Callable[[Uri, float], bool] = lambda uri, now: False
 
-    def plan(self, to: Address, from_: Address, contact: Uri, now: float) -> "Dialling":
-        """How to call `to`: by trunks if it is a number for one, else as it stands.
+    def plan(self, wanted: Invitation, now: float) -> "Dialling":
+        """How to place a call: by trunks if it is a number for one, else as it stands.
 
         Raises RemoteError for a tel URI, 404 if no trunk takes it and 416 if there is none, and
         what `called_number` raises.
         """
+        to = wanted.to
         if not self.trunks or self.homes is None:
             if to.uri.scheme == "tel":
                 raise failed(NO_TELEPHONES)
-            return Dialling(to, from_, contact, to.uri)
+            return Dialling(to, wanted, to.uri)
         uri, home = to.uri, self.homes.names[0]
         number = called_number(uri, self._is_context) or uri.user or ""
         ways = [each for each in self.trunks if each.takes(number) and self._may(each, uri, now)]
@@ -122,7 +140,7 @@ class Trunks:
             to = Address(number_at(number, Uri("sip", host=home)), to.display)
         ways.sort(key=lambda trunk: trunk.is_down)
         checked = Uri("sip", number, host=home) if ways else uri
-        return Dialling(to, from_, contact, checked, number, ways)
+        return Dialling(to, wanted, checked, number, ways)
 
     def _may(self, trunk: Trunk, uri: Uri, now: float) -> bool:
         """Whether a URI may leave by a trunk: one of that provider, or one that nobody here has."""
@@ -145,27 +163,6 @@ class Trunks:
         return next((each for each in self.trunks if each.token == token), None) if token else None
 
 
-class DiallingContext(Protocol):
-    """The part of `CallContext` that an outgoing call needs."""
-
-    agent: UserAgent
-
-
-class Dialled(CallHandler, Protocol):
-    """The call that a plan is for."""
-
-    call: UserAgentCall | None
-    headers: Sequence[tuple[str, object]]
-
-    @property
-    def log(self) -> MediaLog:
-        """The log of this call."""
-
-    @property
-    def context(self) -> DiallingContext:
-        """The services of the gateway."""
-
-
 @dataclass(slots=True)
 class Dialling:
     """The ways of one call that are left; without trunks it goes to `to` itself.
@@ -175,8 +172,7 @@ class Dialling:
     """
 
     to: Address
-    from_: Address
-    contact: Uri
+    wanted: Invitation
     checked: Uri
     number: str = ""
     ways: list[Trunk] = field(default_factory=list)
@@ -195,51 +191,67 @@ class Dialling:
 
     def invite(
         self,
-        call: Dialled,
+        agent: UserAgent,
+        owner: CallHandler,
         sdp: bytes,
         now: float,
         reached_at: Callable[[Uri], Uri],
-        credentials: Login | None,
     ) -> UserAgentCall:
         """Send the first INVITE (RFC 3261 §13.2.1).  Raises RemoteError as `UserAgent` does."""
-        self._sdp = sdp
+        self._sdp, wanted = sdp, self.wanted
         if self.ways:
-            return self._by_trunk(call, now, None)
-        to, from_, contact = self.to, self.from_, reached_at(self.contact)
-        agent = call.context.agent
+            return self._by_trunk(agent, owner, now, None)
+        contact = reached_at(wanted.contact)
         return agent.invite(
-            to, from_, contact, sdp, call, now, credentials=credentials, headers=call.headers
+            self.to,
+            wanted.from_,
+            contact,
+            sdp,
+            owner,
+            now,
+            credentials=wanted.login,
+            headers=wanted.headers,
         )
 
-    def again(self, call: Dialled, status: int, reason: str, now: float) -> UserAgentCall | None:
-        """Call by the next trunk after a refusal, if that may help; None if it does not.
+    def again(
+        self,
+        agent: UserAgent,
+        owner: CallHandler,
+        call_id: str,
+        failure: Failure,
+        now: float,
+        log: MediaLog,
+    ) -> UserAgentCall | None:
+        """Call by the next trunk after a failure, if that may help; None if it does not.
 
         The Call-ID stays, so that all attempts have one name in the log.
         """
-        while self.ways and is_worth_another(status):
+        while self.ways and is_worth_another(failure[0]):
             before = self.trunk_name
             try:
-                anew = self._by_trunk(call, now, call.call.id if call.call is not None else None)
+                anew = self._by_trunk(agent, owner, now, call_id)
             except RemoteError as error:
-                status, reason = error.status, error.reason
+                failure = error.status, error.reason
                 continue
-            why = f"{status} {reason}"
-            call.log.event("trunk-next", trunk=before, next=self.trunk_name, reason=why)
+            status, reason = failure
+            log.event("trunk-next", trunk=before, next=self.trunk_name, reason=f"{status} {reason}")
             return anew
         return None
 
-    def _by_trunk(self, call: Dialled, now: float, call_id: str | None) -> UserAgentCall:
+    def _by_trunk(
+        self, agent: UserAgent, owner: CallHandler, now: float, call_id: str | None
+    ) -> UserAgentCall:
         self.trunk = trunk = self.ways.pop(0)
-        return call.context.agent.invite(
+        return agent.invite(
             Address(trunk.target(self.number)),
-            Address(trunk.settings.address, self.from_.display),
+            Address(trunk.settings.address, self.wanted.from_.display),
             trunk.contact(),
             self._sdp,
-            call,
+            owner,
             now,
             credentials=trunk.login,
             route=trunk.route,
-            headers=call.headers,
+            headers=self.wanted.headers,
             call_id=call_id,
         )
 

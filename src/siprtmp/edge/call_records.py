@@ -97,13 +97,13 @@ def record(call: Call, reason: str, now: float, offset: float) -> dict[str, obje
         "seconds": round(now - up_at, 1) if up_at is not None else 0.0,
         "reason": reason,
         **figures_of(call),
-        "transcoding": call.media.transcoded,
+        "transcoding": call.statistics.transcoded,
     }
 
 
 def _known(call: Call, now: float, offset: float) -> dict[str, object]:
     """What is known of a call before its end; the members that follow have no value yet."""
-    origin, up_at, plan = call.origin, call.up_at, call.media.terms.plan
+    origin, up_at, plan = call.origin, call.up_at, call.plan
     return {
         "begin": _utc(offset + (origin.at if origin is not None else now)),
         "answered": _utc(offset + up_at) if up_at is not None else None,

@@ -129,7 +129,7 @@ class Gateway:
         figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
         if self.sip is not None:
             figures |= self.sip.status()
-            late = sum(call.media.statistics.left_out for call in self.sip.context.calls)
+            late = sum(call.statistics.left_out for call in self.sip.context.calls)
             figures["media_left_out"] = self.totals.left_out + late
         figures["loop_lag_ms"] = round(1000 * self._lag.worst, 1)
         figures |= self._process.figures()

@@ -27,7 +27,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
-from p2psip.ua.registering.registration import Registration
+from p2psip.ua.registering.registration import Registration, RegistrationOwner
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
@@ -44,7 +44,6 @@ from siprtmp.calls.call import CallContext
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.conference.room_app import RoomApplication
 from siprtmp.calls.context import EXTENSIONS
-from siprtmp.calls.rich.line import Line
 from siprtmp.calls.rich.sip_app import Identity, SipApplication
 from siprtmp.calls.routes import Routes
 from siprtmp.calls.trunks import LINE_PARAM
@@ -184,15 +183,19 @@ class SipSide:
         return contact.with_params(**{LINE_PARAM: token}) if token else contact
 
     def register(
-        self, aor: Address, contact: Uri, credentials: Login, owner: Line, now: float
+        self,
+        aor: Address,
+        contact: Uri,
+        login: Login,
+        owner: RegistrationOwner,
+        host: str,
     ) -> Registration:
-        """Register at the domain of `aor`: RFC 3261 §10.2."""
+        """A registration at the domain of `aor`, for a client at this host: RFC 3261 §10.2."""
         registration = Registration(
-            self.stack, aor, contact, aor.uri, owner, os.urandom, login=credentials
+            self.stack, aor, contact, aor.uri, owner, os.urandom, login=login
         )
         self._registrations.add(registration)
-        self._origin.registers(registration.call_id, owner.connection.peer_address[0])
-        registration.start(now)
+        self._origin.registers(registration.call_id, host)
         return registration
 
     def unregister(self, registration: Registration, now: float) -> None:
@@ -233,7 +236,9 @@ class SipSide:
         counters = self.stack.counters
         return {
             "calls": len(self.context.calls),
-            "calls_transcoding": sum(bool(call.media.transcodes) for call in self.context.calls),
+            "calls_transcoding": sum(
+                bool(call.statistics.transcodes) for call in self.context.calls
+            ),
             **quality.summary(self.context.calls),
             "media_unsuitable": self.context.unsuitable,
             "transactions": self.stack.transactions,

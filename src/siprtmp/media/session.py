@@ -67,7 +67,8 @@ class MediaStatistics:
 
     codec: str | None = None
     packet_seconds: float = 0.0
-    transcodes: list[str] = field(default_factory=list)
+    transcodes: list[str] = field(default_factory=list)  # what is decoded and encoded now
+    transcoded: list[str] = field(default_factory=list)  # and so far
     sent: int = 0
     received: int = 0
     left_out: int = 0
@@ -116,7 +117,10 @@ class Recorder(Protocol):
 
 
 class SessionOwner(Protocol):
-    """Does the signalling of a session: a call, for one."""
+    """Does the signalling of a session, and leads published messages to it: a call, for one."""
+
+    def on_publish_changed(self, publish: Publish) -> None:
+        """Published messages go to this function from now on."""
 
     def on_quiet(self, now: float) -> None:
         """Ask the peer whether it is there: the media time-out is near."""
@@ -132,13 +136,14 @@ class MediaSession:
     """The media of one peer, from `open` to `close`.
 
     `terms` are what both ends have said.  `publish` takes what is published (type, RTMP time in ms,
-    body, now), also before and after; it is another function after most events, so ask for it each
-    time.  `made` has all that was decoded and encoded so far, as "aac > opus".
+    body, now), also before and after; its owner is told when it is another function.
+    `transcoded` has all that was decoded and encoded so far, as "aac > opus".
     """
 
     def __init__(self, owner: SessionOwner, log: MediaLog, sink: MediaSink) -> None:
         self.on_quiet, self.on_silence = owner.on_quiet, owner.on_silence  # of the audio stream
         self.on_key_frame_needed, self._sink = owner.on_key_frame_needed, sink
+        self._on_publish_changed = owner.on_publish_changed
         self.terms = Negotiation()
         self._log = SessionLog(log)
         self.transcoded = self._log.transcoded
@@ -152,6 +157,7 @@ class MediaSession:
         self._tunnel: TunnelStream | None = None  # also before it is agreed on
         self._settings: StreamSettings | None = None  # while it is open
         self.publish: Publish = self._keep
+        self._sort()
 
     def open(self, transports: Transports, settings: StreamSettings, now: float) -> None:
         """Have a transport for audio.  Raises LocalError without one."""
@@ -332,6 +338,7 @@ class MediaSession:
             self.publish = self._publish_sorted
         else:
             self.publish = self._audio.publish  # the usual case has no call more than it needs
+        self._on_publish_changed(self.publish)
 
     def _keep(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         self._sink.published.put(type_id, timestamp, payload)
@@ -407,19 +414,9 @@ class MediaSession:
     # -- figures ------------------------------------------------------------------------
 
     @property
-    def is_agreed(self) -> bool:
-        """Whether an answer has settled the media, and they are open: RFC 3264 §7."""
-        return self._audio is not None and self.terms.plan is not None
-
-    @property
     def is_held(self) -> bool:
         """Whether the peer holds us: RFC 3264 §8.4."""
         return self.terms.plan is not None and self.terms.plan.audio.media.held
-
-    @property
-    def is_tunnelled(self) -> bool:
-        """Whether all media pass through a tunnel, and none is decoded here."""
-        return self._is_tunnelled
 
     @property
     def format(self) -> PeerFormat | None:
@@ -452,7 +449,8 @@ class MediaSession:
         """The figures so far; empty when it is not open: RFC 3550 §6.4.4."""
         if self._audio is None:
             return MediaStatistics()
-        return MediaStatistics.of(self._audio, self._video, self.transcodes)
+        figures = MediaStatistics.of(self._audio, self._video, self.transcodes)
+        return replace(figures, transcoded=self.transcoded)
 
     def log_no_video(self, plan: MediaPlan, sdp: bytes | None) -> None:
         """Log why there is no video though one side has offered some, in `sdp` or before."""

@@ -34,6 +34,9 @@ class End(MediaSink):
         )
 
     # SessionOwner and MediaLog
+    def on_publish_changed(self, publish):
+        self.publish = publish
+
     def on_quiet(self, now):
         self.told.append("quiet")
 
@@ -62,10 +65,10 @@ class End(MediaSink):
     def on_drained(self, now):
         self.told.append("drained")
 
-    def publish(self, *messages):
+    def say(self, *messages):
         for type_id, timestamp, payload in messages:
             self.way.wait(timestamp / 1000)
-            self.session.publish(type_id, timestamp, payload, self.way.now)
+            self.publish(type_id, timestamp, payload, self.way.now)
         self.way.deliver()
 
     def of(self, type_id):
@@ -90,8 +93,8 @@ def sounds(count, at=0):
 def test_audio_crosses_both_ways_after_an_offer_and_an_answer():
     """Covers RFC 3264 §8.3.1: and at the end each side says goodbye, and lets its ends go."""
     way, caller, callee = agreed("pcmu", "dtmf")
-    caller.publish(*sounds(10))
-    callee.publish(*sounds(10, 300))
+    caller.say(*sounds(10))
+    callee.say(*sounds(10, 300))
     way.wait(1.0)
     assert callee.of(AUDIO) == caller.of(AUDIO) == [ULAW] * 10
     assert caller.session.statistics.codec == "pcmu" and caller.session.statistics.sent == 10
@@ -100,7 +103,7 @@ def test_audio_crosses_both_ways_after_an_offer_and_an_answer():
     callee.session.close(way.now)
     way.deliver()
     assert not way.ends and not way.timers and caller.transports.open_ends == 0
-    caller.publish(*sounds(1, 2000))
+    caller.say(*sounds(1, 2000))
     assert len(callee.of(AUDIO)) == 10
 
 
@@ -115,7 +118,7 @@ def test_video_crosses_beside_the_audio_and_goes_with_its_line():
     way, caller, callee = agreed("pcmu", "h264")
     assert callee.transports.open_ends == 2
     pictures = [HEADER, tag(idr(), key=True), tag(inter(1)), tag(inter(2))]
-    caller.publish(*((VIDEO, 40 * at, body) for at, body in enumerate(pictures)), *sounds(5, 160))
+    caller.say(*((VIDEO, 40 * at, body) for at, body in enumerate(pictures)), *sounds(5, 160))
     way.wait(1.0)
     assert len(callee.of(VIDEO)) >= 3 and callee.of(AUDIO)
     assert callee.session.format.video == "h264" and callee.session.format.size == (320, 240)
@@ -130,7 +133,7 @@ def test_video_crosses_beside_the_audio_and_goes_with_its_line():
     caller.session.conclude(answer, way.now, BY, ours=offer)
     callee.session.confirm(way.now, BY)
     assert caller.transports.open_ends == callee.transports.open_ends == 1
-    caller.publish((VIDEO, 2000, tag(idr(), key=True)), *sounds(3, 2020))
+    caller.say((VIDEO, 2000, tag(idr(), key=True)), *sounds(3, 2020))
     way.wait(3.0)
     assert len(callee.of(AUDIO)) == 8
 
@@ -141,28 +144,28 @@ def test_a_tunnel_begins_with_what_was_published_before():
     caller, callee = End(way, 4000, "pcmu", "flv"), End(way, 5000, "pcmu", "flv")
     aac = b"\xaf\x00\x12\x10"
     for type_id, payload in ((AUDIO, aac), (VIDEO, HEADER), (VIDEO, tag(idr(), key=True))):
-        caller.session.publish(type_id, 0, payload, way.now)
+        caller.publish(type_id, 0, payload, way.now)
     answer = callee.session.answer(caller.session.offer(way.now), way.now, BY)
     caller.session.settle(answer, way.now, BY)
     callee.session.settle(b"", way.now, BY)
-    caller.publish((DATA, 20, b"\x02\x00\x01x"), (AUDIO, 40, b"\xaf\x01sound"))
+    caller.say((DATA, 20, b"\x02\x00\x01x"), (AUDIO, 40, b"\xaf\x01sound"))
     way.wait(1.0)
     assert {HEADER, tag(idr(), key=True)} <= set(callee.of(VIDEO))
     assert callee.of(AUDIO)[-1] == b"\xaf\x01sound" and callee.of(DATA) == [b"\x02\x00\x01x"]
-    assert caller.session.is_tunnelled and caller.session.format is None
+    assert caller.session.terms.plan.x_flv is not None and caller.session.format is None
 
 
 def test_a_session_on_hold_keeps_what_is_published_for_later():
     """Covers RFC 3264 §8.4."""
     way, caller, callee = agreed("pcmu", "h264")
     caller.session.hold(True)
-    caller.publish(*sounds(2))
+    caller.say(*sounds(2))
     assert not callee.heard and not caller.session.statistics.sent  # at once, before any answer
     held = caller.session.offer_again(None, BY)
     answer = callee.session.answer(held, way.now, BY, again=True)
     caller.session.conclude(answer, way.now, BY, ours=held)
     assert callee.session.is_held and not caller.session.is_held
-    caller.publish(*sounds(3, 40), (VIDEO, 100, HEADER), (VIDEO, 120, tag(idr(), key=True)))
+    caller.say(*sounds(3, 40), (VIDEO, 100, HEADER), (VIDEO, 120, tag(idr(), key=True)))
     way.wait(0.5)
     assert not callee.heard and caller.published.gop.has_frames
     caller.session.hold(False)
@@ -170,7 +173,7 @@ def test_a_session_on_hold_keeps_what_is_published_for_later():
     caller.session.conclude(
         callee.session.answer(again, way.now, BY, again=True), way.now, BY, ours=again
     )
-    caller.publish(*sounds(3, 600), (VIDEO, 660, tag(inter(1))))
+    caller.say(*sounds(3, 600), (VIDEO, 660, tag(inter(1))))
     way.wait(1.0)
     assert callee.of(AUDIO) and HEADER in callee.of(VIDEO)
 
@@ -178,7 +181,7 @@ def test_a_session_on_hold_keeps_what_is_published_for_later():
 def test_keys_go_as_events_where_they_were_agreed_on():
     """Covers RFC 4733 §2.5.1.2: and are refused where they were not."""
     way, caller, callee = agreed("pcmu", "dtmf")
-    caller.publish(*sounds(5))
+    caller.say(*sounds(5))
     assert caller.session.press("1#", way.now)
     way.wait(2.0)
     assert callee.told == ["1", "#"]
@@ -200,12 +203,12 @@ def test_a_silent_peer_is_asked_and_then_given_up():
 def test_another_sink_is_heard_and_hears_from_then_on():
     """Own design: for a transfer, and for a stream behind an announcement."""
     way, caller, callee = agreed("pcmu")
-    caller.publish(*sounds(2))
+    caller.say(*sounds(2))
     other = MediaSink()
     got = []
     other.on_tag = lambda *message: got.append(message)
     callee.session.give_to(other)
-    caller.publish(*sounds(2, 100))
+    caller.say(*sounds(2, 100))
     way.wait(1.0)
     assert len(callee.of(AUDIO)) == 2 and len(got) == 2
 
@@ -219,7 +222,7 @@ def test_what_is_published_is_recorded_and_what_is_sent_is_tapped():
     caller.session.record(kept)
     caller.session.tap(Taps(lambda codec, payload: sent.append(payload), lambda *tag: None), 0.0)
     messages = sounds(3)
-    caller.publish(*messages)
+    caller.say(*messages)
     way.wait(1.0)
     assert kept.heard == messages and sent == [b"u" * 160] * 3
     caller.session.publish_ended(way.now)
@@ -245,7 +248,7 @@ def test_an_answer_without_a_codec_in_common_changes_nothing():
     caller, callee = End(way, 4000, "pcmu"), End(way, 5000, "pcma")
     with pytest.raises(RemoteError) as caught:
         callee.session.answer(caller.session.offer(way.now), way.now, BY)
-    assert caught.value.status == 488 and not callee.session.is_agreed
+    assert caught.value.status == 488 and callee.session.terms.plan is None
     with pytest.raises(RemoteError):
         callee.session.settle(b"", way.now, BY)
 
@@ -266,13 +269,13 @@ def test_what_is_published_while_it_rings_is_the_beginning_of_the_video():
     """Covers RFC 3264 §5.1: a picture from before it rang is not shown beside later ones."""
     way = Loopback()
     caller, callee = End(way, 4000, "pcmu", "h264"), End(way, 5000, "pcmu", "h264")
-    caller.session.publish(VIDEO, 0, HEADER, way.now)
-    caller.session.publish(VIDEO, 0, tag(idr(1), key=True), way.now)
+    caller.publish(VIDEO, 0, HEADER, way.now)
+    caller.publish(VIDEO, 0, tag(idr(1), key=True), way.now)
     offer = caller.session.offer(way.now)
-    caller.session.publish(VIDEO, 40, tag(idr(2), key=True), way.now)
+    caller.publish(VIDEO, 40, tag(idr(2), key=True), way.now)
     answer = callee.session.answer(offer, way.now, BY)
     caller.session.settle(answer, way.now, BY)
     callee.session.settle(b"", way.now, BY)
-    caller.publish((VIDEO, 80, tag(inter(3))), (VIDEO, 120, tag(inter(4))))
+    caller.say((VIDEO, 80, tag(inter(3))), (VIDEO, 120, tag(inter(4))))
     way.wait(1.0)
     assert callee.of(VIDEO)[:3] == [HEADER, tag(idr(2), key=True), tag(inter(3))]

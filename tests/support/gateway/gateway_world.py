@@ -169,7 +169,7 @@ class Gateway(Home):
     def contact(self, user, line):
         return self.stack.contact(user or None).with_params(**{LINE_PARAM: line})
 
-    def register(self, aor, contact, credentials, owner, now):
+    def register(self, aor, contact, credentials, owner, host):
         registration = Registration(
             self.stack,
             aor,
@@ -180,7 +180,6 @@ class Gateway(Home):
             login=credentials,
         )
         self.registrations.add(registration)
-        registration.start(now)
         return registration
 
     def unregister(self, registration, now):

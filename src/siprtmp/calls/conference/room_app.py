@@ -18,9 +18,9 @@ from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import Call
-from siprtmp.calls.call_app import CallHome
 from siprtmp.calls.conference.room import APP, Member, Place, Room
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
+from siprtmp.calls.home import CallHome
 from siprtmp.calls.named_call import BAD_NAME
 from siprtmp.calls.observer import CallObserver
 from siprtmp.media.pacing import DiscardPacer
@@ -120,9 +120,8 @@ class RoomPublisher:
         if len(self._reasons) == MAX_REASONS:
             return
         self._reasons.add(reason)
-        cure = "publish pcmu or pcma" + (
-            "" if audio_decoder.is_available() else f", or {TRANSCODE}"
-        )
+        missing = "" if audio_decoder.is_available() else f", or {TRANSCODE}"
+        cure = f"publish pcmu or pcma{missing}"
         self._context.unsuitable += 1
         self._context.log.warning("sound-unsuitable", **self._about, reason=reason, cure=cure)
         text = f"The room cannot hear this: {reason}; {cure}"
@@ -191,15 +190,15 @@ class RoomPhone(CallObserver, MediaSink):
 
     def hear(self, tag: bytes, at: int, now: float) -> None:
         """Send the others' sound to the phone: RFC 3551 §4.5.14."""
-        self._call.media.publish(AUDIO, at, tag, now)
+        self._call.publish(AUDIO, at, tag, now)
 
     def see(self, tag: bytes, at: int, now: float) -> None:
         """Send the speaker's pictures to the phone: RFC 6184 §5."""
-        self._call.media.publish(VIDEO, at, tag, now)
+        self._call.publish(VIDEO, at, tag, now)
 
     def ask_key_frame(self, now: float) -> None:
         """Ask the phone for a key frame: RFC 5104 §3.5.1."""
-        self._call.media.request_key_frame(now)
+        self._call.request_key_frame(now)
 
     # CallObserver and MediaSink
 

@@ -8,7 +8,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls import failures
 from siprtmp.calls.access.name_rights import HELD, say_refused
-from siprtmp.calls.call_app import CallHome
+from siprtmp.calls.home import CallHome
 from siprtmp.calls.mixed.mixed_call import APP
 
 

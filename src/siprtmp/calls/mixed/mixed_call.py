@@ -18,7 +18,7 @@ from siprtmp.calls.mixed.mixed_pictures import Lead, MixedPictures
 from siprtmp.calls.named_call import MIXED, NamedCall
 from siprtmp.calls.rich.line import Line
 from siprtmp.media.mixer import MixedAudio, Mixer
-from siprtmp.media.session import Taps
+from siprtmp.media.session import MediaSession, Taps
 from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.transcode.aac import AAC_FORMAT, AacTags
@@ -45,7 +45,7 @@ class MixedCalls:
 
     def follow(self, call: Call, now: float) -> None:
         """Mix a call from its answer on, if a client of `call` or `sip` has it."""
-        if isinstance(call.user, NamedCall | Line) and call.media.is_open:
+        if isinstance(call.user, NamedCall | Line):
             try:
                 self.start(call, now)
             except LocalError as error:
@@ -62,12 +62,15 @@ class MixedCalls:
         user, missing = call.user, not audio_decoder.is_available()
         if call.up_at is None or missing:
             raise LocalError(f"it needs the extra {EXTRA}" if missing else "it is not answered")
-        if not isinstance(user, NamedCall | Line) or call.media.is_tunnelled:
+        plan = call.plan
+        if not isinstance(user, NamedCall | Line) or plan is None or plan.x_flv is not None:
             raise LocalError("it has no stream of sound")
         live = self._registry.open(APP, user.remote.name)
         if live.publishing:
             raise LocalError(f"{APP}/{live.name} is published already")
-        mix = self._mixes[call] = MixedCall(call, user.remote, live, self._media, now)
+        rate = WIDE if plan.audio.codec.sample_rate > NARROW else NARROW
+        mix = MixedCall(call.media, rate, user.remote, live, self._media, now)
+        self._mixes[call] = mix
         call.log.event("mix-start", name=live.name)
         mix.begin(now)
         return mix.name
@@ -91,21 +94,24 @@ class MixedCall:
     """The mix of one call, from `begin` to `close`; a sink of the phone's stream."""
 
     def __init__(
-        self, call: Call, remote: LiveStream, live: LiveStream, media: MediaEdge, now: float
+        self,
+        session: MediaSession,
+        rate: int,
+        remote: LiveStream,
+        live: LiveStream,
+        media: MediaEdge,
+        now: float,
     ) -> None:
-        self._call, self.remote, self._live = call, remote, live
+        self._session, self.remote, self._live = session, remote, live
         self.name = f"{APP}/{live.name}"
-        plan = call.media.terms.plan
-        is_wide = plan is not None and plan.audio.codec.sample_rate > NARROW
-        self._rate = rate = WIDE if is_wide else NARROW
-        self._mixer, self._aac = Mixer(rate), AacTags()
+        self._rate, self._mixer, self._aac = rate, Mixer(rate), AacTags()
         self._from_phone, self._to_phone = ToSamples(rate), PayloadsToSamples(rate)
         self._heard, self._said = self._mixer.sit(None, now), self._mixer.sit(None, now)
         self._mixer.sit(self._hear, now)
         self._waker = media.waker(self._mixer)
         self._lead = Lead(self._mixer, self._heard)
         said = Lead(self._mixer, self._said)
-        self._pictures = MixedPictures(call, live, media, said, self._lead, self._describe)
+        self._pictures = MixedPictures(session, live, media, said, self._lead, self._describe)
         self._described, self._closed = b"", False
 
     def begin(self, now: float) -> None:
@@ -115,12 +121,12 @@ class MixedCall:
         live.begin(now)
         self._describe(now)
         self._waker.set()
-        self._call.media.tap(Taps(self._say, self._pictures.say), now)
+        self._session.tap(Taps(self._say, self._pictures.say), now)
         if self.remote.publishing:
             self.remote.tap(self)
             for type_id, payload in self.remote.opening():
                 self.write(type_id, self.remote.timestamp, payload, now)
-            self._call.media.request_key_frame(now)
+            self._session.request_key_frame(now)
 
     def close(self, now: float) -> None:
         """End the stream, and let the codecs go: RTMP 1.0 §7.2.2.3."""

@@ -10,10 +10,9 @@ from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream
-from siprtmp.calls.call import Call
 from siprtmp.calls.context import MediaEdge
-from siprtmp.calls.metadata import watched
 from siprtmp.media.mixer import Mixer, Seat
+from siprtmp.media.session import MediaSession
 from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.transcoded import SIDE_BY_SIDE
@@ -60,14 +59,14 @@ class MixedPictures:
 
     def __init__(
         self,
-        call: Call,
+        session: MediaSession,
         live: LiveStream,
         media: MediaEdge,
         said: Lead,
         heard: Lead,
         described: Callable[[float], None],
     ) -> None:
-        self._call, self._live, self._transcoding = call, live, media.video_transcoding
+        self._session, self._live, self._transcoding = session, live, media.video_transcoding
         self._said, self._heard, self._described = said, heard, described
         self._groups = GopCache(), GopCache()  # of the publisher and the phone
         self._work: VideoWorker | None = None  # once both have pictures
@@ -77,7 +76,7 @@ class MixedPictures:
     @property
     def facts(self) -> tuple[str, tuple[int, int] | None]:
         """The codec of the pictures, if there are any, and their size if known: FLV 10.1 §E.5."""
-        return self._call.media.video_format if self._work is None else (H264, SIDE_BY_SIDE)
+        return self._session.video_format if self._work is None else (H264, SIDE_BY_SIDE)
 
     def close(self) -> None:
         """Publish nothing more."""
@@ -89,10 +88,11 @@ class MixedPictures:
 
     def watched(self, live: LiveStream, now: float) -> None:
         """Have a key frame for players that have none to begin with: RFC 5104 §3.5.1."""
-        if self._work is None:
-            watched(self._call, live, now)
-        elif live.players and live.starts_at is None:
-            self._work.want_key_frame()
+        if live.players and live.starts_at is None:
+            if self._work is None:
+                self._session.request_key_frame(now)
+            else:
+                self._work.want_key_frame()
 
     def show(self, timestamp: int, payload: bytes, now: float) -> None:
         """Take what the phone shows, and pass it on while it is alone: FLV 10.1 §E.4.3.1."""
@@ -132,7 +132,7 @@ class MixedPictures:
         self._work = VideoWorker(
             transcoding.side_by_side(self._passed),
             transcoding.run,
-            lambda now: self._call.media.on_key_frame_wanted(),
+            lambda now: self._session.on_key_frame_wanted(),
             self._ask_phone,
             give=lambda time, body, at, now: self._live.write(VIDEO, time, body, now),
             changed=self._on_changed,
@@ -145,10 +145,8 @@ class MixedPictures:
         return True
 
     def _ask_phone(self, now: float) -> None:
-        self._call.media.request_key_frame(now)
+        self._session.request_key_frame(now)
 
     def _on_changed(self) -> None:
         if self._work is not None and self._work.transcodes:
-            self._call.media.on_video_transcoding(
-                self._work.transcodes, "both sides in one picture"
-            )
+            self._session.on_video_transcoding(self._work.transcodes, "both sides in one picture")

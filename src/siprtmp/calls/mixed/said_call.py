@@ -36,13 +36,13 @@ class SaidCalls:
             if not live.publishing:
                 live.begin(now)
                 said = self._said[call] = Said(live, user.published)
-                call.media.record(said)
+                call.record(said)
 
     def stop(self, call: Call, now: float) -> None:
         """End the stream with its call: RTMP 1.0 §7.2.2.3."""
         said = self._said.pop(call, None)
         if said is not None:
-            call.media.record(None)
+            call.record(None)
             said.end(now)
 
 

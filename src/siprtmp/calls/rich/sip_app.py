@@ -1,6 +1,7 @@
 """The RTMP application `sip`: logins of rich clients, and the line that an INVITE is for.
 
 Own design: the API of the original siprtmp; its `connect` is here, its other commands in `line`.
+Who has which identity is decided here, and the lines know nothing of each other.
 """
 
 from collections.abc import Callable
@@ -11,18 +12,16 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.registering.registration import Registration
+from p2psip.ua.registering.registration import Registration, RegistrationOwner
 from p2psip.ua.requests.digest_client import Login
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError as RtmpError
-from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls.access.admission import Holder
-from siprtmp.calls.access.name_rights import HELD, NEEDS_PASSWORD, NameRights, say_refused
-from siprtmp.calls.call import Call, CallContext
-from siprtmp.calls.metadata import announce
+from siprtmp.calls.access.name_rights import HELD, NEEDS_PASSWORD, say_refused
+from siprtmp.calls.home import CallHome
 from siprtmp.calls.rich.line import Account, Line
 from siprtmp.calls.trunks import LINE_PARAM
 
@@ -32,44 +31,31 @@ Identity = tuple[str, str, int | None]
 """User, domain, and for a foreign domain its port."""
 
 
-class SipHome(Protocol):
-    """The gateway's SIP side, as the application sees it."""
-
-    context: CallContext
-    rights: NameRights
-
-    def contact(self, user: str, line: str) -> Uri:
-        """A Contact that leads back here: RFC 3261 §8.1.1.8."""
+class SipHome(CallHome, Protocol):
+    """What lines need beyond calls: registrations, and names of identities."""
 
     def register(
-        self, aor: Address, contact: Uri, credentials: Login, owner: Line, now: float
+        self,
+        aor: Address,
+        contact: Uri,
+        login: Login,
+        owner: RegistrationOwner,
+        host: str,
     ) -> Registration:
-        """Start registering `aor`: RFC 3261 §10.2."""
+        """A registration of `aor`, not started, for a client at this host: RFC 3261 §10.2."""
 
     def unregister(self, registration: Registration, now: float) -> None:
         """Take a registration back: RFC 3261 §10.2.2."""
 
-    def may_use(self, connection: NetConnection, query: str) -> bool:
-        """Whether this client may place and take calls, so that strangers may not."""
-
-    def holder_of(self, name: str) -> Holder | None:
-        """The holder of the stream or the line with this name, None if nobody has it."""
-
     def canonical(self, uri: Uri) -> Identity:
         """The one form of an identity that all names of its domain share: RFC 3261 §10.3."""
-
-    def is_local_domain(self, uri: Uri) -> bool:
-        """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
-
-    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
-        """The key that a client's calls are counted under."""
 
 
 class SipApplication:
     """All lines of all rich clients.
 
     A line is entered once it has proved its identity; it then replaces an earlier line of that
-    identity, or is refused with `keep_first`.
+    identity, or is refused with `keep_first`.  It owns the registrations of lines.
     """
 
     def __init__(self, home: SipHome, *, keep_first: bool = False) -> None:
@@ -77,6 +63,7 @@ class SipApplication:
         self.context = home.context
         self._lines: dict[Identity, Line] = {}
         self._by_token: dict[str, Line] = {}  # the same, by what their Contacts carry
+        self._registered: dict[Registration, Line] = {}  # those with a password, also too early
 
     def __len__(self) -> int:
         """The number of lines."""
@@ -132,65 +119,64 @@ class SipApplication:
         """End the line with its connection: RFC 3261 §15, §10.2.2."""
         line = connection.data
         if isinstance(line, Line):
-            if self.has(line):
+            if self._has(line):
                 del self._lines[self._home.canonical(line.account.identity)]
             if self._by_token.get(connection.id) is line:
                 del self._by_token[connection.id]
             line.close(now)
+            if line.registration is not None:
+                self._registered.pop(line.registration, None)
+                self._home.unregister(line.registration, now)
+                line.registration = None
 
-    # -- for lines ----------------------------------------------------------------------
+    # -- logging in ---------------------------------------------------------------------
 
-    def contact_for(self, identity: Uri, line: str) -> Uri:
-        """The Contact of one line: RFC 3261 §8.1.1.8."""
-        return self._home.contact(identity.user or "", line)
+    def _log_in(
+        self, connection: NetConnection, account: Account, now: float, query: str = ""
+    ) -> Line:
+        """Register, or admit the client at once if it has no password.
 
-    def register(self, line: Line, now: float) -> Registration:
+        RFC 3261 §10.2: `connect` is answered after the registrar has answered.  `query` is the
+        text after a question mark in a stream's name.
+        """
+        remote = connection.registry.open(APP, connection.id)
+        rights = self._home.rights
+        users = rights.users([account.identity])
+        holder = users or rights.holder(connection, query, now)
+        line = connection.data = Line(connection, account, self._home, remote, holder)
+        reason = "" if self._is_proving(line) else self._refusal(line, query, now)
+        if reason:
+            _turn_away(line, f"403 Forbidden: {reason}", now)
+        elif account.password:
+            self._register(line, now)
+        else:
+            self._enter(line, now)
+        return line
+
+    def _register(self, line: Line, now: float) -> None:
         """Register the line's identity: RFC 3261 §10.2."""
-        credentials = self.credentials(line.account)
-        assert credentials is not None
-        return self._home.register(line.account.address, line.contact, credentials, line, now)
+        account = line.account
+        login = Login(account.user, account.password)
+        registration = self._home.register(account.address, line.contact, login, self, line.host)
+        line.registration, self._registered[registration] = registration, line
+        registration.start(now)
 
-    def credentials(self, account: Account) -> Login | None:
-        """The login that answers a challenge: RFC 7616 §3.4; None without a password."""
-        return Login(account.user, account.password) if account.password else None
+    def on_registered(self, registration: Registration, expires: int, now: float) -> None:
+        """The registrar accepted the registration or its refresh: RFC 3261 §10.2.4."""
+        if (line := self._registered.get(registration)) is not None:
+            self._enter(line, now)
 
-    def unregister(self, registration: Registration, now: float) -> None:
-        """Take a line's registration back: RFC 3261 §10.2.2."""
-        self._home.unregister(registration, now)
+    def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
+        """The registrar refused: RFC 3261 §10.2.7.  A line that was admitted stays."""
+        line = self._registered.get(registration)
+        if line is not None and not self._has(line):
+            _turn_away(line, f"{status} {reason}", now)
 
-    def refusal(self, line: Line, query: str, now: float) -> str:
-        """Why a line that proves no password may not have its identity; empty if it may."""
-        rights, identity, connection = self._home.rights, line.account.identity, line.connection
-        reason = rights.of_identity(identity, rights.holder(connection, query, now))
-        is_user = bool(rights.users([identity]))
-        if not (reason or is_user) and self._home.is_local_domain(identity):
-            held = self._home.holder_of(identity.user or "")
-            reason = HELD if held is not None else ""  # a line would come before its stream
-        if reason and is_user:
-            source = connection.peer_address[0]
-            values = {"source": source, "rtmp": connection.id, "reason": "a password is needed"}
-            self.context.log.event("login-refused", **values)
-        elif reason:
-            say_refused(self.context.log, connection, "connect", str(identity), reason)
-        elif not self._home.may_use(connection, query):
-            reason = NEEDS_PASSWORD
-        return reason
-
-    def proves(self, identity: Uri) -> bool:
-        """Whether the registrar of `identity` asks for its password: RFC 3261 §10.3 step 3."""
-        return self._home.rights.proves(identity)
-
-    def is_local_domain(self, uri: Uri) -> bool:
-        """Whether the host is one we serve or listen on: RFC 3261 §16.5."""
-        return self._home.is_local_domain(uri)
-
-    def payer(self, connection: NetConnection, identity: Uri) -> str:
-        """The key that a line's calls are counted under."""
-        return self._home.payer(connection, identity, "")
-
-    def announce(self, remote: LiveStream, call: Call | None, now: float) -> None:
-        """Begin `remote` with its metadata: FLV 10.1 §E.5."""
-        announce(remote, call, now)
+    def _enter(self, line: Line, now: float) -> None:
+        if self._admit(line, now):
+            line.connection.accept(now)
+        else:
+            _turn_away(line, "Already logged in.", now)
 
     # -- incoming -----------------------------------------------------------------------
 
@@ -215,11 +201,37 @@ class SipApplication:
 
     # -- inside -------------------------------------------------------------------------
 
-    def has(self, line: Line) -> bool:
+    def _refusal(self, line: Line, query: str, now: float) -> str:
+        """Why a line that proves no password may not have its identity; empty if it may."""
+        rights, identity, connection = self._home.rights, line.account.identity, line.connection
+        reason = rights.of_identity(identity, rights.holder(connection, query, now))
+        is_user = bool(rights.users([identity]))
+        if not (reason or is_user) and self._home.is_local_domain(identity):
+            held = self._home.holder_of(identity.user or "")
+            reason = HELD if held is not None else ""  # a line would come before its stream
+        if reason and is_user:
+            source = connection.peer_address[0]
+            values = {"source": source, "rtmp": connection.id, "reason": "a password is needed"}
+            self.context.log.event("login-refused", **values)
+        elif reason:
+            say_refused(self.context.log, connection, "connect", str(identity), reason)
+        elif not self._home.may_use(connection, query):
+            reason = NEEDS_PASSWORD
+        return reason
+
+    def _is_proving(self, line: Line) -> bool:
+        """Whether a client has, or will have, proved its identity to a registrar.
+
+        RFC 3261 §10.3 step 3.
+        """
+        account = line.account
+        return bool(account.password) and self._home.rights.proves(account.identity)
+
+    def _has(self, line: Line) -> bool:
         """Whether the line was admitted, and no other has replaced it."""
         return self._lines.get(self._home.canonical(line.account.identity)) is line
 
-    def admit(self, line: Line, now: float) -> bool:
+    def _admit(self, line: Line, now: float) -> bool:
         """Admit a line that has proved its identity; False if an earlier line keeps it.
 
         `keep_first` decides which of the two stays.  One that has proved nothing replaces only what
@@ -228,24 +240,13 @@ class SipApplication:
         key = self._home.canonical(line.account.identity)
         first = self._lines.get(key)
         if first is not None and first is not line:
-            is_same = not (first.is_proving or first.holder.isdisjoint(line.holder))
-            if self._keep_first or not (line.is_proving or is_same):
+            is_same = not (self._is_proving(first) or first.holder.isdisjoint(line.holder))
+            if self._keep_first or not (self._is_proving(line) or is_same):
                 return False
         self._lines[key] = self._by_token[line.connection.id] = line
         if first is not None and first is not line:
             first.connection.close(now, "Logged in elsewhere.", "NetConnection.Connect.Closed")
         return True
-
-    def _log_in(
-        self, connection: NetConnection, account: Account, now: float, query: str = ""
-    ) -> Line:
-        remote = connection.registry.open(APP, connection.id)
-        rights = self._home.rights
-        users = rights.users([account.identity])
-        holder = users or rights.holder(connection, query, now)
-        line = connection.data = Line(connection, account, self, remote, holder)
-        line.connect(now, query)
-        return line
 
     def _line_of(self, connection: NetConnection, stream: ServerStream, now: float) -> Line | None:
         """The connection's line, or a new one for `alice@host/local` as ffmpeg splits it."""
@@ -257,6 +258,12 @@ class SipApplication:
         except RemoteError:
             return None
         return self._log_in(connection, account, now, stream.query)
+
+
+def _turn_away(line: Line, reason: str, now: float) -> None:
+    """Reject the connect, or close a connection whose identity came with a stream's name."""
+    line.connection.reject(reason, now)
+    line.connection.close(now, reason, "NetConnection.Connect.Rejected")
 
 
 def read_account(instance: str, args: tuple[Value, ...]) -> Account:

@@ -8,31 +8,39 @@ many do after their REFER was accepted; the client then hears of the new call as
 placed itself.  The new call is paid and limited as all calls of the client are.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from p2psip.errors import RemoteError
 from p2psip.ua.messages import InstantMessage
 from p2psip.ua.transfers import Referral
-from siprtmp.calls.call import Call
+from siprtmp.calls.call import Call, CallContext
 from siprtmp.calls.observer import CallObserver
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.sink import MediaSink
-
-if TYPE_CHECKING:
-    from siprtmp.calls.rich.line import Line
 
 
 class TransferredCall(CallObserver, MediaSink):
     """The user of the new call until it is answered: RFC 3515 §2.4.2.
 
-    `alone` says that the old call has ended.
+    `user` and `sink` are those of the old call, which take the new one when `on_up(call, plan,
+    now)` or `on_failed(self, status, reason, now)` has been told.  `alone` says that the old call
+    has ended.
     """
 
-    def __init__(self, line: "Line", referral: Referral) -> None:
+    def __init__(
+        self,
+        context: CallContext,
+        referral: Referral,
+        user: CallObserver,
+        sink: MediaSink,
+        on_up: Callable[[Call, MediaPlan, float], None],
+        on_failed: Callable[["TransferredCall", int, str, float], None],
+    ) -> None:
         super().__init__()
-        self._line, self._referral = line, referral
-        self.log_id, self.published, self.takes_opus = line.log_id, line.published, line.takes_opus
-        self.call = Call(self, self, line.context)
+        self._user, self._sink, self._referral = user, sink, referral
+        self._on_up, self._on_failed = on_up, on_failed
+        self.log_id, self.published, self.takes_opus = user.log_id, sink.published, sink.takes_opus
+        self.call = Call(self, self, context)
         self.alone = False
 
     def give_up(self, now: float) -> None:
@@ -43,12 +51,12 @@ class TransferredCall(CallObserver, MediaSink):
     @property
     def host(self) -> str:
         """The host of the client."""
-        return self._line.host
+        return self._user.host
 
     @property
     def payer(self) -> str:
         """The key that the client's calls are counted under."""
-        return self._line.payer
+        return self._user.payer
 
     def takes(self, codec: str) -> bool:
         """Whether the client has named this codec of pictures."""
@@ -58,18 +66,18 @@ class TransferredCall(CallObserver, MediaSink):
         """Tell the phone (RFC 3515 §2.4.5), and the client if it hears nothing else."""
         self._referral.progress(status, reason, now)
         if self.alone:
-            self._line.on_call_ringing(status, reason, now)
+            self._user.on_call_ringing(status, reason, now)
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Give the call to the line: RFC 3515 §2.4.5."""
         self._referral.progress(200, "OK", now)
-        self.call.give_to(self._line, self._line)
-        self._line.take_over(self.call, plan, now)
+        self.call.give_to(self._user, self._sink)
+        self._on_up(self.call, plan, now)
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
         """Tell the phone, whose call goes on if it has not hung up: RFC 3515 §2.4.5."""
         self._referral.progress(status, reason, now)
-        self._line.on_transfer_failed(self, status, reason, now)
+        self._on_failed(self, status, reason, now)
 
     def on_call_over(self, reason: str, now: float) -> None:
         """Take the end of a call that the gateway drops: RFC 3261 §15."""
