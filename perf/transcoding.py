@@ -23,7 +23,7 @@ import gevent
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
 from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.stream import StreamSettings
+from siprtmp.media.stream import Signalled, StreamSettings
 from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.transcode.transcoding import AvAudioTranscoders
 from siprtmp.media.translate.audio_formats import AUDIO_CODECS, AudioCodec
@@ -79,7 +79,7 @@ class Call:
                              direction="sendrecv")  # fmt: skip
         pairs = ((codec, codec.payload_type),)
         plan = AudioPlan(agreed, pairs, {codec.payload_type: codec})
-        self.stream.start(plan, now, hosts=("127.0.0.1",))
+        self.stream.start(plan, now, Signalled(hosts=("127.0.0.1",)))
         self.cost = [0.0, 0.0]
         self.worst = 0.0
 

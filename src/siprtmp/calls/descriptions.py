@@ -14,7 +14,8 @@ from siprtmp.calls import codec_names
 from siprtmp.calls.call_log import CallLog
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import MediaPlan
-from siprtmp.media.session import MediaSession, Signalled
+from siprtmp.media.session import MediaSession
+from siprtmp.media.stream import Signalled
 
 HostsOf = Callable[[UserAgentCall, float], Collection[str]]
 

@@ -6,7 +6,7 @@ A sans-I/O machine for datagrams and tags.  This is the hot path of a call: for 
 unpacks one header, looks into one table and makes one tag, or the reverse.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Final
 
 from p2psip.rtp.reorder import ReorderBuffer
@@ -17,7 +17,14 @@ from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sink import Published
-from siprtmp.media.stream import AUDIO, MediaStream, SharedContext, StreamListener, StreamSettings
+from siprtmp.media.stream import (
+    AUDIO,
+    MediaStream,
+    SharedContext,
+    Signalled,
+    StreamListener,
+    StreamSettings,
+)
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp
@@ -77,21 +84,10 @@ class AudioStream(MediaStream):
         """Have this publisher heard, of whom something may have come before: FLV 10.1 §E.4.2.1."""
         self._published, self.codec_selection.header = published, published.header
 
-    def start(
-        self,
-        plan: AudioPlan,
-        now: float,
-        *,
-        hosts: Collection[str] = (),
-        early: bool = False,
-        proven: bool = True,
-    ) -> None:
+    def start(self, plan: AudioPlan, now: float, by: Signalled) -> None:
         """Send and receive as an answer settled; again after every later one.
 
         RFC 3264 §8: a new answer may move the peer, change the codec, or hold the call.
-        `hosts` are where the signalling comes from, `proven` if they cannot be forged: see
-        `Consent`.  `early` means that the call is not answered yet (RFC 3960 §3), or the new offer
-        is not acknowledged.
         """
         if self._closed:
             return
@@ -115,11 +111,11 @@ class AudioStream(MediaStream):
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._to_phone, self._to_phone_format = None, -1
         self._plan = plan
-        self._trust(media, hosts, now, early, proven)
+        self._trust(media, by, now)
         self._alive(now)
-        if not early:
+        if not by.early:
             self._watch.begin(now)
-        self._aim(media, hosts)
+        self._aim(media, by.hosts)
         self._heed_consent()
         self._wake()
 

@@ -9,7 +9,7 @@ between its streams and a `MediaSink`.  Video never decides about a call: withou
 it, or a peer that takes it, there is audio alone.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from siprtmp.media.negotiation import Negotiation
 from siprtmp.media.sdp_map import Endpoint, MediaPlan
 from siprtmp.media.session_log import MediaLog, SessionLog, sound_format_name
 from siprtmp.media.sink import MediaSink
-from siprtmp.media.stream import VIDEO, MediaStream, StreamSettings
+from siprtmp.media.stream import VIDEO, MediaStream, Signalled, StreamSettings
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
 from siprtmp.media.translate.flv_to_h264 import H264
 from siprtmp.media.translate.flv_to_units import MAX_OCTETS
@@ -33,13 +33,6 @@ from siprtmp.media.video_stream import VideoStream
 from siprtmp.media.video_to_phone import OnShown
 
 Publish = Callable[[int, int, bytes, float], None]
-
-
-class Signalled(NamedTuple):
-    """Where descriptions come from: the hosts, and whether their sender cannot have forged them."""
-
-    hosts: Collection[str] = ()
-    proven: bool = True
 
 
 class Taps(NamedTuple):
@@ -266,21 +259,21 @@ class MediaSession:
         Own design: the sender of a description may have forged its address, or named a third
         party: see `Consent`.
         """
-        plan, (hosts, proven) = self.terms.plan, by
+        plan, by = self.terms.plan, replace(by, early=early)
         audio, video, tunnel = self._audio, self._video, self._tunnel
         if plan is None or audio is None:
             return
         audio.codec_selection.takes_opus = self._sink.takes_opus
         audio.codec_selection.wants_speex = sdp_map.wants_speex(self.terms.names)
-        audio.start(plan.audio, now, hosts=hosts, early=early, proven=proven)
+        audio.start(plan.audio, now, by)
         if plan.video is not None and video is not None:
-            video.start(plan.video, now, hosts=hosts, early=early, proven=proven)
+            video.start(plan.video, now, by)
         elif not early and video is not None:
             self._drop(video, now)
             self._video = None
             self.terms.have_video(None)
         if plan.x_flv is not None and tunnel is not None:
-            tunnel.start(plan.x_flv, now, hosts=hosts, early=early, proven=proven)
+            tunnel.start(plan.x_flv, now, by)
             self._is_tunnelled = True
             if not early:  # the first time, with what was published before
                 tunnel.begin(self._sink.published, now)

@@ -43,6 +43,20 @@ class StreamSettings:
     video_transcoding: VideoTranscoders | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """Where a description comes from, and what it counts for.
+
+    `hosts` are those of the signalling, `proven` says that they cannot be forged: see `Consent`.
+    `early` means that the call is not answered yet (RFC 3960 §3), or the new offer is not
+    acknowledged.
+    """
+
+    hosts: Collection[str] = ()
+    proven: bool = True
+    early: bool = False
+
+
 class SharedContext(NamedTuple):
     """What a stream shares with the audio beside it: the signs of life of their peer, and its time.
 
@@ -185,15 +199,11 @@ class MediaStream(ABC):
         """Act on what reports ask for, which only video can give: RFC 4585 §6.2.1."""
         return
 
-    def _trust(
-        self, media: AgreedMedia, hosts: Collection[str], now: float, early: bool, proven: bool
-    ) -> None:
-        """Take the address of a description; `hosts` signal it, and cannot be forged if `proven`.
-
-        `early` says that it is not agreed on yet (RFC 3960 §3): see `Consent`.
-        """
+    def _trust(self, media: AgreedMedia, by: Signalled, now: float) -> None:
+        """Take the address of a description: see `Consent`."""
+        hosts = by.hosts if by.proven else ()
         # RFC 8866 §7 [care-with-addresses]
-        self._consent.point(media.remote, hosts if proven else (), now, answered=not early)
+        self._consent.point(media.remote, hosts, now, answered=not by.early)
 
     def _aim(self, media: AgreedMedia, hosts: Collection[str]) -> None:
         """Send where a description says from now on: RFC 3264 §8.3.1."""

@@ -7,7 +7,7 @@ call with one packet; they are repeated before each key frame, and in a stream w
 after every so many sounds.  After a loss, pictures are left out until the next key frame.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
@@ -23,6 +23,7 @@ from siprtmp.media.stream import (
     VIDEO,
     MediaStream,
     SharedContext,
+    Signalled,
     StreamListener,
     StreamSettings,
 )
@@ -69,15 +70,7 @@ class TunnelStream(MediaStream):
 
     # -- set-up -------------------------------------------------------------------------
 
-    def start(
-        self,
-        plan: XFlvPlan,
-        now: float,
-        *,
-        hosts: Collection[str] = (),
-        early: bool = False,
-        proven: bool = True,
-    ) -> None:
+    def start(self, plan: XFlvPlan, now: float, by: Signalled) -> None:
         """Send and receive as an answer settled, as `AudioStream.start`; again after later ones.
 
         RFC 3264 §8: a new answer may move the peer, or hold the call.
@@ -85,8 +78,8 @@ class TunnelStream(MediaStream):
         if self._closed:
             return
         self._plan, media = plan, plan.media
-        self._trust(media, hosts, now, early, proven)
-        self._aim(media, hosts)
+        self._trust(media, by, now)
+        self._aim(media, by.hosts)
         self._wake()
 
     @property

@@ -8,7 +8,7 @@ the picture is due; a picture of the phone leaves as one tag.  Neither way passe
 a lost one has spoilt: it freezes, and asks for a key frame.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from p2psip.rtp.reporter import Event, Reporter
@@ -22,6 +22,7 @@ from siprtmp.media.stream import (
     MediaStream,
     OnTag,
     SharedContext,
+    Signalled,
     StreamListener,
     StreamSettings,
 )
@@ -62,15 +63,7 @@ class VideoStream(MediaStream):
 
     # -- set-up -------------------------------------------------------------------------
 
-    def start(
-        self,
-        plan: VideoPlan,
-        now: float,
-        *,
-        hosts: Collection[str] = (),
-        early: bool = False,
-        proven: bool = True,
-    ) -> None:
+    def start(self, plan: VideoPlan, now: float, by: Signalled) -> None:
         """Send and receive as an answer settled, as `AudioStream.start`; again after later ones.
 
         RFC 3264 §8: a new answer may move the peer, change the profile, or hold the call.
@@ -82,10 +75,10 @@ class VideoStream(MediaStream):
             self._prepare(plan, now)
         else:
             self._from_phone.plan = plan
-        self._trust(plan.media, hosts, now, early, proven)
+        self._trust(plan.media, by, now)
         if before != plan or not self._consent.is_open:
             self._to_phone.stop()
-        self._aim(plan.media, hosts)
+        self._aim(plan.media, by.hosts)
         self._wake()
 
     def _prepare(self, plan: VideoPlan, now: float) -> None:

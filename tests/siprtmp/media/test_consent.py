@@ -4,6 +4,7 @@ import pytest
 from support.gateway.audio_rig import ULAW, Rig, plan
 
 from siprtmp.media.consent import Consent
+from siprtmp.media.stream import Signalled
 from siprtmp.media.translate.audio_formats import PCMU
 
 CALLER, VICTIM, MEDIA = "192.0.2.9", "203.0.113.1", "203.0.113.2"
@@ -74,7 +75,7 @@ def test_seconds_of_grace_are_those_of_the_whole_call():
 def test_neither_sound_nor_reports_go_where_they_are_not_wanted():
     """Covers RFC 3550 §6.2 and §6.6: not even a report or a goodbye."""
     rig = Rig()
-    rig.stream.start(plan(PCMU), 0.0, hosts=(CALLER,), early=True, proven=False)
+    rig.stream.start(plan(PCMU), 0.0, Signalled(hosts=(CALLER,), early=True, proven=False))
     for second in range(30):
         rig.publish(ULAW, 1000 * second)
         rig.wait(second + 1.0)
@@ -97,7 +98,7 @@ def test_a_third_party_hears_five_packets_and_more_once_it_speaks():
 def test_what_comes_before_the_ack_opens_the_way():
     """Own design: only who has seen our answer knows where to send."""
     rig = Rig()
-    rig.stream.start(plan(PCMU), 0.0, hosts=(CALLER,), early=True, proven=False)
+    rig.stream.start(plan(PCMU), 0.0, Signalled(hosts=(CALLER,), early=True, proven=False))
     rig.publish(ULAW, 0)
     rig.hear(1)
     rig.publish(ULAW, 20)
@@ -109,10 +110,10 @@ def test_a_new_address_waits_for_its_ack():
     """Covers RFC 3264 §8.3.1, for a third party; a hold and its end change nothing."""
     rig = Rig(PCMU)
     other = plan(PCMU, port=6000)
-    rig.stream.start(other, 1.0, hosts=("192.0.2.1",), early=True)
+    rig.stream.start(other, 1.0, Signalled(hosts=("192.0.2.1",), early=True))
     rig.publish(ULAW, 0)
     assert not rig.sent
-    rig.stream.start(other, 1.0, hosts=("192.0.2.1",))
+    rig.stream.start(other, 1.0, Signalled(hosts=("192.0.2.1",)))
     rig.publish(ULAW, 20)
     rig.wait(1.5)
     assert len(rig.sent) == 1
@@ -124,7 +125,7 @@ def test_nothing_is_sent_before_it_gets_through():
     rig.is_ready = False
     rig.start(plan(PCMU), 0.0)
     rig.publish(ULAW, 0)
-    rig.stream.start(plan(PCMU, direction="sendonly"), 0.0, hosts=())
+    rig.stream.start(plan(PCMU, direction="sendonly"), 0.0, Signalled(hosts=()))
     rig.publish(ULAW, 20)  # a third party costs its grace nothing either
     rig.start(plan(PCMU), 0.0)
     assert not rig.sent

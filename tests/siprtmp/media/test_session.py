@@ -10,9 +10,9 @@ from support.sip.elements import random_source
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import SessionDescription
-from siprtmp.media.session import MediaSession, Signalled, Taps
+from siprtmp.media.session import MediaSession, Taps
 from siprtmp.media.sink import MediaSink
-from siprtmp.media.stream import AUDIO, DATA, VIDEO, StreamSettings
+from siprtmp.media.stream import AUDIO, DATA, VIDEO, Signalled, StreamSettings
 
 ULAW = b"\x82" + b"u" * 160
 BY = Signalled((HOST,))

@@ -18,7 +18,7 @@ from rtmplite.flv.video import (
     is_key_frame,
     is_sequence_header,
 )
-from siprtmp.media.stream import VIDEO
+from siprtmp.media.stream import VIDEO, Signalled
 from siprtmp.media.video import repeat
 from siprtmp.media.video_from_phone import ASK_SECONDS
 
@@ -126,7 +126,7 @@ def test_what_waits_is_not_sent_after_a_hold_or_to_another_address():
             rig.stream.publish(VIDEO, number * 40, tag(inter(number)), rig.now)
         assert rig.holding == [True]
         before = len(rig.sent)
-        rig.stream.start(later, rig.now, hosts=("198.51.100.1",))
+        rig.stream.start(later, rig.now, Signalled(hosts=("198.51.100.1",)))
         rig.wait(5.0)
         assert len(rig.sent) == before and rig.holding == [True, False]
 
@@ -136,7 +136,7 @@ def test_an_address_that_is_no_longer_proven_is_sent_nothing_more():
     rig = VideoRig(video_plan())
     rig.publish(HEADER, tag(idr(0), key=True), at=0)
     before = len(rig.sent)
-    rig.stream.start(video_plan(), rig.now, hosts=("198.51.100.1",))
+    rig.stream.start(video_plan(), rig.now, Signalled(hosts=("198.51.100.1",)))
     rig.publish(tag(inter(1)), at=40)
     assert len(rig.sent) == before > 0
 
@@ -194,13 +194,13 @@ def test_after_a_hold_the_phone_sees_at_once():
     """Covers RFC 3264 §8.4 and §8.3.2 [new-formats-at-once] [no-old-formats]."""
     rig = VideoRig(video_plan())
     rig.publish(HEADER, tag(idr(0), key=True), at=0)
-    rig.stream.start(video_plan(direction="recvonly"), rig.now, hosts=(PHONE[0],))
+    rig.stream.start(video_plan(direction="recvonly"), rig.now, Signalled(hosts=(PHONE[0],)))
     before = len(rig.sent)
     for number in range(1, 6):
         key = number == 3
         rig.publish(tag(idr(number) if key else inter(number), key=key), at=40 * number)
     assert len(rig.sent) == before
-    rig.stream.start(video_plan(), rig.now, hosts=(PHONE[0],))
+    rig.stream.start(video_plan(), rig.now, Signalled(hosts=(PHONE[0],)))
     rig.publish(tag(inter(6)), at=240)
     units = sent_units(rig)[3:]
     assert [unit[0] & 31 for unit in units] == [7, 8, 5, 1, 1, 1]

@@ -10,7 +10,7 @@ from p2psip.rtp.rtcp import ReceiverReport, SenderReport, parse_compound, unix_t
 from p2psip.rtp.source_description import SourceDescription
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
-from siprtmp.media.stream import VIDEO
+from siprtmp.media.stream import VIDEO, Signalled
 from siprtmp.media.translate.codec_limits import CodecLimits
 
 LOW = "profile-level-id=42e00b;packetization-mode=1"
@@ -174,7 +174,7 @@ def test_all_since_the_last_key_frame_are_made_for_a_phone_that_comes_later():
     rig = Rig(plan=video_plan(LOW, direction="recvonly"))
     for at, body in ((0, HEADER), (0, tag(idr(0), key=True)), (40, tag(inter(1)))):
         rig.publish(body, at=at)
-    rig.stream.start(video_plan(LOW), rig.now, hosts=(PHONE[0],))
+    rig.stream.start(video_plan(LOW), rig.now, Signalled(hosts=(PHONE[0],)))
     rig.show(tag(inter(2)), at=80)
     assert rig.threads.converted == [(4, 3, False)]
     rig.show(tag(inter(3)), at=120)
@@ -250,6 +250,6 @@ def test_a_hold_ends_the_work():
     begin(rig)
     rig.publish(tag(inter(3)), at=120)
     before = len(rig.sent)
-    rig.stream.start(video_plan(LOW, direction="recvonly"), rig.now, hosts=(PHONE[0],))
+    rig.stream.start(video_plan(LOW, direction="recvonly"), rig.now, Signalled(hosts=(PHONE[0],)))
     rig.threads.work(rig.now)
     assert len(rig.sent) == before and not rig.stream.transcodes

@@ -8,7 +8,7 @@ from p2psip.rtp import fast
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
 from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.stream import StreamSettings
+from siprtmp.media.stream import Signalled, StreamSettings
 
 AUDIO = 8
 ULAW, ALAW = b"\x82" + b"u" * 160, b"\x72" + b"a" * 160
@@ -49,7 +49,7 @@ class Rig:
 
     def start(self, plan, now, **options):
         """A later answer, of the host that signals."""
-        self.stream.start(plan, now, **{"hosts": ("192.0.2.9",)} | options)
+        self.stream.start(plan, now, Signalled(**{"hosts": ("192.0.2.9",)} | options))
 
     # MediaTransport
     def send_rtp(self, data):

@@ -10,7 +10,7 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.stream import VIDEO, SharedContext, StreamSettings
+from siprtmp.media.stream import VIDEO, SharedContext, Signalled, StreamSettings
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.video_stream import VideoStream
 
@@ -81,7 +81,7 @@ class VideoRig:
         self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
         self.made, self.taken = [], ()
         if plan is not None:
-            self.stream.start(plan, 0.0, hosts=hosts)
+            self.stream.start(plan, 0.0, Signalled(hosts=hosts))
 
     # MediaTransport
     def send_rtp(self, data):
