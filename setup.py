@@ -21,8 +21,8 @@ ROOMS = {
     "p2psip": ["errors.py", "sip/*.py", "transaction/*.py"],
     "rtmplite": ["errors.py", "amf/*.py", "rtmp/wire/*.py"],
 }
-# What stays Python: mypyc knows no class variable of a dataclass, no `cached_property`, no heir of a
-# dict that makes itself by `__new__`, and no `float` that is an int beyond what a double can hold.
+# What stays Python: mypyc knows no class variable of a dataclass, no `cached_property`, no heir of
+# a dict that makes itself by `__new__`, and no int beyond a double where a `float` is announced.
 PYTHON = {
     *("p2psip/sip/message.py", "p2psip/sip/views.py"),
     *("rtmplite/amf/amf3_writer.py", "rtmplite/amf/values.py", "rtmplite/rtmp/wire/chunk.py"),
@@ -54,12 +54,8 @@ def compiled() -> list[Extension]:
     """The extensions that mypyc makes of the rooms; must run in this folder."""
     from mypyc.build import mypycify
 
-    lenient = [
-        "--config-file=",
-        "--cache-dir=build/mypy_cache",
-        "--ignore-missing-imports",
-        "--explicit-package-bases",
-    ]
+    options = ["--config-file=", "--cache-dir=build/mypy_cache", "--explicit-package-bases"]
+    options += ["--ignore-missing-imports", "--follow-imports=silent"]
     os.environ["MYPYPATH"] = "src"
     found = {
         family: sorted(
@@ -72,7 +68,7 @@ def compiled() -> list[Extension]:
     }
     files = [path for paths in found.values() for path in paths]
     return mypycify(
-        [*lenient, *files],
+        [*options, *files],
         only_compile_paths=files,
         separate=[(paths, f"{family}.native") for family, paths in found.items()],
         debug_level="0",
@@ -99,9 +95,15 @@ class Build(build_ext):
 
 def extensions() -> list[Extension]:
     """What this command compiles; nothing where it should not or cannot."""
-    if not COMMANDS & set(sys.argv) or os.environ.get("SIPRTMP_PURE"):
+    if not COMMANDS & set(sys.argv) or os.environ.get("SIPRTMP_PURE") or not has_compiler():
         return []
-    return compiled() if has_compiler() else []
+    try:
+        return compiled()
+    except (ImportError, SystemExit):  # mypyc has printed why
+        if "--inplace" in sys.argv:
+            raise
+        print("siprtmp: pure Python, since mypyc failed", file=sys.stderr)
+        return []
 
 
 setup(

@@ -214,8 +214,8 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
-program siprtmp                      p2psip p2psip.sip rtmplite.net siprtmp.operation siprtmp.settings
-                                     siprtmp.edge siprtmp.demo
+program siprtmp                      p2psip p2psip.sip rtmplite.net siprtmp.operation
+                                     siprtmp.settings siprtmp.edge siprtmp.demo
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {
