@@ -9,6 +9,7 @@ ARGS ?=
 ORACLE_DRAWS ?= 10000
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 3)
 EVIDENCE := .annotations.json
+COMPILED_TESTS := tests/p2psip/sip tests/p2psip/transaction tests/rtmplite/amf tests/rtmplite/rtmp/wire
 MUTANTS := rfc_annotations/mutants.txt
 SPECS := $(or $(RFC_SPECS),../shared/specs)
 BIN := .venv/bin
@@ -24,7 +25,7 @@ PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-
 	libspeex1 fail2ban redis-server gcc libc6-dev systemd chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm) \
 	$(if $(shell command -v go),,golang-go) $(if $(shell command -v rustc),,rustc)  # of these three any version will do
 
-.PHONY: help demo test bare oracle reach vectors lint types check mutants docs bench soak peers specs clean
+.PHONY: help demo test fast pure testfast bare oracle reach vectors lint types check mutants docs bench soak peers specs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
@@ -33,8 +34,19 @@ demo: .venv/.core  ## place a call on loopback and judge it by what both ends he
 	$(BIN)/python -m siprtmp demo $(ARGS)
 
 test: .venv/.test  ## run the whole test suite
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p rfc_annotations.pytest_plugin \
+	SIPRTMP_PURE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p rfc_annotations.pytest_plugin \
 	  --annotations $(EVIDENCE) $(ARGS)
+
+fast: .venv/.test  ## compile the busiest modules in place; edit a source, and run this again
+	rm -f $$(find src -name '*.so')
+	$(BIN)/python setup.py -q build_ext --inplace --parallel 2
+	$(BIN)/python -m siprtmp --version | grep compiled
+
+pure:  ## remove what make fast has built
+	rm -rf $$(find src -name '*.so') build/mypyc
+
+testfast: fast  ## the tests of compiled modules, with the compiled form
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(or $(ARGS),$(COMPILED_TESTS))
 
 bare: .venv/.test  ## run every word of README and CONTRIBUTING as on a fresh machine
 	$(BIN)/python -m pytest -n $(WORKERS) -m bare tests/test_bare_machine.py $(ARGS)
@@ -85,7 +97,7 @@ peers:  ## install the real programs that interop tests talk to (Debian)
 specs: .venv/.core  ## download the cited RFCs into RFC_SPECS
 	$(BIN)/python .ci/specs.py $(SPECS)
 
-clean:  ## remove .venv and everything that was generated
+clean: pure  ## remove .venv and everything that was generated
 	rm -rf .venv build rfc_annotations/build docs/_build docs/6-conformance/specs $(EVIDENCE) .coverage* .pytest_cache .mypy_cache .ruff_cache
 
 # A stamp per set of packages, so that a second run starts at once. `pip install -e` leaves the

@@ -59,6 +59,9 @@ ELSEWHERE = {
     "reach": ".ci/run",
     "soak": ".ci/run, for three minutes",
     "bare": "this file",
+    "fast": "needs a compiler: .ci/run, within testfast",
+    "testfast": ".ci/run",
+    "pure": ".ci/run, after testfast",
 }
 EXTRAS = {  # the option or command that needs each extra
     "oracle": "python -m rtclab oracle vectors sip --count 2 --seed 1",
@@ -125,6 +128,19 @@ def test_every_word_is_run_here_or_elsewhere():
 def test_the_words_of_the_makefile(machine: Machine, packages: str):
     for word, arguments in RUN[packages].items():
         machine.run(f"make {word}" + (f' ORACLE_DRAWS=20 ARGS="{arguments}"' if arguments else ""))
+
+
+@pytest.mark.parametrize("build", ["python", "compiled"])
+def test_an_installation_compiles_where_a_compiler_is(machine: Machine, build: str):
+    """Not an editable one, as all others here; and the variable forces Python again."""
+    if build == "compiled":
+        for program in ("gcc", "as", "ld"):
+            (Path(machine.environ["PATH"]) / program).symlink_to(require(program, "gcc"))
+    machine.run("python3 -m venv .venv")
+    machine.run(".venv/bin/python -m pip install -q .")
+    say = ".venv/bin/siprtmp --version"
+    assert machine.run(say).endswith(f"({build})\n")
+    assert machine.run(f"SIPRTMP_PURE=1 {say}").endswith("(python)\n")
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

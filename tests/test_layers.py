@@ -68,6 +68,7 @@ program p2psip                       p2psip.rtp.payload p2psip.sdp p2psip.sip p2
                                      p2psip.stack p2psip.ua.requests p2psip.ua p2psip.server
                                      p2psip.net p2psip.net.media p2psip.net.phone
 codec   [p2psip.errors]
+codec   [p2psip.compiled]
 program p2psip.strategies            p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
 codec   rtmplite.amf
 codec   rtmplite.flv                 rtmplite.amf
@@ -118,6 +119,7 @@ program rtmplite.cli                 rtmplite.amf rtmplite.flv rtmplite.rtmp.wir
                                      rtmplite.net.http rtmplite.net.server
 program rtmplite                     rtmplite.cli
 codec   [rtmplite.errors]
+codec   [rtmplite.compiled]
 program rtmplite.strategies          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.rtmfp.netconnection
@@ -168,6 +170,7 @@ machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rt
                                      siprtmp.media.lines siprtmp.media.video
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
                                      rtmplite.net rtmplite.net.server
+edge    [siprtmp.operation.build]
 edge    [siprtmp.operation.refusals]
 machine siprtmp.settings             p2psip.sip p2psip.server rtmplite.auth rtmplite.net
                                      rtmplite.net.server siprtmp.operation
@@ -211,8 +214,8 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
-program siprtmp                      p2psip.sip rtmplite.net siprtmp.operation siprtmp.settings
-                                     siprtmp.edge siprtmp.demo
+program siprtmp                      p2psip p2psip.sip rtmplite.net siprtmp.operation
+                                     siprtmp.settings siprtmp.edge siprtmp.demo
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

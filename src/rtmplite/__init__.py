@@ -12,6 +12,10 @@ door of its own, `rtmplite.rtmfp`.
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from rtmplite.compiled import obey_environment
+
+obey_environment(__path__)
+
 # The public names by the module that each comes from.  Own design: lazy exports (PEP 562) need
 # names as text; a test holds this table and the imports below it, for type checkers, together.
 _HOMES: Final = {

@@ -17,6 +17,7 @@ from typing import Final
 from rtmplite.net.redaction import public
 from siprtmp import __version__
 from siprtmp.operation.arguments import ConfigError, did_you_mean, program
+from siprtmp.operation.build import build
 
 USAGE: Final = """\
 usage: {program} [COMMAND] [OPTION...]
@@ -37,7 +38,7 @@ commands:
 
 {program} COMMAND --help lists the options of serve, demo, calls, explain, oracle,
 conform and lint.
-{program} --version prints the version.
+{program} --version prints the version, and whether modules are compiled.
 """
 
 
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(USAGE.format(program=program()), end="")
         return 0
     if arguments and arguments[0] == "--version":
-        print(f"siprtmp {__version__}")
+        print(f"siprtmp {__version__} ({build()})")
         return 0
     name, rest = "serve", list(arguments)
     if rest and not rest[0].startswith("-"):

@@ -16,6 +16,7 @@ from support.peers.process import require
 from p2psip.server.users import UserStore
 from p2psip.sip.auth import ha1
 from siprtmp import __main__, __version__
+from siprtmp.operation.build import build
 
 EXAMPLE = str(REPO / "examples" / "siprtmp.toml")
 
@@ -93,7 +94,7 @@ def test_help_and_version(capsys):
         assert __main__.main(words) == 0
         assert "check-config FILE" in capsys.readouterr().out
     assert __main__.main(["--version"]) == 0
-    assert capsys.readouterr().out == f"siprtmp {__version__}\n"
+    assert capsys.readouterr().out == f"siprtmp {__version__} ({build()})\n"
     with pytest.raises(SystemExit) as end:
         __main__.main(["serve", "--help"])
     assert end.value.code == 0 and "--external-ip" in capsys.readouterr().out

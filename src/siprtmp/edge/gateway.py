@@ -33,6 +33,7 @@ from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer
 from siprtmp.edge.status_access import StatusAccess
 from siprtmp.media.transcode import audio_decoder
 from siprtmp.operation.arguments import ConfigError, needs_extra
+from siprtmp.operation.build import build
 from siprtmp.operation.logs import Log
 from siprtmp.settings.check import load_credentials, load_users
 from siprtmp.settings.table import Settings
@@ -126,7 +127,8 @@ class Gateway:
 
     def status(self) -> dict[str, object]:
         """The figures of /status, which return to their first values when everything has ended."""
-        figures: dict[str, object] = {"version": __version__, **self.rtmp.status()}
+        figures: dict[str, object] = {"version": __version__, "build": build()}
+        figures |= self.rtmp.status()
         if self.sip is not None:
             figures |= self.sip.status()
             late = sum(call.statistics.left_out for call in self.sip.context.calls)

@@ -1,0 +1,64 @@
+"""Which form of a module runs: the compiled one, or its source."""
+
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+from siprtmp.operation import build as module
+from siprtmp.operation.build import build, compiled_modules
+
+SUFFIX = EXTENSION_SUFFIXES[0]
+
+
+def package(folder: Path, family: str) -> None:
+    """A package that obeys the variable as `family` does, with one module in both forms.
+
+    What stands for the compiled form is broken, so that an import tells which form it took.
+    """
+    room = folder / "twofold" / "room"
+    room.mkdir(parents=True)
+    first = f"from {family}.compiled import obey_environment\n\nobey_environment(__path__)\n"
+    (folder / "twofold" / "__init__.py").write_text(first)
+    (room / "__init__.py").touch()
+    (room / "table.py").write_text("FORM = 'source'\n")
+    (room / f"table{SUFFIX}").write_text("broken")
+
+
+def imported(folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    src = str(Path(module.__file__).parents[2])
+    return subprocess.run(
+        [sys.executable, "-c", "from twofold.room.table import FORM; print(FORM)"],
+        env={"PYTHONPATH": f"{folder}:{src}"} | environ,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("family", ["p2psip", "rtmplite"])
+def test_the_variable_chooses_the_source(tmp_path, family):
+    package(tmp_path, family)
+    assert imported(tmp_path, SIPRTMP_PURE="1").stdout == "source\n"
+    for environ in ({}, {"SIPRTMP_PURE": ""}):
+        assert f"table{SUFFIX}" in imported(tmp_path, **environ).stderr
+
+
+def test_other_packages_keep_their_extensions(tmp_path):
+    """The variable is about our packages alone: one that does not ask is read as ever."""
+    package(tmp_path, "p2psip")
+    (tmp_path / "twofold" / "__init__.py").write_text("import p2psip\n")
+    assert f"table{SUFFIX}" in imported(tmp_path, SIPRTMP_PURE="1").stderr
+
+
+def test_what_is_compiled_is_named(tmp_path, monkeypatch):
+    package(tmp_path, "p2psip")
+    (tmp_path / "twofold" / "__init__.py").touch()
+    (tmp_path / "twofold" / "room" / "other.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module, "FAMILIES", ("twofold",))
+    assert compiled_modules() == ["twofold.room.table"]
+    assert build.__wrapped__() == "compiled"
+    (tmp_path / "twofold" / "room" / f"table{SUFFIX}").unlink()
+    assert build.__wrapped__() == "python"
