@@ -85,13 +85,6 @@ def serve(arguments: Sequence[str]) -> int:
     return serve_command.run(arguments)
 
 
-def demo(arguments: Sequence[str]) -> int:
-    """Place a call through a gateway of its own, and judge it."""
-    from siprtmp.demo import run
-
-    return run(arguments)
-
-
 def calls(arguments: Sequence[str]) -> int:
     """List the calls and streams of a running gateway, or end one."""
     from siprtmp.edge import calls_command
@@ -145,7 +138,7 @@ def users(arguments: Sequence[str]) -> int:
 
 _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "serve": serve,
-    "demo": demo,
+    "demo": partial(laboratory, "demo"),
     "calls": calls,
     "check-config": check_config,
     "users": users,

@@ -52,7 +52,7 @@ def is_one_line(text):
         ["check-config"],
         ["check-config", "no/such/file"],
         ["check-config", "/"],
-        ["demo", "--sing"],
+        ["calls", "--sing"],
         ["users", "bob"],
         ["users", "bo:b", "home"],
     ],
