@@ -397,6 +397,21 @@ def test_nobody_reaches_through_a_call_to_its_session():
     assert [*reaches("MixedCall(call.media, rate)")] == []
 
 
+def test_each_part_of_the_gateway_gets_its_own_settings():
+    """Whole, they are for what reads and checks them, and for `Gateway`, which takes them apart."""
+    whole = "siprtmp.settings.table.Settings"
+    users = {
+        module
+        for module, path in PATHS.items()
+        for node in statements(tree_of(path))
+        if isinstance(node, ast.ImportFrom)
+        and whole in {f"{node.module}.{alias.name}" for alias in node.names}
+    }
+    assert {user for user in users if room_of(user) != "siprtmp.settings"} == {
+        "siprtmp.edge.gateway"
+    }
+
+
 @pytest.mark.parametrize(
     ("module", "source"),
     [

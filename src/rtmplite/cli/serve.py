@@ -97,20 +97,6 @@ class ServeSettings:
     rtmfp: RtmfpSettings = section(RtmfpSettings, "clients that connect by RTMFP")
     end: EndSettings = section(EndSettings, "the end")
 
-    @property
-    def transports(self) -> TransportSettings:
-        """Those of listeners and relays."""
-        return TransportSettings(
-            self.listeners,
-            self.tls,
-            self.players,
-            self.limits,
-            self.relays,
-            self.trust,
-            self.rtmfp,
-            self.end,
-        )
-
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's."""
@@ -175,7 +161,7 @@ class _Server:
         self._unknown = UnknownApplication(lambda: list(self._applications), warn)
         limit = access.connection_limit(settings.limits)
         self._ways = transports.Transports(
-            settings.transports,
+            TransportSettings.of(settings),
             self._application_for,
             self._registry,
             access.limits(settings.limits),

@@ -11,23 +11,21 @@ from typing import Final
 from p2psip.server.call_allowance import Allowance
 from p2psip.server.domains import Domains
 from siprtmp.calls.toll_guard import Tolls
-from siprtmp.settings.table import Settings, is_loopback
+from siprtmp.settings.table import CallSettings, SipSettings
 
 AT_ONCE: Final = 10
 AN_HOUR: Final = 60
 MESSAGES: Final = 600  # an hour
 
 
-def tolls(settings: Settings, domains: Domains) -> Tolls:
+def tolls(settings: SipSettings, domains: Domains) -> Tolls:
     """The object that applies the limits to each call."""
-    has_passwords = settings.access.users is not None
-    return Tolls(allowance(settings), domains, has_passwords=has_passwords, nat=settings.media.nat)
+    limits = allowance(settings.calls, is_open=settings.listeners.is_open)
+    return Tolls(limits, domains, has_passwords=settings.has_passwords, nat=settings.media.nat)
 
 
-def allowance(settings: Settings) -> Allowance:
-    """The limits in force; 0 is no limit."""
-    calls, at = settings.calls, settings.listeners
-    is_open = any(not is_loopback(host) for _, (host, _) in (*at.of_rtmp(), *at.of_sip()))
+def allowance(calls: CallSettings, *, is_open: bool) -> Allowance:
+    """The limits in force; 0 is no limit.  `is_open` says that strangers reach a listener."""
     at_once, an_hour = calls.max_user_calls, calls.max_user_calls_per_hour
     if at_once is None:
         at_once = AT_ONCE if is_open else 0

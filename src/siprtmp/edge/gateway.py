@@ -42,7 +42,8 @@ from siprtmp.settings.table import Settings
 class Gateway:
     """All that one process serves.
 
-    `start` opens the listeners; `stop` ends calls and connections properly.
+    `start` opens the listeners; `stop` ends calls and connections properly.  The settings are taken
+    apart here: each part of the gateway gets its own.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -51,10 +52,10 @@ class Gateway:
         path = process.capture
         self._capture = None if path is None else PacketCapture(path, self.log)
         self.state = StateFolder(process.state) if process.state is not None else None
-        users, credentials = load_users(settings), load_credentials(settings)
+        users, credentials = load_users(settings.access), load_credentials(settings.access)
         self._verifier = DigestServer(users, os.urandom) if users is not None else None
         self.admission = Admission(anonymous, users, credentials)
-        self.rtmp = RtmpSide(settings, self.log, self.admission)
+        self.rtmp = RtmpSide(settings.for_rtmp, self.log, self.admission)
         self._http: StatusServer | None = None
         self._control: Control | None = None
         self._status_door = StatusAccess.of(
@@ -73,11 +74,12 @@ class Gateway:
     def start(self) -> None:
         """Open the configured listeners.  Raises ConfigError for an address that can't be had."""
         settings, at = self.settings, self.settings.listeners
-        warn_of_readers(settings, self.log)
+        warn_of_readers(settings.access, settings.tls, settings.source, self.log)
         if at.sip:
             with _naming("--sip", *at.sip):
                 registry = self.rtmp.registry
-                self.sip = SipSide(settings, self._verifier, self.admission, self.log, registry)
+                of_sip = settings.for_sip
+                self.sip = SipSide(of_sip, self._verifier, self.admission, self.log, registry)
             self.sip.context.on_end = self._call_ended
             if self._records is not None:
                 self.sip.context.on_begin = self._records.begin
@@ -167,7 +169,8 @@ class Gateway:
             self.sip.renew_certificate()
 
     def _reload_users(self) -> None:
-        users, credentials = load_users(self.settings), load_credentials(self.settings)
+        access = self.settings.access
+        users, credentials = load_users(access), load_credentials(access)
         self.rtmp.renew_users()
         self.admission.renew(users, credentials)
         if self._verifier is not None and users is not None:

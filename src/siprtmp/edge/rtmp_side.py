@@ -29,7 +29,7 @@ from siprtmp.calls.access.admission import Admission
 from siprtmp.edge.vod_library import VodLibrary
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
-from siprtmp.settings.table import Settings
+from siprtmp.settings.table import RtmpSettings
 
 
 class RtmpSide:
@@ -38,7 +38,7 @@ class RtmpSide:
     `start` opens the listeners; `stop` ends connections properly.
     """
 
-    def __init__(self, settings: Settings, log: Log, admission: Admission) -> None:
+    def __init__(self, settings: RtmpSettings, log: Log, admission: Admission) -> None:
         self._settings, self._log, self._admission = settings, log, admission
         self.registry, self._workers = Registry(), Workers()
         with _as_setting():
@@ -46,12 +46,12 @@ class RtmpSide:
             self._streams = LoggedLiveApplication(self._happened, self._doors.user_of)
             self._applications: dict[str, Application] = {}
             unknown = UnknownApplication(lambda: list(self._applications), self._happened)
-            connection_limit = access.connection_limit(settings.limits)
+            connection_limit = access.connection_limit(settings.transports.limits)
             self._ways = Transports(
                 settings.transports,
                 lambda name: self._applications.get(name, unknown),
                 self.registry,
-                access.limits(settings.limits),
+                access.limits(settings.transports.limits),
                 connection_limit,
                 self._linked,
             )

@@ -47,7 +47,7 @@ from siprtmp.calls.context import EXTENSIONS
 from siprtmp.calls.rich.sip_app import Identity, SipApplication
 from siprtmp.calls.routes import Routes
 from siprtmp.calls.trunks import LINE_PARAM
-from siprtmp.edge import call_limits
+from siprtmp.edge.call_limits import tolls
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.edge.stun_side import StunSide
@@ -55,7 +55,7 @@ from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.operation.logs import Log
-from siprtmp.settings.table import Settings, is_loopback
+from siprtmp.settings.table import SipSettings, is_loopback
 
 FEW = 100  # transactions, as of phones that register again
 USER_AGENT = f"siprtmp/{__version__}"
@@ -69,7 +69,7 @@ class SipSide:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: SipSettings,
         verifier: DigestServer | None,
         admission: Admission,
         log: Log,
@@ -98,11 +98,11 @@ class SipSide:
         )
         self.registrar = self._make_registrar(verifier)
         self.proxy = Proxy(stack)
-        self.tolls = call_limits.tolls(settings, self._domains)
+        self.tolls = tolls(settings, self._domains)
         self.media = self._make_media(ports.address[0], network)
         self.context = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
         self.rights = self._make_rights()
-        self.lines = SipApplication(self, keep_first=settings.access.keep_first_line)
+        self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.rooms = RoomApplication(self, settings.calls.room, registry)
         self.endpoint = self._make_element(verifier)
@@ -383,7 +383,7 @@ class SipSide:
         return self.lines.find(request) or self.rooms.find(request) or self.names.find(request)
 
 
-def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> Stack:
+def _make_stack(settings: SipSettings, ports: SipPorts, network: LocalNetwork) -> Stack:
     return Stack(
         random=os.urandom,
         t1=settings.calls.sip_t1 / 1000,
@@ -395,7 +395,7 @@ def _make_stack(settings: Settings, ports: SipPorts, network: LocalNetwork) -> S
     )
 
 
-def _contexts(settings: Settings) -> TlsContexts | None:
+def _contexts(settings: SipSettings) -> TlsContexts | None:
     """The settings of TLS, None without it.  Raises ConfigError."""
     at = settings.listeners
     if not at.sips and (not at.ws or settings.tls.tls_cert is None):

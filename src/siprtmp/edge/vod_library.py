@@ -18,7 +18,7 @@ from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.calls.mixed import mixed_call, said_call
 from siprtmp.calls.rich import sip_app
 from siprtmp.operation.logs import Log
-from siprtmp.settings.table import Settings, is_loopback
+from siprtmp.settings.table import RtmpSettings, is_loopback
 
 CALLS: Final = (
     named_call.APP,
@@ -37,7 +37,12 @@ class VodLibrary:
     """
 
     def __init__(
-        self, settings: Settings, workers: Workers, access: Access, admission: Admission, log: Log
+        self,
+        settings: RtmpSettings,
+        workers: Workers,
+        access: Access,
+        admission: Admission,
+        log: Log,
     ) -> None:
         assert settings.folders.vod is not None
         self._folder, self._record = settings.folders.vod, settings.folders.record

@@ -6,6 +6,7 @@ one line that says what to change.  The check of a single value is a column of i
 
 import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from p2psip.errors import LocalError
@@ -14,6 +15,7 @@ from rtmplite.auth.credentials import Users
 from rtmplite.errors import LocalError as RtmpError
 from rtmplite.net.server import peer_options, transports
 from rtmplite.net.server.access import Access
+from rtmplite.net.server.settings import AccessSettings
 from rtmplite.net.settings import rows, sections
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.settings.table import Settings, is_loopback, is_wildcard
@@ -34,7 +36,7 @@ def check(settings: Settings) -> Settings:
     _check_films(settings)
     if settings.media.transcode_video is not None and importlib.util.find_spec("av") is None:
         raise ConfigError(needs_extra("--transcode-video", "transcode"))
-    load_users(settings)
+    load_users(settings.access)
     for name, tables in (("trunk", settings.trunk), ("route", settings.route)):
         if tables and not listeners.sip:
             raise ConfigError(f"[[{name}]] needs --sip")
@@ -47,21 +49,20 @@ def check(settings: Settings) -> Settings:
     return settings
 
 
-def load_users(settings: Settings) -> UserStore | None:
+def load_users(access: AccessSettings) -> UserStore | None:
     """The users of the --users file, for SIP; None without the option.
 
     Raises ConfigError for a file that can't be read or has another format.
     """
-    return _load(settings, UserStore.parse)
+    return _load(access.users, UserStore.parse)
 
 
-def load_credentials(settings: Settings) -> Users | None:
+def load_credentials(access: AccessSettings) -> Users | None:
     """The users of the --users file, for RTMP."""
-    return _load(settings, Users.parse)
+    return _load(access.users, Users.parse)
 
 
-def _load(settings: Settings, parse: Callable[[str], S]) -> S | None:
-    users = settings.access.users
+def _load(users: Path | None, parse: Callable[[str], S]) -> S | None:
     if users is None:
         return None
     try:

@@ -120,6 +120,16 @@ class ListenerSettings(RtmpListeners):
         if self.http is not None:
             yield "http", self.http
 
+    @property
+    def is_local(self) -> bool:
+        """Whether every listener is on loopback."""
+        return all(is_loopback(host) for _, (host, _) in self.all())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether other machines reach one for clients or phones."""
+        return any(not is_loopback(host) for _, (host, _) in (*self.of_rtmp(), *self.of_sip()))
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
@@ -397,6 +407,45 @@ class LogSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SipSettings:
+    """What the SIP side needs."""
+
+    listeners: ListenerSettings
+    tls: TlsSettings
+    network: NetworkSettings
+    trust: TrustSettings
+    calls: CallSettings
+    media: MediaSettings
+    process: ProcessSettings
+    trunk: tuple[TrunkSettings, ...]
+    route: tuple[RouteSettings, ...]
+    keep_first_line: bool
+    has_passwords: bool
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The SIP domains served here: those named, else loopback's and the listeners' hosts.
+
+        A gateway started without options serves calls on its own machine.
+        """
+        if self.calls.domain:
+            return self.calls.domain
+        hosts = [host for _, (host, _) in self.listeners.of_sip()]
+        names = ("localhost", "127.0.0.1", *hosts, self.network.external_ip)
+        return tuple(dict.fromkeys(n for n in names if n and not is_wildcard(n)))
+
+
+@dataclass(frozen=True, slots=True)
+class RtmpSettings:
+    """What the RTMP side needs; `is_local` says that only this machine reaches the gateway."""
+
+    transports: TransportSettings
+    access: GatewayAccess
+    folders: FolderSettings
+    is_local: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything an operator may set, in the order and the groups of `--help`.
 
@@ -440,35 +489,40 @@ class Settings:
         return replace(composed(Settings, given, self), **tables)
 
     @property
-    def transports(self) -> TransportSettings:
-        """Those of the listeners for RTMP, and of relays."""
-        return TransportSettings(
+    def for_sip(self) -> SipSettings:
+        """Those of the SIP side."""
+        return SipSettings(
             self.listeners,
             self.tls,
-            self.players,
-            self.limits,
-            self.relays,
+            self.network,
             self.trust,
-            self.rtmfp,
-            self.end,
+            self.calls,
+            self.media,
+            self.process,
+            self.trunk,
+            self.route,
+            keep_first_line=self.access.keep_first_line,
+            has_passwords=self.access.users is not None,
         )
 
     @property
-    def domains(self) -> tuple[str, ...]:
-        """The SIP domains served here: those named, else loopback's and the listeners' hosts.
-
-        A gateway started without options serves calls on its own machine.
-        """
-        if self.calls.domain:
-            return self.calls.domain
-        hosts = [host for _, (host, _) in self.listeners.of_sip()]
-        names = ("localhost", "127.0.0.1", *hosts, self.network.external_ip)
-        return tuple(dict.fromkeys(n for n in names if n and not is_wildcard(n)))
+    def for_rtmp(self) -> RtmpSettings:
+        """Those of the RTMP side."""
+        is_local = self.listeners.is_local
+        return RtmpSettings(TransportSettings.of(self), self.access, self.folders, is_local)
 
     @property
-    def is_local(self) -> bool:
-        """Whether every listener is on loopback."""
-        return all(is_loopback(host) for _, (host, _) in self.listeners.all())
+    def has_secret(self) -> bool:
+        """Whether a file with these settings has passwords or keys itself."""
+        relays, access = self.relays, self.access
+        urls = (*relays.push, *relays.pull, self.process.location or "")
+        return bool(
+            access.publish_key
+            or access.play_key
+            or any("@" in url for url in urls)
+            or any(each.push for each in self.route)  # whose last part is the key of a stream
+            or any(each.in_file for each in self.trunk)
+        )
 
 
 TABLES: Final = {"trunk": TrunkSettings, "route": RouteSettings}

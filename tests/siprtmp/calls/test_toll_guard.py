@@ -316,7 +316,8 @@ def test_stock_tools_of_one_host_have_so_many_calls_at_once(limited):
 
 def limits_of(**options):
     """(at once, an hour, targets) as settings say."""
-    allowance = allowance_of(Settings.of(**options))
+    settings = Settings.of(**options)
+    allowance = allowance_of(settings.calls, is_open=settings.listeners.is_open)
     limits = allowance._at_once, allowance._an_hour, allowance._messages
     return (*limits, allowance._targets)
 

@@ -41,6 +41,12 @@ def make_user(package, path, how):
     return path.stat().st_mode & 0o777
 
 
+def warn(path, log):
+    """Warn as a gateway that is started with this file."""
+    settings = load_file(path)
+    warn_of_readers(settings.access, settings.tls, settings.source, log)
+
+
 @pytest.mark.parametrize("package", ["siprtmp", "rtmplite"])
 def test_a_new_file_of_users_is_for_its_owner_alone(package, tmp_path):
     """One that has users keeps the mode that the operator gave it."""
@@ -74,7 +80,7 @@ def test_settings_with_a_secret_that_others_can_read_are_said(text, is_secret, t
     for mode, is_open in ((0o644, True), (0o640, False)):
         path.chmod(mode)
         log = Lines()
-        warn_of_readers(load_file(path), log)
+        warn(path, log)
         said = [("password-readable", path.name)] if is_secret and is_open else []
         assert log.lines == said
 
@@ -88,7 +94,7 @@ def test_each_file_with_a_secret_that_others_can_read_is_said(tmp_path):
     for more, last in (([], "cert.pem"), (['tls-key = "key.pem"'], "key.pem")):
         path.write_text("\n".join([*lines, *more]))
         log = Lines()
-        warn_of_readers(load_file(path), log)
+        warn(path, log)
         assert [name for _, name in log.lines] == ["users", "sign.key", last]
 
 

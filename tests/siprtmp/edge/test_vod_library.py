@@ -42,7 +42,7 @@ class World:
         admission = Admission(settings.access.allow_anonymous, None, credentials)
         doors = Access(settings.access)
         self.log = Told()
-        self.films = VodLibrary(settings, Workers(), doors, admission, self.log)
+        self.films = VodLibrary(settings.for_rtmp, Workers(), doors, admission, self.log)
 
     def may(self, host, query="", connect_query=""):
         """Whether a client there may have all that is recorded."""

@@ -333,7 +333,7 @@ def test_other_machines_are_served_only_with_users_or_a_plain_word(tmp_path, lis
     users = tmp_path / "users"
     users.write_text(f"bob:example.org:{HASH}\n")
     settings = load([*words, "--users", str(users)])
-    assert len(load_users(settings)) == 1
+    assert len(load_users(settings.access)) == 1
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_a_users_file_with_a_mistake_names_the_line(tmp_path):
     users.write_text(f"bob:example.org:{HASH}\nalice\n")
     with pytest.raises(ConfigError, match="line 2"):
         load(["--users", str(users)])
-    assert load_users(Settings()) is None
+    assert load_users(Settings().access) is None
 
 
 @given(

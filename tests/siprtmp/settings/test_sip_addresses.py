@@ -10,8 +10,8 @@ from siprtmp.settings.table import Settings
 def test_a_user_of_either_address_of_sip_is_one_of_ours():
     """Without a domain, calls are served by the names and addresses of this machine."""
     settings = load(["--sip", "127.0.0.2:0", "--sip", "[::1]:0"])
-    assert set(settings.domains) == {"localhost", "127.0.0.1", "127.0.0.2", "::1"}
-    assert settings.is_local
+    assert set(settings.for_sip.domains) == {"localhost", "127.0.0.1", "127.0.0.2", "::1"}
+    assert settings.listeners.is_local
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_user_of_either_address_of_sip_is_one_of_ours():
     ],
 )
 def test_the_domains_served_without_being_named(given, domains):
-    assert Settings.of(**given).domains == domains
+    assert Settings.of(**given).for_sip.domains == domains
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Own design: a field is the row of an option, which `rtmplite serve` and the gate
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -333,3 +333,8 @@ class TransportSettings:
     trust: TrustSettings = TrustSettings()
     rtmfp: RtmfpSettings = RtmfpSettings()
     end: EndSettings = EndSettings()
+
+    @classmethod
+    def of(cls, program: object) -> "TransportSettings":
+        """Those of a program's settings, which have sections of these names."""
+        return cls(**{each.name: getattr(program, each.name) for each in fields(cls)})

@@ -11,6 +11,7 @@ from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server import access
 from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server.settings import TransportSettings
 from rtmplite.net.server.transports import Transports
 from rtmplite.net.settings import parsed
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
@@ -48,5 +49,5 @@ def test_an_operator_says_how_much_memory_all_sessions_may_take():
         access.connection_limit(settings.limits),
         access.limits(settings.limits),
     )
-    ways = Transports(settings.transports, {}.get, Registry(), limits, connection_limit)
+    ways = Transports(TransportSettings.of(settings), {}.get, Registry(), limits, connection_limit)
     assert ways._servers["rtmfp"]._port.endpoint.budget.limit == 2000000
