@@ -158,9 +158,6 @@ edge    rtclab.conform.rtp           p2psip.nat p2psip.rtp p2psip.rtp.payload p2
 edge    rtclab.conform.rtmfp         rtmplite.amf rtmplite.rtmfp.wire rtmplite.rtmp.wire
                                      rtmplite.rtmfp.crypto rtmplite.rtmfp.session rtmplite.rtmp
                                      rtmplite.rtmfp.netconnection rtclab.conform
-program rtclab.demo                  p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
-                                     rtmplite.amf rtmplite.flv rtmplite.rtmp.wire
-                                     rtmplite.net.client rtclab.command_line
 program rtclab                       rtmplite.net rtclab.command_line
 codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
 codec   siprtmp.media.transcode      p2psip.rtp.payload p2psip.sdp rtmplite.flv
@@ -214,8 +211,11 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
                                      siprtmp.settings siprtmp.calls.access siprtmp.calls
                                      siprtmp.calls.conference
                                      siprtmp.calls.rich siprtmp.calls.mixed siprtmp.edge.process
+program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
+                                     rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
+                                     siprtmp.media.translate siprtmp.operation
 program siprtmp                      p2psip p2psip.sip rtmplite.net siprtmp.operation
-                                     siprtmp.settings siprtmp.edge
+                                     siprtmp.settings siprtmp.edge siprtmp.demo
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {

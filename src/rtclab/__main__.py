@@ -24,13 +24,11 @@ commands:
   lint FILE              Find what breaks a rule in a capture, and draw its calls.
   oracle COMMAND         Test another implementation of the protocols with our codecs.
   conform PROTO TARGET   Judge a running program by the requirements of a protocol.
-  demo [OPTION...]       Place a call through a gateway on loopback, and judge it.
 
 {program} COMMAND --help lists the options of a command.
 {program} --version prints the version.
 """
-# Rooms, each with a module `command`.
-COMMANDS: Final = ("explain", "lint", "oracle", "conform", "demo")
+COMMANDS: Final = ("explain", "lint", "oracle", "conform")  # rooms, each with a module `command`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

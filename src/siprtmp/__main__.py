@@ -85,6 +85,13 @@ def serve(arguments: Sequence[str]) -> int:
     return serve_command.run(arguments)
 
 
+def demo(arguments: Sequence[str]) -> int:
+    """Place a call through a gateway of its own, and judge it."""
+    from siprtmp.demo import run
+
+    return run(arguments)
+
+
 def calls(arguments: Sequence[str]) -> int:
     """List the calls and streams of a running gateway, or end one."""
     from siprtmp.edge import calls_command
@@ -138,7 +145,7 @@ def users(arguments: Sequence[str]) -> int:
 
 _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "serve": serve,
-    "demo": partial(laboratory, "demo"),
+    "demo": demo,
     "calls": calls,
     "check-config": check_config,
     "users": users,

@@ -37,7 +37,6 @@ def test_laboratory_and_gateway_have_one_version(capsys):
         (["sing"], "no such command: sing; try --help"),
         (["explain", "--sing"], "there is no option --sing; did you mean --json?"),
         (["lint"], "the following arguments are required: FILE"),
-        (["demo", "--sing"], "there is no option --sing"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(words, said, capsys):

@@ -52,7 +52,7 @@ def is_one_line(text):
         ["check-config"],
         ["check-config", "no/such/file"],
         ["check-config", "/"],
-        ["calls", "--sing"],
+        ["demo", "--sing"],
         ["users", "bob"],
         ["users", "bo:b", "home"],
     ],

@@ -71,14 +71,14 @@ def positive(text: str) -> int:
     return _bounded_int(text, 1)
 
 
-def seconds(text: str, low: float = SHORTEST, high: float = LONGEST) -> float:
-    """Read a time in seconds, from `low` to `high`."""
+def seconds(text: str) -> float:
+    """Read a time in seconds."""
     try:
         value = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
-    if not low <= value <= high:
-        raise argparse.ArgumentTypeError(f"{text} s is not between {low:g} and {high:.0f}")
+    if not SHORTEST <= value <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text} s is not between {SHORTEST:g} and {LONGEST:.0f}")
     return value
 
 

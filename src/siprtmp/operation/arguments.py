@@ -54,12 +54,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def seconds(text: str) -> float:
-    """Read a time in seconds."""
+def seconds(text: str, low: float = SHORTEST, high: float = LONGEST) -> float:
+    """Read a time in seconds, from `low` to `high`."""
     try:
         value = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
-    if not SHORTEST <= value <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text} s is not between {SHORTEST:g} and {LONGEST:.0f}")
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{text} s is not between {low:g} and {high:.0f}")
     return value

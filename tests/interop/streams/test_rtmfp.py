@@ -10,10 +10,10 @@ from support.peers.baresip import Baresip
 from support.peers.peers import Ffmpeg, RtmpDump, decode_audio
 from support.peers.tones import from_ulaw, tone_fraction, trimmed
 
-from rtclab.demo.tones import Tone
 from rtmplite.flv import file
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.client.rtmp_client import RtmpClient
+from siprtmp.demo.tones import Tone
 
 FLASH = "--rtmfp", "127.0.0.1:0"
 SECONDS, MARGIN = 4, 1

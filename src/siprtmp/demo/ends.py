@@ -15,8 +15,8 @@ from gevent.event import Event
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.phone.sound import Recording
-from rtclab.demo.tones import FRAME_SECONDS, judge
 from rtmplite.errors import RemoteError as RtmpError
+from siprtmp.demo.tones import FRAME_SECONDS, judge
 
 TELL_SECONDS = 0.1  # between lines about progress
 
@@ -86,7 +86,7 @@ class CallEnd:
 
 def parser(program: str) -> argparse.ArgumentParser:
     """The parser of an end's arguments, as far as both ends have the same."""
-    shared = argparse.ArgumentParser(prog=f"python -m rtclab.demo.{program}")
+    shared = argparse.ArgumentParser(prog=f"python -m siprtmp.demo.{program}")
     shared.add_argument("--frames", type=int, required=True)
     shared.add_argument("--tone", type=int, required=True, help="Hz")
     shared.add_argument("--expect", type=int, required=True, help="Hz")

@@ -1,6 +1,15 @@
-"""`rtclab demo`: its command line; see the package for what it does.
+"""`siprtmp demo`: a call through a gateway, judged by the sound that arrives at both ends.
 
-Own design: both ends, and the gateway, are processes of their own.
+Own design: gateway, client and phone are processes of their own that meet only at real sockets
+on free loopback ports, with the gateway's default settings.  The phone registers as bob at the
+embedded registrar; the client calls it through the public API of the application `sip`; each
+sends a tone of its own in G.711, and the verdict is drawn from the tones that were decoded at the
+other end.
+
+- `stage` starts the processes, reads their output, and stops them all.
+- `client` and `phone` are two of these processes; `ends` has the code that both share.
+- `tones` makes and recognises tones; `figures` counts, times and judges.
+- `show` runs the demo: the order of events, the live line, the verdict.
 """
 
 import argparse
@@ -8,8 +17,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from rtclab.command_line.arguments import Parser, program, seconds
-from rtclab.demo.show import Demo
+from siprtmp.operation.arguments import Parser, program, seconds
 
 SECONDS: Final = 10.0
 SHORTEST: Final = 1.0
@@ -18,6 +26,8 @@ LONGEST: Final = 3600.0
 
 def run(arguments: Sequence[str]) -> int:
     """Run the demo; returns 0 if the call held, 1 if not.  Raises ConfigError for a bad option."""
+    from siprtmp.demo.show import Demo
+
     options = _parser().parse_args(arguments)
     return Demo(options.seconds, mute=options.mute, verbose=options.verbose).run()
 

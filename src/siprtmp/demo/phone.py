@@ -10,8 +10,8 @@ from functools import partial
 from gevent.queue import Empty, Queue
 
 from p2psip.agent import Agent, Call
-from rtclab.demo.ends import CallEnd, act, parser, tell
-from rtclab.demo.tones import Tone
+from siprtmp.demo.ends import CallEnd, act, parser, tell
+from siprtmp.demo.tones import Tone
 
 CALL_SECONDS = 15.0  # until the call must have come
 HELLO_SECONDS = 0.5  # of silence, after which it talks anyway

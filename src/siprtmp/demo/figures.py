@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
 
-from rtclab.demo.tones import FRAME, WINDOW
+from siprtmp.demo.tones import FRAME, WINDOW
 
 ENOUGH = 0.95  # of all windows must have the right tone
 RECENT = 25  # frames in the live figure of latency

@@ -11,19 +11,18 @@ from functools import partial
 import gevent
 from gevent.queue import Empty, Queue
 
-from rtclab.demo.ends import CallEnd, act, parser, tell
-from rtclab.demo.tones import Tone
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.flv.audio import SoundFormat
 from rtmplite.net.client.client import ClientStream
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import MessageType
+from siprtmp.demo.ends import CallEnd, act, parser, tell
+from siprtmp.demo.tones import Tone
+from siprtmp.media.translate.audio_formats import PCMU
 
 ANSWER_SECONDS = 10.0
 SILENCE_SECONDS = 1.0  # of silence that ends the listening
 SAMPLES_PER_MS = 8
-TAG_HEAD = b"\x82"  # mu-law as Flash and ffmpeg mark it: FLV 10.1 §E.4.2.1
 TAIL_SECONDS = 0.3  # as long as the last frames may wait in the gateway after a late one
 
 
@@ -49,7 +48,7 @@ def _play(options: argparse.Namespace) -> None:
     tell("talking")
 
     def say(number: int) -> None:
-        local.write(MessageType.AUDIO, 20 * number, TAG_HEAD + tone.frame(number))
+        local.write(MessageType.AUDIO, 20 * number, bytes([PCMU.tag_byte]) + tone.frame(number))
 
     if not options.mute:
         end.talk(say)
@@ -67,7 +66,7 @@ def _listen(remote: ClientStream, end: CallEnd) -> None:
         message = remote.read(timeout=None)
         if message is None or message.type_id != MessageType.AUDIO:
             continue
-        if message.payload[0] >> 4 == SoundFormat.G711_MU_LAW:
+        if message.payload[0] >> 4 == PCMU.sound_format:
             end.hear(message.payload[1:], message.timestamp * SAMPLES_PER_MS)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final
 
-from rtclab.demo.figures import Direction, bar, cost
-from rtclab.demo.stage import CpuMeter, Process, ProcessGroup, clock_mhz
-from rtclab.demo.tones import FRAME_SECONDS
+from siprtmp.demo.figures import Direction, bar, cost
+from siprtmp.demo.stage import CpuMeter, Process, ProcessGroup, clock_mhz
+from siprtmp.demo.tones import FRAME_SECONDS
 
 ANY_PORT: Final = "127.0.0.1:0"
 LISTENERS: Final = "--rtmp", ANY_PORT, "--sip", ANY_PORT, "--http", ANY_PORT, "--rtmfp", "off"
@@ -96,7 +96,7 @@ class Demo:
         )
         mute = ["--mute"] if self._mute == name else []
         frames = "--frames", str(self._frames)
-        processes.start(name, f"rtclab.demo.{name}", *arguments, *frames, *tones, *mute)
+        processes.start(name, f"siprtmp.demo.{name}", *arguments, *frames, *tones, *mute)
 
     def _await(self, processes: ProcessGroup, beginning: str) -> str:
         """The next line that begins so; lines before it are passed over."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtclab.demo.figures import Direction, bar, cost
+from siprtmp.demo.figures import Direction, bar, cost
 
 FRAMES = 100
 GOOD = {"missing": 0, "windows": 20, "right": 20, "loudest": 440}

@@ -6,7 +6,7 @@ from array import array
 import pytest
 
 from p2psip.rtp.payload import g711
-from rtclab.demo.tones import FRAME, WINDOW, Tone, judge, loudest
+from siprtmp.demo.tones import FRAME, WINDOW, Tone, judge, loudest
 
 
 def sound(hz, frames=50):
