@@ -23,7 +23,13 @@ settings.register_profile(
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
-pytest_plugins = ["support.limits", "support.order", "support.skips", "support.turns"]
+pytest_plugins = [
+    "support.compiling",
+    "support.limits",
+    "support.order",
+    "support.skips",
+    "support.turns",
+]
 
 REPO = Path(__file__).resolve().parent.parent
 

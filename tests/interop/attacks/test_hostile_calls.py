@@ -88,7 +88,6 @@ def test_garbage_within_a_call_changes_nothing_of_it(world, corpus, door):
     assert peer.ask_raw(peer.within("NOTIFY")) == 481  # of no transfer that we asked for
     assert peer.ask_raw(peer.within("INVITE", body=peer.offer, Require="nothing")) == 420
     assert peer.ask_raw(peer.within("INFO", CSeq="0 INFO")) == 500
-    gevent.sleep(0.05)
     hearing = gevent.spawn(carol.heard, 50)
     for number in range(50):
         peer.say(number, speex[number][1:])
@@ -126,7 +125,6 @@ def test_media_of_strangers_and_of_other_streams(world, corpus):
     peer = Caller(world.server, "carol")
     peer.call(carol)
     carol.open_streams()
-    gevent.sleep(0.05)
     hearing = gevent.spawn(carol.heard, 100)
     bye_of_us = bytes.fromhex("80c90001 00000007 81cb0001 00000007")
     bye_of_another = bytes.fromhex("80c90001 00000008 81cb0001 00000008")

@@ -63,14 +63,15 @@ CASES = {  # what draws media to somebody, and whether any at all
 def test_media_goes_to_nobody_who_has_not_asked_for_it(gateway, opened):
     """Own design: the table of what one packet of an attacker draws, in packets and octets."""
     server = gateway("--sip-t1", "100")
-    victims = {}
+    victims, tools = {}, []
     for number, (case, (begin, _)) in enumerate(CASES.items()):
-        opened(Tool(server, f"name{number}"))
+        tools.append(opened(Tool(server, f"name{number}")))
         victims[case] = begin(server, f"name{number}", opened)
     caller, bounded = victims["INVITE and ACK, a silent third party"]
-    gevent.sleep(6.0)
-    before = bounded.count()
-    gevent.sleep(1.0)  # the calls without an ACK are given up
+    wait_for(lambda: server.status()["calls"] == 1, "the end of the calls without an ACK")
+    before, tool = bounded.count(), tools[-1]
+    heard_by_nobody = tool.said + 50
+    wait_for(lambda: tool.said > heard_by_nobody, "a second of sound")
     assert bounded.count() == before  # it has stayed silent, and is left alone
     print(f"\n{'':44}{'packets':>18}{'octets':>18}")
     for case, (attacker, ear) in victims.items():

@@ -24,7 +24,6 @@ def speex(corpus):
 def talk(sender, listener, tags):
     """Send tags in real time; the frames that came out at the other end."""
     done = gevent.spawn(listener.heard, len(tags))
-    gevent.sleep(0.05)
     for i, tag in enumerate(tags):
         sender.local.write(8, 20 * i, tag)
         gevent.sleep(0.02)
@@ -42,7 +41,6 @@ def call_and_compare(alice, bob, dest, speex, *names):
     assert alice.expect("accepted") == told == bob.expect("accepted")
     alice.open_streams()
     bob.open_streams()
-    gevent.sleep(0.05)
     right = [b"\xb2" + tag[1:] for tag in speex] if names else speex
     assert talk(alice, bob, speex) == right  # bit by bit
     assert talk(bob, alice, speex) == right

@@ -288,8 +288,7 @@ def test_the_end_is_told_in_tls_too(serve, made):
     with plain.create_connection(server.address, timeout=20) as raw:
         raw.setblocking(False)
         done = gevent.spawn(_until_end, raw, context)
-        until(lambda: server.connections)
-        gevent.sleep(0.1)
+        until(lambda: [peer for peer in server._peers if peer._tls._is_ready])
         server.connections[0].close(now())
         assert done.get(timeout=20)
 

@@ -90,7 +90,6 @@ class World:
         watched.play("honest")
         published = self.publisher.create_stream()
         published.publish("honest")
-        gevent.sleep(0.05)
 
         def spoken(number):
             return speex[number % len(speex)]

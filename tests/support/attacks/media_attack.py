@@ -119,7 +119,7 @@ class Tool:
         """`wait` until it may publish: a name that is dialled has to be answered first."""
         self.publisher = RtmpClient.connect(server.url("call"))
         self.player = RtmpClient.connect(server.url("call"))
-        self.heard, self._name = [], name
+        self.heard, self.said, self._name = [], 0, name
         self._greenlets = [gevent.spawn(self._hear, self.player.create_stream())]
         stream = self.publisher.create_stream()
         if wait:
@@ -129,10 +129,9 @@ class Tool:
     def _talk(self, stream, is_published):
         if not is_published:
             stream.publish(self._name)
-        number = 0
         while True:
-            stream.write(AUDIO, 20 * number, SOUND)
-            number += 1
+            stream.write(AUDIO, 20 * self.said, SOUND)
+            self.said += 1
             gevent.sleep(0.02)
 
     def _hear(self, stream):

@@ -11,7 +11,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv import file
 from rtmplite.live.streams import Registry
 from rtmplite.net.client import rtmfp_dial
-from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
+from rtmplite.net.client.rtmfp_client import BACKLOG, RtmfpClient, connect
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
@@ -282,7 +282,7 @@ def test_a_write_waits_for_a_slow_server(servers):
     (connection,) = servers.flash.connections
     connection.pause_reading()
     writing = gevent.spawn(lambda: [stream.write(18, 0, bytes(50_000)) for _ in range(60)])
-    gevent.sleep(0.5)
+    until(lambda: client._machine.queued > BACKLOG)
     assert not writing.ready() and client._machine.queued < 1 << 20
     connection.resume_reading()
     writing.join(60)

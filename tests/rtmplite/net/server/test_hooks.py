@@ -231,8 +231,10 @@ def test_no_more_questions_than_allowed_are_under_way(hole):
         guard.tell(QUESTION, 0.0)
     assert verdicts == [False] * 4 and guard.under_way == 2
     guard.stop()
-    gevent.sleep(0.01)
-    assert guard.under_way == 0 and verdicts == [False] * 4
+    with gevent.Timeout(20):
+        while guard.under_way:
+            gevent.sleep(0.002)
+    assert verdicts == [False] * 4
 
 
 def test_a_bug_behind_an_answer_is_logged(service, caplog):

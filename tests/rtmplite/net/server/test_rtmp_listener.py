@@ -196,7 +196,6 @@ def test_a_slow_player_that_catches_up_goes_on_at_a_key_frame(serve):
     for time in range(300):
         source.write(9, time, (KEY if time % 10 == 0 else b"\x27\x01\0\0\0") + bytes(50_000))
     until(lambda: any(peer.is_special for peer in server._peers))
-    gevent.sleep(0.05)
     slow._client._greenlet = gevent.spawn(slow._client._run)
     until(lambda: not any(peer.is_special for peer in server._peers))
     source.write(9, 300, KEY)
@@ -225,7 +224,8 @@ def test_paused_input_comes_later(serve):
     client = RtmpClient.connect(server.url)
     client.send("pause")
     waiting = gevent.spawn(client.call, "later")
-    gevent.sleep(0.05)
+    [peer] = server._peers
+    socket.wait_read(peer._socket.fileno(), 20)  # where it stays
     assert not waiting.ready()
     server.connections[0].resume_reading()
     assert waiting.get(timeout=20) == "later"
