@@ -28,29 +28,29 @@ class Silent(CallHandler):
 class Core:
     """Gives new calls to the user agent, which answers them, and all else too."""
 
-    def __init__(self, stack: Stack, agents: UserAgent) -> None:
-        self._stack, self._agents = stack, agents
+    def __init__(self, stack: Stack, ua: UserAgent) -> None:
+        self._stack, self._ua = stack, ua
 
     def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
         """Give a call to us, and what belongs to one to the user agent."""
         is_new = request.method == "INVITE" and request.to.tag is None
-        other = self._answer if is_new else self._agents.on_stray
-        return self._agents.recipient(request) or Recipient(other)
+        other = self._answer if is_new else self._ua.on_stray
+        return self._ua.recipient(request) or Recipient(other)
 
     def _answer(self, server: ServerHandle, request: Request, now: float) -> None:
         contact = self._stack.contact()
-        self._agents.incoming(server, contact, Silent(), now).accept(ANSWER, now)
+        self._ua.incoming(server, contact, Silent(), now).accept(ANSWER, now)
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx."""
-        self._agents.on_ack(request, flow, now)
+        self._ua.on_ack(request, flow, now)
 
 
 ports = SipPorts("127.0.0.1", int(sys.argv[1]))
 stack = Stack(random=os.urandom, listeners=ports.listeners)
-agents = UserAgent(stack, random=os.urandom)
-stack.core = Core(stack, agents)
+ua = UserAgent(stack, random=os.urandom)
+stack.core = Core(stack, ua)
 driver = SipDriver(stack, ports)
-driver.machines.append(agents)
+driver.machines.append(ua)
 print(f"ready 127.0.0.1:{ports.address[1]}", flush=True)
 gevent.wait()

@@ -17,19 +17,20 @@ import gevent
 from gevent.event import Event
 
 from p2psip.agent import Agent, Call
+from p2psip.call_audio import CallAudio, say
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
-from p2psip.net.locator import Locations, proxies
+from p2psip.net.locator import ServerLocator, proxies
 from p2psip.net.phone.nat_options import add_nat_options, stun_of, turn_of
-from p2psip.net.phone.sound import LAWS
+from p2psip.net.phone.wav import LAWS
 from p2psip.net.tls import TlsContexts, client_context
 from p2psip.phone_options import (
     FOR_EXAMPLE,
     PASSWORD,
+    add_audio_options,
     add_from,
     add_identity,
     add_network,
-    add_sound,
     count,
     seconds,
 )
@@ -37,7 +38,6 @@ from p2psip.serve import add_options, serve
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bracketed
 from p2psip.sip.uri import Uri
-from p2psip.talk import Talk, say
 from p2psip.ua.messages import InstantMessage
 
 NAME: Final = "p2psip"
@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     call = command("call", _call, "Call a user and talk until either side hangs up")
     call.add_argument("uri", metavar="CALLEE", help="The address to call, as user@host[:port].")
     add_from(add_identity(call))
-    add_sound(call)
+    add_audio_options(call)
     add_nat_options(add_network(call))
 
     listen = command("listen", _listen, "Answer incoming calls, one at a time, and print messages")
@@ -108,7 +108,9 @@ def _parser() -> argparse.ArgumentParser:
         "aor", metavar="ADDRESS", nargs="?", help=f"Register this address first, {FOR_EXAMPLE}."
     )
     add_identity(listen)
-    add_sound(listen).add_argument("--calls", type=count, metavar="N", help="End after N calls.")
+    add_audio_options(listen).add_argument(
+        "--calls", type=count, metavar="N", help="End after N calls."
+    )
     add_nat_options(add_network(listen))
     _add_questions(command)
     add_options(command("serve", serve, "Serve the phones of a domain, as registrar and proxy"))
@@ -158,7 +160,7 @@ def _register(options: argparse.Namespace, stop: Event) -> int:
 
 
 def _call(options: argparse.Namespace, stop: Event) -> int:
-    talk = Talk(options, stop)
+    talk = CallAudio(options, stop)
     with _agent(options, options.uri) as agent:
 
         def dial() -> Call | Exception:
@@ -182,7 +184,7 @@ def _call(options: argparse.Namespace, stop: Event) -> int:
 
 
 def _listen(options: argparse.Namespace, stop: Event) -> int:
-    Talk(options, stop)  # so that a file that cannot be read is reported at once
+    CallAudio(options, stop)  # so that a file that cannot be read is reported at once
     taken, done = 0, 0
 
     def on_call(call: Call) -> None:
@@ -193,7 +195,7 @@ def _listen(options: argparse.Namespace, stop: Event) -> int:
         taken += 1
         try:
             say(f"call from {call.remote.uri}")
-            talk = Talk(options, stop)
+            talk = CallAudio(options, stop)
             call.on_audio = talk.hear
             call.answer(options.timeout)
             talk.run(call)
@@ -272,7 +274,7 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
             stun=stun_of(options),
         )
     except OSError as error:
-        raise LocalError(f"{listen}: {addresses.not_had(error)}") from None
+        raise LocalError(f"{listen}: {addresses.bind_failure(error)}") from None
 
 
 def _tls(ca: Path | None) -> TlsContexts:
@@ -301,7 +303,7 @@ def _own_address(uri: Uri) -> str:
 
     Nothing is sent to find out.
     """
-    flows = Locations(transports=("UDP", "TCP", "TLS")).flows(uri)
+    flows = ServerLocator(transports=("UDP", "TCP", "TLS")).flows(uri)
     if not flows:
         raise LocalError(f"{uri.host} cannot be found")
     host, port = flows[0].remote

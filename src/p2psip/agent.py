@@ -27,7 +27,7 @@ from gevent.event import AsyncResult, Event
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
-from p2psip.net.locator import Locations, destination, proxies, server_uri
+from p2psip.net.locator import ServerLocator, destination, proxies, server_uri
 from p2psip.net.media.port_pool import NoPortsError, PortPool
 from p2psip.net.phone.audio import AudioHandler, AudioStream, EventHandler
 from p2psip.net.phone.audio_codecs import audio_codec
@@ -39,7 +39,7 @@ from p2psip.net.phone.serving import DIALOG, SUMMARY, Serving, dialog_states
 from p2psip.net.phone.watch import BODIES, Watch
 from p2psip.net.ping import Ping
 from p2psip.net.tls import TlsContexts
-from p2psip.net.waiting import FinalAnswer, result_of, settles
+from p2psip.net.waiting import FinalAnswer, result_of, wait_until
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
@@ -76,14 +76,14 @@ class Agent:
     sent to when it is not where the domain itself leads (§8.1.2).  Of several, all are registered
     by, and calls go by the first that is there (RFC 5626 §4.2.1).  `password` is proven to these
     servers alone, never to callees.  `codecs` are names as `audio_codec` reads them, and `ptime`
-    the ms of sound that a packet to us had better have (RFC 8866 §6.4).  A call rings
+    the ms of audio that a packet to us had better have (RFC 8866 §6.4).  A call rings
     for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
     offered, and nothing else.  RTP and RTCP share a port where the peer offers that (RFC 5761
     §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, at
     `tls_port`, and reaches a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it.  The
     servers `stun`, (host, port) each, are asked where peers outside the local network reach us
     (RFC 8489 §2): the first answer is waited for, up to three seconds.  `turn`, a URI and a
-    password, is a server that their sound goes through (RFC 8656 §3).  `info_packages` are the
+    password, is a server that their audio goes through (RFC 8656 §3).  `info_packages` are the
     Info Packages that `Call.on_info` understands (RFC 6086 §5.2.2).
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
@@ -139,38 +139,38 @@ class Agent:
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
         self.calls: list[Call] = []
         self._closing = Event()
-        sound = [audio_codec(name) for name in codecs]
+        media = [audio_codec(name) for name in codecs]
         home = None if domain is None else server_uri(domain)
         servers = proxies(registrar)
         ports = _ports([listen] if also is None else [listen, also], tls, tls_port)
         self.address: HostPort = ports.address
-        self._stream = partial(AudioStream, codecs=sound, srtp=srtp, rtcp_mux=rtcp_mux, ptime=ptime)
+        self._stream = partial(AudioStream, codecs=media, srtp=srtp, rtcp_mux=rtcp_mux, ptime=ptime)
         beside, self._has_both = None if also is None else also[0], also is not None
-        self._place = PhoneAddress(ports.address[0], PortPool(*rtp_ports), beside)
-        self._stack = _stack(ports, user_agent, self._place)
+        self._address = PhoneAddress(ports.address[0], PortPool(*rtp_ports), beside)
+        self._stack = _stack(ports, user_agent, self._address)
         self._transport = None if tls is None else "TLS"
         self.contact = self._stack.contact(user, self._transport)
         self._home = home or self.contact.replace(user=None)
         self.aor = Address(self._home.replace(user=user), display)
         secret = Login(login or user, password, (*servers, home)[0]) if password else None
-        self._agents = user_agent_of(self._stack, answer_timeout, info_packages)
-        self._agents.may_replace = self._may_replace
-        self._messages = Messages(self._agents.core)
-        self.serving = Serving(self._agents, self.contact, lambda: dialog_states(self.calls))
+        self._ua = user_agent_of(self._stack, answer_timeout, info_packages)
+        self._ua.may_replace = self._may_replace
+        self._messages = Messages(self._ua.core)
+        self.serving = Serving(self._ua, self.contact, lambda: dialog_states(self.calls))
         self.serving.reached_at = lambda peer: self._reached_at(self._contact_for(peer))
         self.serving.sender_of = self._sender_of
         self._stack.core = self._core(user)
-        self._locations = Locations(transports=ports.transports)
-        self._driver = SipDriver(self._stack, ports, locate=self._locations.flows, tls=tls)
-        self._driver.machines.append(self._agents)
+        self._server_locator = ServerLocator(transports=ports.transports)
+        self._driver = SipDriver(self._stack, ports, locate=self._server_locator.flows, tls=tls)
+        self._driver.machines.append(self._ua)
         self._registration = PhoneRegistration(
             self._driver, self.aor, self._home, servers, secret, self._contact_at
         )
-        self._place.begin(self._driver, stun, turn, self._moved)
+        self._address.begin(self._driver, stun, turn, self._moved)
 
     def _core(self, user: str) -> PhoneCore:
         return PhoneCore(
-            self._agents,
+            self._ua,
             user,
             self._incoming,
             lambda message: self.on_message(message),
@@ -256,11 +256,11 @@ class Agent:
         request = self._request("OPTIONS", to, headers)
         question = FinalAnswer()
         exchange = AuthenticatedRequest(
-            self._agents.stack,
+            self._ua.stack,
             question,
             iter(range(2, 100)).__next__,
-            self._keyring,
-            max_redirects=self._agents.core.max_redirects,
+            self._digest_client,
+            max_redirects=self._ua.core.max_redirects,
         )
         self._driver.run(exchange.send, request, monotonic())
         return result_of(question.answer, timeout, f"{to.uri.host} does not answer")
@@ -293,8 +293,8 @@ class Agent:
         """
         body = text.encode() if isinstance(text, str) else text
         request = self._request("MESSAGE", destination(uri, self._home), (), body, content_type)
-        question = FinalAnswer()
-        self._driver.run(self._messages.send, request, question.heard, monotonic(), self._keyring)
+        question, now = FinalAnswer(), monotonic()
+        self._driver.run(self._messages.send, request, question.heard, now, self._digest_client)
         return result_of(question.answer, timeout, "the message was not answered")
 
     def subscribe(
@@ -368,11 +368,11 @@ class Agent:
         for call in list(self.calls):
             call.hangup()
         registration = self._registration.forget()
-        settles(
-            lambda: not self._agents.calls and (registration is None or not registration.pending),
+        wait_until(
+            lambda: not self._ua.calls and (registration is None or not registration.pending),
             timeout,
         )
-        self._place.close()
+        self._address.close()
         self._driver.close()
 
     def __enter__(self) -> Self:
@@ -381,21 +381,19 @@ class Agent:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # -- inside -------------------------------------------------------------------------
-
     def _inviter(
         self, to: Address, headers: Sequence[tuple[str, object]] = ()
     ) -> Callable[[bytes, CallHandler], Signalling]:
         private = PRIVACY in headers
         contact = self._contact_for(self._next_host(to.uri))
 
-        def invite(offer: bytes, owner: CallHandler) -> Signalling:
-            return self._agents.invite(
+        def invite(offer: bytes, handler: CallHandler) -> Signalling:
+            return self._ua.invite(
                 to,
                 ANONYMOUS if private else self.aor,  # RFC 3323 §4.1 [anonymous-from]
                 self._reached_at(contact, private=private),
                 offer,
-                owner,
+                handler,
                 monotonic(),
                 credentials=self._registration.login,
                 route=self._registration.route,
@@ -429,7 +427,7 @@ class Agent:
         contact = self._reached_at(self._contact_for(self._next_host(to)))
         schemes = (to.scheme, *(each.scheme for each in self._registration.route[:1]))
         transport, secure = to.param("transport"), "sips" in schemes
-        return self._agents.stack.contact_by(contact, transport, secure=secure)
+        return self._ua.stack.contact_by(contact, transport, secure=secure)
 
     def _watch(
         self,
@@ -443,7 +441,7 @@ class Agent:
         contact, watch = self._contact_to(to.uri), Watch(self._driver, on_notify)
         # RFC 3515 §2 [one-contact] [outside-of-calls]
         request = self._request(method, to, [("Contact", Address(contact)), *fields])
-        watch.start(self._agents.core, contact, event, self._keyring, request)
+        watch.start(self._ua.core, contact, event, self._digest_client, request)
         result_of(watch.first, timeout, f"{to.uri.host} does not notify us")
         return watch
 
@@ -455,7 +453,7 @@ class Agent:
                 raise RemoteError("Decline", 603)
 
         contact = self._reached_at(self._contact_for(server.flow.remote[0]))
-        referral = self._agents.referred(server, contact, allow, now)
+        referral = self._ua.referred(server, contact, allow, now)
         gevent.spawn(self._hand_over, referral)
 
     def _hand_over(self, referral: Referral) -> None:
@@ -464,7 +462,7 @@ class Agent:
             self.on_referred(call)
 
     @property
-    def _keyring(self) -> DigestClient | None:
+    def _digest_client(self) -> DigestClient | None:
         login = self._registration.login
         return DigestClient(login, os.urandom) if login else None
 
@@ -486,7 +484,7 @@ class Agent:
             body=body,
             content_type=content_type,
         )
-        return self._agents.core.signed(request)
+        return self._ua.core.signed(request)
 
     def _sender_of(self, server: ServerHandle) -> Address:
         return sender(server.request, server.flow, self.trusted)
@@ -502,14 +500,14 @@ class Agent:
         return call
 
     def _open_audio(self, peer: str, on_audio: AudioHandler, on_event: EventHandler) -> AudioStream:
-        host, told, ports = self._place.media(peer)
+        host, advertised, ports = self._address.media(peer)
         return self._stream(
             host,
             pool=ports,
             on_audio=on_audio,
             on_event=on_event,
             wake=self._driver.wake,
-            told=told,
+            advertised=advertised,
             voip_metrics=self.voip_metrics,
         )
 
@@ -522,7 +520,7 @@ class Agent:
         if not self._has_both or is_numeric(uri.host):
             return uri.host
         # RFC 6157 §4 [both-families]
-        flows = self._locations.flows(uri)
+        flows = self._server_locator.flows(uri)
         return flows[0].remote[0] if flows else uri.host
 
     def _contact_at(self, server: Uri) -> Uri:
@@ -556,12 +554,12 @@ class Agent:
             return
         call.asserted = asserted_identity(server.request, server.flow, self.trusted)
 
-        def accept(owner: CallHandler) -> IncomingCall:
+        def accept(handler: CallHandler) -> IncomingCall:
             login = self._registration.login
             contact = self._contact_for(server.flow.remote[0])
             if server.request.uri.scheme != "sips":  # ours begin with sip: RFC 5630 §3.1.2
                 contact = self._reached_at(contact)
-            return self._agents.incoming(server, contact, owner, now, credentials=login)
+            return self._ua.incoming(server, contact, handler, now, credentials=login)
 
         if call.take(accept):
             old = next((each for each in self.calls if call.replaces(each)), None)

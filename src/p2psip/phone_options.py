@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from p2psip.net.phone.sound import LAWS
+from p2psip.net.phone.wav import LAWS
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 
 PASSWORD: Final = "SIP_PASSWORD"  # the environment variable
@@ -43,7 +43,7 @@ def add_from(group: "argparse._ArgumentGroup") -> None:
     )
 
 
-def add_sound(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+def add_audio_options(command: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
     """What is said in a call, and what is kept of it."""
     group = command.add_argument_group("calls")
     source = group.add_mutually_exclusive_group()

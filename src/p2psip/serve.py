@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import gevent
 from gevent.event import Event
 
+from p2psip.call_audio import say
 from p2psip.errors import LocalError
 from p2psip.net import addresses, websocket
 from p2psip.net.location_sqlite import SqliteLocation
@@ -24,7 +25,6 @@ from p2psip.server.users import UserStore
 from p2psip.sip.grammar import bracketed
 from p2psip.sip_server import SipServer
 from p2psip.stack.routing import WILDCARDS, Listener, is_loopback
-from p2psip.talk import say
 
 if TYPE_CHECKING:
     from p2psip.net.location_redis import RedisLocation
@@ -169,7 +169,7 @@ def _open(
     try:
         return SipServer(sip, **at, users=users, location=location, tls=tls)
     except OSError as error:
-        reason = addresses.not_had(error)  # which names the address of TLS or WebSocket
+        reason = addresses.bind_failure(error)  # which names the address of TLS or WebSocket
         named = reason if " at " in reason else f"{' '.join(plain)}: {reason}"
         raise LocalError(named) from None
 

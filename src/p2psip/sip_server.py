@@ -18,7 +18,7 @@ from gevent.event import Event
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
-from p2psip.net.locator import Locations
+from p2psip.net.locator import ServerLocator
 from p2psip.net.tls import TlsContexts
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Aor, Domains
@@ -87,13 +87,13 @@ class SipServer:
         )
         served = Domains(self.names, stack.is_own_address, distinct=bool(domains))
         registrar = Registrar(served, self._verifier, stack, os.urandom, store=location, nat=nat)
-        agents, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
+        ua, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
         SipElement(
-            stack, agents, registrar, proxy, served, verifier=self._verifier, nat=nat, judge=judge
+            stack, ua, registrar, proxy, served, verifier=self._verifier, nat=nat, judge=judge
         )
-        locate = Locations(transports=ports.transports).flows
+        locate = ServerLocator(transports=ports.transports).flows
         self._driver = driver = SipDriver(stack, ports, locate=locate, tls=tls)
-        driver.machines += [agents, proxy]
+        driver.machines += [ua, proxy]
         driver.run(registrar.restore, monotonic())
         if location is not None:
             location.follow(registrar.adopt)

@@ -362,7 +362,7 @@ def test_media_that_cannot_be_reached_is_refused_and_leaves_nothing(bob, place):
     )
     answer = UdpClient(bob.address).ask(invite.encode())
     assert answer.startswith(b"SIP/2.0 488")
-    assert not bob.calls and not bob._agents.calls and not bob._stack.transactions
+    assert not bob.calls and not bob._ua.calls and not bob._stack.transactions
 
 
 def test_each_side_hears_of_the_end_once(alice, bob):

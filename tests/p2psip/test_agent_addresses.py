@@ -20,7 +20,7 @@ def server():
 
 @pytest.fixture
 def alice(make, server, monkeypatch):
-    monkeypatch.setattr(phone_address, "PATIENCE", 20)
+    monkeypatch.setattr(phone_address, "SERVER_SECONDS", 20)
     return make("alice", stun=[server.address])
 
 
@@ -59,7 +59,7 @@ def test_peers_inside_are_told_the_address_of_this_machine(alice, make):
 
 def test_without_an_answer_calls_go_on_with_the_own_address(make, server, monkeypatch):
     server.host = None
-    monkeypatch.setattr(phone_address, "PATIENCE", 0.01)
+    monkeypatch.setattr(phone_address, "SERVER_SECONDS", 0.01)
     alice, heard = make("alice", stun=[server.address]), []
     bob = make("bob")
     answering(bob, heard)

@@ -32,13 +32,13 @@ class Server(TakesAll):
         users = UserStore((name, DOMAIN, ha1(name, DOMAIN, PASSWORD)) for name in names)
         verifier = DigestServer(users, os.urandom)
         domains = Domains([DOMAIN], stack.is_own_address, distinct=True)
-        agents, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
+        ua, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
         registrar = Registrar(domains, verifier, stack, os.urandom)
-        self.element = SipElement(stack, agents, registrar, proxy, domains, verifier=verifier)
+        self.element = SipElement(stack, ua, registrar, proxy, domains, verifier=verifier)
         self.heard = []
         stack.core = self
         self.driver = SipDriver(stack, ports)
-        self.driver.machines += [agents, proxy]
+        self.driver.machines += [ua, proxy]
         self.address = "{}:{}".format(*ports.address)
 
     def on_request(self, server, request, now):

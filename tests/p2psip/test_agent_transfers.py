@@ -102,8 +102,8 @@ def test_a_phone_is_asked_to_call_from_outside_of_any_call(agents):
     carol.on_call = lambda call: call.reject(486, "Busy Here")
     with pytest.raises(RemoteError, match="486"):
         alice.refer(uri(bob), uri(carol), timeout=20)
-    wait_for(lambda: bob._agents.dialogs == len(bob.calls) == 1)
-    assert not bob._agents._places.used
+    wait_for(lambda: bob._ua.dialogs == len(bob.calls) == 1)
+    assert not bob._ua._subscriptions.used
 
 
 def test_a_call_that_cannot_be_placed_is_told_to_who_asked_for_it(agents, monkeypatch):

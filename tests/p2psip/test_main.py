@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from p2psip import __main__
-from p2psip.net.phone.sound import read_wav, write_wav
+from p2psip.net.phone.wav import read_wav, write_wav
 
 SECOND = array("h", (int(9000 * math.sin(n * 0.35)) for n in range(8000)))
 FEW = SECOND[:2400]

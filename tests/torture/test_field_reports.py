@@ -22,7 +22,7 @@ from support.sip.flows import (
 from support.sip.session_ends import PCMA, PCMU, answer_to, audio, offered
 from support.sip.turn_servers import TurnServer
 
-from p2psip.nat.long_term import LongTerm
+from p2psip.nat.long_term import LongTermCredentials
 from p2psip.nat.stun import StunClass, StunMessage, StunType, write_address
 from p2psip.nat.turn import TurnMethod, TurnType, read_channel_data, write_lifetime
 from p2psip.nat.turn_client import Allocation, AllocationState
@@ -463,7 +463,10 @@ def test_pieces_of_pictures(payloads, made):
 def test_a_realm_of_thirteen_octets_comes_back_as_it_was(monkeypatch):
     """webrtc-rs 775, pjproject 1396.  Covers RFC 8489 §14: padding is no part of a value."""
     monkeypatch.setattr("support.sip.turn_servers.REALM", "metered.ca.pr")
-    server, client = TurnServer(), Allocation(LongTerm("ann", "secret"), random_source("t"), 0.0)
+    server, client = (
+        TurnServer(),
+        Allocation(LongTermCredentials("ann", "secret"), random_source("t"), 0.0),
+    )
     while sent := client.take():
         for datagram in sent:
             client.receive(server.answer(datagram), 0.0)
@@ -473,7 +476,7 @@ def test_a_realm_of_thirteen_octets_comes_back_as_it_was(monkeypatch):
 
 def test_a_relay_that_wants_no_password_gives_an_address():
     """webrtc-rs 660, stunner 12.  Covers RFC 8656 §7.1 and §18.6: the first request may do."""
-    client = Allocation(LongTerm("ann", "secret"), random_source("t"), 0.0)
+    client = Allocation(LongTermCredentials("ann", "secret"), random_source("t"), 0.0)
     [datagram] = client.take()
     request = StunMessage.parse(datagram)
     assert request.get(TurnType.REQUESTED_ADDRESS_FAMILY) in (None, b"\1\0\0\0")

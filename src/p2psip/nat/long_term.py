@@ -2,7 +2,7 @@
 
 Implements RFC 8489 §9.2.5, §9.2.3.1 and §9.2.3.2, from the client's side.
 
-    >>> user = LongTerm("user", "pass")
+    >>> user = LongTermCredentials("user", "pass")
     >>> user.attributes  # the first request is bare, and the server's refusal names realm and nonce
     ()
 """
@@ -27,7 +27,7 @@ STALE_NONCE: Final = 438
 
 
 @dataclass(slots=True)
-class LongTerm:
+class LongTermCredentials:
     """A user's name and password, and what the server asked to have them wrapped in: §9.2.
 
     `attributes` and `key` are for the next request; before a challenge both are empty.

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.nat.long_term import LongTerm
+from p2psip.nat.long_term import LongTermCredentials
 from p2psip.nat.stun import (
     StunClass,
     StunMessage,
@@ -85,7 +85,7 @@ class Allocation:
 
     def __init__(
         self,
-        login: LongTerm,
+        login: LongTermCredentials,
         random: Callable[[int], bytes],
         now: float,
         *,
@@ -361,7 +361,7 @@ class Allocation:
         return (data, peer) if peer.host in self._permitted else None
 
 
-def _had_this_nonce(exchange: _Exchange, login: LongTerm) -> bool:
+def _had_this_nonce(exchange: _Exchange, login: LongTermCredentials) -> bool:
     """Tell whether a refused request had the nonce that is in force: RFC 8489 §9.2.5.
 
     Of two requests under way at once, the second one's refusal is of the nonce before.

@@ -22,7 +22,7 @@ def parse(text: str) -> HostPort:
     return host, port
 
 
-def not_had(error: OSError) -> str:
+def bind_failure(error: OSError) -> str:
     """Say why an address could not be listened on, and who might have it."""
     reason = error.strerror or str(error)
     if error.errno == errno.EADDRINUSE:

@@ -46,14 +46,14 @@ def is_out(error: OSError) -> bool:
     return error.errno in _OUT
 
 
-class Teller:
+class RefusalLog:
     """Logs why connections are not accepted, once in `AGAIN` seconds."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._told: float | None = None
 
-    def tell(self, reason: str) -> None:
+    def log_once(self, reason: str) -> None:
         """Log a reason, unless one was logged shortly before."""
         moment = monotonic()
         if self._told is None or moment >= self._told + AGAIN:

@@ -18,9 +18,9 @@ from gevent import get_hub
 from p2psip.errors import RemoteError
 from p2psip.net.alarm import Alarm, TimedMachine
 from p2psip.net.clock import monotonic
+from p2psip.net.host_scheduler import HostScheduler
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
 from p2psip.net.tls import TlsContexts
-from p2psip.net.turns import Turns
 from p2psip.net.udp import UdpListener, plain_socket
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
@@ -112,7 +112,7 @@ class SipDriver:
         self.stack, self._locate = stack, locate
         self.machines: list[TimedMachine] = [stack]
         self.address, self.ports = ports.address, ports
-        self._tls, self._max_connections, self._turns = tls, max_connections, Turns()
+        self._tls, self._max_connections, self._scheduler = tls, max_connections, HostScheduler()
         self._listening: list[UdpListener | TcpListener] = []
         # By transport and own address, and by transport and family: the first of these.
         self._of_flow: dict[tuple[str, HostPort | bool | None], UdpListener | TcpListener] = {}
@@ -210,7 +210,7 @@ class SipDriver:
         if not self._closed:
             self._closed = True
             self._alarm.cancel()
-            self._turns.close()
+            self._scheduler.close()
             for each in self._listening:
                 each.close()
 
@@ -239,7 +239,7 @@ class SipDriver:
     def _listen(self, transport: str, bound: socket.socket) -> None:
         listener: UdpListener | TcpListener
         if transport == "UDP":
-            listener = UdpListener(bound, self._on_message, self._turns)
+            listener = UdpListener(bound, self._on_message, self._scheduler)
             listener.on_stun.append(lambda data, source: self._on_pong(Flow("UDP", source), data))
         else:
             listener = TcpListener(
@@ -250,7 +250,7 @@ class SipDriver:
                 max_connections=self._max_connections,
                 transport=transport,
                 tls=self._tls,
-                turns=self._turns,
+                scheduler=self._scheduler,
             )
             listener.on_pong = self._on_pong
         self._listening.append(listener)

@@ -20,7 +20,7 @@ TRANSPORTS: Final = ("UDP", "TCP")
 FAMILIES: Final = ("A", "AAAA")
 
 
-class Locations:
+class ServerLocator:
     """Finds the servers of a URI; those of `outbound_proxy`, a SIP URI, if DNS has none.
 
     RFC 3263 §4; RFC 3261 §8.1.2 allows a default outbound proxy.  `transports` are ours, the

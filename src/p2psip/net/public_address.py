@@ -13,7 +13,7 @@ import gevent
 from p2psip.nat.stun_client import INTERVAL, BindingClient
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
-from p2psip.net.locator import Locations
+from p2psip.net.locator import ServerLocator
 from p2psip.net.udp import UdpListener
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import Flow, HostPort
@@ -21,7 +21,7 @@ from p2psip.transaction.flow import Flow, HostPort
 PORT: Final = 3478  # Source: RFC 8489 §18.6
 
 
-class AddressOwner(Protocol):
+class PublicAddressHandler(Protocol):
     """Is told what the servers answer."""
 
     def on_address(self, address: HostPort, server: HostPort) -> None:
@@ -97,9 +97,9 @@ class PublicAddress:
     """
 
     def __init__(
-        self, listener: UdpListener, servers: Sequence[HostPort], owner: AddressOwner
+        self, listener: UdpListener, servers: Sequence[HostPort], handler: PublicAddressHandler
     ) -> None:
-        self._listener, self._owner = listener, owner
+        self._listener, self._handler = listener, handler
         self._probes: list[StunProbe] = []
         self._address: HostPort | None = None
         self._is_symmetric = False
@@ -123,7 +123,7 @@ class PublicAddress:
                     self._probes.append(StunProbe(self._send, found, self._changed))
                 elif server not in told:
                     told.add(server)
-                    self._owner.on_silence(server)
+                    self._handler.on_silence(server)
             gevent.sleep(INTERVAL if servers else 0)
 
     def _send(self, data: bytes, server: HostPort) -> None:
@@ -135,24 +135,24 @@ class PublicAddress:
 
     def _changed(self, probe: StunProbe) -> None:
         if probe.is_silent:
-            self._owner.on_silence(probe.server)
+            self._handler.on_silence(probe.server)
         answered = [each for each in self._probes if each.mapped is not None]
         if not answered:
             return
         first = answered[0]
         if first.mapped is not None and first.mapped != self._address:
             self._address = first.mapped
-            self._owner.on_address(self._address, first.server)
+            self._handler.on_address(self._address, first.server)
         seen = {each.mapped for each in answered if each.mapped is not None}
         if len(seen) > 1 and not self._is_symmetric:
             self._is_symmetric = True
-            self._owner.on_symmetric(sorted(seen))
+            self._handler.on_symmetric(sorted(seen))
 
 
 def locate(server: HostPort, local: str) -> HostPort | None:
     """Find the numeric address of a server, of the family of `local`.  May wait."""
     host, port = server
-    for flow in Locations().flows(Uri("sip", None, None, host, port)):
+    for flow in ServerLocator().flows(Uri("sip", None, None, host, port)):
         if (":" in flow.remote[0]) == (":" in local):
             return flow.remote
     return None

@@ -12,7 +12,7 @@ yet, of which the oldest gives way.  Where there is no place for another one, so
 the host with most: of what no binding needs, that which has been silent for longest.
 
 A connection is read when everything in the last read has been dealt with, one message or keep-alive
-in a turn of its host (`turns`), so that no connection is served more often than another.
+in a turn of its host (`scheduler`), so that no connection is served more often than another.
 """
 
 import logging
@@ -28,10 +28,10 @@ from gevent import get_hub
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.connect import connect
-from p2psip.net.descriptors import STRANGERS, Teller, is_out, is_scarce, within
+from p2psip.net.descriptors import STRANGERS, RefusalLog, is_out, is_scarce, within
+from p2psip.net.host_scheduler import HostScheduler
 from p2psip.net.tap import Tapping
 from p2psip.net.tls import HANDSHAKE, Tls, TlsContexts, in_words, may_open
-from p2psip.net.turns import Turns
 from p2psip.net.udp import READ
 from p2psip.net.websocket import WebSocketFramer
 from p2psip.sip.framing import Item, KeepAlive, Malformed, StreamFramer
@@ -65,7 +65,7 @@ class TcpListener:
 
     RFC 3261 §18.2.1.  `on_message(data, flow)`, `on_malformed(data, flow, error)` and
     `on_failure(flow)` are called in the hub and must not wait.  `transport` is TCP, TLS or WS.
-    `turns` are shared with other listeners, or its own.
+    `scheduler` are shared with other listeners, or its own.
     Departs from RFC 3261 §18.1.1: by TLS nothing is accepted without a certificate.
     """
 
@@ -79,9 +79,9 @@ class TcpListener:
         max_connections: int = MAX_CONNECTIONS,
         transport: str = "TCP",
         tls: TlsContexts | None = None,
-        turns: Turns | None = None,
+        scheduler: HostScheduler | None = None,
     ) -> None:
-        self.tls, self.transport, self.turns = tls, transport, turns or Turns()
+        self.tls, self.transport, self.scheduler = tls, transport, scheduler or HostScheduler()
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
         self.on_malformed = on_malformed
         self.keeps: Callable[[Flow], bool] = lambda flow: False  # whether a binding needs it
@@ -96,7 +96,7 @@ class TcpListener:
         self.of_host = Counter[str]()
         # That came and have sent no message: of each host, the oldest first.
         self.silent: dict[str, dict[TcpConnection, None]] = {}
-        self._shed_at, self._teller = 0.0, Teller("sip")
+        self._shed_at, self._refusal_log = 0.0, RefusalLog("sip")
         loop = get_hub().loop
         self._watcher = loop.io(bound.fileno(), READ)
         self._accepts = transport != "TLS" or (tls is not None and tls.server is not None)
@@ -140,7 +140,7 @@ class TcpListener:
             opened, source = self._socket.accept()
         except OSError as error:
             if not isinstance(error, BlockingIOError):
-                self._teller.tell(error.strerror or str(error))
+                self._refusal_log.log_once(error.strerror or str(error))
             if is_out(error):
                 self._watcher.stop()  # the loop would spin on what it can't take: see _sweep
             return
@@ -158,7 +158,7 @@ class TcpListener:
         try:
             found = connect(remote, None if self._accepts else self.address)
         except OSError as error:
-            self._teller.tell(error.strerror or str(error))
+            self._refusal_log.log_once(error.strerror or str(error))
             return None
         return None if found is None else TcpConnection(self, found[0], flow, connected=found[1])
 
@@ -171,7 +171,7 @@ class TcpListener:
         if self.of_host[host] >= self._max_of_host:
             return False
         if is_scarce(fd, STRANGERS):
-            self._teller.tell("descriptors are scarce")
+            self._refusal_log.log_once("descriptors are scarce")
             return False
         return len(self.connections) < self._max_connections or self._shed()
 
@@ -195,7 +195,7 @@ class TcpListener:
             silence = now - connection.heard
             if self.is_dead(connection.flow, silence):
                 connection.fail()
-            elif silence <= connection.patience or now < connection.excused:
+            elif silence <= connection.idle_limit or now < connection.excused:
                 continue
             elif silence > BOUND_SECONDS or not self.keeps(connection.flow):
                 connection.fail()
@@ -243,7 +243,7 @@ class TcpConnection:
             before.fail()  # the far end has forgotten it; what is still to be said goes this way
 
     @property
-    def patience(self) -> float:
+    def idle_limit(self) -> float:
         """How many seconds may pass without a word.  Own design."""
         if not self._connected or (self.flow.domain and not self._is_ready):
             return CONNECT_SECONDS
@@ -342,7 +342,7 @@ class TcpConnection:
         """Have `receive` called when it is the turn of this host.  Own design."""
         if not self._is_waiting:
             self._is_waiting = True
-            self._owner.turns.add(self.host, self.receive)
+            self._owner.scheduler.add(self.host, self.receive)
 
     def receive(self) -> bool:
         """Take one item, read if nothing is left of the last read; whether to come again.

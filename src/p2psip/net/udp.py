@@ -4,7 +4,7 @@ Implements RFC 3261 §18.1.1 and §18.2.1 for UDP, and RFC 5626 §8.
 
 Own design: one watcher, no greenlet.  What has come is read at once, since the system's own queue
 serves the first, and that is whoever sends most; here it waits in one queue for each host, and
-hosts have their turns (`turns`).  Where there is too much, the host with most loses its oldest.
+hosts have their turns (`scheduler`).  Where there is too much, the host with most loses its oldest.
 """
 
 import socket
@@ -18,8 +18,8 @@ from gevent.monkey import get_original
 
 from p2psip.nat import stun_server
 from p2psip.nat.stun import is_stun
+from p2psip.net.host_scheduler import HostScheduler
 from p2psip.net.tap import Tapping
-from p2psip.net.turns import Turns
 from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
 
 READ: Final = 1  # libev's number for an io watcher that waits for input
@@ -36,17 +36,17 @@ class UdpListener:
     """One bound socket; `on_message(data, flow)` is called in the hub and must not wait.
 
     RFC 3261 §18.2.1.  Each of `on_stun`, (data, source), is given STUN that is no request to us.
-    `turns` are shared with other listeners, or its own.
+    `scheduler` are shared with other listeners, or its own.
     """
 
     def __init__(
         self,
         bound: socket.socket,
         on_message: Callable[[bytes, Flow], None],
-        turns: Turns | None = None,
+        scheduler: HostScheduler | None = None,
     ) -> None:
         self._socket, self._on_message = Tapping.current.datagrams(bound), on_message
-        self._turns = turns or Turns()
+        self._scheduler = scheduler or HostScheduler()
         self._of_host: dict[str, _Waiting] = {}
         self._waiting = 0  # octets, of all hosts
         self._closed = False
@@ -96,7 +96,7 @@ class UdpListener:
         host = rate_limit_key(source[0])
         if (waiting := self._of_host.get(host)) is None:
             waiting = self._of_host[host] = _Waiting()
-            self._turns.add(host, partial(self._serve, host))
+            self._scheduler.add(host, partial(self._serve, host))
         self._waiting += waiting.add(data, source)
         while self._waiting > MAX_WAITING:
             fullest = max(self._of_host.values(), key=lambda each: each.size)

@@ -17,7 +17,7 @@ from p2psip.ua.registering.registration import Registration
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 
 T = TypeVar("T")
-PATIENCE: Final = 0.02  # s between looks at a condition that no event announces
+POLL_SECONDS: Final = 0.02  # s between looks at a condition that no event announces
 log: Final = logging.getLogger(__name__)
 
 
@@ -68,11 +68,11 @@ class Registered:
             self._granted.set_exception(RemoteError(reason, status))
 
 
-def settles(condition: Callable[[], bool], timeout: float) -> bool:
+def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
     """Wait for a condition that no event announces; False if time runs out first."""
     end = monotonic() + timeout
     while not condition():
         if monotonic() > end:
             return False
-        gevent.sleep(PATIENCE)
+        gevent.sleep(POLL_SECONDS)
     return True

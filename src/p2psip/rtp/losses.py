@@ -12,25 +12,25 @@ Implements RFC 4585 §6.2.1, on the side of the receiver.
     ([4], [], None)
 
 Own design: a packet may only be late, so that it is asked for after `GRACE`; a request may be lost
-as well, so that it is repeated; and no packet is worth more than `patience`.
+as well, so that it is repeated; and no packet is worth more than `give_up_after`.
 """
 
 from typing import Final
 
 GRACE: Final = 0.01  # s: more than packets of one burst overtake each other
-PATIENCE: Final = 0.5  # s: a picture that is later is stale
+GIVE_UP_AFTER: Final = 0.5  # s: a picture that is later is stale
 MAX_MISSING: Final = 128  # packets at a time: a loss that is longer is no matter of repeating
 
 
 class Losses:
     """The gaps of one source by extended sequence numbers: RFC 3550 §A.1.
 
-    `patience` is how long a packet is of use, in s.  `recovered` counts those that came after they
-    were asked for, `given_up` those that never came.
+    `give_up_after` is how long a packet is of use, in s.  `recovered` counts those that came after
+    they were asked for, `given_up` those that never came.
     """
 
-    def __init__(self, patience: float = PATIENCE) -> None:
-        self._patience = patience
+    def __init__(self, give_up_after: float = GIVE_UP_AFTER) -> None:
+        self._give_up_after = give_up_after
         self._next: int | None = None
         self._missing: dict[int, tuple[float, float]] = {}  # when it was missed, when to ask
         self._asked: set[int] = set()
@@ -54,7 +54,9 @@ class Losses:
 
     def due(self, now: float, pause: float) -> list[int]:
         """List the numbers to ask for now, in order; each again after `pause` s."""
-        for sequence in [n for n, (at, _) in self._missing.items() if now - at >= self._patience]:
+        for sequence in [
+            n for n, (at, _) in self._missing.items() if now - at >= self._give_up_after
+        ]:
             self._give_up(sequence)
         wanted = [n for n, (_, due) in self._missing.items() if due <= now]
         for sequence in wanted:

@@ -89,7 +89,7 @@ class Reception:
     def time_of(self, timestamp: int) -> float | None:
         """Tell when an RTP timestamp was, in Unix time by the sender's clock: §6.4.1.
 
-        Streams of one CNAME share that clock (§6.5.1), so that sound and picture of the same time
+        Streams of one CNAME share that clock (§6.5.1), so that audio and video of the same time
         belong together.  None before the source's first report.
         """
         if self.sender_clock is None:

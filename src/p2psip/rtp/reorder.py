@@ -20,7 +20,7 @@ from p2psip.rtp.voip_metrics import BurstMeter
 
 Item = TypeVar("Item")
 
-DEPTH_PACKETS: Final = 10  # 0.2 s of sound in packets of 20 ms
+DEPTH_PACKETS: Final = 10  # 0.2 s of audio in packets of 20 ms
 HOLD_SECONDS: Final = 0.06  # three such packets: more than networks reorder, less than is heard
 
 

@@ -67,7 +67,7 @@ class Sender:
     ) -> bytes:
         """Make a datagram about an earlier time, as reports of an event are: RFC 4733 §2.5.1.2.
 
-        Our own reports go on with the time of the sound (§6.4.1).
+        Our own reports go on with the time of the audio (§6.4.1).
         """
         here = timestamp if self.last_sent is None else self.timestamp(now)
         datagram = self.send(payload_type, payload, timestamp, marker, now)

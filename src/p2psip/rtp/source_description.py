@@ -1,4 +1,4 @@
-"""SDES: the names of sources.  A CNAME stays when an SSRC changes, and joins sound and picture.
+"""SDES: the names of sources.  A CNAME stays when an SSRC changes, and joins audio and video.
 
 Implements RFC 3550 §6.5.
 

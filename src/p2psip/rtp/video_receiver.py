@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 from p2psip.rtp import fast
 from p2psip.rtp.feedback import Fir, Nack, Pli
-from p2psip.rtp.losses import PATIENCE, Losses
+from p2psip.rtp.losses import GIVE_UP_AFTER, Losses
 from p2psip.rtp.reception import Reception
 from p2psip.rtp.reorder import HOLD_SECONDS, ReorderBuffer
 from p2psip.rtp.reporter import Reporter
@@ -53,7 +53,7 @@ class VideoReceiver(Reception):
 
     `feedback` is what was agreed on, as `AgreedMedia.feedback` has it: "nack" has packets sent
     again, "nack pli" and "ccm fir" have key frames sent.  Without "nack", packets wait for early
-    ones no longer than sound does.  The receiver joins the `receivers` of `reporter`.
+    ones no longer than audio does.  The receiver joins the `receivers` of `reporter`.
     Departs from RFC 5104 §4.3.1.2 [no-fir-for-loss]: without PLI a loss is answered by FIR, since
     all pictures up to the next key frame are of no use then.
     """
@@ -72,7 +72,7 @@ class VideoReceiver(Reception):
         self.losses = Losses()
         # RFC 4585 §4.2 [requests-may-be-in-vain]
         self._order: ReorderBuffer[VideoPacket] = ReorderBuffer(
-            DEPTH, PATIENCE if self._repairs else HOLD_SECONDS
+            DEPTH, GIVE_UP_AFTER if self._repairs else HOLD_SECONDS
         )
         self._request_at: float | None = None
         self._command: int | None = None  # of the FIR that is in force

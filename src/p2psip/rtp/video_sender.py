@@ -2,15 +2,15 @@
 
 Implements RFC 4585 §6.2.1 and §6.3.1, and RFC 5104 §4.3.1.2, for one SSRC of a media sender.
 
-A `Sender` whose `heed` takes the events that `Reporter.received` answers:
+A `Sender` whose `on_feedback` takes the events that `Reporter.received` answers:
 
     >>> from p2psip.rtp.feedback import Nack, Pli
     >>> wanted = []
     >>> sender = VideoSender(7, 90000, lambda n: bytes(n), lambda: wanted.append("key frame"))
     >>> packets = [sender.send(96, bytes(100), 0, False, now=0.0) for _ in range(8)]
-    >>> sender.heed(Nack.of(9, 7, lost=[3]), now=0.1) == [packets[2]]
+    >>> sender.on_feedback(Nack.of(9, 7, lost=[3]), now=0.1) == [packets[2]]
     True
-    >>> sender.heed(Pli(9, 7), now=0.1), wanted
+    >>> sender.on_feedback(Pli(9, 7), now=0.1), wanted
     ([], ['key frame'])
 """
 
@@ -62,7 +62,7 @@ class VideoSender(Sender):
         super().take_ssrc()
         self.resends.clear()
 
-    def heed(self, event: Event, now: float) -> list[bytes]:
+    def on_feedback(self, event: Event, now: float) -> list[bytes]:
         """Take an event of the reporter; answer the packets to send again.
 
         RFC 4585 §4.2, "react properly".  An event about another stream is passed over.

@@ -102,10 +102,10 @@ class BurstMeter:
         `packet_ms` is the time of one packet, `rtt` in seconds the last measured, `hold_seconds`
         how long a packet waits at most for one before it.  With a `codec`, an encoding name, the
         qualities are those of the E-model (`e_model`).
-        Not done: RFC 3611 §4.7.4 [levels-are-told]: sound is passed on as it came; to measure it
+        Not done: RFC 3611 §4.7.4 [levels-are-told]: audio is passed on as it came; to measure it
         would take the decoders of all codecs.
         Not done: RFC 3611 §4.7.3 [end-system-delay]: of it only the wait for order is known, since
-        the program that gives and takes the sound has its own.
+        the program that gives and takes the audio has its own.
         """
         expected = 0 if self._first is None else next_sequence - self._first
         bursts, packets, missing = self._closed()

@@ -2,7 +2,7 @@
 
 Implements RFC 4568 §4, with SRTP's grammar of §9.2.
 
-A reader of the signalling can decrypt the sound, so it is for signalling under TLS.
+A reader of the signalling can decrypt the audio, so it is for signalling under TLS.
 
 Departs from RFC 4568 §3 [keys-are-protected] [sips-or-smime]: whoever asks for SRTP chooses how
 the signalling goes; by UDP, keys are offered and answered as well.

@@ -19,7 +19,7 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.attributes import parameters
 from p2psip.sdp.line import number
 
-CLOCK_RATE: Final = 48000  # Source: §4.1, whatever the bandwidth of the sound
+CLOCK_RATE: Final = 48000  # Source: §4.1, whatever the bandwidth of the audio
 FULL_RATE: Final = 48000  # Source: §6.1, Hz, when no rate is said
 RATES: Final = range(8000, 48001)  # Source: §6.1
 BITRATES: Final = range(6000, 510001)  # Source: §6.1

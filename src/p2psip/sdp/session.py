@@ -43,7 +43,7 @@ from p2psip.sdp.line import Origin as Origin
 from p2psip.sdp.line import Timing as Timing
 
 # Own design: these bound the time and the memory that one description can take.  A browser's
-# offer of sound and picture has some 150 lines, and a payload type number has seven bits.
+# offer of audio and video has some 150 lines, and a payload type number has seven bits.
 MAX_MEDIA: Final = 64
 MAX_LINES: Final = 600
 MAX_FORMATS: Final = 512  # of all media lines

@@ -29,7 +29,7 @@ MAX_OF_USER, MAX_OF_HOST = 3, 30
 VOUCHED_OF_USER, VOUCHED_OF_HOST = 10, 250  # a whole office may have lost its connections
 
 
-class ProbationOwner(Protocol):
+class ContactProbeHandler(Protocol):
     """Receives the result of a question: the registrar."""
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
@@ -40,18 +40,20 @@ class ProbationOwner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _Probe:
     aor: Aor
     contact: Uri
     host: str
 
 
-class Probation:
+class ContactProbes:
     """All questions under way, see the module.  `random(n)` gives n octets."""
 
-    def __init__(self, stack: Stack, random: Callable[[int], bytes], owner: ProbationOwner) -> None:
-        self._stack, self._random, self._owner = stack, random, owner
-        self._asked: dict[ClientHandle, _Question] = {}
+    def __init__(
+        self, stack: Stack, random: Callable[[int], bytes], handler: ContactProbeHandler
+    ) -> None:
+        self._stack, self._random, self._handler = stack, random, handler
+        self._asked: dict[ClientHandle, _Probe] = {}
         self._contacts: set[tuple[Aor, Uri]] = set()
         self._of_user, self._of_host = Counter[Aor](), Counter[str]()
 
@@ -78,7 +80,7 @@ class Probation:
             if not flows:
                 return False
         handle = self._stack.request(self._question(contact), self, now, flows=flows, once=True)
-        self._asked[handle] = _Question(aor, contact, host)
+        self._asked[handle] = _Probe(aor, contact, host)
         self._contacts.add((aor, contact))
         self._of_user[aor] += 1
         self._of_host[host] += 1
@@ -105,16 +107,16 @@ class Probation:
             return
         asked, flow = self._forget(handle), handle.flow
         if flow is None or flow.transport == LOCAL:
-            self._owner.on_silent(asked.aor, asked.contact, now)
+            self._handler.on_silent(asked.aor, asked.contact, now)
         else:
-            self._owner.on_answered(asked.aor, asked.contact, flow, now)
+            self._handler.on_answered(asked.aor, asked.contact, flow, now)
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
         """Note that no answer came: RFC 3261 §8.1.3.1."""
         asked = self._forget(handle)
-        self._owner.on_silent(asked.aor, asked.contact, now)
+        self._handler.on_silent(asked.aor, asked.contact, now)
 
-    def _forget(self, handle: ClientHandle) -> _Question:
+    def _forget(self, handle: ClientHandle) -> _Probe:
         asked = self._asked.pop(handle)
         self._contacts.discard((asked.aor, asked.contact))
         _take_one(self._of_user, asked.aor)

@@ -16,7 +16,7 @@ from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.server.domains import Aor, Domains
-from p2psip.server.guess_limit import Guesses
+from p2psip.server.guess_limit import GuessLimit
 from p2psip.server.users import UserStore
 from p2psip.sip.auth import Challenge, Credentials, verify
 from p2psip.sip.message import Request
@@ -37,13 +37,13 @@ _NOBODYS_SECRET: Final = "0" * 64
 class DigestServer:
     """Judges requests by their credentials: RFC 3261 §22.1.  `random(n)` gives n octets.
 
-    `whence(request)` tells the host of the client for whom this process has made a request.
+    `client_host(request)` tells the host of the client for whom this process has made a request.
     """
 
-    whence: Callable[[Request], str | None] = staticmethod(lambda request: None)
+    client_host: Callable[[Request], str | None] = staticmethod(lambda request: None)
 
     def __init__(self, users: UserStore, random: Callable[[int], bytes]) -> None:
-        self.users, self.guesses = users, Guesses()
+        self.users, self.guesses = users, GuessLimit()
         self._random, self._secret = random, random(32)
         self._counts: OrderedDict[str, int] = OrderedDict()
 
@@ -105,7 +105,7 @@ class DigestServer:
     def _host(self, request: Request, source: Flow) -> str:
         """The host that waits after a wrong password: for a client of this process, its own."""
         place = origin(request, source)
-        known = self.whence(request) if place == LOCAL else None
+        known = self.client_host(request) if place == LOCAL else None
         return place if known is None else rate_limit_key(known)
 
     def _proves(self, credentials: Credentials, request: Request) -> bool:

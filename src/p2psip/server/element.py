@@ -17,10 +17,10 @@ from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer, without_credentials
 from p2psip.server.domains import Aor, Domains
 from p2psip.server.judge import Judge, Lenient
-from p2psip.server.proxied_dialogs import Passage, ends
+from p2psip.server.proxied_dialogs import DialogDirection, ends
 from p2psip.server.proxy import Proxy, Target, to_device
 from p2psip.server.registrar import Binding, Registrar
-from p2psip.server.ways import Ways
+from p2psip.server.target_finder import TargetFinder
 from p2psip.sip.build import REASONS
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
@@ -38,7 +38,7 @@ FOR_THE_HOOK: Final = ("INVITE", "MESSAGE")  # what `route` may take
 Acceptor = Callable[[ServerHandle, float], None]
 
 
-class DialogUser(Protocol):
+class DialogRequests(Protocol):
     """The user agents of this element, as the element needs them."""
 
     @property
@@ -52,7 +52,7 @@ class DialogUser(Protocol):
     ) -> None:
         """Have `bound(user, target, now)` give the connections by which a user has registered.
 
-        `follows` tells where a request within a dialog may go: see `Stack.ways`.
+        `follows` tells where a request within a dialog may go: see `Stack.target_finder`.
         """
 
     def recipient(self, request: Request) -> Recipient | None:
@@ -68,7 +68,7 @@ class RequestObserver(Protocol):
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Note that a request has come; nobody has answered it."""
 
-    def on_sorted(self, server: ServerHandle, request: Request) -> None:
+    def on_dispatched(self, server: ServerHandle, request: Request) -> None:
         """Note that a request was answered, forwarded, or given to a user agent."""
 
 
@@ -80,7 +80,7 @@ class _Found(NamedTuple):
 
     bare: Request
     place: str
-    passage: Passage | None
+    direction: DialogDirection | None
     ours: Recipient | None
 
     @property
@@ -89,10 +89,10 @@ class _Found(NamedTuple):
 
         If the call went through our own proxy, it is the peer that the proxy knows.
         """
-        passage = self.passage
-        is_ours = passage is not None and passage.dialog.holder == LOCAL
-        if passage is not None and is_ours and passage.receiver is passage.dialog.caller:
-            return passage.sender.peer
+        direction = self.direction
+        is_ours = direction is not None and direction.dialog.holder == LOCAL
+        if direction is not None and is_ours and direction.receiver is direction.dialog.caller:
+            return direction.sender.peer
         return self.ours.peer if self.ours is not None else None
 
 
@@ -101,10 +101,10 @@ class SipElement:
 
     `route(request)` may take a request for a user of ours by returning a callable that accepts it.
     Without a `verifier` there are no passwords to check: then only this machine may send to other
-    domains.  `vouches(uri)` tells whether this process may call as that user without a password.
-    With `nat` a phone is reached at the address it registered from.  `judge` has the last word.
-    `called(request, flow)` gives our own URI for one of another domain under which we are called.
-    `observer`, if set, is told of each request.
+    domains.  `is_trusted_user(uri)` tells whether this process may call as that user without a
+    password.  With `nat` a phone is reached at the address it registered from.  `judge` has the
+    last word.  `called(request, flow)` gives our own URI for one of another domain under which we
+    are called.  `observer`, if set, is told of each request.
     """
 
     observer: RequestObserver | None = None
@@ -112,27 +112,27 @@ class SipElement:
     def __init__(
         self,
         stack: Stack,
-        agents: DialogUser,
+        ua: DialogRequests,
         registrar: Registrar,
         proxy: Proxy,
         domains: Domains,
         *,
         route: Callable[[Request], Acceptor | None] = lambda request: None,
         verifier: DigestServer | None = None,
-        vouches: Callable[[Uri], bool] = lambda uri: False,
+        is_trusted_user: Callable[[Uri], bool] = lambda uri: False,
         nat: bool = False,
         judge: Judge | None = None,
         called: Callable[[Request, Flow], Uri | None] = lambda request, flow: None,
     ) -> None:
         self._called = called
         self._judge = Lenient() if judge is None else judge
-        self._stack, self._agents, self._domains = stack, agents, domains
+        self._stack, self._ua, self._domains = stack, ua, domains
         self.registrar, self.proxy = registrar, proxy
         self._route, self._verifier = route, verifier
-        self._vouches = vouches
-        self.ways = Ways(stack, registrar, domains, nat=nat)
+        self._is_trusted_user = is_trusted_user
+        self.target_finder = TargetFinder(stack, registrar, domains, nat=nat)
         stack.core = self
-        agents.route_by(self.ways.bound, self._judge.may_follow)
+        ua.route_by(self.target_finder.bound, self._judge.may_follow)
 
     def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
         """Decide who gets a new request: a user agent, the registrar, or the proxy.
@@ -145,14 +145,14 @@ class SipElement:
             bound = self.registrar.bindings(request.to.uri, now)
             is_known = any(binding.flow.remote[0] == flow.remote[0] for binding in bound)
         else:
-            is_in_dialog = found.passage is not None or found.ours is not None
+            is_in_dialog = found.direction is not None or found.ours is not None
             is_known = request.to.tag is not None and is_in_dialog
         return Recipient(partial(self._take, found), is_known)
 
     def _find(self, request: Request, flow: Flow) -> _Found:
         bare, place = self.proxy.take_route(request), origin(request, flow)
-        passage = self.proxy.dialogs.find(bare, place)
-        return _Found(bare, place, passage, self._agents.recipient(request))
+        direction = self.proxy.dialogs.find(bare, place)
+        return _Found(bare, place, direction, self._ua.recipient(request))
 
     def _take(self, found: _Found, server: ServerHandle, request: Request, now: float) -> None:
         """Give a new request to its recipient: RFC 3261 §16.3."""
@@ -161,14 +161,14 @@ class SipElement:
         try:
             if not server.flow.secure:
                 _refuse_secure(request)
-            self._sort(found, server, now)
+            self._dispatch(found, server, now)
         except RefusalError as refusal:
             server.cause = refusal.cause
             server.reply(refusal.status, now, refusal.reason, refusal.headers)  # §16.3 [is-refused]
         except RemoteError as error:
             server.reply(error.status, now, error.reason)  # §16.3 [is-refused] [well-formed]
         if self.observer is not None:
-            self.observer.on_sorted(server, request)
+            self.observer.on_dispatched(server, request)
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Give the ACK of a 2xx to its dialog, or send it on: RFC 3261 §16.11.
@@ -176,48 +176,48 @@ class SipElement:
         An ACK cannot be challenged (§22.1), so one from a foreign place is dropped, unless it has
         no body: then it may confirm a call of this process.
         """
-        bare, place, passage, ours = found = self._find(request, flow)
+        bare, place, direction, ours = found = self._find(request, flow)
         if ours is not None:
             if self._is_at_its_place(bare, place, found.peer) or not request.body:
-                self._agents.on_ack(request, flow, now)
-        elif passage and self._is_at_its_place(bare, place, passage.sender.peer):
+                self._ua.on_ack(request, flow, now)
+        elif direction and self._is_at_its_place(bare, place, direction.sender.peer):
             with suppress(RemoteError):  # a device that is not there
-                way = self.ways.side(passage.receiver, now)  # §22.1 [ack-is-believed]
-                follows = partial(self._follows, passage.sender.uri, flow)
-                self.proxy.forward_ack(self._without_secrets(bare), passage, way, now, follows)
-        elif passage is None and not bare.routes and self.ways.is_gruu(bare.uri):
+                way = self.target_finder.side(direction.receiver, now)  # §22.1 [ack-is-believed]
+                follows = partial(self._follows, direction.sender.uri, flow)
+                self.proxy.forward_ack(self._without_secrets(bare), direction, way, now, follows)
+        elif direction is None and not bare.routes and self.target_finder.is_gruu(bare.uri):
             self._ack_device(bare, now)
 
-    def _sort(self, found: _Found, server: ServerHandle, now: float) -> None:
-        bare, place, passage, ours = found
+    def _dispatch(self, found: _Found, server: ServerHandle, now: float) -> None:
+        bare, place, direction, ours = found
         if ours is not None:
             if self._is_from_peer(server, bare, place, found.peer, now, proxy=False):
-                if passage is not None:
-                    self._note(passage, bare, server.flow, now)
+                if direction is not None:
+                    self._note(direction, bare, server.flow, now)
                 ours.take(server, server.request, now)
             return
         server.request = bare  # §16.4 [goes-on-as-mended]
-        if passage is None:
+        if direction is None:
             self._decide(server, bare, now)
-        elif self._is_from_peer(server, bare, place, passage.sender.peer, now, proxy=True):
+        elif self._is_from_peer(server, bare, place, direction.sender.peer, now, proxy=True):
             server.request = self._without_secrets(server.request)
-            way = self.ways.side(passage.receiver, now)
-            follows = partial(self._follows, passage.sender.uri, server.flow)
-            self.proxy.forward_within(server, passage, way, now, follows)
+            way = self.target_finder.side(direction.receiver, now)
+            follows = partial(self._follows, direction.sender.uri, server.flow)
+            self.proxy.forward_in_dialog(server, direction, way, now, follows)
 
     def _ack_device(self, ack: Request, now: float) -> None:
         """Send the ACK of a dialog that did not begin here to a device: RFC 5627 §6.1."""
-        for binding in self.ways.device(ack.uri, now)[:1]:
-            device = self.ways.target(binding)
+        for binding in self.target_finder.device(ack.uri, now)[:1]:
+            device = self.target_finder.target(binding)
             ack = to_device(self._without_secrets(ack), device)
             self.proxy.send_ack(ack, None if ack.routes else device.flows, now)
 
-    def _note(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
+    def _note(self, direction: DialogDirection, request: Request, flow: Flow, now: float) -> None:
         """Tell the proxy's dialog of a request that ends at our user agents: RFC 3261 §12.2.2."""
-        self.proxy.dialogs.heard(passage, request, flow, now)
-        self.proxy.dialogs.refresh(passage, request, None)
-        if ends(request, passage.dialog.method):
-            self.proxy.dialogs.fade(passage.dialog, now)
+        self.proxy.dialogs.heard(direction, request, flow, now)
+        self.proxy.dialogs.refresh(direction, request, None)
+        if ends(request, direction.dialog.method):
+            self.proxy.dialogs.fade(direction.dialog, now)
 
     def _is_at_its_place(self, request: Request, place: str, peer: Peer | None) -> bool:
         """Whether a request comes from its peer's place, under the peer's own name.
@@ -228,7 +228,7 @@ class SipElement:
             return True
         aor = self._domains.address_of_record(request.from_.uri)
         is_same = aor is None or aor == self._domains.address_of_record(peer.uri)
-        return is_same and place in peer.places
+        return is_same and place in peer.hosts
 
     def _is_from_peer(
         self,
@@ -248,15 +248,15 @@ class SipElement:
         """
         if self._is_at_its_place(request, place, peer):
             return True
-        aor = self.ways.user_of(request.from_.uri, now)
-        owner = self.ways.user_of(peer.uri, now) if peer is not None else None
+        aor = self.target_finder.user_of(request.from_.uri, now)
+        owner = self.target_finder.user_of(peer.uri, now) if peer is not None else None
         if self._verifier is None or aor is None or aor != owner:
             raise RemoteError("Forbidden", 403)
         return self._is_proven(server, request, aor, now, proxy=proxy)
 
     def _decide(self, server: ServerHandle, request: Request, now: float) -> None:
         domain = self._domains.of(request.uri)
-        if request.to.tag is not None and not self.ways.is_gruu(request.uri):
+        if request.to.tag is not None and not self.target_finder.is_gruu(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         own = self._called(request, server.flow) if domain is None else None
         if own is not None and not request.routes:
@@ -267,10 +267,10 @@ class SipElement:
         elif request.method == "REGISTER":
             self.registrar.on_register(server, request, now)  # §10.3 [in-order]
         elif request.method == "OPTIONS" and not request.uri.user:
-            abilities = self._agents.extensions.abilities(request, ALLOWED)  # §11 [takes-options]
+            abilities = self._ua.extensions.abilities(request, ALLOWED)  # §11 [takes-options]
             server.reply(200, now, headers=abilities)
         elif self._is_admitted(server, request, now):
-            if self.ways.is_gruu(request.uri):
+            if self.target_finder.is_gruu(request.uri):
                 self._deliver_to_device(server, server.request, now)
             else:
                 self._deliver(server, server.request, now)  # §16.2 [same-steps-for-any-method]
@@ -280,7 +280,7 @@ class SipElement:
 
         It is judged as a request for its user.
         """
-        aor, gruu = self.ways.user_of(request.uri, now), request.uri
+        aor, gruu = self.target_finder.user_of(request.uri, now), request.uri
         if aor is None:
             raise RemoteError("Not Found", 404)  # RFC 5627 §6.1 [404-for-no-gruu]
         user = gruu.replace(user=aor[0], params=(), headers=())
@@ -288,12 +288,12 @@ class SipElement:
         # RFC 5627 §6.1 [screened-as-the-user]
         self._judge.judge(server, request, now)
         self.proxy.check(request)
-        bound = self.ways.device(gruu, now)
+        bound = self.target_finder.device(gruu, now)
         chosen = self._callable(server, gruu, bound, now)
         if not chosen:
             # RFC 5627 §6.1 [480-without-contact], §5.3 [480-meanwhile]
             raise self._unavailable(request, now)
-        self.forward(server, self.ways.targets(chosen, is_device=True), now)
+        self.forward(server, self.target_finder.targets(chosen, is_device=True), now)
 
     def _deliver(self, server: ServerHandle, request: Request, now: float) -> None:
         """Deliver a request to a user of ours: the hook first, then the bindings.
@@ -311,13 +311,13 @@ class SipElement:
             self.proxy.check(request)  # before the search for targets: §16.3 [checks-come-first]
         bound = self.registrar.bindings(request.uri, now)  # §10.1 [one-location-service]
         chosen = self._callable(server, request.uri, bound, now)
-        if targets := self.ways.targets(chosen):
+        if targets := self.target_finder.targets(chosen):
             self.forward(server, targets, now)
         elif acceptor is None:
             # §16.5 [no-empty-set] [480-when-empty]; RFC 5630 §5.3 [480-without-sips]
             raise self._unavailable(request, now)
         elif request.method == "OPTIONS":
-            abilities = self._agents.extensions.abilities(request)  # §11 [takes-options]
+            abilities = self._ua.extensions.abilities(request)  # §11 [takes-options]
             server.reply(200, now, headers=abilities)
         elif request.method in ALLOW.split(", "):
             raise RemoteError("Call/Transaction Does Not Exist", 481)  # §15.1.2: it needs a dialog
@@ -406,13 +406,15 @@ class SipElement:
         if _is_born_here(server) and (
             request.to.tag is not None  # in a call of a user agent of this process
             or not self._verifier.knows(aor)
-            or self._vouches(request.from_.uri)
+            or self._is_trusted_user(request.from_.uri)
         ):
             return True
         if not self._is_proven(server, request, aor, now, proxy=True):  # §16.3 [checks-passwords]
             return False
         for contact in request.contacts:
-            if self.ways.is_gruu(contact.uri) and self.ways.user_of(contact.uri, now) not in (
+            if self.target_finder.is_gruu(contact.uri) and self.target_finder.user_of(
+                contact.uri, now
+            ) not in (
                 None,
                 aor,
             ):

@@ -24,12 +24,12 @@ OWNER_SECONDS: Final = 86400.0  # how long a host counts as its user's that has 
 MAX_KEYS: Final = 20_000  # hosts, and accounts, to remember
 
 
-class Guesses:
+class GuessLimit:
     """Counts recent wrong passwords.  `host` is as `rate_limit_key` gives it."""
 
     def __init__(self) -> None:
-        self._hosts = _Debts(BURST, EVERY)
-        self._accounts = _Debts(BURST_OF_ALL, EVERY_OF_ALL)
+        self._hosts = _GuessRate(BURST, EVERY)
+        self._accounts = _GuessRate(BURST_OF_ALL, EVERY_OF_ALL)
         self._owners: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def wait(self, host: str, account: str, now: float) -> float:
@@ -58,7 +58,7 @@ class Guesses:
         return at is not None and now - at < OWNER_SECONDS
 
 
-class _Debts:
+class _GuessRate:
     """For each key, the time at which its guesses so far are paid off."""
 
     def __init__(self, burst: int, every: float) -> None:

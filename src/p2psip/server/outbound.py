@@ -36,7 +36,7 @@ MAX_REG_ID: Final = 2**31 - 1  # as the grammar of RFC 5626 has it
 
 
 @dataclass(frozen=True, slots=True)
-class Registrant:
+class ReturnPath:
     """How the sender of a REGISTER wants to be reached: RFC 5626 §6, RFC 3327 §5.3.
 
     With `has_flow` the reg-id of its contact counts.
@@ -51,9 +51,9 @@ class Registrant:
         return _reg_id(contact) if self.has_flow else 0
 
 
-def registrant(
+def return_path(
     request: Request, flow: Flow, *, trusts: bool, is_ours: Callable[[Uri], bool]
-) -> Registrant:
+) -> ReturnPath:
     """Read the flow and the path of a REGISTER; `trusts` tells that its sender is proved.
 
     RFC 5626 §6.  Raises RemoteError: 400 for several contacts of which one has a reg-id, 403 for a
@@ -72,7 +72,7 @@ def registrant(
     if is_asked and not has_flow and supports(request, "outbound"):
         # RFC 5626 §6 [439-without-ob]
         raise RemoteError("First Hop Lacks Outbound Support", 439)
-    return Registrant(has_flow, path)
+    return ReturnPath(has_flow, path)
 
 
 def supports(request: Request, tag: str) -> bool:
@@ -80,7 +80,7 @@ def supports(request: Request, tag: str) -> bool:
     return tag in (each.lower() for each in request.headers.all("Supported"))
 
 
-def answer_headers(request: Request, asked: Registrant, flow: Flow) -> list[tuple[str, object]]:
+def answer_headers(request: Request, asked: ReturnPath, flow: Flow) -> list[tuple[str, object]]:
     """What a 200 says of outbound and path: RFC 5626 §6, RFC 3327 §5.3."""
     headers: list[tuple[str, object]] = []  # nor Require of GRUU: RFC 5627 §5.2 [no-gruu-in-200]
     # RFC 5626 §6 [require-in-200] [no-require-without]

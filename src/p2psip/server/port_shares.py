@@ -21,7 +21,7 @@ from p2psip.stack.fair_pool import Pool
 
 
 class PortShares:
-    """The ports of all calls: `pairs` are for streams of sound or pictures."""
+    """The ports of all calls: `pairs` are for streams of audio or video."""
 
     def __init__(self, pairs: int) -> None:
         self.all, self.waiting = Pool(pairs), Pool(pairs // 2)

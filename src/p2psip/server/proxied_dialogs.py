@@ -24,10 +24,10 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response, remote_target
 from p2psip.sip.uri import Uri
 from p2psip.stack.fair_pool import RESERVE
-from p2psip.stack.request_origin import Peer, origin, place_named, place_of
+from p2psip.stack.request_origin import Peer, host_of, hosts_named, origin
 from p2psip.stack.stack import Flow, ServerHandle
 from p2psip.transaction.flow import LOCAL
-from p2psip.transaction.table import Agenda
+from p2psip.transaction.table import TimerQueue
 from p2psip.ua.requests.request_validation import RefusalError
 
 MAX_DIALOGS: Final = 10_000
@@ -65,15 +65,15 @@ class Side:
     def peer(self) -> Peer:
         """The peer that may send requests for this side: §12.2.1.1."""
         nearest = self.routes[0].uri if self.routes else self.target
-        return Peer(self.uri, place_named(nearest) | {self.seen_at})
+        return Peer(self.uri, hosts_named(nearest) | {self.seen_at})
 
     def nearness(self, place: str) -> int:
         """How likely a request from `place` is of this side: a place seen beats one named."""
-        return 2 * (place == self.seen_at) + (place in self.peer.places)
+        return 2 * (place == self.seen_at) + (place in self.peer.hosts)
 
 
 @dataclass(slots=True, eq=False)
-class PassingDialog:
+class ProxiedDialog:
     """One dialog, early until a 2xx has passed (§12.1)."""
 
     name: _Name
@@ -86,31 +86,31 @@ class PassingDialog:
     over: bool = False
 
 
-class Passage(NamedTuple):
+class DialogDirection(NamedTuple):
     """A request's way through a dialog: its sender and its receiver (§12.2)."""
 
-    dialog: PassingDialog
+    dialog: ProxiedDialog
     sender: Side
     receiver: Side
 
 
-class PassingDialogs:
+class ProxiedDialogs:
     """All dialogs of the proxy, within limits (§6); `t1` is in seconds."""
 
     def __init__(self, t1: float) -> None:
-        self._known: dict[_Name, list[PassingDialog]] = {}
+        self._known: dict[_Name, list[ProxiedDialog]] = {}
         self._held = Counter[str]()  # by share
         self._count = 0
-        self._over: dict[PassingDialog, None] = {}  # by age
+        self._over: dict[ProxiedDialog, None] = {}  # by age
         self._flows = Counter[Flow]()  # by which the sides of all are reached
-        self._agenda = Agenda[PassingDialog]()
+        self._timer_queue = TimerQueue[ProxiedDialog]()
         self._linger = 64 * t1
 
     def __len__(self) -> int:
         """The dialogs that last, and the requests that may begin one: a figure for `/status`."""
         return self._count
 
-    def begin(self, server: ServerHandle, user: str | None) -> "Beginning":
+    def begin(self, server: ServerHandle, user: str | None) -> "DialogCreatingRequest":
         """Watch a request that may begin dialogs (§12.1); `user` has proved its password.
 
         Raises RefusalError: 503 when there is no room for one more (§21.5.4), 513 when a dialog of
@@ -126,13 +126,13 @@ class PassingDialogs:
             shares = (f"of {holder}", f"to {request.uri.user or request.uri.host}")
         if not self.has_room(shares):
             raise RefusalError(503, "Too Many Calls", [("Retry-After", RETRY_AFTER)])
-        return Beginning(self, server, holder, shares)
+        return DialogCreatingRequest(self, server, holder, shares)
 
     def keeps(self, flow: Flow) -> bool:
         """Whether a side of any dialog is reached by this connection: as in RFC 5626 §5.3."""
         return flow in self._flows
 
-    def find(self, request: Request, place: str) -> Passage | None:
+    def find(self, request: Request, place: str) -> DialogDirection | None:
         """The dialog that a request from `place` belongs to (§12.2.2).
 
         Of several dialogs of one name it is the one whose side is at that place.
@@ -141,34 +141,36 @@ class PassingDialogs:
         if to is None:
             return None
         found = [
-            Passage(dialog, dialog.caller, dialog.callee)
+            DialogDirection(dialog, dialog.caller, dialog.callee)
             for dialog in self._known.get((call_id, from_, to), ())
         ]
         found += [
-            Passage(dialog, dialog.callee, dialog.caller)
+            DialogDirection(dialog, dialog.callee, dialog.caller)
             for dialog in self._known.get((call_id, to, from_), ())
         ]
         # the first of equals: a namesake can only be made once both tags can be known
-        return max(found, key=lambda passage: passage.sender.nearness(place), default=None)
+        return max(found, key=lambda direction: direction.sender.nearness(place), default=None)
 
-    def heard(self, passage: Passage, request: Request, flow: Flow, now: float) -> None:
+    def heard(self, direction: DialogDirection, request: Request, flow: Flow, now: float) -> None:
         """Note that a request of the dialog has come, from its peer by `flow` (§12.2.2)."""
-        if passage.sender.flow != flow and self._is_known(passage.dialog):
-            self._reached(passage.sender.flow, -1)
+        if direction.sender.flow != flow and self._is_known(direction.dialog):
+            self._reached(direction.sender.flow, -1)
             self._reached(flow, 1)
-        passage.sender.flow = flow
-        passage.sender.seen_at = origin(request, flow)
-        if not passage.dialog.over and passage.dialog.confirmed:
-            self._agenda.set(passage.dialog, now + SILENCE)
+        direction.sender.flow = flow
+        direction.sender.seen_at = origin(request, flow)
+        if not direction.dialog.over and direction.dialog.confirmed:
+            self._timer_queue.set(direction.dialog, now + SILENCE)
 
-    def refresh(self, passage: Passage, request: Request, response: Response | None) -> None:
+    def refresh(
+        self, direction: DialogDirection, request: Request, response: Response | None
+    ) -> None:
         """Follow both targets after a request that may change them (§12.2.1.2, §12.2.2)."""
         if request.method in REFRESHING:
-            _retarget(passage.sender, request)
+            _retarget(direction.sender, request)
             if response is not None:
-                _retarget(passage.receiver, response)
+                _retarget(direction.receiver, response)
 
-    def fade(self, dialog: PassingDialog, now: float) -> None:
+    def fade(self, dialog: ProxiedDialog, now: float) -> None:
         """Forget a dialog once the transaction that ended it is over (§15.1, §17.2.2).
 
         Its place is free at once.
@@ -177,20 +179,20 @@ class PassingDialogs:
             dialog.over = True
             self._over[dialog] = None
             self.hold(dialog.shares, -1)
-            self._agenda.set(dialog, now + self._linger)
+            self._timer_queue.set(dialog, now + self._linger)
             if len(self._over) > MAX_OVER:
                 oldest = next(iter(self._over))
-                self._agenda.set(oldest, None)
+                self._timer_queue.set(oldest, None)
                 self._forget(oldest)
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`."""
-        return self._agenda.deadline
+        return self._timer_queue.deadline
 
     def tick(self, now: float) -> None:
         """Forget dialogs that are over, or have been silent for too long."""
-        for dialog in self._agenda.due(now):
+        for dialog in self._timer_queue.due(now):
             self._forget(dialog)
 
     # For requests under way
@@ -208,7 +210,7 @@ class PassingDialogs:
             if not self._held[share]:
                 del self._held[share]
 
-    def add(self, dialog: PassingDialog) -> bool:
+    def add(self, dialog: ProxiedDialog) -> bool:
         """Take in a new dialog (§12.1); False if it has too many namesakes."""
         namesakes = self._known.setdefault(dialog.name, [])
         if len(namesakes) >= MAX_NAMESAKES:
@@ -219,20 +221,20 @@ class PassingDialogs:
         self._reached(dialog.callee.flow, 1)
         return True
 
-    def confirm(self, dialog: PassingDialog, now: float) -> None:
+    def confirm(self, dialog: ProxiedDialog, now: float) -> None:
         """Note that a 2xx has come (§12.1): the dialog now lasts until a BYE or long silence."""
         dialog.confirmed = True
         if not dialog.over:
-            self._agenda.set(dialog, now + SILENCE)
+            self._timer_queue.set(dialog, now + SILENCE)
 
-    def drop_early(self, dialogs: Collection[PassingDialog]) -> None:
+    def drop_early(self, dialogs: Collection[ProxiedDialog]) -> None:
         """Forget those of the dialogs that are still early (§12.3)."""
         for dialog in dialogs:
             if not dialog.confirmed:
-                self._agenda.set(dialog, None)
+                self._timer_queue.set(dialog, None)
                 self._forget(dialog)
 
-    def _forget(self, dialog: PassingDialog) -> None:
+    def _forget(self, dialog: ProxiedDialog) -> None:
         namesakes = self._known.get(dialog.name, [])
         if dialog in namesakes:
             namesakes.remove(dialog)
@@ -251,22 +253,22 @@ class PassingDialogs:
             if not self._flows[flow]:
                 del self._flows[flow]
 
-    def _is_known(self, dialog: PassingDialog) -> bool:
+    def _is_known(self, dialog: ProxiedDialog) -> bool:
         return dialog in self._known.get(dialog.name, ())
 
 
-class Beginning:
+class DialogCreatingRequest:
     """A request on its way that may begin dialogs, one for each phone that answers (§12.1)."""
 
     def __init__(
-        self, dialogs: PassingDialogs, server: ServerHandle, holder: str, shares: tuple[str, ...]
+        self, dialogs: ProxiedDialogs, server: ServerHandle, holder: str, shares: tuple[str, ...]
     ) -> None:
         request = server.request
         self._target = remote_target(request)
         self._dialogs, self._server = dialogs, server
         self._holder, self._shares = holder, shares
         self._below = len(request.record_routes)
-        self._mine: dict[str, PassingDialog] = {}
+        self._mine: dict[str, ProxiedDialog] = {}
         self._waits = True
         dialogs.hold(shares[:1], 1)
 
@@ -299,7 +301,7 @@ class Beginning:
             self._waits = False
             self._dialogs.hold(self._shares[:1], -1)
 
-    def _new(self, tag: str, asked: Request, flow: Flow) -> PassingDialog | None:
+    def _new(self, tag: str, asked: Request, flow: Flow) -> ProxiedDialog | None:
         """The dialog of a phone that answers first now; at the limit an early one is dropped."""
         request, server = self._server.request, self._server
         if self._mine and not self._dialogs.has_room(self._shares):
@@ -318,30 +320,32 @@ class Beginning:
             server.flow,
             self._holder,
         )
-        callee = Side(to.uri, tag, asked.uri, (), flow, place_of(flow))
+        callee = Side(to.uri, tag, asked.uri, (), flow, host_of(flow))
         name = request.call_id, caller.tag, tag
-        dialog = PassingDialog(name, self._holder, self._shares, request.method, caller, callee)
+        dialog = ProxiedDialog(name, self._holder, self._shares, request.method, caller, callee)
         if not self._dialogs.add(dialog):
             return None
         self._mine[tag] = dialog
         return dialog
 
 
-class Within:
+class MidDialogRequest:
     """A request on its way within a dialog (§12.2)."""
 
-    def __init__(self, dialogs: PassingDialogs, passage: Passage, request: Request) -> None:
-        self._dialogs, self._passage, self._request = dialogs, passage, request
+    def __init__(
+        self, dialogs: ProxiedDialogs, direction: DialogDirection, request: Request
+    ) -> None:
+        self._dialogs, self._direction, self._request = dialogs, direction, request
 
     def on_response(
         self, asked: Request, flow: Flow | None, response: Response, now: float
     ) -> None:
         """Take a response: it may refresh targets (§12.2.1.2), or end the dialog (§15.1.1)."""
         if 200 <= response.status < 300:
-            self._dialogs.refresh(self._passage, self._request, response)
+            self._dialogs.refresh(self._direction, self._request, response)
         is_final = response.status >= 200 and response.status not in (401, 407)
-        if is_final and ends(self._request, self._passage.dialog.method):
-            self._dialogs.fade(self._passage.dialog, now)  # or else it comes again: §22.2
+        if is_final and ends(self._request, self._direction.dialog.method):
+            self._dialogs.fade(self._direction.dialog, now)  # or else it comes again: §22.2
 
     def end(self) -> None:
         """Do nothing: the dialog lasts beyond the request."""

@@ -24,9 +24,15 @@ from functools import partial
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.server.proxied_dialogs import BEGINNING, WITHIN, Passage, PassingDialogs, Within
-from p2psip.server.response_context import ResponseContext, Target, Watcher, as_request_uri
-from p2psip.server.ways import SideWay
+from p2psip.server.proxied_dialogs import (
+    BEGINNING,
+    WITHIN,
+    DialogDirection,
+    MidDialogRequest,
+    ProxiedDialogs,
+)
+from p2psip.server.response_context import ResponseContext, ResponseObserver, Target, as_request_uri
+from p2psip.server.target_finder import SideRoute
 from p2psip.sip.address import Address, with_quotes
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.grammar import number
@@ -34,7 +40,7 @@ from p2psip.sip.message import METHODS, Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.routing import needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
-from p2psip.transaction.table import Agenda
+from p2psip.transaction.table import TimerQueue
 from p2psip.ua.requests.request_validation import RefusalError, without_identity
 
 __all__ = ["Proxy", "Target"]
@@ -53,9 +59,9 @@ class Proxy:
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
-        self.dialogs = PassingDialogs(stack.t1)
+        self.dialogs = ProxiedDialogs(stack.t1)
         self._contexts = 0
-        self._agenda = Agenda[ResponseContext]()
+        self._timer_queue = TimerQueue[ResponseContext]()
         self._under_way = Counter[_Sameness]()
 
     def __len__(self) -> int:
@@ -77,49 +83,49 @@ class Proxy:
         """
         breadth = self.check(server.request)  # §16.3 [checks-come-first]
         begins = server.request.method in BEGINNING and server.request.to.tag is None
-        watcher = self.dialogs.begin(server, user) if begins else None
-        self._start(server, targets, breadth, now, watcher)
+        observer = self.dialogs.begin(server, user) if begins else None
+        self._start(server, targets, breadth, now, observer)
 
-    def forward_within(
+    def forward_in_dialog(
         self,
         server: ServerHandle,
-        passage: Passage,
-        way: SideWay,
+        direction: DialogDirection,
+        way: SideRoute,
         now: float,
         follows: Callable[[Request], bool],
     ) -> None:
         """Forward a request of a dialog to its other side, and nowhere else: §16.4, §12.2.
 
-        `way` leads to that side, and `follows` is the argument of `Stack.ways`.  Raises RemoteError
-        as `forward` does, 405 for a method that no dialog has, and 481 when the other side was a
-        user of this process and has gone.
+        `way` leads to that side, and `follows` is the argument of `Stack.dialog_flows`.  Raises
+        RemoteError as `forward` does, 405 for a method that no dialog has, and 481 when the other
+        side was a user of this process and has gone.
         """
         request = server.request
         # §16.3 [unknown-pass]: only methods that are known, and belong in no dialog, are refused
         if request.method in METHODS and request.method not in WITHIN:
             allowed = ", ".join(sorted(WITHIN))
             raise RefusalError(405, "Method Not Allowed", [("Allow", allowed)])
-        server.request = request = self._directed(request, passage, way.device)
+        server.request = request = self._directed(request, direction, way.device)
         breadth = self.check(request)
         if not request.routes and self._stack.is_ours(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
-        self.dialogs.heard(passage, request, server.flow, now)
-        target = Target(request.uri, self._stack.ways(request, way.by, way.seen, follows))
-        watcher = Within(self.dialogs, passage, request)
-        self._start(server, [target], breadth, now, watcher)
+        self.dialogs.heard(direction, request, server.flow, now)
+        target = Target(request.uri, self._stack.dialog_flows(request, way.by, way.seen, follows))
+        observer = MidDialogRequest(self.dialogs, direction, request)
+        self._start(server, [target], breadth, now, observer)
 
     def forward_ack(
         self,
         request: Request,
-        passage: Passage,
-        way: SideWay,
+        direction: DialogDirection,
+        way: SideRoute,
         now: float,
         follows: Callable[[Request], bool],
     ) -> None:
         """Forward the ACK of a 2xx to the dialog's other side, without state: §16.11."""
         # §16.11 [ack-is-routed] [one-target]
-        request = self._directed(request, passage, way.device)
-        flows = self._stack.ways(request, way.by, way.seen, follows)
+        request = self._directed(request, direction, way.device)
+        flows = self._stack.dialog_flows(request, way.by, way.seen, follows)
         self.send_ack(request, flows, now)
 
     def send_ack(self, request: Request, flows: Sequence[Flow] | None, now: float) -> None:
@@ -151,12 +157,12 @@ class Proxy:
     @property
     def deadline(self) -> float | None:
         """The next timer C (§16.6 step 11), or dialog to forget."""
-        times = (self._agenda.deadline, self.dialogs.deadline)
+        times = (self._timer_queue.deadline, self.dialogs.deadline)
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Give up on branches that were silent too long: §16.8."""
-        for context in self._agenda.due(now):
+        for context in self._timer_queue.due(now):
             context.tick(now)
         self.dialogs.tick(now)
 
@@ -185,7 +191,7 @@ class Proxy:
         targets: Sequence[Target],
         breadth: int,
         now: float,
-        watcher: Watcher | None,
+        observer: ResponseObserver | None,
     ) -> None:
         request = server.request
         context = ResponseContext(
@@ -193,8 +199,8 @@ class Proxy:
             server,
             breadth,
             mark=partial(self._mark, secure=needs_tls(request)),
-            watcher=watcher,
-            schedule=self._agenda.set,
+            observer=observer,
+            schedule=self._timer_queue.set,
             on_end=partial(self._forget, same := _sameness(request)),
         )
         self._contexts += 1
@@ -202,9 +208,9 @@ class Proxy:
         context.begin(_one_hop_less(request, breadth), targets, now)
 
     @staticmethod
-    def _directed(request: Request, passage: Passage, device: Target | None) -> Request:
+    def _directed(request: Request, direction: DialogDirection, device: Target | None) -> Request:
         """The request with its target and route replaced by the receiver's: §12.2.1.1."""
-        receiver = passage.receiver
+        receiver = direction.receiver
         headers = request.headers.with_("Route", *receiver.routes)
         # §16.6 [only-what-a-uri-may-have]: for an ACK, which has no branch
         request = request.replace(uri=as_request_uri(receiver.target), headers=headers)

@@ -24,12 +24,12 @@ MAX_EXPIRES: Final = 7200  # s, longer ones are shortened
 MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
 
 
-def wishes(request: Request) -> list[tuple[Address, int]]:
+def requested_bindings(request: Request) -> list[tuple[Address, int]]:
     """Each Contact with its lifetime, 0 to remove it: §10.3 step 7.
 
     Raises RemoteError with 400 for a SIPS Contact beside SIP URIs: RFC 5630 §5.2.
     """
-    found = list(_wishes(request))
+    found = list(_requested(request))
     schemes = {contact.uri.scheme for contact, expires in found if expires}
     if "sips" in schemes:
         path = [Address.parse(each) for each in request.headers.all("Path")]
@@ -39,7 +39,7 @@ def wishes(request: Request) -> list[tuple[Address, int]]:
     return found
 
 
-def _wishes(request: Request) -> Iterator[tuple[Address, int]]:
+def _requested(request: Request) -> Iterator[tuple[Address, int]]:
     if is_clear_all(request):
         return
     for contact in request.contacts:

@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.server.bound_places import BoundPlaces
-from p2psip.server.contact_probe import Probation
+from p2psip.server.binding_index import BindingIndex
+from p2psip.server.contact_probe import ContactProbes
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Aor, Domains
 from p2psip.server.gruu import Gruus, of_one_number, without_gruus
@@ -25,13 +25,18 @@ from p2psip.server.location import Binding, LocationStore, MemoryLocation, is_at
 from p2psip.server.outbound import (
     FLOW_TIMER,
     GRACE,
-    Registrant,
+    ReturnPath,
     answer_headers,
     is_replaced,
-    registrant,
+    return_path,
     supports,
 )
-from p2psip.server.register_request import MAX_EXPIRES, check_order, is_clear_all, wishes
+from p2psip.server.register_request import (
+    MAX_EXPIRES,
+    check_order,
+    is_clear_all,
+    requested_bindings,
+)
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
@@ -76,9 +81,9 @@ class Registrar:
         self._max_bindings, self._max_users = max_bindings, max_users
         self._bindings: dict[Aor, list[Binding]] = {}
         self.gruus = Gruus(self._location, random, domains)
-        self._places = BoundPlaces()
+        self._binding_index = BindingIndex()
         self._timed: set[Flow] = set()  # connections that were given a Flow-Timer
-        self._probation = Probation(stack, random, self)
+        self._probes = ContactProbes(stack, random, self)
         stack.on_lost = self.on_flow_lost
 
     def restore(self, now: float) -> None:
@@ -140,7 +145,7 @@ class Registrar:
                 server.reply(401, now, headers=challenges)
                 return
         is_ours = self._stack.is_ours
-        asked = registrant(request, server.flow, trusts=has_passwords, is_ours=is_ours)
+        asked = return_path(request, server.flow, trusts=has_passwords, is_ours=is_ours)
         if request.contacts:
             self._update(aor, request, asked, server, now)
         self._confirm(server, aor, asked, now)
@@ -175,11 +180,12 @@ class Registrar:
 
     def keeps(self, flow: Flow, now: float) -> bool:
         """Whether a phone is reached by this connection: as RFC 5626 §5.3 has it of flows."""
-        return any(b.flow == flow for aor in self._places.at(flow) for b in self._alive(aor, now))
+        index, alive = self._binding_index, self._alive
+        return any(each.flow == flow for aor in index.at(flow) for each in alive(aor, now))
 
     def has_host(self, host: str, now: float) -> bool:
         """Whether a binding was made from this host.  Own design: its address is not forged."""
-        users = self._places.at(host)
+        users = self._binding_index.at(host)
         return any(each.flow.remote[0] == host for aor in users for each in self._alive(aor, now))
 
     def is_dead(self, flow: Flow, silence: float, now: float) -> bool:
@@ -196,7 +202,7 @@ class Registrar:
     def on_flow_lost(self, flow: Flow, now: float) -> None:
         """Drop the bindings that only the lost connection could reach: RFC 5626 §7."""
         self._timed.discard(flow)
-        for aor in self._places.at(flow):
+        for aor in self._binding_index.at(flow):
             kept = []
             for binding in self._alive(aor, now):
                 left = binding.without_flow() if binding.flow == flow else binding
@@ -207,7 +213,7 @@ class Registrar:
             self._store(aor, kept, now)
             self._ask_again(aor, now)
 
-    # ProbationOwner
+    # ContactProbeHandler
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
         """Note that a contact has answered: call it from now on, and ask the user's next contact.
@@ -244,8 +250,8 @@ class Registrar:
         for binding in self._bindings.get(aor, ()):
             uri = binding.contact.uri
             is_ours = self._stack.is_ours(uri)
-            if not (binding.is_proven or is_ours or self._probation.is_asked(aor, uri)):
-                self._probation.ask(aor, uri, now)
+            if not (binding.is_proven or is_ours or self._probes.is_asked(aor, uri)):
+                self._probes.ask(aor, uri, now)
                 return
 
     def _ask_again(self, aor: Aor, now: float) -> None:
@@ -254,8 +260,8 @@ class Registrar:
             uri = binding.contact.uri
             is_ours = self._stack.is_ours(uri)
             if not binding.is_proven and binding.flow.reliable and not is_ours:
-                is_asked = self._probation.is_asked(aor, uri)
-                if not is_asked and not self._probation.ask(aor, uri, now, vouched=True):
+                is_asked = self._probes.is_asked(aor, uri)
+                if not is_asked and not self._probes.ask(aor, uri, now, vouched=True):
                     self.on_silent(aor, uri, now)
 
     def _again(self, binding: Binding, now: float) -> Binding | None:
@@ -271,7 +277,7 @@ class Registrar:
         return binding if is_reached else None
 
     def _update(
-        self, aor: Aor, request: Request, asked: Registrant, server: ServerHandle, now: float
+        self, aor: Aor, request: Request, asked: ReturnPath, server: ServerHandle, now: float
     ) -> None:
         """Make all changes of a REGISTER, or none: §10.3 steps 6 and 7.
 
@@ -284,7 +290,7 @@ class Registrar:
             self._store(aor, [], now)  # §10.3 [star-removes]
             return
         kept, fresh = list(old), list[Binding]()
-        for contact, expires in wishes(request):
+        for contact, expires in requested_bindings(request):
             if expires:
                 self.gruus.refuse_loop(contact, request.to.uri, aor)
                 self._refuse_claim(aor, contact.uri, server)
@@ -345,7 +351,7 @@ class Registrar:
         until = min(binding.expires_at, now + UNPROVEN_EXPIRES)
         return replace(binding, is_proven=False, expires_at=until)
 
-    def _confirm(self, server: ServerHandle, aor: Aor, asked: Registrant, now: float) -> None:
+    def _confirm(self, server: ServerHandle, aor: Aor, asked: ReturnPath, now: float) -> None:
         """Answer 200 with all bindings of the user, the latest first: §10.3 step 8.
 
         Departs from RFC 3261 §10.3: a datagram's answer leaves out the oldest of those that would
@@ -387,7 +393,7 @@ class Registrar:
     def _put(self, aor: Aor, bindings: list[Binding]) -> None:
         before = self._bindings.pop(aor, ())
         self.gruus.moved(aor, before, bindings)
-        self._places.moved(aor, before, bindings)
+        self._binding_index.moved(aor, before, bindings)
         if bindings:
             self._bindings[aor] = bindings
 

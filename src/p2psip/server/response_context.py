@@ -75,7 +75,7 @@ class _Branch:
     has_rung: bool = False  # for its time, after which it was cancelled
 
 
-class Watcher(Protocol):
+class ResponseObserver(Protocol):
     """Keeps the dialogs that a request makes or changes: RFC 3261 §6, call-stateful."""
 
     def on_response(
@@ -91,7 +91,7 @@ class ResponseContext:
     """One forwarded request and its branches: §16.2, §16.7.
 
     No more than `breadth` branches at once: RFC 5393 §5.3.3.  `mark(transport, peer)` makes our
-    Record-Route value.  `watcher`, if any, sees all responses.  `schedule(self, at)` is told when
+    Record-Route value.  `observer`, if any, sees all responses.  `schedule(self, at)` is told when
     to call `tick`; `on_end` is called once no response can be passed back any more, and no branch
     is open whose request could come back to us.
     """
@@ -103,12 +103,12 @@ class ResponseContext:
         breadth: int,
         *,
         mark: Callable[[str | None, str], Address],
-        watcher: Watcher | None,
+        observer: ResponseObserver | None,
         schedule: Callable[["ResponseContext", float | None], None],
         on_end: Callable[[], None],
     ) -> None:
         self._stack, self._server, self._breadth = stack, server, breadth
-        self._mark, self._watcher = mark, watcher
+        self._mark, self._observer = mark, observer
         self._schedule, self._on_end = schedule, on_end
         self._request: Request = server.request
         self._waiting: list[Target] = []
@@ -182,8 +182,8 @@ class ResponseContext:
         self._give_up(now)
         self._is_answered = True
         self._is_over = True
-        if self._watcher is not None:
-            self._watcher.end()
+        if self._observer is not None:
+            self._observer.end()
         self._after_response()
         handle.user = None  # or both would wait for the garbage collector
 
@@ -271,9 +271,9 @@ class ResponseContext:
 
     def _watch(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Show a response to the watcher; one that cannot be parsed makes no dialog."""
-        if self._watcher is not None:
+        if self._observer is not None:
             with suppress(RemoteError):
-                self._watcher.on_response(handle.request, handle.flow, response, now)
+                self._observer.on_response(handle.request, handle.flow, response, now)
 
     def _on_our_behalf(self, branch: _Branch, response: Response) -> Response:
         """The response with the Vias below ours, and a Route to us that the caller can use.

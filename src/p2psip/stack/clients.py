@@ -35,7 +35,7 @@ from p2psip.transaction.client import NonInviteClient
 from p2psip.transaction.flow import Flow
 from p2psip.transaction.invite_client import InviteClient
 from p2psip.transaction.key import client_key, new_branch, sent_by
-from p2psip.transaction.table import Agenda, Table
+from p2psip.transaction.table import Table, TimerQueue
 
 # Requests without any answer that are repeated to an address which never showed that it hears us.
 IN_FULL: Final = 3
@@ -143,18 +143,18 @@ class Clients:
         self,
         outbox: Outbox,
         hops: Hops,
-        reach: AddressValidator,
+        validator: AddressValidator,
         random: Callable[[int], bytes],
         t1: float,
         limit: int,
         guard: Callable[..., bool],
     ) -> None:
-        self._outbox, self._hops, self._reach, self._random = outbox, hops, reach, random
+        self._outbox, self._hops, self._validator, self._random = outbox, hops, validator, random
         self._t1, self._limit, self._guard = t1, limit, guard
         self._table = Table[_Attempt]()
         self._locating: dict[int, ClientHandle] = {}
         self._silent = Counter[Flow]()  # requests without any answer yet, by UDP
-        self._overdue = Agenda[ClientHandle]()  # failures to report, and cancelled INVITEs
+        self._overdue = TimerQueue[ClientHandle]()  # failures to report, and cancelled INVITEs
         self._tokens = 0
 
     def __len__(self) -> int:
@@ -220,7 +220,7 @@ class Clients:
         if len(hops) > 1 and len(attempt.request.vias) == 1:
             return False
         self._heard(attempt)
-        self._reach.heard_at(attempt.flow)  # nobody else has read that branch
+        self._validator.heard_at(attempt.flow)  # nobody else has read that branch
         todo = attempt.machine.receive(response.status, now)
         self._perform(attempt, todo, now, response)  # RFC 6026 §8.9 [match-is-passed-on]
         return True
@@ -344,7 +344,7 @@ class Clients:
 
     def _post(self, attempt: _Attempt) -> None:
         is_doubted = attempt.request.to.tag is not None or self._silent[attempt.flow] > IN_FULL
-        if not attempt.is_sent or not is_doubted or self._reach.hears(attempt.flow):
+        if not attempt.is_sent or not is_doubted or self._validator.hears(attempt.flow):
             self._outbox.send(attempt.wire, attempt.flow)  # RFC 3263 §4 [same-server]
         attempt.is_sent = True
 

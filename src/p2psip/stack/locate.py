@@ -18,7 +18,7 @@ then have further questions.  The edge keeps the time-outs; an empty answer stan
 
 Each hop is tried when the one before has failed, as §4.3 says.  Names here have no final dot;
 the root is "".  Not done: RFC 3263 §4.4: nothing here is a stateless proxy.  Not done: RFC 3263 §5:
-a response that finds no way back is not looked up, see `way_around` in `routing`.
+a response that finds no way back is not looked up, see `fallback_flow` in `routing`.
 """
 
 import ipaddress
@@ -125,7 +125,7 @@ class Locator:
         `transports` are ours, in upper case and order of preference; `families` the kinds of
         address we can reach.  `random(n)` gives n random bytes.
         """
-        return cls(_client(uri, _Means(transports, families, random)))
+        return cls(_client(uri, _Capabilities(transports, families, random)))
 
     def answer(self, answers: Sequence[Answer]) -> None:
         """Take one answer for each of `questions`, in their order: §4.
@@ -145,7 +145,7 @@ class Locator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Means:
+class _Capabilities:
     """The transports and address families that we have, and the source of chance."""
 
     transports: Sequence[str]
@@ -153,7 +153,7 @@ class _Means:
     random: Random
 
 
-def _client(uri: Uri, means: _Means) -> _Steps:
+def _client(uri: Uri, means: _Capabilities) -> _Steps:
     """Follow §4.1 and §4.2 from top to bottom."""
     target = (uri.param("maddr") or uri.host).strip("[]").lower()
     usable = [
@@ -266,7 +266,7 @@ def in_order(records: Iterable[Srv], random: Random) -> list[Srv]:
     return result
 
 
-def _addresses(servers: Sequence[_Server], domain: str, means: _Means) -> _Steps:
+def _addresses(servers: Sequence[_Server], domain: str, means: _Capabilities) -> _Steps:
     """Ask for the addresses of every server, and line them up: §4.2."""
     names = list(dict.fromkeys(name for _, name, _ in servers if not is_numeric(name)))
     questions = [Question(name, family) for name in names for family in means.families]

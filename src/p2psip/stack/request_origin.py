@@ -17,7 +17,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
 
-MAX_PLACES: Final = 16  # where one call may have been answered
+MAX_HOSTS: Final = 16  # where one call may have been answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,15 @@ class Peer:
     """The other side of a dialog (RFC 3261 §12): its address-of-record, and its places."""
 
     uri: Uri
-    places: Collection[str]
+    hosts: Collection[str]
 
 
-def place_of(flow: Flow) -> str:
+def host_of(flow: Flow) -> str:
     """The place at the far end of a flow; `LOCAL` is this process."""
     return LOCAL if flow.transport == LOCAL else rate_limit_key(flow.remote[0])
 
 
-def place_named(uri: Uri) -> frozenset[str]:
+def hosts_named(uri: Uri) -> frozenset[str]:
     """The place that a URI names, empty if it has to be looked up (RFC 3263 §4.2).
 
     A GRUU names a domain, and not the place of its device (RFC 5627 §3.1).
@@ -55,15 +55,15 @@ def origin(request: Request, flow: Flow) -> str:
     second Via.  `LOCAL` is for requests that this process made.
     """
     if flow.transport != LOCAL:
-        return place_of(flow)
+        return host_of(flow)
     if len(request.vias) == 1:
         return LOCAL
     via = request.vias[1]
     host = (via.received or via.host).strip("[]")
-    return next(iter(place_named(Uri("sip", host=host))), host)
+    return next(iter(hosts_named(Uri("sip", host=host))), host)
 
 
-def is_way_back(flow: Flow, *, nat: bool) -> bool:
+def is_return_flow(flow: Flow, *, nat: bool) -> bool:
     """Whether a message's flow is the way to its sender, even if its Contact says otherwise.
 
     As RFC 5626 §5.3 has it of flows: a connection that a phone has opened is the only sure way to
@@ -74,7 +74,7 @@ def is_way_back(flow: Flow, *, nat: bool) -> bool:
     return flow.local is not None if flow.reliable else nat
 
 
-class Whereabouts:
+class PeerAddresses:
     """The known places of the peer of a call made or taken here (RFC 3261 §12.2).
 
     `by` is the connection that the peer has opened; with `nat`, the flow of its datagrams.  `seen`
@@ -91,7 +91,7 @@ class Whereabouts:
     def heard(self, request: Request, flow: Flow) -> None:
         """Note that the peer has sent a request by `flow` (as in RFC 5626 §5.3)."""
         self._heard = frozenset({origin(request, flow)})
-        self.by = (flow,) if is_way_back(flow, nat=self._nat) else ()
+        self.by = (flow,) if is_return_flow(flow, nat=self._nat) else ()
         self._saw(flow)
 
     def answered(self, flow: Flow | None) -> None:
@@ -99,13 +99,13 @@ class Whereabouts:
         if flow is None:
             return
         self._saw(flow)
-        if len(self._asked) < MAX_PLACES:
-            self._asked |= {place_of(flow)}
+        if len(self._asked) < MAX_HOSTS:
+            self._asked |= {host_of(flow)}
 
     def peer(self, dialog: Dialog) -> Peer:
         """The peer that may send requests within a dialog of the call (RFC 3261 §12.2.2)."""
         nearest = dialog.route_set[0].uri if dialog.route_set else dialog.target
-        return Peer(dialog.remote.uri, place_named(nearest) | self._asked | self._heard)
+        return Peer(dialog.remote.uri, hosts_named(nearest) | self._asked | self._heard)
 
     def _saw(self, flow: Flow) -> None:
-        self.seen = (flow, *(each for each in self.seen if each != flow))[:MAX_PLACES]
+        self.seen = (flow, *(each for each in self.seen if each != flow))[:MAX_HOSTS]

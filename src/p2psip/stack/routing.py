@@ -57,7 +57,7 @@ class Hops:
         if names & (WILDCARDS | LOOPBACKS):
             names |= LOOPBACKS
         self._hosts = frozenset(name.lower() for name in names) - WILDCARDS
-        self._places: frozenset[HostPort] = frozenset()  # beside each host with each port
+        self._own_addresses: frozenset[HostPort] = frozenset()  # beside each host with each port
         self._names = frozenset(name.lower() for name in hosts) - WILDCARDS
         self._gone: OrderedDict[Flow, None] = OrderedDict()
         self._called: OrderedDict[str, str] = OrderedDict()
@@ -69,7 +69,7 @@ class Hops:
         RFC 8489 §2.  Messages for an address that we had before are still ours.
         """
         self._mapped = mapped
-        self._places |= {mapped}
+        self._own_addresses |= {mapped}
 
     @property
     def transports(self) -> Collection[str]:
@@ -83,7 +83,7 @@ class Hops:
         """
         if port is None and host.lower() in self._names:
             return True
-        if (host, port or 5060) in self._places:
+        if (host, port or 5060) in self._own_addresses:
             return True
         return host.lower() in self._hosts and (port or 5060) in self._ports
 
@@ -311,7 +311,7 @@ def received_over(request: Request, flow: Flow) -> Request:
     return request.replace(headers=request.headers.with_("Via", via, *vias[1:]))
 
 
-def way_back(request: Request, flow: Flow) -> Flow:
+def response_flow(request: Request, flow: Flow) -> Flow:
     """The flow for the responses to a request that came over `flow` (§18.2.2, RFC 3581 §4).
 
     Departs from RFC 3261 §18.2.2 [maddr-is-followed]: a stranger could have our answers sent to
@@ -327,7 +327,7 @@ def way_back(request: Request, flow: Flow) -> Flow:
     return Flow(flow.transport, (flow.remote[0], via.port or 5060), flow.local)
 
 
-def way_around(request: Request, flow: Flow) -> Flow | None:
+def fallback_flow(request: Request, flow: Flow) -> Flow | None:
     """The flow for responses once the connection of the request is lost (§18.2.2).
 
     A new connection to the port where the client says it listens, at the address it really came

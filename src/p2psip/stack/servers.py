@@ -25,7 +25,7 @@ from p2psip.sip.message import Request, Response
 from p2psip.stack.address_validation import AddressValidator, ReplyAllowance
 from p2psip.stack.fair_pool import Pool
 from p2psip.stack.outbox import Outbox
-from p2psip.stack.routing import way_around, way_back
+from p2psip.stack.routing import fallback_flow, response_flow
 from p2psip.transaction import invite_server, server
 from p2psip.transaction.flow import Flow, rate_limit_key
 from p2psip.transaction.invite_server import InviteServer
@@ -84,7 +84,7 @@ class ServerHandle:
         self._is_over = False  # and its user has been told
         self._key = server_key(request)
         self._way = way
-        self._way_around = way_around(request, flow)
+        self._fallback_flow = fallback_flow(request, flow)
         self._allowance = ReplyAllowance(size, len(request.body))
         self._wire = b""
         self._is_held_back = False  # the latest response, and was never sent
@@ -95,7 +95,7 @@ class ServerHandle:
 
         Own design: against forged sources.
         """
-        return self._servers.reach.hears(self._way)
+        return self._servers.validator.hears(self._way)
 
     def respond(self, response: Response, now: float) -> None:
         """Send a response; after a final one, only more 2xx to an INVITE are sent (§17.2)."""
@@ -124,14 +124,14 @@ class Servers:
     def __init__(
         self,
         outbox: Outbox,
-        reach: AddressValidator,
+        validator: AddressValidator,
         t1: float,
         ack_up: Callable[[Request, Flow, float], None],
         guard: Guard,
         kept: Pool,
         held: Pool,
     ) -> None:
-        self._outbox, self.reach, self._t1 = outbox, reach, t1
+        self._outbox, self.validator, self._t1 = outbox, validator, t1
         self._ack_up, self._guard = ack_up, guard
         self.kept, self.held = kept, held
         self._table = Table[ServerHandle]()
@@ -171,7 +171,7 @@ class Servers:
 
         §17.2.1, §17.2.2.  `size` is how many bytes the request had.
         """
-        way = way_back(request, flow)
+        way = response_flow(request, flow)
         return ServerHandle(request, flow, way, self._tag(request, way), size, self)
 
     def is_forgotten(self, ack: Request, flow: Flow) -> bool:
@@ -180,19 +180,19 @@ class Servers:
         §17.1.1.3: its Via and Request-URI are the INVITE's, so our tag is the same again.
         """
         # §8.2.7 [ack-without-memory]
-        is_of_kept = ack.to.tag == self._tag(ack, way_back(ack, flow))
+        is_of_kept = ack.to.tag == self._tag(ack, response_flow(ack, flow))
         return is_of_kept or self._is_of_refusal(ack, flow)
 
     def _is_of_refusal(self, ack: Request, flow: Flow) -> bool:
         """Whether an ACK is for a refusal without a transaction, by the tag of such refusals."""
-        return ack.to.tag == self._refusal_tag(ack, way_back(ack, flow))
+        return ack.to.tag == self._refusal_tag(ack, response_flow(ack, flow))
 
     def _refusal_tag(self, request: Request, way: Flow) -> str:
         return self._tag(request, way, "refused")
 
     def _tag(self, request: Request, way: Flow, kind: str = "") -> str:
         about = f"{request.via} {request.uri} {request.cseq.number}{kind}"
-        return self.reach.tag(about, request.call_id, way)  # §8.2.7 [tag-without-memory]
+        return self.validator.tag(about, request.call_id, way)  # §8.2.7 [tag-without-memory]
 
     def _mark(self, handle: ServerHandle, response: Response) -> Response:
         """Give the refusal of an INVITE that leaves no transaction a tag of its own.
@@ -292,11 +292,11 @@ class Servers:
         been lost, and is sent again; a 2xx is sent again by the core (§13.3.1.4).
         """
         for handle in self._table.at(flow):
-            machine, other = self._machines[handle], handle._way_around
+            machine, other = self._machines[handle], handle._fallback_flow
             if other is None:
                 self._perform(handle, machine.transport_failed(now), now)
                 continue
-            handle._way, handle._way_around = other, None
+            handle._way, handle._fallback_flow = other, None
             self._table.move(handle, other)
             if machine.state is invite_server.State.COMPLETED:
                 self._post(handle)

@@ -28,8 +28,8 @@ from p2psip.stack.clients import ClientHandle, Clients, ClientUser
 from p2psip.stack.counters import Counters
 from p2psip.stack.fair_pool import Pool
 from p2psip.stack.outbox import Locate, Order, Outbox, Send
-from p2psip.stack.request_origin import Peer, place_named, place_of
-from p2psip.stack.routing import Hops, Listener, may_carry, next_hop, received_over, way_back
+from p2psip.stack.request_origin import Peer, host_of, hosts_named
+from p2psip.stack.routing import Hops, Listener, may_carry, next_hop, received_over, response_flow
 from p2psip.stack.servers import ServerHandle, Servers, ServerUser
 from p2psip.transaction.flow import Flow, rate_limit_key
 from p2psip.transaction.invite_client import T1
@@ -119,13 +119,13 @@ class Stack:
         self._hops = Hops(listeners, advertised, hosts, inside)
         self.advertise = self._hops.advertise
         self._outbox = Outbox()
-        self._reach = AddressValidator(random(32), trusting=trusting)
+        self._validator = AddressValidator(random(32), trusting=trusting)
         self._clients = Clients(
-            self._outbox, self._hops, self._reach, random, t1, max_transactions, self.guarded
+            self._outbox, self._hops, self._validator, random, t1, max_transactions, self.guarded
         )
         self._kept, self._held = Pool(max_transactions), Pool(max_bytes)
         self._servers = Servers(
-            self._outbox, self._reach, t1, self._ack_up, self.guarded, self._kept, self._held
+            self._outbox, self._validator, t1, self._ack_up, self.guarded, self._kept, self._held
         )
         self._acks: dict[int, Request] = {}  # ACKs whose next hop is being located
         self._acks_sent = 0
@@ -234,7 +234,7 @@ class Stack:
         """
         return self._hops.direct(uri, by)
 
-    def ways(
+    def dialog_flows(
         self,
         request: Request,
         by: Sequence[Flow],
@@ -259,7 +259,7 @@ class Stack:
 
     def _is_seen(self, hop: Uri, seen: Collection[Flow]) -> bool:
         """Whether the next hop is this element, or at a place of one of these flows."""
-        return self.is_ours(hop) or not place_named(hop).isdisjoint(map(place_of, seen))
+        return self.is_ours(hop) or not hosts_named(hop).isdisjoint(map(host_of, seen))
 
     def is_ours(self, uri: Uri) -> bool:
         """Whether `uri` leads to this element, with any user part (§16.4)."""
@@ -359,8 +359,8 @@ class Stack:
     def _look_for_proof(self, request: Request, flow: Flow) -> None:
         """See whether a doubtful sender repeats a tag of ours, which proves its address."""
         tag = request.to.tag
-        if tag is not None and not self._reach.hears(way := way_back(request, flow)):
-            self._reach.shown(tag, request.call_id, way)
+        if tag is not None and not self._validator.hears(way := response_flow(request, flow)):
+            self._validator.shown(tag, request.call_id, way)
 
     def _pass_up(self, request: Request, flow: Flow, size: int, now: float) -> None:
         """Pass a new request up (RFC 6026 §8.10).
@@ -414,7 +414,7 @@ class Stack:
             return
         try:
             request = received_over(request, flow)
-            way = way_back(request, flow)
+            way = response_flow(request, flow)
         except RemoteError:
             way = flow  # RFC 4475 §3.1.2.1: the Via is broken, and the source is all we know
         self._reject(request, way, error, size)
@@ -424,7 +424,7 @@ class Stack:
         seed = self._secret + request.headers["Via"].encode(errors="surrogateescape")
         tag = hashlib.sha256(seed).hexdigest()[:12]  # §8.2.7 [tag-without-memory]
         response = bytes(response_to(request, error.status, error.reason, to_tag=tag))
-        if self._reach.hears(way) or ReplyAllowance(size).admits(len(response), is_final=True):
+        if self._validator.hears(way) or ReplyAllowance(size).admits(len(response), is_final=True):
             self._outbox.send(response, way)
 
     def _post_ack(self, ack: Request, flow: Flow) -> None:

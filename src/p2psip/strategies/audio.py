@@ -1,4 +1,4 @@
-"""Strategies for payloads of sound, for tests of any implementation.
+"""Strategies for payloads of audio, for tests of any implementation.
 
 Own design: the oracle's grammar of RFC 6716 §3, RFC 3389 §3, RFC 2198 §3 and RFC 3640 §3.3.6.
 """

@@ -1,4 +1,4 @@
-"""Payloads of pictures and sound that every reader must refuse, one fault at a time.
+"""Payloads of video and audio that every reader must refuse, one fault at a time.
 
 Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
 The clauses are of RFC 6184 §5, RFC 7798 §4.4, RFC 7741 §4.2, RFC 3640 §3.2.1, RFC 6716 §3.2,
@@ -268,7 +268,7 @@ L16_FAULTS: Final = (
         "half a sample", "RFC 3551 §4.5.11", st.binary(max_size=40).map(lambda x: 2 * x + b"x")
     ),
 )
-"""The one fault of sound that is not compressed: RFC 3551 §4.5.11."""
+"""The one fault of audio that is not compressed: RFC 3551 §4.5.11."""
 
 SPEEX_FAULTS: Final = (
     MediaFault("nothing", "RFC 5574 §3.3", _NOTHING),

@@ -45,7 +45,7 @@ def streams(draw: DrawFn) -> list[bytes]:
     return draw(st.lists(st.sampled_from(sent), max_size=4)) + sent + draw(st.permutations(sent))
 
 
-def crowds() -> SearchStrategy[list[bytes]]:
+def many_sources() -> SearchStrategy[list[bytes]]:
     """Packets of more sources than are usual, each once: RFC 3711 §3.2.3."""
     sender = SrtpSender(KEY, SALT, TAG_OCTETS)
     return st.integers(1, 40).map(

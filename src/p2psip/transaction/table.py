@@ -15,13 +15,13 @@ from p2psip.transaction.key import Key
 T = TypeVar("T", bound=Hashable)
 
 
-class Agenda(Generic[T]):
+class TimerQueue(Generic[T]):
     """Items, each with the time it is due (seconds).
 
-    >>> agenda = Agenda[str]()
-    >>> agenda.set("bill", 3.0), agenda.set("tea", 1.0), agenda.set("bill", 2.0)
+    >>> timer_queue = TimerQueue[str]()
+    >>> timer_queue.set("bill", 3.0), timer_queue.set("tea", 1.0), timer_queue.set("bill", 2.0)
     (None, None, None)
-    >>> agenda.deadline, agenda.due(5.0), agenda.deadline
+    >>> timer_queue.deadline, timer_queue.due(5.0), timer_queue.deadline
     (1.0, ['tea', 'bill'], None)
     """
 
@@ -73,7 +73,7 @@ class Table(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._agenda = Agenda[T]()
+        self._timer_queue = TimerQueue[T]()
         self._by_key: dict[Key, T] = {}
         self._by_peer: dict[object, dict[T, None]] = {}
         self._where: dict[T, tuple[list[Key], Flow]] = {}
@@ -105,7 +105,7 @@ class Table(Generic[T]):
             del self._by_key[key]
         if flow is not None:
             self._leave(item, flow)
-        self._agenda.set(item, None)
+        self._timer_queue.set(item, None)
 
     def move(self, item: T, flow: Flow) -> None:
         """Note that a transaction uses another connection now (RFC 3261 §18.2.2)."""
@@ -127,13 +127,13 @@ class Table(Generic[T]):
     def schedule(self, item: T, at: float | None) -> None:
         """Set when a transaction is due."""
         if item in self._where:
-            self._agenda.set(item, at)
+            self._timer_queue.set(item, at)
 
     @property
     def deadline(self) -> float | None:
         """When the first transaction is due."""
-        return self._agenda.deadline
+        return self._timer_queue.deadline
 
     def due(self, now: float) -> list[T]:
         """Take off the transactions that are due, earliest first."""
-        return self._agenda.due(now)
+        return self._timer_queue.due(now)

@@ -17,16 +17,16 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
-from p2psip.stack.request_origin import Whereabouts
+from p2psip.stack.request_origin import PeerAddresses
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua import reoffer, session_refresh
 from p2psip.ua.answered_invite import AnsweredInvite
+from p2psip.ua.call_events import CallEvents
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.core import REFRESHING, SharedDialog, UserAgentCore, invite_key
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.messages import TEXT, DialogMessages, received, refuse_large
-from p2psip.ua.owner import CallEvents
 from p2psip.ua.peer_offers import OVER, PeerOffers
 from p2psip.ua.reoffer import GONE, Reoffer
 from p2psip.ua.replaces import Replaces
@@ -57,18 +57,18 @@ class UserAgentCall(ABC):
     def __init__(
         self,
         core: UserAgentCore,
-        owner: CallHandler,
+        handler: CallHandler,
         contact: Uri,
         state: CallState,
         now: float,
-        keyring: DigestClient | None = None,
+        digest_client: DigestClient | None = None,
     ) -> None:
-        self.owner, self.contact, self.state = owner, contact, state
+        self.handler, self.contact, self.state = handler, contact, state
         self.leg: CallLeg | None = None
         self.invite: Request
         self.remote: Address
-        self._core, self._keyring = core, keyring
-        self._whereabouts = Whereabouts(nat=core.nat)
+        self._core, self._digest_client = core, digest_client
+        self._peer_addresses = PeerAddresses(nat=core.nat)
         self._legs: dict[DialogId, CallLeg] = {}
         self._timers: dict[Timer, float] = {}
         self._answered: AnsweredInvite | None = None  # by our latest 2xx
@@ -76,7 +76,7 @@ class UserAgentCall(ABC):
         self._reoffer = Reoffer(core.random, is_caller=self.direction == "out")
         self._offers = PeerOffers(core.random)
         self._messages = DialogMessages()
-        self._transfers = Transfers(core, contact, keyring)
+        self._transfers = Transfers(core, contact, digest_client)
         self._question: AuthenticatedRequest | None = None
         self._bye_reason: str | None = None
         self._bye: AuthenticatedRequest | None = None
@@ -147,7 +147,7 @@ class UserAgentCall(ABC):
             self.exchange(self.leg.info_request(content_type, body, package), now)
 
     def message(self, text: str, now: float) -> None:
-        """Send an instant message within the call (RFC 3428 §4); `owner.on_refused` may hear of it.
+        """Send an instant message within the call (RFC 3428 §4); a refusal is told `on_refused`.
 
         It waits for the answers to those before it, and is not sent if the call ends meanwhile.
         Raises LocalError for one that is too large, and if too many wait (RFC 3428 §8).
@@ -164,7 +164,7 @@ class UserAgentCall(ABC):
     def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
         """Ask the peer to call `target`, in place of a call of ours with it (RFC 3515 §2.4.1).
 
-        `owner.on_transfer` hears what becomes of it.  Raises LocalError if it cannot be asked now.
+        `handler.on_transfer` hears the outcome.  Raises LocalError if it cannot be asked now.
         """
         if not self.is_up or self.leg is None:
             raise LocalError("the call cannot be transferred now")
@@ -174,7 +174,7 @@ class UserAgentCall(ABC):
         """Ask whether the peer is still there.
 
         By a refresh of the session if it has a timer and the peer takes UPDATE (RFC 4028 §7.4),
-        else by OPTIONS within the dialog (§11.1).  `owner.on_alive` hears of any answer; 408 and
+        else by OPTIONS within the dialog (§11.1).  `handler.on_alive` hears of any answer; 408 and
         481 end the call (§12.2.1.2).
         """
         if self.is_up and self.refresher.is_on and self.leg and self.leg.allows("UPDATE"):
@@ -201,7 +201,7 @@ class UserAgentCall(ABC):
 
     def on_alive(self, now: float) -> None:
         """Pass on that the peer is there (§12.2.2)."""
-        self.owner.on_alive(self, now)
+        self.handler.on_alive(self, now)
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a request within one of this call's dialogs (§12.2.2)."""
@@ -240,7 +240,7 @@ class UserAgentCall(ABC):
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to a request of ours within the dialog (§12.2.1.2)."""
-        self._whereabouts.answered(exchange.answered_by)
+        self._peer_addresses.answered(exchange.answered_by)
         is_final = response.status >= 200
         if is_final and exchange is self.refresher.exchange:
             if response.status < 300 and self.leg is not None:
@@ -257,33 +257,33 @@ class UserAgentCall(ABC):
             # RFC 3261 §12.2.1.2 [gone-ends-the-dialog] [silence-ends-the-dialog]
             self._lost(f"{response.status} {response.reason}", now)
         elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
-            self.owner.on_alive(self, now)  # RFC 6086 §4.2.1 [469-keeps-the-call]
+            self.handler.on_alive(self, now)  # RFC 6086 §4.2.1 [469-keeps-the-call]
         if is_final and exchange is self._messages.exchange:
             body = self._messages.answered()
             if body is not None and self.is_up:
                 request = self.new_request("MESSAGE", body, TEXT)
                 self._messages.sent(request, self.exchange(request, now))
         if response.status >= 300 and exchange.request.method in TOLD:
-            self.owner.on_refused(self, exchange.request, response, now)
+            self.handler.on_refused(self, exchange.request, response, now)
 
-    # SubscriptionOwner: the transfer that we have asked for
+    # SubscriptionHandler: the transfer that we have asked for
 
     def on_notify(
         self, subscription: Subscription, content_type: str, body: bytes, now: float
     ) -> None:
         """Take the status of the peer's call (RFC 3515 §2.4.5)."""
-        self.owner.on_transfer(self, *self._transfers.told(content_type, body), now)
+        self.handler.on_transfer(self, *self._transfers.told(content_type, body), now)
 
     def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
         """Take the end: a transfer without a final status has failed (RFC 3515 §2.4.7)."""
         if (failed := self._transfers.over(status, reason)) is not None:
-            self.owner.on_transfer(self, *failed, now)
+            self.handler.on_transfer(self, *failed, now)
 
     # Inside: requests and responses
 
     def _new_leg(self, dialog: Dialog) -> CallLeg:
         """Begin the usage of a dialog (§12.1)."""
-        shared = SharedDialog(self._core, dialog, self._whereabouts, self._keyring)
+        shared = SharedDialog(self._core, dialog, self._peer_addresses, self._digest_client)
         shared.attach(self)
         self._legs[dialog.id] = leg = CallLeg(shared)
         return leg
@@ -317,7 +317,7 @@ class UserAgentCall(ABC):
     def _lost(self, reason: str, now: float) -> None:
         """Give the dialog up as §12.2.1.2 says: with a BYE."""
         self._hang_up(now)
-        self.owner.on_ended(self, reason, now)
+        self.handler.on_ended(self, reason, now)
 
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take the peer's BYE (§15.1.2)."""
@@ -329,7 +329,7 @@ class UserAgentCall(ABC):
         """Take an INFO (RFC 6086 §4.2.2)."""
         package = self._core.extensions.info_package(request)
         try:
-            self.owner.on_info(self, request.content_type, request.body, now, package)
+            self.handler.on_info(self, request.content_type, request.body, now, package)
         except RemoteError as error:
             # §8.2.3 [415-for-the-body]: what its sender calls optional is not refused
             if error.status != 415 or not is_optional(request):
@@ -339,13 +339,13 @@ class UserAgentCall(ABC):
 
     def _on_message(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a MESSAGE of the peer (RFC 3428 §7)."""
-        self.owner.on_message(self, received(request), now)
+        self.handler.on_message(self, received(request), now)
         server.reply(200, now)  # RFC 3428 §7
 
     def _on_refer(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take a REFER of the peer (RFC 3515 §2.4.2), which the owner allows or refuses."""
         referral = self._transfers.wanted(request)
-        self.owner.on_refer(self, referral, now)  # RFC 3515 §2.4.2 [asks-the-user]
+        self.handler.on_refer(self, referral, now)  # RFC 3515 §2.4.2 [asks-the-user]
         self._transfers.follow(referral, server, leg, now)
 
     def _end(self, reason: str, now: float) -> None:
@@ -354,7 +354,7 @@ class UserAgentCall(ABC):
         is_news = self.state in (CallState.UP, CallState.ANSWERED)
         self._set_state(CallState.ENDED)
         if is_news:
-            self.owner.on_ended(self, reason, now)
+            self.handler.on_ended(self, reason, now)
 
     # Inside: 2xx and ACK
 
@@ -400,11 +400,11 @@ class UserAgentCall(ABC):
         first = self.state is CallState.ANSWERED
         self._set_state(CallState.UP)
         if first:
-            self.owner.on_accepted(self, self.remote_sdp or b"", now)
+            self.handler.on_accepted(self, self.remote_sdp or b"", now)
         elif offered and sdp is not None:
-            self.owner.on_answer(self, sdp, now)
+            self.handler.on_answer(self, sdp, now)
         else:
-            self.owner.on_confirmed(self, now)
+            self.handler.on_confirmed(self, now)
         self.offer_if_possible(now)
 
     def _on_unheard(self, now: float) -> None:
@@ -449,14 +449,14 @@ class UserAgentCall(ABC):
         server.respond(self._response_to(server, answer, terms), now)
         self.reschedule()
         if answer:
-            self.owner.on_confirmed(self, now)
+            self.handler.on_confirmed(self, now)
 
     def _settle(self, request: Request, leg: CallLeg, offer: bytes | None, now: float) -> bytes:
         """Answer the offer of a request, or make one if it has none (§14.2)."""
         if offer is not None:
             sdp = self._take_offer(leg, offer, now)
         else:
-            sdp = self.owner.on_offer(self, None, now)
+            sdp = self.handler.on_offer(self, None, now)
             leg.session.we_offer(sdp)
             self._reoffer.overtaken()
         # §12.2.2 [contact-moves-the-target], RFC 6086 §5.2.4 [refusal-keeps-the-list]
@@ -470,7 +470,7 @@ class UserAgentCall(ABC):
         """
         self._offers.take(leg.session, offer)
         try:
-            answer = self.owner.on_offer(self, offer, now)  # §14.2 [follows-the-change]
+            answer = self.handler.on_offer(self, offer, now)  # §14.2 [follows-the-change]
         except RemoteError:
             leg.session.refused()
             raise
@@ -510,17 +510,17 @@ class UserAgentCall(ABC):
             case reoffer.Do.LOST:
                 self._lost(f"{response.status} {response.reason}", now)
             case reoffer.Do.REFUSED:
-                self.owner.on_reoffer_failed(self, response.status, response.reason, now)
+                self.handler.on_reoffer_failed(self, response.status, response.reason, now)
             case reoffer.Do.ANSWERED:
-                self.owner.on_answer(self, session(response) or b"", now)
+                self.handler.on_answer(self, session(response) or b"", now)
 
     def _rewrite_offer(self, now: float) -> None:
         """Have the owner write the offer for the session in force, and send it (RFC 3264 §8)."""
         try:
-            self._reoffer.want(self.owner.on_offer(self, None, now))
+            self._reoffer.want(self.handler.on_offer(self, None, now))
         except RemoteError as error:
             self._reoffer.wanted = None
-            self.owner.on_reoffer_failed(self, error.status, error.reason, now)
+            self.handler.on_reoffer_failed(self, error.status, error.reason, now)
             return
         self._send_offer(now)
 
@@ -596,5 +596,5 @@ class UserAgentCall(ABC):
         self.reschedule()
 
     def reschedule(self) -> None:
-        """Say when this call is due.  Own design: one agenda for all calls."""
-        self._core.agenda.set(self, self.deadline if self in self._core.calls else None)
+        """Say when this call is due.  Own design: one timer queue for all calls."""
+        self._core.timer_queue.set(self, self.deadline if self in self._core.calls else None)

@@ -58,7 +58,7 @@ class CallLeg:
         if self._ack is None or self._ack[0] != number:
             self.refresh(response)  # §12.2.1.2 [2xx-moves-the-target]
             # §13.2.2.4 [same-credentials]
-            ack = copy_credentials(invite, self.dialog.ack(number), self.shared.keyring)
+            ack = copy_credentials(invite, self.dialog.ack(number), self.shared.digest_client)
             self._ack = number, ack
         self.shared.send_ack(self._ack[1], now)  # §13.2.2.4 [ack-for-each] [ack-again]
 

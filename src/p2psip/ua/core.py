@@ -15,10 +15,10 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.stack.request_origin import Whereabouts
+from p2psip.stack.request_origin import PeerAddresses
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import Flow
-from p2psip.transaction.table import Agenda
+from p2psip.transaction.table import TimerQueue
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest, AuthenticatedRequestUser
 from p2psip.ua.requests.digest_client import DigestClient
 from p2psip.ua.requests.extensions import Extensions
@@ -37,7 +37,7 @@ class Usage(Protocol):
     def __hash__(self) -> int: ...
 
     def tick(self, now: float) -> None:
-        """Do what is due.  Own design: see `Agenda`."""
+        """Do what is due.  Own design: see `TimerQueue`."""
 
     def takes(self, request: Request) -> bool:
         """Whether a request within the dialog is for this usage (RFC 5057 §4.1)."""
@@ -55,7 +55,7 @@ class UserAgentCore:
 
     The arguments are those of `UserAgent`.  `follows(request)` tells whether a request within a
     dialog may go where the other side wants it, if that side was never seen there: see
-    `Stack.ways`; `bound(user, target, now)` the connections by which a user has registered
+    `Stack.dialog_flows`; `bound(user, target, now)` the connections by which a user has registered
     `target`.  `calls` are those that have not ended, `invites` the
     keys of those received, `awaited` the subscriptions whose first NOTIFY has not come, by their
     Call-ID and our tag (RFC 6665 §4.4.1).
@@ -70,7 +70,7 @@ class UserAgentCore:
     max_redirects: int
     bound: Callable[[Uri, Uri, float], Sequence[Flow]] = lambda user, target, now: ()
     follows: Callable[[Request], bool] = lambda request: True
-    agenda: Agenda[Usage] = field(default_factory=Agenda)
+    timer_queue: TimerQueue[Usage] = field(default_factory=TimerQueue)
     dialogs: "dict[DialogId, SharedDialog]" = field(default_factory=dict)
     calls: dict[Usage, None] = field(default_factory=dict)
     invites: set[InviteKey] = field(default_factory=set)
@@ -85,17 +85,17 @@ class UserAgentCore:
 class SharedDialog:
     """A dialog with its usages, and the way to its peer (§12.2).
 
-    `whereabouts` are the peer's places; `keyring` answers challenges.
+    `peer_addresses` are the peer's places; `digest_client` answers challenges.
     """
 
     def __init__(
         self,
         core: UserAgentCore,
         dialog: Dialog,
-        whereabouts: Whereabouts,
-        keyring: DigestClient | None = None,
+        peer_addresses: PeerAddresses,
+        digest_client: DigestClient | None = None,
     ) -> None:
-        self.dialog, self.whereabouts, self.keyring = dialog, whereabouts, keyring
+        self.dialog, self.peer_addresses, self.digest_client = dialog, peer_addresses, digest_client
         self.usages: list[Usage] = []
         self._core = core
 
@@ -115,7 +115,7 @@ class SharedDialog:
 
     def on_request(self, server: ServerHandle, request: Request, now: float) -> None:
         """Take a request within the dialog (§12.2.2)."""
-        self.whereabouts.heard(request, server.flow)
+        self.peer_addresses.heard(request, server.flow)
         extensions = self._core.extensions
         try:
             self.dialog.check_order(request)  # §15.1.2 [bye-in-its-order]
@@ -178,24 +178,24 @@ class SharedDialog:
     ) -> AuthenticatedRequest:
         """Send a request within the dialog (§12.2.1.1); `user` hears the answer."""
         exchange = AuthenticatedRequest(
-            self._core.stack, user, self.dialog.next_cseq, self.keyring, self._ways
+            self._core.stack, user, self.dialog.next_cseq, self.digest_client, self._dialog_flows
         )
         exchange.send(request, now)
         return exchange
 
     def send_ack(self, ack: Request, now: float) -> None:
         """Send the ACK of a 2xx, again for each repetition of that (§13.2.2.4)."""
-        self._core.stack.send_ack(ack, now, self._ways(ack, now))
+        self._core.stack.send_ack(ack, now, self._dialog_flows(ack, now))
 
-    def _ways(self, request: Request, now: float) -> Sequence[Flow] | None:
+    def _dialog_flows(self, request: Request, now: float) -> Sequence[Flow] | None:
         """The flows for a request to the peer, None to look them up as usual (§12.2.1.1).
 
         Connections that the peer has opened come first, as RFC 5626 §5.3 has it, and of these the
         ones it registered by.
         """
-        core, known = self._core, self.whereabouts
+        core, known = self._core, self.peer_addresses
         bound = core.bound(self.dialog.remote.uri, self.dialog.target, now)
-        return core.stack.ways(request, [*bound, *known.by], known.seen, core.follows)
+        return core.stack.dialog_flows(request, [*bound, *known.by], known.seen, core.follows)
 
 
 def invite_key(invite: Request) -> InviteKey:

@@ -103,7 +103,7 @@ class Messages:
         return sum(len(queue) for queue in self._waiting.values())
 
     def send(
-        self, request: Request, heard: Heard, now: float, keyring: DigestClient | None = None
+        self, request: Request, heard: Heard, now: float, digest_client: DigestClient | None = None
     ) -> None:
         """Send a MESSAGE, after those before it to the same user (RFC 3428 §8).
 
@@ -115,18 +115,18 @@ class Messages:
         queue = self._waiting.setdefault(key, deque())
         if len(queue) == MAX_WAITING:
             raise LocalError(f"{MAX_WAITING} messages to {key} wait already")
-        queue.append((request, keyring, heard))
+        queue.append((request, digest_client, heard))
         if len(queue) == 1:  # RFC 3428 §8 [one-at-a-time]
             self._send(key, now)
 
     def _send(self, key: str, now: float) -> None:
-        request, keyring, _ = self._waiting[key][0]
+        request, digest_client, _ = self._waiting[key][0]
         numbers = iter(range(2, 100))
         exchange = AuthenticatedRequest(
             self._core.stack,
             self,
             numbers.__next__,
-            keyring,
+            digest_client,
             max_redirects=self._core.max_redirects,
         )
         exchange.send(request, now)

@@ -17,7 +17,7 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
-from p2psip.stack.request_origin import Whereabouts
+from p2psip.stack.request_origin import PeerAddresses
 from p2psip.stack.stack import ServerHandle
 from p2psip.ua.core import SharedDialog, UserAgentCore
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
@@ -32,7 +32,7 @@ NO_NOTIFY: Final = "no NOTIFY"
 EXPIRES: Final = 3600  # s, our wish
 
 
-class SubscriptionOwner(Protocol):
+class SubscriptionHandler(Protocol):
     """Receives the events of a subscription that we have asked for (RFC 6665 §4.1.3)."""
 
     def on_notify(
@@ -53,18 +53,23 @@ class Subscription:
     def __init__(
         self,
         core: UserAgentCore,
-        owner: SubscriptionOwner,
+        handler: SubscriptionHandler,
         contact: Uri,
         event: EventName,
         now: float,
         *,
-        keyring: DigestClient | None = None,
+        digest_client: DigestClient | None = None,
         expires: int = EXPIRES,
     ) -> None:
         self.event, self._expires = event, expires
-        self._core, self._owner, self._contact, self._keyring = core, owner, contact, keyring
+        self._core, self._handler, self._contact, self._digest_client = (
+            core,
+            handler,
+            contact,
+            digest_client,
+        )
         self._machine = Subscriber(now, t1=core.stack.t1)
-        self._whereabouts = Whereabouts(nat=core.nat)
+        self._peer_addresses = PeerAddresses(nat=core.nat)
         self._cseq = 1
         self._shared: SharedDialog | None = None
         self._request: Request
@@ -88,18 +93,18 @@ class Subscription:
             self._core.stack,
             self,
             self._next_cseq,
-            self._keyring,
+            self._digest_client,
             max_redirects=self._core.max_redirects,
         )
         self._exchange.send(request, now)
-        self._core.agenda.set(self, self.deadline)
+        self._core.timer_queue.set(self, self.deadline)
 
     def join(self, shared: SharedDialog, request: Request, now: float) -> None:
         """Send the REFER that begins it, within a dialog (RFC 3515 §2.4.4)."""
         self._request, self._shared = request, shared
         shared.attach(self)
         self._exchange = shared.exchange(self, request, now)
-        self._core.agenda.set(self, self.deadline)
+        self._core.timer_queue.set(self, self.deadline)
 
     def end(self, now: float) -> None:
         """Unsubscribe (RFC 6665 §4.1.2.3); the last NOTIFY follows."""
@@ -124,7 +129,7 @@ class Subscription:
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take the answer to a SUBSCRIBE or REFER (RFC 6665 §4.1.2.2)."""
-        self._whereabouts.answered(exchange.answered_by)
+        self._peer_addresses.answered(exchange.answered_by)
         is_accepted, shared = 200 <= response.status < 300, self._shared
         if is_accepted and exchange is not self._exchange and shared is not None:
             shared.dialog.refresh(response)  # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
@@ -161,7 +166,7 @@ class Subscription:
         dialog = Dialog.of_server(request, "")
         dialog.local_cseq, dialog.remote_cseq = self._cseq, None  # the NOTIFY is still to be taken
         dialog.confirmed = True
-        self._shared = SharedDialog(self._core, dialog, self._whereabouts, self._keyring)
+        self._shared = SharedDialog(self._core, dialog, self._peer_addresses, self._digest_client)
         self._shared.attach(self)
         self._shared.on_request(server, request, now)
 
@@ -175,13 +180,13 @@ class Subscription:
             # RFC 3261 §12.2.2 [contact-moves-the-target]
             self._shared.dialog.refresh(request)
         if request.body:
-            self._owner.on_notify(self, request.content_type, request.body, now)
+            self._handler.on_notify(self, request.content_type, request.body, now)
         # RFC 6665 §4.1.3 [200-at-once] [waits-for-nobody], §8.3.1 [200-not-202]
         server.reply(200, now)
         for do in self._machine.heard(told, now):
             if do is Do.OVER:
                 self._over(200, told.reason, now)
-        self._core.agenda.set(self, self.deadline)
+        self._core.timer_queue.set(self, self.deadline)
 
     # Time
 
@@ -198,14 +203,14 @@ class Subscription:
                     self._subscribe(now)
             else:
                 self._over(408, NO_NOTIFY, now)
-        self._core.agenda.set(self, self.deadline)
+        self._core.timer_queue.set(self, self.deadline)
 
     def _over(self, status: int, reason: str, now: float) -> None:
         self._core.awaited.pop(self._names, None)
         if self._shared is not None:
             self._shared.detach(self)
-        self._core.agenda.set(self, None)
-        self._owner.on_over(self, status, reason, now)
+        self._core.timer_queue.set(self, None)
+        self._handler.on_over(self, status, reason, now)
 
 
 class ServedSubscription:
@@ -261,7 +266,7 @@ class ServedSubscription:
         # RFC 6665 §4.1.3 [says-the-state]
         headers = headers.append("Subscription-State", self._machine.header(now))
         self._exchange = self._shared.exchange(self, request.replace(headers=headers), now)
-        self._core.agenda.set(self, self.deadline)
+        self._core.timer_queue.set(self, self.deadline)
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take the answer to a NOTIFY (RFC 6665 §4.2.2)."""
@@ -278,7 +283,7 @@ class ServedSubscription:
             self._notify(now)
         elif self.is_over:
             self._shared.detach(self)
-            self._core.agenda.set(self, None)
+            self._core.timer_queue.set(self, None)
             self._free()
             self.on_over(self)
 
@@ -313,4 +318,4 @@ class ServedSubscription:
         """End it when its time is over (RFC 6665 §4.2.1.4)."""
         if self._machine.tick(now):
             self._notify(now)  # RFC 6665 §4.2.1.4 [says-that-it-ends]
-        self._core.agenda.set(self, self.deadline)
+        self._core.timer_queue.set(self, self.deadline)

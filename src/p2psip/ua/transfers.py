@@ -18,7 +18,7 @@ from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.core import UserAgentCore
 from p2psip.ua.replaces import Replaces
 from p2psip.ua.requests.digest_client import DigestClient
-from p2psip.ua.subscriptions import REFER, ServedSubscription, Subscription, SubscriptionOwner
+from p2psip.ua.subscriptions import REFER, ServedSubscription, Subscription, SubscriptionHandler
 
 SIPFRAG: Final = "message/sipfrag"  # Source: RFC 3515 §2.4.5
 LIFETIME: Final = 180  # s that a transfer may take: RFC 3515 §3.4 [longer-than-it-rings]
@@ -95,15 +95,17 @@ class Transfers:
     The arguments are those of a `Subscription`.  The call tells its user of what comes of them.
     """
 
-    def __init__(self, core: UserAgentCore, contact: Uri, keyring: DigestClient | None) -> None:
-        self._core, self._contact, self._keyring = core, contact, keyring
+    def __init__(
+        self, core: UserAgentCore, contact: Uri, digest_client: DigestClient | None
+    ) -> None:
+        self._core, self._contact, self._digest_client = core, contact, digest_client
         self._asked: Subscription | None = None
         self._served: ServedSubscription | None = None
         self._told = 0  # the latest status of the call that we have asked for
 
     def refer(
         self,
-        call: SubscriptionOwner,
+        call: SubscriptionHandler,
         leg: CallLeg,
         target: Uri,
         replaces: Replaces | None,
@@ -126,10 +128,16 @@ class Transfers:
         # RFC 3891 §8 [says-who-asked]
         headers = headers.append("Referred-By", Address(leg.dialog.local.uri))
         headers = headers.append("Contact", Address(self._contact))  # RFC 3515 §2 [one-contact]
-        event, keyring = EventName(REFER, str(request.cseq.number)), self._keyring
+        event, digest_client = EventName(REFER, str(request.cseq.number)), self._digest_client
         self._told = 0
         self._asked = Subscription(
-            self._core, call, self._contact, event, now, keyring=keyring, expires=LIFETIME
+            self._core,
+            call,
+            self._contact,
+            event,
+            now,
+            digest_client=digest_client,
+            expires=LIFETIME,
         )
         self._asked.join(leg.shared, request.replace(headers=headers), now)
 

@@ -18,7 +18,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.fair_pool import Pool
-from p2psip.stack.request_origin import Whereabouts
+from p2psip.stack.request_origin import PeerAddresses
 from p2psip.stack.stack import Flow, Recipient, ServerHandle, Stack
 from p2psip.transaction.flow import rate_limit_key
 from p2psip.ua.call import CallHandler, UserAgentCall
@@ -77,7 +77,7 @@ class UserAgent:
         has, seconds = extensions or Extensions(), session_interval
         self.core = UserAgentCore(stack, random, answer_timeout, nat, has, seconds, max_redirects)
         self.may_replace: Callable[[UserAgentCall, ServerHandle], bool] = lambda call, server: False
-        self._places = Pool(MAX_SERVED)
+        self._subscriptions = Pool(MAX_SERVED)
 
     @property
     def extensions(self) -> Extensions:
@@ -108,7 +108,7 @@ class UserAgent:
         from_: Address,
         contact: Uri,
         sdp: bytes,
-        owner: CallHandler,
+        handler: CallHandler,
         now: float,
         *,
         credentials: Login | None = None,
@@ -118,7 +118,7 @@ class UserAgent:
     ) -> UserAgentCall:
         """Call somebody (§13.2.1): `sdp` is the offer, `route` the proxies to pass (§8.1.2).
 
-        With b"" the callee makes the offer, and `owner.on_offer` answers it.  `owner` is never
+        With b"" the callee makes the offer, and `handler.on_offer` answers it.  `handler` is never
         called before this returns.
         """
         # §12.1.2 [sips-for-sips]
@@ -149,8 +149,8 @@ class UserAgent:
         )
         request = self.core.signed(request)
         # §22.3 [not-across-dialogs]
-        keyring = DigestClient(credentials, self.core.random) if credentials else None
-        call = OutgoingCall(self.core, owner, contact, request, keyring, now)
+        digest_client = DigestClient(credentials, self.core.random) if credentials else None
+        call = OutgoingCall(self.core, handler, contact, request, digest_client, now)
         call.start(now)
         return call
 
@@ -158,7 +158,7 @@ class UserAgent:
         self,
         server: ServerHandle,
         contact: Uri,
-        owner: CallHandler,
+        handler: CallHandler,
         now: float,
         *,
         credentials: Login | None = None,
@@ -168,14 +168,14 @@ class UserAgent:
         Raises RemoteError for one that cannot become a call; it is answered in any case.
         """
         request = server.request
-        keyring = DigestClient(credentials, self.core.random) if credentials else None
+        digest_client = DigestClient(credentials, self.core.random) if credentials else None
         try:
             self.extensions.refuse_unknown(request)
             refuse_accept(request)
             contact = self._contact_by(contact, server)
             # RFC 3891 §3 [left-unchanged]
             replaced = self._replaced(server) if REPLACES in self.extensions.options else None
-            call = IncomingCall(self.core, owner, contact, server, keyring, now, replaced)
+            call = IncomingCall(self.core, handler, contact, server, digest_client, now, replaced)
         except RefusalError as refusal:
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
             raise
@@ -216,7 +216,7 @@ class UserAgent:
         """Give the recipient of a request in a dialog (§12.2.2), or merged (§8.2.2.2)."""
         found = self.core.dialogs.get(DialogId.at_server(request))
         if found is not None:
-            return Recipient(found.on_request, True, found.whereabouts.peer(found.dialog))
+            return Recipient(found.on_request, True, found.peer_addresses.peer(found.dialog))
         # RFC 6665 §4.1.2.4 [notify-may-be-first]; RFC 3515 §2.4.4 [notify-may-be-first]
         # RFC 6665 §4.1.4 [any-notifier]
         begun = self.core.awaited.get((request.call_id, request.to.tag or ""))
@@ -243,12 +243,12 @@ class UserAgent:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`.  Own design: one agenda for all calls and subscriptions."""
-        return self.core.agenda.deadline
+        """When to call `tick`.  Own design: one timer queue for all calls and subscriptions."""
+        return self.core.timer_queue.deadline
 
     def tick(self, now: float) -> None:
-        """Act on passed deadlines of any usage.  Own design: one agenda for all."""
-        for usage in self.core.agenda.due(now):
+        """Act on passed deadlines of any usage.  Own design: one timer queue for all."""
+        for usage in self.core.timer_queue.due(now):
             if not self.stack.guarded(usage.tick, now) and isinstance(usage, UserAgentCall):
                 self.stack.guarded(usage.bye, now)
 
@@ -298,17 +298,17 @@ class UserAgent:
     ) -> ServedSubscription:
         """The subscription in the new dialog that a request begins (RFC 6665 §4.2.1.2)."""
         host = rate_limit_key(server.flow.remote[0])
-        if not self._places.has_room(host):
+        if not self._subscriptions.has_room(host):
             raise RemoteError("Too Many Subscriptions", 503)
         dialog = Dialog.of_server(server.request, server.to_tag)
-        whereabouts = Whereabouts(nat=self.core.nat)
-        whereabouts.heard(server.request, server.flow)
-        shared = SharedDialog(self.core, dialog, whereabouts)
+        peer_addresses = PeerAddresses(nat=self.core.nat)
+        peer_addresses.heard(server.request, server.flow)
+        shared = SharedDialog(self.core, dialog, peer_addresses)
         # One that was to end at once takes a place until its last NOTIFY is done, or a flood of
         # them would fill our memory.
-        free = partial(self._places.add, host, -1)
+        free = partial(self._subscriptions.add, host, -1)
         served = ServedSubscription(self.core, shared, contact, event, expires, now, free)
-        self._places.add(host, 1)
+        self._subscriptions.add(host, 1)
         return served
 
     def _contact_by(self, contact: Uri, server: ServerHandle) -> Uri:

@@ -45,13 +45,13 @@ class OutgoingCall(UserAgentCall):
     def __init__(
         self,
         core: UserAgentCore,
-        owner: CallHandler,
+        handler: CallHandler,
         contact: Uri,
         invite: Request,
-        keyring: DigestClient | None,
+        digest_client: DigestClient | None,
         now: float,
     ) -> None:
-        super().__init__(core, owner, contact, CallState.CALLING, now, keyring)
+        super().__init__(core, handler, contact, CallState.CALLING, now, digest_client)
         self.invite, self.remote = self.refresher.ask(invite), invite.to
         self._cseq = invite.cseq.number
         # §21.3.3 [not-remembered]
@@ -59,7 +59,9 @@ class OutgoingCall(UserAgentCall):
         self._fork_acks: dict[DialogId, Request] = {}
         self._refusal: RemoteError | None = None  # of the callee's offer, by our owner
         self._answering: AuthenticatedRequest | None = None  # the last PRACK with an answer
-        self._exchange_of_invite = AuthenticatedRequest(core.stack, self, self._next_cseq, keyring)
+        self._exchange_of_invite = AuthenticatedRequest(
+            core.stack, self, self._next_cseq, digest_client
+        )
 
     @property
     def peer_host(self) -> str | None:
@@ -82,7 +84,7 @@ class OutgoingCall(UserAgentCall):
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to the INVITE (§13.2.2) or to a later request (§12.2.1.2)."""
-        self._whereabouts.answered(exchange.answered_by)
+        self._peer_addresses.answered(exchange.answered_by)
         if exchange is not self._exchange_of_invite:
             super().on_response(exchange, response, now)
             self.offer_if_possible(now)
@@ -108,7 +110,7 @@ class OutgoingCall(UserAgentCall):
         headers = headers.with_("CSeq", f"{self._next_cseq()} INVITE")
         self.invite = invite.replace(headers=headers)
         self._exchange_of_invite = AuthenticatedRequest(
-            self._core.stack, self, self._next_cseq, self._keyring
+            self._core.stack, self, self._next_cseq, self._digest_client
         )
         self._exchange_of_invite.send(self.invite, now)
 
@@ -122,7 +124,7 @@ class OutgoingCall(UserAgentCall):
             super()._lost(reason, now)
             return
         self._give_up(now)
-        self.owner.on_rejected(self, 480, reason, now)
+        self.handler.on_rejected(self, 480, reason, now)
 
     def _give_up(self, now: float) -> None:
         self._timers.clear()
@@ -158,7 +160,7 @@ class OutgoingCall(UserAgentCall):
             self.leg = leg
         sdp = session(response)
         # §8.1.3.2 [unknown-is-183] [knows-100-and-183]
-        self.owner.on_ringing(self, response.status, response.reason, sdp, now)
+        self.handler.on_ringing(self, response.status, response.reason, sdp, now)
         self.offer_if_possible(now)
 
     def _acknowledge(self, leg: CallLeg, response: Response, rseq: int, now: float) -> bool:
@@ -224,7 +226,7 @@ class OutgoingCall(UserAgentCall):
         """Give up a callee whose offer our owner has refused: by CANCEL, or BYE (§13.2.2.4)."""
         if self._refusal is not None and self.state is CallState.CALLING:
             self._give_up(now)
-            self.owner.on_rejected(self, self._refusal.status, self._refusal.reason, now)
+            self.handler.on_rejected(self, self._refusal.status, self._refusal.reason, now)
 
     def _on_success(self, response: Response, now: float) -> None:
         """Acknowledge a 2xx; the first one makes the call, others are hung up (§13.2.2.4).
@@ -246,7 +248,7 @@ class OutgoingCall(UserAgentCall):
         request = self._exchange_of_invite.request
         # RFC 3261 §17.1.1.3 [2xx-ack-by-core], §13.2.2.4 [same-credentials] [answers-in-the-ack]
         ack = dialog.ack(request.cseq.number, answer, SDP)
-        self._fork_acks[key] = ack = copy_credentials(request, ack, self._keyring)
+        self._fork_acks[key] = ack = copy_credentials(request, ack, self._digest_client)
         leg.shared.send_ack(ack, now)  # §13.2.2.4 [ack-for-each]
         self._leave_if_refused(now)
         if self.state is CallState.CALLING:
@@ -265,7 +267,7 @@ class OutgoingCall(UserAgentCall):
         self._drop_legs(leg)
         self._set_state(CallState.UP)
         self.refresher.accepted(response, now)
-        self.owner.on_accepted(self, sdp, now)
+        self.handler.on_accepted(self, sdp, now)
         self.offer_if_possible(now)
 
     def _hang_up_fork(self, leg: CallLeg, now: float) -> None:
@@ -281,7 +283,7 @@ class OutgoingCall(UserAgentCall):
         self._set_state(CallState.ENDED)
         if before is CallState.CALLING:
             # §21.5.1 [500-is-shown]
-            self.owner.on_rejected(self, response.status, response.reason, now)
+            self.handler.on_rejected(self, response.status, response.reason, now)
 
     def _drop_legs(self, kept: CallLeg | None) -> None:
         for leg in self._legs.values():
@@ -301,7 +303,7 @@ class OutgoingCall(UserAgentCall):
     def _on_timer(self, timer: Timer, now: float) -> None:
         """Give up after `answer_timeout`, the only timer before the answer."""
         self._give_up(now)
-        self.owner.on_rejected(self, 480, NO_ANSWER, now)
+        self.handler.on_rejected(self, 480, NO_ANSWER, now)
 
 
 class _Nobody:

@@ -44,19 +44,19 @@ class IncomingCall(UserAgentCall):
     def __init__(
         self,
         core: UserAgentCore,
-        owner: CallHandler,
+        handler: CallHandler,
         contact: Uri,
         server: ServerHandle,
-        keyring: DigestClient | None,
+        digest_client: DigestClient | None,
         now: float,
         replaced: UserAgentCall | None = None,
     ) -> None:
-        super().__init__(core, owner, contact, CallState.RINGING, now, keyring)
+        super().__init__(core, handler, contact, CallState.RINGING, now, digest_client)
         self.invite, self.remote = server.request, server.request.from_
         self.refresher.check(self.invite)
         offer = offer_of(server.request)
         self._server = server
-        self._whereabouts.heard(server.request, server.flow)
+        self._peer_addresses.heard(server.request, server.flow)
         self.leg = self._new_leg(Dialog.of_server(server.request, server.to_tag))
         self.leg.learn(server.request)
         if offer is not None:
@@ -162,7 +162,7 @@ class IncomingCall(UserAgentCall):
         server.respond(self._response_to(server, answer), now)
         if offer is not None and not answer:
             session.they_answer(offer)
-            self.owner.on_answer(self, offer, now)
+            self.handler.on_answer(self, offer, now)
         elif not session.is_stable and not session.was_settled:
             # Own design: an answer that is missing, which RFC 3262 §5 demands, is treated as it is
             # in an ACK: the peer's side stays, and the call can still be answered.
@@ -198,9 +198,9 @@ class IncomingCall(UserAgentCall):
         was_answered = self.state is CallState.ANSWERED
         self._refuse(504, reason, now)  # RFC 3262 §3 [5xx-without-prack]
         if was_answered:
-            self.owner.on_ended(self, reason, now)
+            self.handler.on_ended(self, reason, now)
         else:
-            self.owner.on_rejected(self, 504, reason, now)
+            self.handler.on_rejected(self, 504, reason, now)
 
     def offer_if_possible(self, now: float) -> None:
         """Send the wanted offer, once the caller has seen our description (RFC 3311 §5.1)."""
@@ -232,7 +232,7 @@ class IncomingCall(UserAgentCall):
         """Take the caller's CANCEL (§9.2)."""
         if self._is_unanswered:
             self._refuse(487, "Request Terminated", now)  # §9.2 [487-for-the-invite]
-            self.owner.on_cancelled(self, now)
+            self.handler.on_cancelled(self, now)
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
         """Do nothing.  Own design: an answered INVITE has its own timer for the ACK (§13.3.1.4)."""
@@ -248,7 +248,7 @@ class IncomingCall(UserAgentCall):
             leg.shared.reply(server, 200, now)  # §15.1.2 [2xx-for-the-bye]
             # §15.1.2 [pending-are-answered] [487-for-pending]
             self._refuse(487, "Request Terminated", now)
-            self.owner.on_cancelled(self, now)
+            self.handler.on_cancelled(self, now)
         else:
             super()._on_bye(server, request, leg, now)
 
@@ -258,7 +258,7 @@ class IncomingCall(UserAgentCall):
         elif timer is Timer.EXPIRES:  # the caller's own limit is reached
             # §13.3.1 [487-when-expired]
             self._refuse(487, "Request Terminated", now)
-            self.owner.on_cancelled(self, now)
+            self.handler.on_cancelled(self, now)
         else:  # it has rung too long
             self._refuse(480, NO_ANSWER, now)  # §21.4.18 [480-tells-why]
-            self.owner.on_rejected(self, 480, NO_ANSWER, now)
+            self.handler.on_rejected(self, 480, NO_ANSWER, now)

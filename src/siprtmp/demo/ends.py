@@ -14,7 +14,7 @@ from gevent.event import Event
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
-from p2psip.net.phone.sound import Recording
+from p2psip.net.phone.wav import Recording
 from rtmplite.errors import RemoteError as RtmpError
 from siprtmp.demo.tones import FRAME_SECONDS, judge
 

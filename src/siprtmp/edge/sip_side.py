@@ -12,7 +12,7 @@ from p2psip.net import websocket
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.local_network import LocalNetwork
-from p2psip.net.locator import Locations
+from p2psip.net.locator import ServerLocator
 from p2psip.net.media.relayed_ports import PASSWORD, Relays
 from p2psip.net.public_address import PublicAddress
 from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
@@ -27,7 +27,7 @@ from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
-from p2psip.ua.registering.registration import Registration, RegistrationOwner
+from p2psip.ua.registering.registration import Registration, RegistrationHandler
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
@@ -108,7 +108,7 @@ class SipSide:
         self.endpoint = self._make_element(verifier)
         self._origin = ClientOrigin(self.lines.host)
         if verifier is not None:
-            verifier.whence = self._origin
+            verifier.client_host = self._origin
         self.endpoint.observer = AuditLog(self.registrar, log, self.tolls.answered, self._origin)
         self._locations = locations = _locations(settings.calls.outbound_proxy, ports.transports)
         self._registrations = Registrations()
@@ -158,7 +158,7 @@ class SipSide:
             self._domains,
             route=self._route,
             verifier=verifier,
-            vouches=self._is_caller,
+            is_trusted_user=self._is_caller,
             nat=self._settings.media.nat,
             judge=self.tolls,
             called=lambda request, flow: self.trunks.called(request, flow),
@@ -187,7 +187,7 @@ class SipSide:
         aor: Address,
         contact: Uri,
         login: Login,
-        owner: RegistrationOwner,
+        owner: RegistrationHandler,
         host: str,
     ) -> Registration:
         """A registration at the domain of `aor`, for a client at this host: RFC 3261 §10.2."""
@@ -417,9 +417,9 @@ def _certificate(settings: TlsSettings) -> tuple[ssl.SSLContext, frozenset[str]]
         raise ConfigError(f"--tls-{option} {error}") from None
 
 
-def _locations(proxy: str | None, transports: Sequence[str]) -> Locations:
+def _locations(proxy: str | None, transports: Sequence[str]) -> ServerLocator:
     try:
-        return Locations(proxy, transports)
+        return ServerLocator(proxy, transports)
     except RemoteError as error:
         raise ConfigError(f"--outbound-proxy {proxy}: {error}") from None
 

@@ -78,7 +78,7 @@ class TrunkSide:
     def is_at(self, host: str) -> bool:
         """Whether a host is one that a trunk is registered at."""
         logins = [trunk.login for trunk in self.trunks.trunks if trunk.registration is not None]
-        return any(host == place[0] for login in logins if login for place in login.places)
+        return any(host == place[0] for login in logins if login for place in login.addresses)
 
     def called(self, request: Request, flow: Flow) -> Uri | None:
         """Our Contact for a request to a trunk's own domain, from where the trunk is registered.
@@ -94,7 +94,7 @@ class TrunkSide:
             is_its = uri.host.lower() == at.host.lower() and uri.port in (None, at.port)
             if not is_its or login is None or trunk.registration is None:
                 continue
-            if any(flow.remote[0] == place[0] for place in login.places):
+            if any(flow.remote[0] == place[0] for place in login.addresses):
                 return trunk.contact().replace(user=uri.user)
         return None
 

@@ -222,7 +222,7 @@ class VideoStream(MediaStream):
 
     def _heed(self, events: Sequence[Event], now: float) -> None:
         for event in events:
-            for datagram in self._sender.heed(event, now):
+            for datagram in self._sender.on_feedback(event, now):
                 self.transport.send_rtp(datagram)
 
     def ask_key_frame(self, now: float) -> None:

@@ -48,7 +48,7 @@ class AuditLog:
         else:
             server.on_final = partial(self._answered, request)
 
-    def on_sorted(self, server: ServerHandle, request: Request) -> None:
+    def on_dispatched(self, server: ServerHandle, request: Request) -> None:
         """Log the beginning or the end of a call that was sent on: RFC 3261 §16.3."""
         is_forwarded = isinstance(server.user, ResponseContext)
         if not is_forwarded or server.flow.transport == LOCAL:  # our own calls have other lines

@@ -88,7 +88,7 @@ def test_a_stranger_has_a_phone_call_nobody(phone, attacker, victim):
         assert refer(attacker, target) == 603
     assert refer(attacker, there, without=("Contact",)) == 603
     assert victim.heard(0.1) is None
-    assert not phone.calls and phone._agents.dialogs == phone._stack.transactions == 0
+    assert not phone.calls and phone._ua.dialogs == phone._stack.transactions == 0
 
 
 def test_a_wish_that_is_followed_brings_its_target_an_invite_of_ours(phone, attacker, victim):
@@ -212,7 +212,7 @@ def test_subscriptions_of_one_host_leave_places(phone, attacker, victim, enter, 
     assert notify.startswith(b"NOTIFY") and len(notify) < 3 * len(subscribe)
     assert told is victim or victim.heard(0.1) is None
     Callee.respond(told, notify, "481 Not Mine")
-    wait_for(lambda: phone._agents.dialogs == 0)
+    wait_for(lambda: phone._ua.dialogs == 0)
     asked["Contact"] = f"<sip:v@{VICTIM}:9>"  # which does not answer
     said = [attacker.ask("SUBSCRIBE", bob, **asked) for _ in range(MAX_SERVED)]
     assert said == [200] * said.count(200) + [503] * said.count(503)

@@ -9,7 +9,7 @@ from support.peers.process import wait_until
 from support.peers.tones import from_s16, tone, tone_fraction, trimmed
 
 from p2psip.agent import Agent
-from p2psip.net.phone.sound import Recording
+from p2psip.net.phone.wav import Recording
 from p2psip.rtp.payload import g711
 
 OURS, THEIRS = 440, 900  # Hz

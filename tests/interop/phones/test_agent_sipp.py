@@ -83,7 +83,7 @@ def test_session_timers(agent, sipp, monkeypatch):
     """
     monkeypatch.setattr(session_refresh, "LEAST", 2)
     monkeypatch.setattr(session_timer, "MARGIN", 0.5)
-    agent._agents.core.session_interval = 2
+    agent._ua.core.session_interval = 2
     calls = answered(agent)
     peers, ours = [sipp("timer_uac", "tcp")], []
     for refresh, transport in (("update", "udp"), ("invite", "tcp")):

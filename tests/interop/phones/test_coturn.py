@@ -167,7 +167,7 @@ def test_an_expired_nonce_is_replaced(start):
 def test_a_call_ends_when_its_server_was_restarted(start, monkeypatch):
     """Covers RFC 8656 §5 [437-means-gone]."""
     monkeypatch.setattr(turn_client, "REFRESH", 0.2)
-    monkeypatch.setattr(phone_address, "PATIENCE", 20)
+    monkeypatch.setattr(phone_address, "SERVER_SECONDS", 20)
     server = start(Coturn)
     with (
         Agent(user="bob") as bob,

@@ -14,7 +14,7 @@ from support.peers.alices_phones import ALICE, BOB, CAROL, DOMAIN, PATIENCE, PHO
 from support.peers.sip_server import SipServer
 
 from p2psip.agent import Agent
-from p2psip.net.phone.sound import Recording
+from p2psip.net.phone.wav import Recording
 from p2psip.net.tls import TlsContexts, client_context
 
 ENOUGH = 2000  # samples of sound, a quarter of a second

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.sip.turn_servers import TurnServer
 
 from p2psip.errors import RemoteError
-from p2psip.nat.long_term import LongTerm, features_of
+from p2psip.nat.long_term import LongTermCredentials, features_of
 from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, long_term_key, write_error
 
 MD5, SHA256, BOTH = bytes((0, 1, 0, 0)), bytes((0, 2, 0, 0)), bytes((0, 2, 0, 0, 0, 1, 0, 0))
@@ -29,7 +29,7 @@ def cookie(first, rest=b"xyz"):
 
 def test_a_challenge_is_answered_once_with_the_same_password():
     """Covers RFC 8489 §9.2.5 [retry-after-401] [same-credentials-once]."""
-    user = LongTerm("user1", "pass1")
+    user = LongTermCredentials("user1", "pass1")
     assert user.attributes == () and user.key is None
     assert user.challenged(challenge(401))
     assert dict(user.attributes) == {
@@ -44,7 +44,7 @@ def test_a_challenge_is_answered_once_with_the_same_password():
 
 def test_a_stale_nonce_is_replaced():
     """Covers RFC 8489 §9.2.5 [stale-nonce-is-replaced]."""
-    user = LongTerm("user1", "pass1")
+    user = LongTermCredentials("user1", "pass1")
     user.challenged(challenge(401))
     assert user.challenged(challenge(438, nonce=b"n2"))
     assert user.challenged(challenge(438, nonce=b"n3", realm=None))
@@ -52,7 +52,7 @@ def test_a_stale_nonce_is_replaced():
 
 
 def test_other_answers_are_no_challenge():
-    user = LongTerm("user1", "pass1")
+    user = LongTermCredentials("user1", "pass1")
     assert not user.challenged(challenge(400))
     assert not user.challenged(StunMessage.write(StunClass.SUCCESS, BINDING, bytes(12)))
     for broken in (challenge(401, nonce=None), challenge(401, realm=None)):
@@ -62,7 +62,7 @@ def test_other_answers_are_no_challenge():
 
 def test_a_name_is_hashed_where_the_nonce_asks_for_that():
     """Covers RFC 8489 §9.2 [nonce-cookie], §9.2.5 [name-or-its-hash]."""
-    user = LongTerm("user1", "pass1")
+    user = LongTermCredentials("user1", "pass1")
     user.challenged(challenge(401, nonce=cookie(0x40)))
     hashed = hashlib.sha256(b"user1:example.org").digest()
     kinds = dict(user.attributes)
@@ -74,7 +74,7 @@ def test_algorithms_are_returned_and_the_first_known_one_is_used():
 
     And §9.2.5 [sha256-only-after-algorithms].
     """
-    user = LongTerm("user1", "pass1")
+    user = LongTermCredentials("user1", "pass1")
     unknown_first = bytes((0, 9, 0, 3)) + b"abc\0" + BOTH
     assert user.challenged(challenge(401, nonce=cookie(0x80), algorithms=unknown_first))
     kinds = dict(user.attributes)
@@ -82,7 +82,7 @@ def test_algorithms_are_returned_and_the_first_known_one_is_used():
     assert kinds[StunType.PASSWORD_ALGORITHM] == SHA256
     assert user.key == hashlib.sha256(b"user1:example.org:pass1").digest()
     assert user.digest == "sha256"
-    other = LongTerm("user1", "pass1")
+    other = LongTermCredentials("user1", "pass1")
     other.challenged(challenge(401, nonce=cookie(0x80), algorithms=MD5))
     assert other.key == long_term_key("user1", "example.org", "pass1")
     assert other.digest == "sha256"
@@ -93,22 +93,22 @@ def test_algorithms_that_were_taken_out_on_the_way_end_it(code):
     """Covers RFC 8489 §9.2.5 [bid-down], §9.2 [nonce-cookie]."""
     for nonce in (cookie(0x80), cookie(0xFF)):
         with pytest.raises(RemoteError):
-            LongTerm("a", "b").challenged(challenge(code, nonce=nonce))
+            LongTermCredentials("a", "b").challenged(challenge(code, nonce=nonce))
     for nonce in (cookie(0), b"obMatJos2???", b"obMatJos2\xff\xff\xff\xff", b"gAAA"):
-        assert LongTerm("a", "b").challenged(challenge(code, nonce=nonce))
+        assert LongTermCredentials("a", "b").challenged(challenge(code, nonce=nonce))
 
 
 def test_algorithms_of_which_none_is_known_end_it():
     """Covers RFC 8489 §9.2.5 [no-known-algorithm]."""
     for algorithms in (b"", bytes((0, 9, 0, 0)), b"\0"):
         with pytest.raises(RemoteError):
-            LongTerm("a", "b").challenged(challenge(401, algorithms=algorithms))
+            LongTermCredentials("a", "b").challenged(challenge(401, algorithms=algorithms))
 
 
 @pytest.mark.parametrize("algorithms", [None, MD5, SHA256])
 def test_an_answer_is_believed_by_the_hash_of_the_request_alone(algorithms):
     """Covers RFC 8489 §9.2.5 [unsigned-is-discarded] [sha256-only-after-algorithms]."""
-    server, user = TurnServer(algorithms=algorithms), LongTerm("ann", "secret")
+    server, user = TurnServer(algorithms=algorithms), LongTermCredentials("ann", "secret")
     user.challenged(challenge(401, algorithms=algorithms))
     request = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12), user.attributes)
     assert user.proves(StunMessage.parse(server.reply(request)))
@@ -123,7 +123,7 @@ def test_an_answer_is_believed_by_the_hash_of_the_request_alone(algorithms):
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_any_challenge_is_met_or_refused(nonce, algorithms):
-    user = LongTerm("ann", "secret")
+    user = LongTermCredentials("ann", "secret")
     try:
         user.challenged(challenge(401, nonce=nonce or b"n", algorithms=algorithms))
     except RemoteError:
@@ -132,4 +132,4 @@ def test_any_challenge_is_met_or_refused(nonce, algorithms):
 
 
 def test_the_password_is_in_no_text():
-    assert "secret" not in repr(LongTerm("ann", "secret"))
+    assert "secret" not in repr(LongTermCredentials("ann", "secret"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.sip.turn_servers import RELAYED, TurnServer, indication
 
-from p2psip.nat.long_term import LongTerm
+from p2psip.nat.long_term import LongTermCredentials
 from p2psip.nat.stun import StunClass, StunMessage, StunType
 from p2psip.nat.turn import TurnMethod, TurnType, channel_data, read_lifetime
 from p2psip.nat.turn_client import MAX_PEERS, PERMISSION, REFRESH, Allocation, AllocationState
@@ -23,7 +23,7 @@ class World:
     def __init__(self, server=None, *, password="secret"):
         self.server, self.now = server or TurnServer(), 0.0
         numbers = itertools.count(1)
-        login = LongTerm("ann", password)
+        login = LongTermCredentials("ann", password)
         self.client = Allocation(login, lambda size: next(numbers).to_bytes(size), self.now)
 
     def pass_on(self):
@@ -77,7 +77,7 @@ def test_an_address_is_asked_for_without_a_password_first():
 
 def test_an_ipv6_socket_gets_an_ipv6_address():
     """Covers RFC 8656 §7.1 [one-family]."""
-    client = Allocation(LongTerm("ann", "secret"), bytes, 0.0, ipv6=True)
+    client = Allocation(LongTermCredentials("ann", "secret"), bytes, 0.0, ipv6=True)
     [request] = client.take()
     assert StunMessage.parse(request).get(TurnType.REQUESTED_ADDRESS_FAMILY) == b"\2\0\0\0"
 

@@ -332,7 +332,7 @@ def test_a_server_is_tried_at_its_addresses_of_both_families(monkeypatch):
     """Covers RFC 3263 §4.2: AAAA as well as A; a server may have no more than the former."""
     both = {"both.lan": ("2001:db8::5", "192.0.2.5"), "six.lan": ("2001:db8::6",)}
     monkeypatch.setattr(locator_module, "Resolver", lambda: Resolver(Config(hosts=both)))
-    flows = locator_module.Locations().flows
+    flows = locator_module.ServerLocator().flows
     found = [flow.remote for flow in flows(Uri.parse("sip:x@both.lan:5070"))]
     assert found == [("192.0.2.5", 5070), ("2001:db8::5", 5070)]
     assert [flow.remote for flow in flows(Uri.parse("sip:six.lan"))] == [("2001:db8::6", 5060)]

@@ -50,14 +50,14 @@ class Owner:
 
 
 def test_the_first_server_that_answers_is_believed_and_others_are_compared(listener, server):
-    other, owner = StunServer("203.0.113.8"), Owner()
-    asking = PublicAddress(listener, [server.address, other.address], owner)
+    other, handler = StunServer("203.0.113.8"), Owner()
+    asking = PublicAddress(listener, [server.address, other.address], handler)
     try:
-        wait_for(lambda: owner.found and owner.symmetric)
+        wait_for(lambda: handler.found and handler.symmetric)
         port = outside(listener.address[1])
-        assert owner.found[0][1] in (server.address, other.address)
-        assert owner.symmetric == [[(OUTSIDE, port), ("203.0.113.8", port)]]
-        assert server.asked[0] == listener.address and not owner.silent
+        assert handler.found[0][1] in (server.address, other.address)
+        assert handler.symmetric == [[(OUTSIDE, port), ("203.0.113.8", port)]]
+        assert server.asked[0] == listener.address and not handler.silent
     finally:
         asking.close()
         other.close()
@@ -66,13 +66,13 @@ def test_the_first_server_that_answers_is_believed_and_others_are_compared(liste
 def test_a_server_that_cannot_be_found_is_told_of_once_and_looked_for_again(
     listener, server, monkeypatch
 ):
-    places, owner = [None, None, server.address], Owner()
+    places, handler = [None, None, server.address], Owner()
     monkeypatch.setattr(public_address, "locate", lambda server, local: places.pop(0))
     monkeypatch.setattr(public_address, "INTERVAL", 0.001)
-    asking = PublicAddress(listener, [("stun.example", 3478)], owner)
+    asking = PublicAddress(listener, [("stun.example", 3478)], handler)
     try:
-        wait_for(lambda: owner.found)
-        assert owner.silent == [("stun.example", 3478)]
+        wait_for(lambda: handler.found)
+        assert handler.silent == [("stun.example", 3478)]
     finally:
         asking.close()
 

@@ -14,7 +14,7 @@ from support.sip.cores import TakesAll
 from support.sip.tcp_world import OTHER, clock, closed, greeted, hurry, request, server, works
 from support.sockets import LOOPBACK, Echo, TcpClient, until
 
-from p2psip.net import tcp, turns
+from p2psip.net import host_scheduler, tcp
 from p2psip.stack.stack import Flow
 
 
@@ -152,7 +152,7 @@ def test_one_connection_that_says_much_keeps_nobody_waiting(echo):
 @pytest.mark.parametrize("said", [b"\r\n", request("1")], ids=["keep-alives", "requests"])
 def test_each_item_of_a_read_may_end_a_slice(echo, monkeypatch, said):
     """Own design: RTP is heard once a turn, and one read holds thousands of keep-alives."""
-    monkeypatch.setattr(turns, "SLICE", -1.0)  # everything takes longer
+    monkeypatch.setattr(host_scheduler, "SLICE", -1.0)  # everything takes longer
     taken, loop, listener = [], gevent.get_hub().loop, echo.driver._listening[1]
     listener.on_pong = lambda flow: taken.append(loop.now()) or True
     listener.on_message = lambda data, flow: taken.append(loop.now())

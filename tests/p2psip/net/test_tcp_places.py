@@ -10,7 +10,7 @@ import pytest
 from support.sip.tcp_world import OTHER, clock, closed, greeted, hurry, request, server, works
 from support.sockets import LOOPBACK, Echo, TcpClient, until
 
-from p2psip.net import connect, descriptors, tcp, turns
+from p2psip.net import connect, descriptors, host_scheduler, tcp
 from p2psip.net.clock import monotonic
 from p2psip.server.response_context import TIMER_C
 from p2psip.stack.stack import Flow
@@ -32,7 +32,7 @@ def make():
 
 def test_one_turn_is_not_for_all_that_many_have_to_say(make, monkeypatch):
     """Own design: RTP is heard once a turn; connections are read one after another meanwhile."""
-    monkeypatch.setattr(turns, "SLICE", -1.0)  # reading one takes longer
+    monkeypatch.setattr(host_scheduler, "SLICE", -1.0)  # reading one takes longer
     echo, read_in, loop = make(), [], gevent.get_hub().loop
     receive = tcp.TcpConnection.receive
     clients = [TcpClient(echo.address) for _ in range(10)]

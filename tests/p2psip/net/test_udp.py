@@ -12,7 +12,7 @@ from support.mutations import mutations
 from support.sockets import LOOPBACK, Echo, UdpClient, options_request, until
 
 from p2psip.nat.stun import BINDING, StunClass, StunMessage
-from p2psip.net import turns, udp
+from p2psip.net import host_scheduler, udp
 from p2psip.net.udp import BURST, UdpListener
 from p2psip.stack.stack import Flow
 
@@ -160,7 +160,7 @@ def test_a_datagram_is_read_however_large_it_is():
 
 def test_laborious_datagrams_leave_time_for_others(monkeypatch):
     """Own design: RTP is heard once a turn, so one sender's work must not fill it."""
-    monkeypatch.setattr(turns, "SLICE", -1.0)  # everything takes longer
+    monkeypatch.setattr(host_scheduler, "SLICE", -1.0)  # everything takes longer
     heard_in, loop = [], gevent.get_hub().loop
     bound = plain.socket(plain.AF_INET, plain.SOCK_DGRAM)
     bound.bind((LOOPBACK, 0))

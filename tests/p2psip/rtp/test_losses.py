@@ -3,7 +3,7 @@
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from p2psip.rtp.losses import GRACE, MAX_MISSING, PATIENCE, Losses
+from p2psip.rtp.losses import GIVE_UP_AFTER, GRACE, MAX_MISSING, Losses
 
 
 def after(*numbers, now=0.0):
@@ -28,7 +28,9 @@ def test_a_missing_packet_is_asked_for_again_until_it_is_stale():
         now = at
         asked.append((round(now, 2), losses.due(now, 0.1)))
     assert asked[0] == (GRACE, [2, 3, 4]) and asked[1] == (0.11, [2, 3, 4])
-    assert asked[-1][1] == [] and PATIENCE <= now <= PATIENCE + 0.1 and losses.given_up == 3
+    assert (
+        asked[-1][1] == [] and GIVE_UP_AFTER <= now <= GIVE_UP_AFTER + 0.1 and losses.given_up == 3
+    )
 
 
 def test_a_repeated_packet_counts_once():

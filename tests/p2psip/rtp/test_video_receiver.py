@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from p2psip.rtp.feedback import Fir, Nack, Pli
-from p2psip.rtp.losses import PATIENCE
+from p2psip.rtp.losses import GIVE_UP_AFTER
 from p2psip.rtp.reorder import HOLD_SECONDS
 from p2psip.rtp.reporter import Reporter
 from p2psip.rtp.rtcp import parse_compound
@@ -107,7 +107,9 @@ def test_packets_that_nobody_repeats_are_given_up():
     first, _, third = bench.packets(3)
     bench.video.received(first, 0.0)
     assert bench.video.received(third, 0.0) == []
-    assert bench.video.tick(PATIENCE - 0.01) == [] and len(bench.video.tick(PATIENCE)) == 1
+    assert (
+        bench.video.tick(GIVE_UP_AFTER - 0.01) == [] and len(bench.video.tick(GIVE_UP_AFTER)) == 1
+    )
 
 
 def test_a_key_frame_is_not_asked_for_where_that_was_not_agreed_on():

@@ -38,7 +38,7 @@ def cause_in_log(home, message):
         def on_request(self, server, asked, now):
             server.on_final = lambda handle, response, now: heard.append(handle.cause)
 
-        def on_sorted(self, server, asked):
+        def on_dispatched(self, server, asked):
             pass
 
     home.endpoint.observer = Spy()

@@ -184,16 +184,16 @@ def test_ten_silent_victims_are_sent_less_than_the_attacker_sends():
             drawn[to] = packets + 1, octets + len(bytes(out))
     packets, octets = map(sum, zip(*drawn.values(), strict=True))
     assert packets <= spent[0] and octets <= spent[1]
-    assert len(home.registrar._probation) <= contact_probe.MAX_OF_USER
+    assert len(home.registrar._probes) <= contact_probe.MAX_OF_USER
 
 
 def test_a_host_is_asked_so_many_questions_at_a_time_and_no_more():
     home = Home()
     for number in range(3 * contact_probe.MAX_OF_HOST):
         enrol(home, f"<sip:u@{CAROL}:{2000 + number}>", user=f"u{number}")
-    assert len(home.registrar._probation) == contact_probe.MAX_OF_HOST
+    assert len(home.registrar._probes) == contact_probe.MAX_OF_HOST
     home.wait(100.0)
-    assert not len(home.registrar._probation) and not home.registrar._probation._of_host
+    assert not len(home.registrar._probes) and not home.registrar._probes._of_host
     assert asked(enrol(home, f"<sip:u@{CAROL}>", user="late", now=100.0))
 
 
@@ -206,8 +206,8 @@ def test_who_connects_and_hangs_up_again_and_again_takes_no_more_than_a_share():
         home.stack.receive(bytes(message), flow, 0.0)
         home.stack.flow_failed(flow, 0.0)
         home.said()
-    assert len(home.registrar._probation) == contact_probe.VOUCHED_OF_HOST
-    assert max(home.registrar._probation._of_user.values()) == contact_probe.VOUCHED_OF_USER
+    assert len(home.registrar._probes) == contact_probe.VOUCHED_OF_HOST
+    assert max(home.registrar._probes._of_user.values()) == contact_probe.VOUCHED_OF_USER
     assert home.registrar.count(0.0) <= contact_probe.VOUCHED_OF_HOST
     assert asked(enrol(home, f"<sip:bob@{CAROL}>"))
 
@@ -217,10 +217,10 @@ def test_a_user_and_all_of_them_may_ask_so_much(monkeypatch):
     home = Home()
     for number in range(20):
         enrol(home, f"<sip:u@10.0.5.{number}>", number + 1)
-    assert len(home.registrar._probation) == contact_probe.MAX_OF_USER
+    assert len(home.registrar._probes) == contact_probe.MAX_OF_USER
     for number in range(20):
         enrol(home, f"<sip:u@10.0.6.{number}>", user=f"u{number}")
-    assert len(home.registrar._probation) == 5
+    assert len(home.registrar._probes) == 5
 
 
 def test_a_register_that_asks_for_everything_draws_no_more_than_thrice_its_size():

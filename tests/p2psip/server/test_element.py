@@ -258,7 +258,7 @@ class Heard:
 
 
 def test_a_stock_tool_in_this_process_needs_no_password_and_a_user_does():
-    home = Home(users=store("ann", "radio"), vouches=lambda uri: uri.user == "radio")
+    home = Home(users=store("ann", "radio"), is_trusted_user=lambda uri: uri.user == "radio")
     there = [(f"sip:x@{FAR}", FAR, "UDP")]
     for user, expected in (("call", there), ("ann", []), ("radio", there)):
         message = request("INVITE", f"sip:x@{FAR}", ("Via", None), user=user, call=user)

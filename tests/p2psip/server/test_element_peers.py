@@ -25,7 +25,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import parse_message
 from p2psip.sip.uri import Uri
-from p2psip.stack.request_origin import origin, place_named
+from p2psip.stack.request_origin import hosts_named, origin
 from p2psip.stack.stack import Flow
 
 
@@ -224,8 +224,8 @@ def test_what_a_stranger_sends_around_us_is_still_hers():
     assert origin(of(ours), here) == "LOCAL" and origin(of(hers), there) == FAR
     assert origin(of(ours, hers), here) == FAR
     assert origin(of(ours, f"{hers};received={CAROL}"), here) == CAROL
-    assert place_named(Uri.parse("sip:[2001:db8:1:2::5]")) == {"2001:db8:1:2::/64"}
-    assert place_named(Uri.parse("sip:there.example")) == frozenset()
+    assert hosts_named(Uri.parse("sip:[2001:db8:1:2::5]")) == {"2001:db8:1:2::/64"}
+    assert hosts_named(Uri.parse("sip:there.example")) == frozenset()
     home, lie = Home(), f"SIP/2.0/UDP {FAR};branch=z9hG4bK1;received={ALICE}"
     [(answer, *_)] = home.hear(request("OPTIONS", "sip:home", ("Via", lie)), source=FAR)
     assert answer.via.received == FAR

@@ -60,7 +60,7 @@ def tell(home, message, flow):
 
 def of_flows(home):
     """All that the registrar keeps of flows with their hosts, and of devices, in places."""
-    return len(home.registrar._places), len(home.registrar.gruus._owners)
+    return len(home.registrar._binding_index), len(home.registrar.gruus._owners)
 
 
 @pytest.fixture

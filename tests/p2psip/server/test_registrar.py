@@ -282,7 +282,7 @@ class Bindings(RuleBasedStateMachine):
     def teardown(self):
         self.now += 10_000
         assert self.home.registrar.count(self.now) == 0
-        assert not len(self.home.registrar._places) and not self.home.registrar._bindings
+        assert not len(self.home.registrar._binding_index) and not self.home.registrar._bindings
         self.home.wait(self.now)
         assert self.home.idle
 

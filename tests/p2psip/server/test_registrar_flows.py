@@ -134,7 +134,7 @@ def test_a_phone_that_listens_elsewhere_on_its_host_is_asked(transport, answers)
         assert not [m for m, _, _ in home.wait(100.0) if getattr(m, "method", "") == "OPTIONS"]
         assert home.registrar.registered(AOR, 100.0) == [] and home.told
     home.wait(400.0)
-    assert not len(home.registrar._probation)
+    assert not len(home.registrar._probes)
 
 
 def test_a_connection_of_nobody_and_datagrams_that_fail_cost_no_binding():
@@ -180,7 +180,7 @@ def test_a_host_is_known_while_a_binding_was_made_from_there():
     home.hear(clear, BOB)
     assert known(BOB, 0.0) and not known(CAROL, 0.0)  # carol is still there
     assert known(BOB, 3599.0) and not known(BOB, 3600.0)
-    assert not len(home.registrar._places)
+    assert not len(home.registrar._binding_index)
 
 
 def again(home, now, **options):

@@ -123,7 +123,7 @@ class Phones(RuleBasedStateMachine):
     def teardown(self):
         self.home.wait(10_000.0)
         assert self.home.registrar.count(10_000.0) == 0
-        assert not len(self.home.registrar._probation) and not len(self.home.registrar._places)
+        assert not len(self.home.registrar._probes) and not len(self.home.registrar._binding_index)
 
 
 TestPhones = Phones.TestCase

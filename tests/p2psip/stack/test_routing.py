@@ -153,9 +153,9 @@ def test_a_response_leaves_by_the_transport_of_its_request(transport):
         incoming("OPTIONS", via=f"SIP/2.0/{transport} b.com:5090;branch=z9hG4bK1")
     )
     flow = Flow(transport, (THEM, 40001), ("10.0.0.1", 5061))
-    assert routing.way_back(asked, flow) == flow
+    assert routing.response_flow(asked, flow) == flow
     domain = "b.com" if transport == "TLS" else ""  # what its certificate must be good for
-    assert routing.way_around(asked, flow) == Flow(transport, (THEM, 5090), domain=domain)
+    assert routing.fallback_flow(asked, flow) == Flow(transport, (THEM, 5090), domain=domain)
 
 
 @pytest.mark.parametrize("is_loopback", [routing.is_loopback, access.is_loopback])

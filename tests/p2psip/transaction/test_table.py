@@ -1,10 +1,10 @@
-"""The agenda gives what is due, in order, and holds nothing that was taken off."""
+"""The timer queue gives what is due, in order, and holds nothing that was taken off."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psip.transaction.flow import Flow
-from p2psip.transaction.table import Agenda, Table
+from p2psip.transaction.table import Table, TimerQueue
 
 times = st.integers(0, 20).map(float)
 steps = st.lists(st.tuples(st.integers(0, 5), st.none() | times))
@@ -12,26 +12,26 @@ steps = st.lists(st.tuples(st.integers(0, 5), st.none() | times))
 
 @given(steps, st.lists(times))
 def test_an_agenda_is_a_sorted_dictionary(changes, moments):
-    agenda, model = Agenda(), {}
+    timer_queue, model = TimerQueue(), {}
     for item, at in changes:
-        agenda.set(item, at)
+        timer_queue.set(item, at)
         model.pop(item, None)
         if at is not None:
             model[item] = at
-        assert agenda.deadline == min(model.values(), default=None)
+        assert timer_queue.deadline == min(model.values(), default=None)
     for now in sorted(moments):
-        due = agenda.due(now)
+        due = timer_queue.due(now)
         assert [model[item] for item in due] == sorted(at for at in model.values() if at <= now)
         assert set(due) == {item for item, at in model.items() if at <= now}
         model = {item: at for item, at in model.items() if at > now}
-    assert len(agenda) == len(model)
+    assert len(timer_queue) == len(model)
 
 
 def test_a_deadline_that_moves_for_ever_leaves_no_heap_behind():
-    agenda = Agenda()
+    timer_queue = TimerQueue()
     for at in range(10_000):
-        agenda.set("restless", float(at))
-    assert len(agenda._heap) < 100 and agenda.due(9999.0) == ["restless"]
+        timer_queue.set("restless", float(at))
+    assert len(timer_queue._heap) < 100 and timer_queue.due(9999.0) == ["restless"]
 
 
 def test_a_table_follows_what_moves():

@@ -85,7 +85,7 @@ def test_a_watcher_that_is_gone_is_forgotten():
     link, alice, bob = watchers()
     watch = alice.subscribe(B, 0.0)
     link.run(until=1.0)
-    alice.agent.core.agenda.set(watch, 1e9)  # it forgets to refresh
+    alice.agent.core.timer_queue.set(watch, 1e9)  # it forgets to refresh
     link.run(until=610.0)
     assert alice.heard[-1] == (200, "timeout") and not bob.served
 

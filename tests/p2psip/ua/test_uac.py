@@ -116,9 +116,9 @@ def test_a_secure_call_has_a_secure_contact(to, route, secure):
     """
     stack = Stack(random=random_source(A), listeners=[Listener("TLS", A, 5061)])
     agent = UserAgent(stack, random=random_source(A))
-    bob, owner = Address(Uri.parse(to)), Owner()
+    bob, handler = Address(Uri.parse(to)), Owner()
     ways = [Uri.parse(each) for each in route]
-    call = agent.invite(bob, bob, stack.contact("a"), b"x", owner, 0.0, route=ways)
+    call = agent.invite(bob, bob, stack.contact("a"), b"x", handler, 0.0, route=ways)
     [contact] = call.invite.contacts
     assert contact.uri.scheme == ("sips" if secure else "sip") and stack.is_ours(contact.uri)
     [(invite, flow)] = sent(stack)

@@ -10,7 +10,7 @@ from support.gateway.numbered_film import film, picture, seen
 from support.gateway.video_threads import at_once
 
 from p2psip.rtp import fast
-from p2psip.rtp.payload.h264_pictures import PictureAssembler
+from p2psip.rtp.payload.h264_access_units import AccessUnitAssembler
 from p2psip.rtp.payload.h264_unpacker import H264Unpacker, NalUnit
 from rtmplite.flv.avc import AvcConfig, join_units, split_units
 from rtmplite.flv.avc_sps import SPS
@@ -55,7 +55,7 @@ class Show:
 
     def shown(self):
         """What the phone's decoder makes of them: number and size of each picture."""
-        unpacker, assembler, to_flv, out = H264Unpacker(), PictureAssembler(), H264ToFlv(), []
+        unpacker, assembler, to_flv, out = H264Unpacker(), AccessUnitAssembler(), H264ToFlv(), []
         items = [
             item
             for sequence, (marker, timestamp, payload) in enumerate(self.packets)

@@ -1,6 +1,6 @@
 """Pictures of H.264 by number, the tags that hold them, and the packets."""
 
-from p2psip.rtp.payload.h264_pictures import Picture, PictureAssembler
+from p2psip.rtp.payload.h264_access_units import AccessUnit, AccessUnitAssembler
 from p2psip.rtp.payload.h264_unpacker import H264Unpacker, NalUnit
 from rtmplite.flv.avc import AvcConfig, join_units, split_units
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
@@ -22,7 +22,7 @@ def slice_of(kind, number=0, first=0, pps=0, filling=b""):
 
 
 def picture(kind, timestamp, *others, number=0, damaged=False, pps=0):
-    return Picture((*others, slice_of(kind, number, pps=pps)), timestamp, damaged)
+    return AccessUnit((*others, slice_of(kind, number, pps=pps)), timestamp, damaged)
 
 
 def tag_of(frame_type, units, composition=0, packet_type=AvcPacketType.NALU):
@@ -59,7 +59,7 @@ def pass_on(machine, pictures, arrival=0):
 
 def frames_of(packets):
     """(units, ticks) of each picture, as a phone unpacks them."""
-    unpacker, assembler, out = H264Unpacker(), PictureAssembler(), []
+    unpacker, assembler, out = H264Unpacker(), AccessUnitAssembler(), []
     for at, packet in enumerate(packets):
         assert packet.marker == (at == len(packets) - 1)
         for item in unpacker.push(at, packet.ticks, packet.marker, packet.payload):

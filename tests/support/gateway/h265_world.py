@@ -1,6 +1,6 @@
 """Pictures of H.265 by number, and the tags that hold them."""
 
-from p2psip.rtp.payload.h265_pictures import H265Picture
+from p2psip.rtp.payload.h265_access_units import H265AccessUnit
 from rtmplite.flv.avc import join_units, split_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.hevc import HevcConfig
@@ -27,7 +27,7 @@ def inter(number=0, octets=20):
 
 
 def picture(timestamp, *units, damaged=False):
-    return H265Picture(units, timestamp, damaged)
+    return H265AccessUnit(units, timestamp, damaged)
 
 
 def tag(*units, key=False, composition=0, kind=VideoPacketType.CODED_FRAMES):

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 IMPORTS = {  # what `python -m MODULE` imports; its `__main__` itself runs in the child
-    "p2psip": ("p2psip.serve", "p2psip.talk"),
+    "p2psip": ("p2psip.serve", "p2psip.call_audio"),
     "rtmplite": ("rtmplite.cli.tool",),
     "siprtmp": ("siprtmp.edge.serve_command",),
 }

@@ -86,7 +86,7 @@ MEDIA = (
     Reading("lengths of payloads", _OPUS | _SPEEX, _lengths),
 )
 SRTP = (
-    Reading("SRTP", protected.streams() | protected.crowds(), _opened),
+    Reading("SRTP", protected.streams() | protected.many_sources(), _opened),
     Reading(
         "broken SRTP",
         second(protected.broken_srtp()),

@@ -101,7 +101,7 @@ class Phone(Element, CallHandler):
     def idle(self):
         """Is everything forgotten?"""
         agent = self.agent
-        kept = agent.dialogs, agent.calls, len(agent.core.invites), len(agent.core.agenda)
+        kept = agent.dialogs, agent.calls, len(agent.core.invites), len(agent.core.timer_queue)
         return not (self.stack.transactions or any(kept))
 
     def events(self, call=None):

@@ -50,7 +50,7 @@ class Home(Element):
         users=None,
         nat=False,
         route=lambda request: None,
-        vouches=lambda uri: False,
+        is_trusted_user=lambda uri: False,
         t1=0.5,
         store=None,
         trusting=True,
@@ -90,7 +90,7 @@ class Home(Element):
             self.domains,
             route=route,
             verifier=self.verifier,
-            vouches=vouches,
+            is_trusted_user=is_trusted_user,
             nat=nat,
             judge=judge,
         )
@@ -251,7 +251,7 @@ class Member(Phone):
         self.calls.append(call)
         return call
 
-    # RegistrationOwner
+    # RegistrationHandler
     def on_registered(self, registration, expires, now):
         self.heard.append(expires)
 

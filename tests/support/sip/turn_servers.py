@@ -1,6 +1,6 @@
 """The server side of TURN for one client, without a socket: enough to test a client against."""
 
-from p2psip.nat.long_term import LongTerm
+from p2psip.nat.long_term import LongTermCredentials
 from p2psip.nat.stun import (
     StunClass,
     StunMessage,
@@ -71,7 +71,7 @@ class TurnServer:
         """The user's password, wrapped as the server wants it."""
         algorithm = 1 if self.algorithms is None else int.from_bytes(self.algorithms[:2])
         password = self.users.get(user, "")
-        return LongTerm(user, password, REALM, self.nonce, self.algorithms, algorithm)
+        return LongTermCredentials(user, password, REALM, self.nonce, self.algorithms, algorithm)
 
     def _challenge(self, request, code):
         listed = [(StunType.ERROR_CODE, write_error(code, "")), (StunType.REALM, REALM.encode())]

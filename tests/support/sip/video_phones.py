@@ -158,7 +158,7 @@ class VideoPhone:
     def _reported(self, data, now):
         for event in self.reporter.received(data, now):
             self.asked.append(event)
-            for packet in self.sender.heed(event, now):
+            for packet in self.sender.on_feedback(event, now):
                 self._send(packet)
 
     def _see(self, packets, now):

@@ -37,7 +37,7 @@ class Watcher(Phone):
 
     @property
     def idle(self):
-        return super().idle and not self.agent.core.awaited and not self.agent._places.used
+        return super().idle and not self.agent.core.awaited and not self.agent._subscriptions.used
 
     # Core
     def on_request(self, server, request, now):
@@ -49,7 +49,7 @@ class Watcher(Phone):
         else:
             super().on_request(server, request, now)
 
-    # SubscriptionOwner
+    # SubscriptionHandler
     def on_notify(self, subscription, content_type, body, now):
         if isinstance(self.reply_to_offer, RemoteError):
             raise self.reply_to_offer

@@ -41,7 +41,7 @@ class MediaSecurity:
     after 300; then nothing is sent.
     Not done: RFC 3711 §8.1 [counts-and-re-keys]: the same; what is counted ends the stream.
     Not done: RFC 4568 §6.4.2 [replaced-in-time]: no call lasts for 2^31 packets, 16 months of
-    sound; beyond them the counts of each source still hold.
+    audio; beyond them the counts of each source still hold.
     Departs from RFC 4568 §6.1 [lifetime-is-kept]: phones name a lifetime and never take another
     key (Field §"Lifetimes of keys"); what they send afterwards is authentic, and the call goes on.
     """

@@ -25,8 +25,8 @@ class MediaTransport:
 
     `on_rtp(packet, now)` and `on_rtcp(compound, now)` are called in the hub with what came from the
     peer and is authentic; `on_ready` when packets get through to the peer that did not before.
-    `host` is the address of this machine; the peer sends to `told`, or where the pool says that
-    others outside reach its ports: see `host` afterwards.  `srtp` has us offer SRTP and accept
+    `host` is the address of this machine; the peer sends to `advertised`, or where the pool says
+    that others outside reach its ports: see `host` afterwards.  `srtp` has us offer SRTP and accept
     nothing else, `rtcp_mux` offer one port for both.  Raises NoPortsError.
     """
 
@@ -39,13 +39,13 @@ class MediaTransport:
         on_ready: Callable[[], object],
         *,
         srtp: bool = False,
-        told: str | None = None,
+        advertised: str | None = None,
         rtcp_mux: bool = False,
     ) -> None:
         self._on_rtp, self._on_rtcp = on_rtp, on_rtcp
         self._port = port = MediaPort(host, pool, on_rtp, self._receive_rtcp)
         port.on_ready = on_ready
-        public = port.public or PublicPorts(told or host, port.rtp_port, port.rtcp_port)
+        public = port.public or PublicPorts(advertised or host, port.rtp_port, port.rtcp_port)
         self.host = public.host
         self.when_lost = port.when_lost
         self.send_rtp: Callable[[bytes], object] = port.send_rtp
@@ -98,7 +98,7 @@ class MediaTransport:
     # -- packets ------------------------------------------------------------------------
 
     def send_rtcp(self, compound: bytes) -> None:
-        """Send a report, encrypted where sound is: RFC 3711 §3.4."""
+        """Send a report, encrypted where audio is: RFC 3711 §3.4."""
         self._port.send_rtcp(self._security.protect_rtcp(compound))
 
     def close(self) -> None:

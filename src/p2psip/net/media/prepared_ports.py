@@ -30,7 +30,7 @@ STUN_OCTETS: Final = 1500  # no answer to a question of ours is longer
 log: Final = logging.getLogger(__name__)
 
 
-class Spare(Protocol):
+class PreparedSocket(Protocol):
     """A socket that waits for its call."""
 
     @property
@@ -56,7 +56,7 @@ class Spare(Protocol):
         """Close the socket."""
 
 
-Prepare = Callable[[socket.socket, Callable[[], object]], Spare]
+Prepare = Callable[[socket.socket, Callable[[], object]], PreparedSocket]
 
 
 class MappedSocket:
@@ -111,9 +111,9 @@ class MappedSocket:
             self._probe.receive(data, source)
 
 
-class _SparePair(NamedTuple):
-    rtp: Spare
-    rtcp: Spare
+class _PreparedPair(NamedTuple):
+    rtp: PreparedSocket
+    rtcp: PreparedSocket
     port: int  # of the RTP socket, for the pool
 
     @property
@@ -136,7 +136,7 @@ class PreparedPorts:
         self._retry: Any = None
         self._taken = 0  # ports in a row that the server had allocations for
         self._prepare: Prepare | None = None
-        self._pairs: list[_SparePair] = []
+        self._pairs: list[_PreparedPair] = []
         self.ready = Event()
 
     def use(self, prepare: Prepare) -> None:
@@ -185,9 +185,9 @@ class PreparedPorts:
                 return
             port = rtp.getsockname()[1]
             one, other = (self._prepare(each, self._changed) for each in (rtp, rtcp))
-            self._pairs.append(_SparePair(one, other, port))
+            self._pairs.append(_PreparedPair(one, other, port))
 
-    def _drop(self, pair: _SparePair) -> None:
+    def _drop(self, pair: _PreparedPair) -> None:
         self._pairs.remove(pair)
         pair.rtp.close()
         pair.rtcp.close()

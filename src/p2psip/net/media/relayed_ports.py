@@ -18,7 +18,7 @@ import gevent
 from gevent import get_hub
 
 from p2psip.errors import LocalError
-from p2psip.nat.long_term import LongTerm
+from p2psip.nat.long_term import LongTermCredentials
 from p2psip.nat.stun_client import INTERVAL
 from p2psip.nat.turn import OVERHEAD
 from p2psip.nat.turn_client import Allocation, AllocationState
@@ -82,7 +82,9 @@ class RelayedSocket:
         self.on_lost: Callable[[str], object] = lambda error: None
         self.on_answer: Callable[[], object] = lambda: None
         ipv6 = opened.family == socket.AF_INET6
-        self._allocation = Allocation(LongTerm(*login), os.urandom, monotonic(), ipv6=ipv6)
+        self._allocation = Allocation(
+            LongTermCredentials(*login), os.urandom, monotonic(), ipv6=ipv6
+        )
         self._told, self._trouble = self._allocation.state, ""
         self._watcher: Any = get_hub().loop.io(opened.fileno(), READ)
         self._watcher.start(self._receive)

@@ -174,7 +174,7 @@ class MediaPort:
 
     @property
     def is_ready(self) -> bool:
-        """Whether sound sent now gets through: a relay must have consented to the peer first.
+        """Whether audio sent now gets through: a relay must have consented to the peer first.
 
         RFC 8656 §11.1.  Without a relay a port is ready as soon as it has a remote address.
         """

@@ -1,1 +1,1 @@
-"""The edge of a phone in Python: its calls, their sound, its registration, and what it asks."""
+"""The edge of a phone in Python: its calls, their audio, its registration, and what it asks."""

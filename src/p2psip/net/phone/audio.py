@@ -1,4 +1,4 @@
-"""The sound of one call at a phone: its ports, its RTP session, the agreed codec, and keys.
+"""The audio of one call at a phone: its ports, its RTP session, the agreed codec, and keys.
 
 Implements RFC 3264 §5 to §8 by `offer_answer`, RFC 3550 §6.4 by `RtpSession`, and RFC 4733 §2.5
 by `EventSender` and `EventReceiver`.
@@ -14,7 +14,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.net.media.media_transport import MediaTransport
 from p2psip.net.media.rtp_ports import MediaPool
-from p2psip.net.phone.audio_codecs import CN, RED, sound_first, type_beside, with_keys
+from p2psip.net.phone.audio_codecs import CN, RED, audio_codec_first, type_beside, with_keys
 from p2psip.rtp.extended_report import VoipMetrics
 from p2psip.rtp.payload.comfort_noise import ComfortNoise
 from p2psip.rtp.payload.dtmf import event_of
@@ -51,19 +51,19 @@ NOISE: Final = bytes(ComfortNoise(70))
 
 
 class AudioStream:
-    """One call's sound, from the first SDP to `close`.
+    """One call's audio, from the first SDP to `close`.
 
     `on_audio(payload, timestamp)` is called in the hub for each payload of an agreed codec, in
     the order of sending: comfort noise (codec "CN") is silence, and of redundant audio ("red")
     comes what is new, with what was lost before it.  `on_event(event, clock_rate)` is called for
     each beginning and end of a telephone event; `wake` when `deadline` may have come nearer.
-    `srtp` has us offer it, and accept no other answer.  `host` is ours; the peer sends to `told`,
-    or where the pool says that others outside reach its ports.  `rtcp_mux` has us offer one port
-    for both RTP and RTCP, which we take whenever it is offered.  With `voip_metrics` our reports
-    tell how we hear the peer (RFC 3611 §4.7), unless its description asks for other reports alone.
-    `ptime` is how many ms of sound we ask for in a packet (RFC 8866 §6.4).  `direction` is what the
-    next offer or answer asks for (RFC 8866 §6.7).  Where comfort noise was agreed on, a pause of
-    ours is told by it (RFC 3389 §5).  Raises NoPortsError.
+    `srtp` has us offer it, and accept no other answer.  `host` is ours; the peer sends to
+    `advertised`, or where the pool says that others outside reach its ports.  `rtcp_mux` has us
+    offer one port for both RTP and RTCP, which we take whenever it is offered.  With `voip_metrics`
+    our reports tell how we hear the peer (RFC 3611 §4.7), unless its description asks for other
+    reports alone.  `ptime` is how many ms of audio we ask for in a packet (RFC 8866 §6.4).
+    `direction` is what the next offer or answer asks for (RFC 8866 §6.7).  Where comfort noise was
+    agreed on, a pause of ours is told by it (RFC 3389 §5).  Raises NoPortsError.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class AudioStream:
         wake: Callable[[], object],
         *,
         srtp: bool = False,
-        told: str | None = None,
+        advertised: str | None = None,
         rtcp_mux: bool = False,
         voip_metrics: bool = False,
         ptime: int | None = None,
     ) -> None:
         receivers = self._on_rtp, self._on_rtcp, wake
         self._transport = transport = MediaTransport(
-            host, pool, *receivers, srtp=srtp, told=told, rtcp_mux=rtcp_mux
+            host, pool, *receivers, srtp=srtp, advertised=advertised, rtcp_mux=rtcp_mux
         )
         self.when_lost = transport.when_lost
         self._host, self._codecs = transport.host, with_keys(codecs)
@@ -98,16 +98,16 @@ class AudioStream:
         self._tells_metrics = voip_metrics
         self._meter: BurstMeter | None = None
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
-        self._heard_kind, self._heard = 0, b""  # the last sound
+        self._heard_kind, self._heard = 0, b""  # the last audio
         self._heard_at: int | None = None
         self._redundancy = RedundantSender()
         self._start = int.from_bytes(os.urandom(4), "big")  # not guessable: RFC 3550 §5.1
         self._position = 0
-        self._talked = monotonic()  # when the sound was at `_position`
+        self._talked = monotonic()  # when the audio was at `_position`
         self._keys = EventSender(self._codecs[0].clock_rate)
         self._heard_keys = EventReceiver()
         self._talking = self._spoken = self._closed = False
-        self._noise: int | None = None  # the payload types of our pauses, and of redundant sound
+        self._noise: int | None = None  # the payload types of our pauses, and of redundant audio
         self._red: int | None = None
         self.direction, self._ptime = "sendrecv", ptime
 
@@ -120,12 +120,12 @@ class AudioStream:
 
     @property
     def ptime(self) -> int:
-        """How many ms of sound the peer wants in a packet: RFC 3264 §6.1, §7."""
+        """How many ms of audio the peer wants in a packet: RFC 3264 §6.1, §7."""
         return self._media.ptime if self._media else DEFAULT_PTIME
 
     @property
     def encrypted(self) -> bool:
-        """Whether the sound is encrypted both ways: RFC 3711 §3."""
+        """Whether the audio is encrypted both ways: RFC 3711 §3."""
         return self._transport.is_encrypted
 
     @property
@@ -209,7 +209,7 @@ class AudioStream:
         media = accepted(agreed, "audio")
         if media is None or not media.codecs:
             raise RemoteError("Not Acceptable Here", 488)
-        line, media = theirs.media[agreed.index(media)], sound_first(media)
+        line, media = theirs.media[agreed.index(media)], audio_codec_first(media)
         if media.remote is not None and not reaches(self._host, media.remote[0]):
             raise RemoteError("Not Acceptable Here", 488)
         if media.remote_rtcp is not None and not reaches(self._host, media.remote_rtcp[0]):
@@ -243,14 +243,14 @@ class AudioStream:
         self._session.reporter.count_below(self._transport.report_octets)
         self._wake()
 
-    # -- sound --------------------------------------------------------------------------
+    # -- audio --------------------------------------------------------------------------
 
     def send(self, payload: bytes, timestamp: int | None = None) -> bool:
         """Send one payload now; False if the peer has not answered or does not want it.
 
         `timestamp` counts ticks from the beginning of the call.  Without one the payload
         follows the one before, whose length counts as `duration.ticks` has it.  The marker opens
-        a talk spurt: RFC 3551 §4.1.  While a key is sent, sound is left out.
+        a talk spurt: RFC 3551 §4.1.  While a key is sent, audio is left out.
         """
         media, session = self._media, self._session
         if media is None or session is None or self._closed:
@@ -264,8 +264,8 @@ class AudioStream:
         self._talking = media.sends and not self._keys.busy and self._transport.is_ready
         if self._talking:
             at = self._start + position & 0xFFFFFFFF
-            sound = media.send_payload_types[0]
-            kind, packed = self._redundancy.packed(sound, self._red, payload, position)
+            audio = media.send_payload_types[0]
+            kind, packed = self._redundancy.packed(audio, self._red, payload, position)
             self._transport.send_rtp(session.send(kind, packed, at, marker, now))
             if marker:
                 self._spoken = True
@@ -317,7 +317,7 @@ class AudioStream:
         if not (self._keys.busy and self._transport.is_ready):
             return  # `wake` follows
         silent = now - self._talked
-        if silent > TALKING:  # time goes on without sound
+        if silent > TALKING:  # time goes on without audio
             self._position += int(silent * session.clock_rate)
             self._talked = now
         # RFC 4733 §2.5.1.2 [same-base-as-audio]
@@ -386,7 +386,7 @@ class AudioStream:
         return min((self._session.deadline, *(at for at in waiting if at is not None)))
 
     def tick(self, now: float) -> None:
-        """Send the report that is due (RFC 3550 §6.3.6), pass on sound that has waited enough."""
+        """Send the report that is due (RFC 3550 §6.3.6), pass on audio that has waited enough."""
         if self._closed or self._session is None:
             return
         self._send_keys(now)

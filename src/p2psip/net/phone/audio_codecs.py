@@ -1,4 +1,4 @@
-"""The codecs of a phone's sound by name, and what goes with them: keys, noise, redundancy.
+"""The codecs of a phone's audio by name, and what goes with them: keys, noise, redundancy.
 
 Implements RFC 8866 §6.6 for names, RFC 4733 §2.2.1, RFC 3389 §4 and RFC 2198 §5 for the rest.
 """
@@ -12,7 +12,7 @@ from p2psip.sdp.agreed_media import AgreedMedia
 from p2psip.sdp.attributes import STATIC
 from p2psip.sdp.codec import TELEPHONE_EVENT, Codec
 
-CN, RED = "CN", "RED"  # RFC 3389 §4, RFC 2198 §5: what goes with a codec of sound
+CN, RED = "CN", "RED"  # RFC 3389 §4, RFC 2198 §5: what goes with a codec of audio
 KEYS: Final = "0-15"  # the events we understand: RFC 4733 §3.2
 
 
@@ -22,8 +22,8 @@ def audio_codec(text: str) -> Codec:
     RFC 8866 §6.6.  The clock rate is 8000 and there is one channel unless said.  Raises LocalError.
     """
     name, *numbers = text.split("/")
-    sound = all(each.isascii() and each.isdecimal() and int(each) for each in numbers)
-    if not name or not sound or len(numbers) > 2:
+    audio = all(each.isascii() and each.isdecimal() and int(each) for each in numbers)
+    if not name or not audio or len(numbers) > 2:
         raise LocalError(f"{text!r} is no codec")
     clock_rate = int(numbers[0]) if numbers else 8000
     return Codec(name, clock_rate, int(numbers[1]) if len(numbers) == 2 else 1)
@@ -45,7 +45,7 @@ def with_keys(codecs: Sequence[Codec]) -> tuple[Codec, ...]:
 def type_beside(media: AgreedMedia, name: str) -> int | None:
     """The payload type by which we send noise or redundancy, None if that was not agreed on.
 
-    RFC 3389 §5.1, RFC 2198 §5: its clock is that of the sound.
+    RFC 3389 §5.1, RFC 2198 §5: its clock is that of the audio.
     """
     rate = media.codecs[0].clock_rate
     for codec, kind in zip(media.codecs, media.send_payload_types, strict=True):
@@ -54,8 +54,8 @@ def type_beside(media: AgreedMedia, name: str) -> int | None:
     return None
 
 
-def sound_first(media: AgreedMedia) -> AgreedMedia:
-    """The same line with a codec of sound in front, as noise and redundancy need one: RFC 2198 §5.
+def audio_codec_first(media: AgreedMedia) -> AgreedMedia:
+    """The same line with a codec of audio in front, as noise and redundancy need one: RFC 2198 §5.
 
     Raises RemoteError(488) if none was agreed on.
     """

@@ -1,7 +1,7 @@
 """A call for scripts: answer, talk, hang up, wait for the end.
 
 Implements RFC 3261 §13 to §15, and RFC 3515 §2.4, for one user, by a `UserAgentCall` for the
-signalling and an `AudioStream` for the sound.
+signalling and an `AudioStream` for the audio.
 """
 
 import logging
@@ -122,7 +122,7 @@ class Call:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether the sound is encrypted, by keys of the signalling: RFC 4568 §5.1."""
+        """Whether the audio is encrypted, by keys of the signalling: RFC 4568 §5.1."""
         return self._audio.encrypted
 
     @property
@@ -132,12 +132,12 @@ class Call:
 
     @property
     def ptime(self) -> int:
-        """How many ms of sound the other side wants in a packet: RFC 8866 §6.4."""
+        """How many ms of audio the other side wants in a packet: RFC 8866 §6.4."""
         return self._audio.ptime
 
     @property
     def statistics(self) -> Statistics | None:
-        """The figures of the sound so far: RFC 3550 §6.4.4.  None before both have agreed."""
+        """The figures of the audio so far: RFC 3550 §6.4.4.  None before both have agreed."""
         return self._audio.statistics
 
     @property
@@ -221,7 +221,7 @@ class Call:
 
     @property
     def is_ready(self) -> bool:
-        """Whether sound that is sent now gets through: RFC 8656 §11.1.
+        """Whether audio that is sent now gets through: RFC 8656 §11.1.
 
         It does with the answer, but for a relay, whose server has to consent first.
         """
@@ -237,7 +237,7 @@ class Call:
     def send_digits(self, digits: str, seconds: float = DIGIT_SECONDS) -> bool:
         """Press keys one after another, each for `seconds`: RFC 4733 §2.5.1.
 
-        Returns at once; sound is left out meanwhile.  False if nothing may be sent, or the other
+        Returns at once; audio is left out meanwhile.  False if nothing may be sent, or the other
         side understands no such events.  Raises LocalError for a character that is no key.
         """
         return not self.is_over and self._audio.press(digits, seconds)
@@ -265,7 +265,7 @@ class Call:
     # -- for the agent ------------------------------------------------------------------
 
     def dial(self, invite: Callable[[bytes, CallHandler], Signalling]) -> None:
-        """Begin a call: `invite(offer, owner)` sends the INVITE (§13.2.1)."""
+        """Begin a call: `invite(offer, handler)` sends the INVITE (§13.2.1)."""
         self._concluding = True
         try:
             self._sip = self._driver.run(invite, self._audio.offer(), _CallEvents(self))

@@ -1,6 +1,6 @@
 """The options of a phone behind an address translator, for command lines.
 
-Own design: commands that have sound share them; a password is never on a command line, where other
+Own design: commands that have audio share them; a password is never on a command line, where other
 users of the machine can read it.
 """
 
@@ -25,7 +25,7 @@ def add_nat_options(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--turn",
         metavar="URI",
-        help="Have the sound of peers outside go through this server, turn:USER@HOST:PORT.  The "
+        help="Have the audio of peers outside go through this server, turn:USER@HOST:PORT.  The "
         f"environment variable {PASSWORD} has the password.",
     )
 

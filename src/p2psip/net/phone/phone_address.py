@@ -19,7 +19,7 @@ from p2psip.net.media.rtp_ports import MediaPool
 from p2psip.net.public_address import PublicAddress
 from p2psip.transaction.flow import HostPort
 
-PATIENCE: Final = 3.0  # s that a phone waits for the servers before it begins
+SERVER_SECONDS: Final = 3.0  # s that a phone waits for the servers before it begins
 log: Final = logging.getLogger(__name__)
 
 
@@ -46,8 +46,8 @@ class PhoneAddress:
     ) -> None:
         """Ask STUN servers, and have media go by the TURN server, a URI and a password.
 
-        Waits until media ports have public addresses, or for `PATIENCE` seconds.  Raises LocalError
-        for a wrong URI.
+        Waits until media ports have public addresses, or for `SERVER_SECONDS` seconds.  Raises
+        LocalError for a wrong URI.
         """
         self._on_moved = on_moved
         if turn is not None:
@@ -56,7 +56,7 @@ class PhoneAddress:
         if stun:
             self._asked = PublicAddress(driver.udp, stun, self)
         if stun or turn is not None:
-            self._prepared.ready.wait(PATIENCE)
+            self._prepared.ready.wait(SERVER_SECONDS)
 
     def media(self, peer: str) -> tuple[str, str, MediaPool]:
         """The host to bind, the one to tell, and the ports to take, for the media of a peer."""
@@ -78,7 +78,7 @@ class PhoneAddress:
     def _without_relay(self, reason: str) -> None:
         log.warning("calls go without a relay: %s", reason)
 
-    # AddressOwner
+    # PublicAddressHandler
 
     def on_address(self, address: HostPort, server: HostPort) -> None:
         """Tell peers outside this address from now on."""

@@ -54,7 +54,7 @@ class PhoneCore:
 
     def __init__(
         self,
-        agents: UserAgent,
+        ua: UserAgent,
         user: str,
         on_invite: Callable[[ServerHandle, float], object],
         on_message: Callable[[InstantMessage], object],
@@ -64,15 +64,15 @@ class PhoneCore:
     ) -> None:
         self._sender_of = sender_of
         self._on_subscribe, self._on_refer = on_subscribe, on_refer
-        self._agents, self._user = agents, user
+        self._ua, self._user = ua, user
         self._on_invite, self._on_message = on_invite, on_message
 
     def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
         """Decide who gets a new request: §8.2."""
-        found = self._agents.recipient(request)
+        found = self._ua.recipient(request)
         if found is None:
-            return Recipient(self._on_new if request.to.tag is None else self._agents.on_stray)
-        if found.peer is not None and origin(request, flow) not in found.peer.places:
+            return Recipient(self._on_new if request.to.tag is None else self._ua.on_stray)
+        if found.peer is not None and origin(request, flow) not in found.peer.hosts:
             return found._replace(take=_forbid)
         return found
 
@@ -84,34 +84,34 @@ class PhoneCore:
             server.reply(refusal.status, now, refusal.reason, refusal.headers)
 
     def _sort(self, server: ServerHandle, request: Request, now: float) -> None:
-        agents = self._agents
+        ua = self._ua
         if request.uri.user not in (None, self._user):
             server.reply(404, now)  # §8.2.2.1 [404-for-another-user]
         elif request.method == "INVITE":
             self._on_invite(server, now)
         elif request.method == "MESSAGE":
-            answer(server, request, partial(self._heard, server), agents.extensions, now)
+            answer(server, request, partial(self._heard, server), ua.extensions, now)
         elif request.method == "SUBSCRIBE":
-            agents.extensions.refuse_unknown(request)
+            ua.extensions.refuse_unknown(request)
             self._on_subscribe(server, now)
         elif request.method == "REFER":
-            agents.extensions.refuse_unknown(request)
+            ua.extensions.refuse_unknown(request)
             self._on_refer(server, now)
         elif request.method == "OPTIONS":
             # §11 [takes-options], §8.2.1 [looks-at-the-method]
-            server.reply(200, now, headers=agents.extensions.abilities(request))
+            server.reply(200, now, headers=ua.extensions.abilities(request))
         else:
-            refuse_method(request, agents.extensions.allow)
+            refuse_method(request, ua.extensions.allow)
 
     def _heard(self, server: ServerHandle, message: InstantMessage) -> None:
         self._on_message(replace(message, sender=self._sender_of(server)))
 
     def on_ack(self, request: Request, flow: Flow, now: float) -> None:
         """Take the ACK of a 2xx, from its peer's place if it has a body: §13.3.1.4."""
-        found = self._agents.recipient(request)
+        found = self._ua.recipient(request)
         peer = found.peer if found is not None else None
-        if peer is None or not request.body or origin(request, flow) in peer.places:
-            self._agents.on_ack(request, flow, now)
+        if peer is None or not request.body or origin(request, flow) in peer.hosts:
+            self._ua.on_ack(request, flow, now)
 
 
 def _forbid(server: ServerHandle, request: Request, now: float) -> None:

@@ -12,7 +12,7 @@ from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver
 from p2psip.net.phone.phone_core import MAX_REDIRECTS
-from p2psip.net.waiting import Registered, result_of, settles
+from p2psip.net.waiting import Registered, result_of, wait_until
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import HostPort
@@ -99,7 +99,7 @@ class PhoneRegistration:
     def unregister(self, timeout: float) -> bool:
         """Remove the registration (§10.2.2); False if the registrar has not confirmed in time."""
         registration = self.forget()
-        return registration is None or settles(lambda: not registration.pending, timeout)
+        return registration is None or wait_until(lambda: not registration.pending, timeout)
 
     def forget(self) -> OutboundSet | None:
         """Begin to remove the registration, and return it: §10.2.2."""

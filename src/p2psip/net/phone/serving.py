@@ -59,7 +59,7 @@ class Serving:
 
     def __init__(
         self,
-        agents: UserAgent,
+        ua: UserAgent,
         contact: Uri,
         calls: Callable[[], Iterable[DialogState]],
     ) -> None:
@@ -67,7 +67,7 @@ class Serving:
         self.sender_of: Callable[[ServerHandle], Address] = lambda server: server.request.from_
         self.summary = MessageSummary()
         self.entity = str(contact)
-        self._agents, self._calls = agents, calls
+        self._ua, self._calls = ua, calls
         self.reached_at: Callable[[str], Uri] = lambda peer: contact
         self._served: dict[ServedSubscription, int] = {}  # and the version told last
 
@@ -82,7 +82,7 @@ class Serving:
             raise RemoteError("Forbidden", 403)  # RFC 6665 §4.2.1.3 [403-without-leave]
         # RFC 6665 §3.2.1 [body-as-accepted]
         refuse_accept(request, PACKAGES[event.package])
-        served = self._agents.serve(server, self.reached_at(server.flow.remote[0]), now)
+        served = self._ua.serve(server, self.reached_at(server.flow.remote[0]), now)
         served.on_over = lambda subscription: self._served.pop(subscription, None)
         self._served[served] = -1
         self._tell(served, now)

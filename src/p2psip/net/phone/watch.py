@@ -44,12 +44,14 @@ class Watch:
         core: UserAgentCore,
         contact: Uri,
         event: EventName,
-        keyring: DigestClient | None,
+        digest_client: DigestClient | None,
         request: Request,
     ) -> None:
         """Send the SUBSCRIBE or REFER that begins it: RFC 6665 §4.1.2.1."""
         now = monotonic()
-        self.subscription = Subscription(core, self, contact, event, now, keyring=keyring)
+        self.subscription = Subscription(
+            core, self, contact, event, now, digest_client=digest_client
+        )
         self._driver.run(self.subscription.start, request, now)
 
     def close(self, timeout: float = 5.0) -> bool:
@@ -61,7 +63,7 @@ class Watch:
         """Wait for the end; False if it has not come within `timeout` seconds."""
         return self._over.wait(timeout)
 
-    # SubscriptionOwner
+    # SubscriptionHandler
 
     def on_notify(
         self, subscription: Subscription, content_type: str, body: bytes, now: float

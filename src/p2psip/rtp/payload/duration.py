@@ -6,7 +6,7 @@ Implements RFC 3551 §4.5 and RFC 7587 §4.2, where they tell a payload's length
     (160, 441)
 
 G.722 has two samples in an octet and a clock of 8000 Hz all the same, by an old mistake that all
-keep to (RFC 3551 §4.5.2): an octet is one tick, though it holds 1/8000 s of sound at 16000 Hz.
+keep to (RFC 3551 §4.5.2): an octet is one tick, though it holds 1/8000 s of audio at 16000 Hz.
 
     >>> ticks("G722", bytes(160), 8000)
     160

@@ -61,7 +61,7 @@ class _Segment:
 class EventSender:
     """Sends events one after another, by one clock: §2.5.1.
 
-    `clock_rate` in ticks a second is that of the sound, whose timestamps they share: §2.5.1.2.
+    `clock_rate` in ticks a second is that of the audio, whose timestamps they share: §2.5.1.2.
     """
 
     def __init__(self, clock_rate: int) -> None:
@@ -76,7 +76,7 @@ class EventSender:
 
     @property
     def busy(self) -> bool:
-        """Whether an event is under way or waits: §2.5.1.2; sound had better be left out."""
+        """Whether an event is under way or waits: §2.5.1.2; audio had better be left out."""
         return self.deadline is not None
 
     def press(self, press: EventPress, now: float) -> None:
@@ -88,7 +88,7 @@ class EventSender:
             self.deadline = now
 
     def tick(self, now: float, timestamp: int) -> list[EventPacket]:
-        """Answer the packets that are due; `timestamp` is where the sound is by now: §2.5.1.2.
+        """Answer the packets that are due; `timestamp` is where the audio is by now: §2.5.1.2.
 
         A late call makes one report of the true duration, not several.
         """

@@ -1,4 +1,4 @@
-"""G.711: telephone sound, eight bits a sample, by table in both directions.
+"""G.711: telephone audio, eight bits a sample, by table in both directions.
 
 Implements RFC 3551 §4.5.14.
 

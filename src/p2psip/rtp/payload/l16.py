@@ -1,4 +1,4 @@
-"""L16: sound that is not compressed, 16 bits a sample in network byte order.
+"""L16: audio that is not compressed, 16 bits a sample in network byte order.
 
 Implements RFC 3551 §4.5.11, with the channels of §4.1.
 

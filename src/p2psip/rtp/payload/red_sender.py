@@ -1,4 +1,4 @@
-"""Redundant sound of ours: each packet has the sound before it as well.
+"""Redundant audio of ours: each packet has the audio before it as well.
 
 Implements RFC 2198 §3.
 
@@ -23,7 +23,7 @@ class RedundantSender:
     ) -> tuple[int, bytes]:
         """The payload type and payload to send, of the type `red` where that was agreed on: §3.
 
-        `kind` is the type of the sound, `position` its time in ticks.  What does not fit into a
+        `kind` is the type of the audio, `position` its time in ticks.  What does not fit into a
         block stays out.
         """
         before, self._said = self._said, (position, payload)

@@ -93,7 +93,7 @@ def narrowband(frame: bytes | memoryview) -> bytes:
 
 
 def is_header(data: bytes | memoryview) -> bool:
-    """Tell whether it is the 80-octet header that opens Speex in Ogg and FLV files, and no sound.
+    """Tell whether it is the 80-octet header that opens Speex in Ogg and FLV files, and no audio.
 
     Own design: GStreamer's muxers send it as a first packet; RFC 5574 §3.2 has no place for it.
     """
@@ -106,7 +106,7 @@ def is_comment(data: bytes | memoryview) -> bool:
     Own design: it follows the header where there is one; RFC 5574 §3.2 has no place for it.
     """
     size = len(data)
-    vendor = int.from_bytes(data[:4], "little")  # beyond the end, as a rule: it is sound
+    vendor = int.from_bytes(data[:4], "little")  # beyond the end, as a rule: it is audio
     if vendor > size or size < 4:
         return False
     at = 4 + vendor

@@ -17,7 +17,7 @@ from p2psip.ua.registering.instance import new_instance
 from p2psip.ua.registering.registration import (
     DEFAULT_EXPIRES,
     Registration,
-    RegistrationOwner,
+    RegistrationHandler,
     State,
 )
 from p2psip.ua.requests.digest_client import Login
@@ -37,7 +37,7 @@ class OutboundSet:
         aor: Address,
         contact_at: Callable[[Uri], Uri],
         registrar: Uri,
-        owner: RegistrationOwner,
+        handler: RegistrationHandler,
         random: Callable[[int], bytes],
         *,
         proxies: Sequence[Uri] = (),
@@ -46,11 +46,11 @@ class OutboundSet:
         instance: str = "",
         max_redirects: int = 0,
     ) -> None:
-        self._owner, self._is_up = owner, False
+        self._handler, self._is_up = handler, False
         instance = instance or new_instance(random)
         # RFC 5626 §4.2.1 [sets-of-two]
-        self._ways: list[tuple[Uri, ...]] = [(proxy,) for proxy in proxies] or [()]
-        numbered = enumerate(self._ways, 1)  # RFC 5626 §4.2.1 [same-reg-ids]
+        self._registrations: list[tuple[Uri, ...]] = [(proxy,) for proxy in proxies] or [()]
+        numbered = enumerate(self._registrations, 1)  # RFC 5626 §4.2.1 [same-reg-ids]
         self.flows = tuple(
             Registration(
                 stack,
@@ -95,7 +95,7 @@ class OutboundSet:
         RFC 3261 §8.1.2, RFC 3608 §6.1.
         """
         flow = self.current
-        return flow.route(self._ways[self.flows.index(flow)])
+        return flow.route(self._registrations[self.flows.index(flow)])
 
     def start(self, now: float) -> None:
         """Send the first REGISTER by each proxy: §4.2.1."""
@@ -110,16 +110,16 @@ class OutboundSet:
     def _others_stand(self, number: int) -> bool:
         return any(each.stands for at, each in enumerate(self.flows, 1) if at != number)
 
-    # RegistrationOwner
+    # RegistrationHandler
 
     def on_registered(self, registration: Registration, expires: int, now: float) -> None:
         """Tell the owner of the first one that is accepted: RFC 3261 §10.2.4."""
         if not self._is_up:
             self._is_up = True
-            self._owner.on_registered(registration, expires, now)
+            self._handler.on_registered(registration, expires, now)
 
     def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
         """Tell the owner of the last one that has failed: RFC 3261 §10.2.7."""
         if all(each.state is State.FAILED for each in self.flows):
             self._is_up = False
-            self._owner.on_failed(registration, status, reason, now)
+            self._handler.on_failed(registration, status, reason, now)

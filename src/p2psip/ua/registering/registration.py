@@ -31,7 +31,7 @@ DEFAULT_EXPIRES: Final = 3600  # s: §10.2, our wish
 REFRESH_AT: Final = 0.8  # of the lifetime granted: §10.2.4 says before it ends
 RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refresh comes sooner
 RETRY_MAX: Final = 300.0
-MAX_PLACES: Final = 16  # addresses of one registrar that are remembered
+MAX_HOSTS: Final = 16  # addresses of one registrar that are remembered
 MAX_EXPIRES: Final = 86_400  # s, the most a 423 or a Retry-After can make us ask for
 
 
@@ -44,7 +44,7 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
-class RegistrationOwner(Protocol):
+class RegistrationHandler(Protocol):
     """Receives the results of a registration: §10.2.4, §10.2.7."""
 
     def on_registered(self, registration: "Registration", expires: int, now: float) -> None:
@@ -91,7 +91,7 @@ class Registration:
         aor: Address,
         contact: Uri,
         registrar: Uri,
-        owner: RegistrationOwner,
+        handler: RegistrationHandler,
         random: Callable[[int], bytes],
         *,
         login: Login | None = None,
@@ -118,11 +118,11 @@ class Registration:
         self._stack, self._aor, self._contact = stack, aor, contact
         # §10.2 [no-user-in-request-uri]
         self._registrar = registrar.replace(user=None, password=None)
-        self._owner, self._expires = owner, expires
+        self._handler, self._expires = handler, expires
         self._route = tuple(Address(uri) for uri in route)
         login = replace(login, server=route[0] if route else registrar) if login else None
-        self._login, self._keyring = login, DigestClient(login, random) if login else None
-        self._places: frozenset[HostPort] = frozenset()
+        self._login, self._digest_client = login, DigestClient(login, random) if login else None
+        self._server_addresses: frozenset[HostPort] = frozenset()
         # §10.2 [same-call-id], §10.2.4 [same-call-id]
         self._call_id, self._tag = random(12).hex(), random(6).hex()
         self._cseq = 0
@@ -169,9 +169,11 @@ class Registration:
     @property
     def login(self) -> Login | None:
         """The credentials for calls: good in the registrar's realm, at its addresses (§22.1)."""
-        if self._login is None or self._keyring is None:
+        if self._login is None or self._digest_client is None:
             return None
-        return replace(self._login, places=self._places, realms=self._keyring.realms or None)
+        return replace(
+            self._login, addresses=self._server_addresses, realms=self._digest_client.realms or None
+        )
 
     def start(self, now: float) -> None:
         """Send the first REGISTER: §10.2."""
@@ -254,8 +256,8 @@ class Registration:
         if response.status < 200:
             return
         is_there = exchange.request.uri == self._registrar  # and was not sent elsewhere
-        if is_there and exchange.sent_to is not None and len(self._places) < MAX_PLACES:
-            self._places |= {hop_of(exchange.sent_to)}
+        if is_there and exchange.sent_to is not None and len(self._server_addresses) < MAX_HOSTS:
+            self._server_addresses |= {hop_of(exchange.sent_to)}
         granted = response.status < 300
         if self.state is State.CLOSED:
             if not self._is_withdrawing and (granted or self._was_registered):
@@ -282,7 +284,7 @@ class Registration:
         self._wake_at(max(now + RETRY_MIN, self._asked_at + min(refresh, self._renew)))
         if self.state is not State.REGISTERED:
             self.state = State.REGISTERED
-            self._owner.on_registered(self, granted, now)
+            self._handler.on_registered(self, granted, now)
         if self._contact != self._told:  # our address changed meanwhile
             self._register(self._expires, now)
 
@@ -313,7 +315,7 @@ class Registration:
             self._retry = min(self._retry * 2, RETRY_MAX)
         if self.state is not State.FAILED:
             self.state = State.FAILED
-            self._owner.on_failed(self, response.status, response.reason, now)
+            self._handler.on_failed(self, response.status, response.reason, now)
 
     def _lifetime(self, response: Response) -> int:
         """The lifetime granted to our own Contact: §10.2.4."""
@@ -377,7 +379,7 @@ class Registration:
             self._stack,
             self,
             self._next_cseq,
-            self._keyring,
+            self._digest_client,
             max_redirects=self._max_redirects,
         )
         self._exchange.preferred = self._server  # §10.2.4 [same-server]

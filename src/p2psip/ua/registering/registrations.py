@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import Flow
-from p2psip.transaction.table import Agenda
+from p2psip.transaction.table import TimerQueue
 from p2psip.ua.registering.registration import Registration
 
 
@@ -22,7 +22,7 @@ class Registrations:
         self.ping: Callable[[Flow, bytes], None] | None = None
         self.lose: Callable[[Flow], None] = lambda flow: None
         self._members: set[Registration] = set()
-        self._agenda = Agenda[Registration]()
+        self._timer_queue = TimerQueue[Registration]()
 
     def __len__(self) -> int:
         """The number of registrations."""
@@ -31,8 +31,8 @@ class Registrations:
     def add(self, registration: Registration) -> None:
         """Drive one more registration, which reports its deadlines."""
         self._members.add(registration)
-        self._agenda.set(registration, registration.deadline)
-        registration.on_deadline = self._agenda.set
+        self._timer_queue.set(registration, registration.deadline)
+        registration.on_deadline = self._timer_queue.set
         registration.ping, registration.lose = self.ping, self.lose
 
     def follow(self, stack: Stack) -> None:
@@ -65,9 +65,9 @@ class Registrations:
     @property
     def deadline(self) -> float | None:
         """When to call `tick`."""
-        return self._agenda.deadline
+        return self._timer_queue.deadline
 
     def tick(self, now: float) -> None:
         """Tick each that is due: RFC 3261 §10.2.4."""
-        for registration in self._agenda.due(now):
+        for registration in self._timer_queue.due(now):
             registration.tick(now)

@@ -16,7 +16,7 @@ from p2psip.ua.requests.digest_client import ANSWERS, DigestClient
 from p2psip.ua.requests.redirection import Redirection
 
 # The flows for a request at a time, None to look them up as usual: RFC 3261 §12.2.1.1.
-Ways = Callable[[Request, float], Sequence[Flow] | None]
+FlowChooser = Callable[[Request, float], Sequence[Flow] | None]
 
 MAX_ROUNDS: Final = 4  # challenges to one request: by several proxies, or for stale nonces
 
@@ -37,9 +37,10 @@ class AuthenticatedRequest:
 
     `next_cseq` gives the number of a repetition.  `request` is the one last sent; `done` is True
     once there is a final answer; `answered_by` is the flow of the last answer, None if there was
-    none.  `ways` finds the flows within a dialog.  Of the servers that a look-up finds `preferred`
-    is tried first: the one that knows us.  Redirections are followed to `max_redirects` addresses,
-    for a request outside of a dialog; an INVITE has legs to drop, and follows them itself.
+    none.  `choose_flows` finds the flows within a dialog.  Of the servers that a look-up finds
+    `preferred` is tried first: the one that knows us.  Redirections are followed to `max_redirects`
+    addresses, for a request outside of a dialog; an INVITE has legs to drop, and follows them
+    itself.
 
     Not done: RFC 3261 §8.1.3.5 [smaller-body] [another-type]: the bodies are session descriptions
     and texts for people, and nothing shorter or of another type says the same.
@@ -50,8 +51,8 @@ class AuthenticatedRequest:
         stack: Stack,
         user: AuthenticatedRequestUser,
         next_cseq: Callable[[], int],
-        keyring: DigestClient | None = None,
-        ways: Ways = lambda request, now: None,
+        digest_client: DigestClient | None = None,
+        choose_flows: FlowChooser = lambda request, now: None,
         max_redirects: int = 0,
     ) -> None:
         self.done = False
@@ -59,7 +60,7 @@ class AuthenticatedRequest:
         self.answered_by: Flow | None = None
         self.request: Request
         self._stack, self._user, self._next_cseq = stack, user, next_cseq
-        self._keyring, self._ways = keyring, ways
+        self._digest_client, self._choose_flows = digest_client, choose_flows
         self._handle: ClientHandle
         self._cancelled = False
         self._answered: set[str] = set()  # realms: each gets one proof for one request
@@ -69,11 +70,13 @@ class AuthenticatedRequest:
     def send(self, request: Request, now: float) -> None:
         """Send the request (§8.1.2); the user is never called before this returns."""
         # §22.2 [credentials-kept], §22.3 [same-call-signs]
-        self._send(request if self._keyring is None else self._keyring.sign(request), now)
+        self._send(
+            request if self._digest_client is None else self._digest_client.sign(request), now
+        )
 
     def _send(self, request: Request, now: float) -> None:
         self.request = request
-        flows = self._ways(request, now)
+        flows = self._choose_flows(request, now)
         self._handle = self._stack.request(request, self, now, flows=flows)
         self._handle.preferred = self.preferred
 
@@ -95,9 +98,13 @@ class AuthenticatedRequest:
             return
         if response.status >= 300 and self._max_redirects and self._try_elsewhere(response, now):
             return
-        keyring, is_good = self._keyring, 200 <= response.status < 300
-        if keyring is not None and is_good and keyring.is_for(self.request, self.sent_to):
-            keyring.informed(response)
+        digest_client, is_good = self._digest_client, 200 <= response.status < 300
+        if (
+            digest_client is not None
+            and is_good
+            and digest_client.is_for(self.request, self.sent_to)
+        ):
+            digest_client.informed(response)
         self.done = self.done or response.status >= 200
         self._user.on_response(self, response, now)
 
@@ -110,11 +117,11 @@ class AuthenticatedRequest:
 
     def _try_again(self, response: Response, now: float) -> bool:
         """Send the request again with credentials; False if that cannot help (§22.2)."""
-        if self._keyring is None or self._cancelled or self._rounds == MAX_ROUNDS:
+        if self._digest_client is None or self._cancelled or self._rounds == MAX_ROUNDS:
             return False
-        if not self._keyring.is_for(self.request, self.sent_to):
+        if not self._digest_client.is_for(self.request, self.sent_to):
             return False
-        asked = self._keyring.asked(response)
+        asked = self._digest_client.asked(response)
         realms = {realm for _, realm in asked}
         if not realms or realms & self._answered:
             # RFC 8760 §2.4 [gives-up], RFC 7616 §3.3 [refused-is-final]
@@ -123,8 +130,8 @@ class AuthenticatedRequest:
         self._rounds += 1
         self.preferred = self.sent_to  # its challenge may mean nothing to another server
         self._answered |= realms
-        self._keyring.learn(asked)
-        signed = self._keyring.sign(self._repeated(), is_asked=True)
+        self._digest_client.learn(asked)
+        signed = self._digest_client.sign(self._repeated(), is_asked=True)
         self._send(signed, now)  # §22.2 [answers-401], §22.3 [answers-407]
         return True
 

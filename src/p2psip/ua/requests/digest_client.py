@@ -33,7 +33,7 @@ HERE: Final[HostPort] = ("", 0)  # this very process, whichever of its names was
 class Login:
     """A user name and password, and the server that they belong to (RFC 3261 §22.1).
 
-    `server` is the registrar or trunk as it was named, and `places` are addresses where it was
+    `server` is the registrar or trunk as it was named, and `addresses` are those where it was
     reached by that name; without any of them no challenge is answered.  `realms` are those that it
     may challenge in, None while it has not challenged.
     """
@@ -41,7 +41,7 @@ class Login:
     user: str
     password: str
     server: Uri | None = None
-    places: frozenset[HostPort] = frozenset()
+    addresses: frozenset[HostPort] = frozenset()
     realms: frozenset[str] | None = None
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class Login:
         if uri.param("maddr") is not None:
             return False
         place = _place(uri)
-        return place in self.places or (self.server is not None and place == _place(self.server))
+        return place in self.addresses or (self.server is not None and place == _place(self.server))
 
 
 def hop_of(flow: Flow) -> HostPort:
@@ -80,7 +80,7 @@ class DigestClient:
 
     def is_for(self, request: Request, flow: Flow | None) -> bool:
         """Whether to answer a challenge to a request that was sent over `flow`: see `Login`."""
-        if flow is not None and hop_of(flow) in self._login.places:
+        if flow is not None and hop_of(flow) in self._login.addresses:
             return not _is_behind_a_route(request)
         return self.may_sign(request)
 
@@ -158,14 +158,18 @@ def _place(uri: Uri) -> HostPort:
     return uri.host, uri.port or default_port((uri.param("transport") or "UDP").upper())
 
 
-def copy_credentials(source: Request, target: Request, keyring: DigestClient | None) -> Request:
+def copy_credentials(
+    source: Request, target: Request, digest_client: DigestClient | None
+) -> Request:
     """The target with the credentials of the source, as an ACK has its INVITE's (§13.2.2.4).
 
     Departs from RFC 3261 §13.2.2.4: not if the ACK does not pass their server, or goes on from
     there to the callee, who could try passwords on them.
     """
     headers = target.headers
-    for name in ANSWERS.values() if keyring is not None and keyring.may_sign(target) else ():
+    for name in (
+        ANSWERS.values() if digest_client is not None and digest_client.may_sign(target) else ()
+    ):
         for value in source.headers.values(name):
             headers = headers.append(name, value)
     return target.replace(headers=headers)

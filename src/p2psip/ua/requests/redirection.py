@@ -28,7 +28,7 @@ class Redirection:
     ends a circle of redirections.
 
     Not done: RFC 3261 §21.3.4 [305-by-its-proxy]: whoever is called could have us send the call
-    with its sound through a server of its choice; a 305 is told as a refusal.
+    with its audio through a server of its choice; a 305 is told as a refusal.
     """
 
     def __init__(self, first: Uri, most: int) -> None:

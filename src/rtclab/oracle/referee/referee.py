@@ -20,7 +20,7 @@ from p2psip.dialog.prack import RAck
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request, Response
 from p2psip.transaction.key import Key
-from p2psip.transaction.table import Agenda
+from p2psip.transaction.table import TimerQueue
 from rtclab.oracle.referee.dialogs import Dialogs
 from rtclab.oracle.referee.offers import Offers
 from rtclab.oracle.referee.ruling import Ruling
@@ -33,16 +33,16 @@ class Referee:
 
     def __init__(self) -> None:
         self._known: dict[Key, Transaction] = {}
-        self._agenda = Agenda[Transaction]()
+        self._timer_queue = TimerQueue[Transaction]()
         self._by_name: dict[str, list[Transaction]] = {}
         self._dialogs, self._misrouted = Dialogs(), list[Ruling]()
         self._offers = Offers()
 
     def take(self, heard: Traced) -> None:
         """Take the next message of the trace."""
-        for each in self._agenda.due(heard.time):
+        for each in self._timer_queue.due(heard.time):
             each.pass_time(heard.time)
-            self._agenda.set(each, each.deadline)
+            self._timer_queue.set(each, each.deadline)
         message = heard.message
         if isinstance(message, Response):
             self._response(message, heard.time)
@@ -60,12 +60,12 @@ class Referee:
         known = self._known.get(key := _key(request))
         if known is not None:
             known.repeat(heard.time)
-            self._agenda.set(known, known.deadline)
+            self._timer_queue.set(known, known.deadline)
             return
         new = Transaction(request, heard.time, reliable=heard.reliable)
         self._known[key] = new
         self._by_name.setdefault(new.name, []).append(new)
-        self._agenda.set(new, new.deadline)
+        self._timer_queue.set(new, new.deadline)
         if request.method == "PRACK":
             self._prack(request, heard.time)
         self._misrouted += self._dialogs.request(request, heard.time)
@@ -75,7 +75,7 @@ class Referee:
         known = self._known.get(_key(response))
         if known is not None:  # else the trace began later
             known.respond(response, now)
-            self._agenda.set(known, known.deadline)
+            self._timer_queue.set(known, known.deadline)
             self._dialogs.response(response)
             self._offers.response(response, now)
 
@@ -87,20 +87,20 @@ class Referee:
             return
         for each in self._by_name.get(f"INVITE {rack.cseq} of {request.call_id}", ()):
             each.acknowledge_provisional(request, rack, now)
-            self._agenda.set(each, each.deadline)
+            self._timer_queue.set(each, each.deadline)
 
     def _ack(self, ack: Request, now: float) -> None:
         """An ACK of a failure has the branch of its INVITE, one of a 2xx its number alone."""
         known = self._known.get(_key(ack))
         if known is not None:
             known.acknowledge(now)
-            self._agenda.set(known, known.deadline)
+            self._timer_queue.set(known, known.deadline)
             return
         number = f"INVITE {ack.cseq.number} of {ack.call_id}"
         for each in self._by_name.get(number, ()):
             if each.accepted:
                 each.acknowledge(now)
-                self._agenda.set(each, each.deadline)
+                self._timer_queue.set(each, each.deadline)
         self._misrouted += self._dialogs.request(ack, now)
         self._offers.request(ack, now)
 

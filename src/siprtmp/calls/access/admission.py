@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from p2psip.server.domains import Aor
-from p2psip.server.guess_limit import Guesses
+from p2psip.server.guess_limit import GuessLimit
 from p2psip.server.users import UserStore
 from p2psip.stack.routing import is_loopback
 from p2psip.transaction.flow import rate_limit_key
@@ -37,7 +37,7 @@ class Admission:
 
     def __init__(self, allow_all: bool, users: UserStore | None, credentials: Users | None) -> None:
         self._allow_all, self._users, self._credentials = allow_all, users, credentials
-        self._guesses = Guesses()
+        self._guesses = GuessLimit()
 
     def renew(self, users: UserStore | None, credentials: Users | None) -> None:
         """Judge by these from now on; clients that have been admitted stay."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
-from p2psip.stack.request_origin import place_of
+from p2psip.stack.request_origin import host_of
 from p2psip.stack.stack import ServerHandle
 from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import Registry
@@ -176,7 +176,7 @@ class RoomPhone(CallObserver, MediaSink):
         if not call.take(server, self._home.contact(name, name), now):
             return
         is_known = self._home.is_proven(server, now)
-        self._place = self._room.reserve(place_of(server.flow), is_known=is_known)
+        self._place = self._room.reserve(host_of(server.flow), is_known=is_known)
         if self._place is None:
             call.refuse(*failures.BUSY, now)
             return

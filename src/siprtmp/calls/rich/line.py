@@ -262,9 +262,9 @@ class Line(CallObserver, MediaSink):
         request = outside_request(
             context.random, "MESSAGE", to, self.account.address, body=body, content_type=TEXT
         )
-        keyring = DigestClient(login, context.random) if login is not None else None
+        digest_client = DigestClient(login, context.random) if login is not None else None
         request = context.agent.core.signed(request)
-        context.messages.send(request, self._heard, now, keyring)
+        context.messages.send(request, self._heard, now, digest_client)
 
     def _heard(self, response: Response, now: float) -> None:
         if response.status >= 300:

@@ -12,7 +12,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.registering.registration import Registration, RegistrationOwner
+from p2psip.ua.registering.registration import Registration, RegistrationHandler
 from p2psip.ua.requests.digest_client import Login
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError as RtmpError
@@ -39,7 +39,7 @@ class SipHome(CallHome, Protocol):
         aor: Address,
         contact: Uri,
         login: Login,
-        owner: RegistrationOwner,
+        owner: RegistrationHandler,
         host: str,
     ) -> Registration:
         """A registration of `aor`, not started, for a client at this host: RFC 3261 §10.2."""

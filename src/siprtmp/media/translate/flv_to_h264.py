@@ -7,7 +7,7 @@ Implements RFC 6184 §5 and §6, from tags as FLV 10.1 §E.4.3.1 lays them out, 
 from typing import Final, Self
 
 from p2psip.rtp.payload.h264 import SINGLE_NAL_MODE, pack_h264
-from p2psip.rtp.payload.h264_pictures import IDR, SLICES
+from p2psip.rtp.payload.h264_access_units import IDR, SLICES
 from p2psip.sdp.h264_parameters import ProfileLevel
 from rtmplite.errors import RemoteError
 from rtmplite.flv.avc import AvcConfig

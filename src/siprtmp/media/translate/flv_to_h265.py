@@ -8,7 +8,7 @@ what it has in common with H.264.
 from typing import Final, Self
 
 from p2psip.rtp.payload.h265 import kind_of, pack_h265
-from p2psip.rtp.payload.h265_pictures import INTRA, SLICES
+from p2psip.rtp.payload.h265_access_units import INTRA, SLICES
 from rtmplite.errors import RemoteError
 from rtmplite.flv.enhanced_video import VideoFourCc, VideoPacketType
 from rtmplite.flv.hevc import HevcConfig

@@ -14,7 +14,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from typing import Final, SupportsBytes
 
-from p2psip.rtp.payload.h264_pictures import SLICES, Picture
+from p2psip.rtp.payload.h264_access_units import SLICES, AccessUnit
 from rtmplite.flv.avc import join_units
 from rtmplite.flv.parameter_sets import AvcSets, Sets
 from siprtmp.media.translate.rtp_to_flv import Tag
@@ -72,7 +72,9 @@ class H264ToFlv:
         self._frozen = True
         self._times.restart()
 
-    def convert(self, frame: Picture, arrival_ms: int, shown_ms: float | None = None) -> list[Tag]:
+    def convert(
+        self, frame: AccessUnit, arrival_ms: int, shown_ms: float | None = None
+    ) -> list[Tag]:
         """Tags of one picture, with their RTMP time; `arrival_ms` of the gateway's clock.
 
         `shown_ms` is the RTMP time that the picture's reports say, None where there is none.

@@ -6,7 +6,7 @@ Own design: all but the tags and the parameter sets is as `H264ToFlv` has it.
 """
 
 from p2psip.rtp.payload.h265 import kind_of
-from p2psip.rtp.payload.h265_pictures import SLICES
+from p2psip.rtp.payload.h265_access_units import SLICES
 from rtmplite.flv.avc import join_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.hevc import HevcConfig

@@ -7,9 +7,9 @@ around them know no codec.  RFC 6184 §5, RFC 7798 §4 and RFC 7741 §4.
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
-from p2psip.rtp.payload.h264_pictures import Picture, PictureAssembler
+from p2psip.rtp.payload.h264_access_units import AccessUnit, AccessUnitAssembler
 from p2psip.rtp.payload.h264_unpacker import H264Unpacker
-from p2psip.rtp.payload.h265_pictures import H265Assembler, H265Unpacker
+from p2psip.rtp.payload.h265_access_units import H265AccessUnitAssembler, H265Unpacker
 from p2psip.rtp.payload.vp8 import Vp8Unpacked, Vp8Unpacker
 from p2psip.rtp.video_receiver import VideoPacket
 from siprtmp.media.lines.h264 import VideoPlan
@@ -94,9 +94,9 @@ class VideoDepacketizer(Generic[FrameT]):
 
 
 def _units(
-    unpacker: H264Unpacker, assembler: PictureAssembler
-) -> Callable[[VideoPacket], list[Picture]]:
-    def put(packet: VideoPacket) -> list[Picture]:
+    unpacker: H264Unpacker, assembler: AccessUnitAssembler
+) -> Callable[[VideoPacket], list[AccessUnit]]:
+    def put(packet: VideoPacket) -> list[AccessUnit]:
         sequence, _, timestamp, marker, payload = packet
         items = unpacker.push(sequence, timestamp, marker, payload)
         return [frame for item in items for frame in assembler.push(item)]
@@ -104,15 +104,17 @@ def _units(
     return put
 
 
-def _h264(plan: VideoPlan) -> VideoDepacketizer[Picture]:
+def _h264(plan: VideoPlan) -> VideoDepacketizer[AccessUnit]:
     to_flv = H264ToFlv(plan.parameter_sets)
-    return VideoDepacketizer(H264, lambda: _units(H264Unpacker(), PictureAssembler()), to_flv)
+    return VideoDepacketizer(H264, lambda: _units(H264Unpacker(), AccessUnitAssembler()), to_flv)
 
 
-def _h265(plan: VideoPlan) -> VideoDepacketizer[Picture]:
+def _h265(plan: VideoPlan) -> VideoDepacketizer[AccessUnit]:
     agreed = plan.other(H265)
     to_flv = H265ToFlv(agreed.parameter_sets if agreed else ())
-    return VideoDepacketizer(H265, lambda: _units(H265Unpacker(), H265Assembler()), to_flv)
+    return VideoDepacketizer(
+        H265, lambda: _units(H265Unpacker(), H265AccessUnitAssembler()), to_flv
+    )
 
 
 def _vp8(plan: VideoPlan) -> VideoDepacketizer[Vp8Unpacked]:
@@ -125,7 +127,7 @@ def _vp8(plan: VideoPlan) -> VideoDepacketizer[Vp8Unpacked]:
     return VideoDepacketizer(VP8, begin, Vp8ToFlv())
 
 
-AnyDepacketizer = VideoDepacketizer[Picture] | VideoDepacketizer[Vp8Unpacked]
+AnyDepacketizer = VideoDepacketizer[AccessUnit] | VideoDepacketizer[Vp8Unpacked]
 DEPACKETIZERS: Final[Mapping[str, Callable[[VideoPlan], AnyDepacketizer]]] = {
     H264: _h264, H265: _h265, VP8: _vp8,
 }  # fmt: skip

@@ -120,17 +120,17 @@ def test_answers_and_packets_are_read_whole(site, ports):
 def test_a_port_is_ready_when_the_server_lets_packets_through(site, call):
     """Covers RFC 8656 §11.1: agreed is not ready, and a peer elsewhere is agreed on anew."""
     port, *_ = call
-    told = []
-    port.on_ready = lambda: told.append(port.remote)
+    advertised = []
+    port.on_ready = lambda: advertised.append(port.remote)
     for peer in (PEER, ("192.0.2.77", 4000)):
         assert not port.is_ready
         port.remote = peer
-        assert not port.is_ready and peer not in told
-        soon(site, lambda peer=peer: peer in told)
-        assert port.is_ready and told.count(peer) == 1
+        assert not port.is_ready and peer not in advertised
+        soon(site, lambda peer=peer: peer in advertised)
+        assert port.is_ready and advertised.count(peer) == 1
         port.remote = None
     port.remote = PEER
-    assert port.is_ready and len(told) == 2  # by the answer from before
+    assert port.is_ready and len(advertised) == 2  # by the answer from before
 
 
 def test_a_phone_waits_for_its_relay(site, ports):
@@ -139,7 +139,7 @@ def test_a_phone_waits_for_its_relay(site, ports):
     wakes = []
     sound = [audio_codec("PCMU")]
     here = AudioStream(LOOPBACK, sound, ports, ignore, ignore, lambda: wakes.append(1))
-    peer = AudioStream(LOOPBACK, sound, PortPool(), ignore, ignore, ignore, told=PEER[0])
+    peer = AudioStream(LOOPBACK, sound, PortPool(), ignore, ignore, ignore, advertised=PEER[0])
     server = site.clients[(LOOPBACK, here._transport._port.rtp_port)]
     here.conclude(peer.answer(here.offer()))
     assert here.press("5", 0.04) and here.send(bytes(160))
@@ -200,24 +200,24 @@ def test_a_server_without_room_is_asked_again_after_a_minute(site, monkeypatch, 
     later = []
     monkeypatch.setattr(prepared_ports.gevent, "spawn_later", lambda *what: later.append(what))
     site.refusals[TurnMethod.ALLOCATE] = [code]
-    told, ports = [], PreparedPorts(PortPool(), LOOPBACK, spare=1)
-    ports.on_failed = lambda spare: told.append(spare.error)
+    advertised, ports = [], PreparedPorts(PortPool(), LOOPBACK, spare=1)
+    ports.on_failed = lambda spare: advertised.append(spare.error)
     ports.use(partial(RelayedSocket, server=site.address, login=LOGIN))
     try:
-        soon(site, lambda: told)
-        assert str(code) in told[0] and later[0][0] == 60.0
+        soon(site, lambda: advertised)
+        assert str(code) in advertised[0] and later[0][0] == 60.0
     finally:
         ports.close()
 
 
 def test_a_wrong_password_is_told_once_and_nothing_more_is_asked(site, monkeypatch):
-    told, ports = [], PreparedPorts(PortPool(), LOOPBACK, spare=2)
+    advertised, ports = [], PreparedPorts(PortPool(), LOOPBACK, spare=2)
     network = LocalNetwork("192.168.1.10")
     uri = f"turn:ann@127.0.0.1:{site.address[1]}"
-    relays = Relays(uri, "wrong", network, ports, told.append)
+    relays = Relays(uri, "wrong", network, ports, advertised.append)
     try:
-        soon(site, lambda: told)
-        assert told == ["the TURN server refuses user and password (401)"]
+        soon(site, lambda: advertised)
+        assert advertised == ["the TURN server refuses user and password (401)"]
         assert ports._pairs == [] and ports.open(LOOPBACK).public is None
         assert (
             network.own_address("192.168.1.20") is None
@@ -231,10 +231,12 @@ def test_a_server_that_cannot_be_found_is_looked_for_again(monkeypatch):
     places = [None, (LOOPBACK, 9)]
     monkeypatch.setattr(relayed_ports, "locate", lambda server, local: places.pop(0))
     monkeypatch.setattr(relayed_ports, "INTERVAL", 0.001)
-    told, ports = [], PreparedPorts(PortPool(), LOOPBACK, spare=0)
-    relays = Relays("turn:ann@turn.example", "secret", LocalNetwork(LOOPBACK), ports, told.append)
+    advertised, ports = [], PreparedPorts(PortPool(), LOOPBACK, spare=0)
+    relays = Relays(
+        "turn:ann@turn.example", "secret", LocalNetwork(LOOPBACK), ports, advertised.append
+    )
     wait_for(lambda: not places)
-    assert told == ["the TURN server turn.example cannot be found"]
+    assert advertised == ["the TURN server turn.example cannot be found"]
     relays.close()
 
 

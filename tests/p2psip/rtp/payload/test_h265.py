@@ -10,7 +10,7 @@ from support.mutations import mutations
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp.payload.h264_unpacker import H264Damage, NalUnit
 from p2psip.rtp.payload.h265 import H265Fragment, aggregate, kind_of, pack_h265, read_h265
-from p2psip.rtp.payload.h265_pictures import H265Assembler, H265Unpacker
+from p2psip.rtp.payload.h265_access_units import H265AccessUnitAssembler, H265Unpacker
 from p2psip.strategies.video import h265_access_units, h265_payloads
 
 IDR, INTER, SETS = b"\x26\x01\x80", b"\x02\x01\x80", (b"\x40\x01v", b"\x42\x01s", b"\x44\x01p")
@@ -165,7 +165,7 @@ def test_what_cannot_be_packed(wrong):
 
 def pictures(*packets):
     """What comes out of (timestamp, marker, payload)."""
-    unpacker, assembler, out = H265Unpacker(), H265Assembler(), []
+    unpacker, assembler, out = H265Unpacker(), H265AccessUnitAssembler(), []
     for at, (timestamp, marker, payload) in enumerate(packets):
         for item in unpacker.push(at, timestamp, marker, payload):
             out += assembler.push(item)
@@ -192,7 +192,7 @@ def test_a_stream_that_is_joined_within_a_picture_is_damaged():
 @pytest.mark.parametrize("units", [[*SETS, IDR], [IDR]])
 def test_a_key_frame_that_begins_behind_a_loss_is_whole(units):
     """Covers RFC 7798 §4.4.3: what was lost is of pictures before it, which it does not need."""
-    unpacker, assembler, out = H265Unpacker(), H265Assembler(), []
+    unpacker, assembler, out = H265Unpacker(), H265AccessUnitAssembler(), []
     packets = [(0, 0, True, INTER), *((5, 6000, False, unit) for unit in units)]
     for at, (skip, *rest) in enumerate([*packets, (5, 9000, True, INTER), (5, 12000, True, INTER)]):
         for item in unpacker.push(at + skip, *rest):

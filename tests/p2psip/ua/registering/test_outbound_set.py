@@ -107,7 +107,7 @@ class World:
         """The proxy that requests go by now."""
         return self.set.route[0].host
 
-    # RegistrationOwner
+    # RegistrationHandler
     def on_registered(self, registration, expires, now):
         self.told.append(expires)
 

@@ -178,5 +178,5 @@ def test_a_gruu_is_reached_by_its_domain_whatever_connection_there_is():
     stack = Stack(random=random_source("x"), listeners=[Listener("TCP", HOME, PORT)])
     by = [Flow("TCP", (BOB, 40001), (HOME, PORT))]
     for uri, ways in ((f"sip:bob@{BOB}", by), (PUBLIC, None)):
-        found = stack.ways(request("BYE", uri), by, by, lambda request: True)
+        found = stack.dialog_flows(request("BYE", uri), by, by, lambda request: True)
         assert (found and found[:1]) == ways

@@ -339,8 +339,8 @@ def test_a_refresh_goes_to_the_server_that_granted():
         random=random_source("bob"), listeners=[Listener("UDP", BOB, PORT)], trusting=True
     )
     one, two = (Flow("UDP", (f"10.0.8.{number}", PORT)) for number in (1, 2))
-    owner, me = Owner(), Address(AOR)
-    registration = Registration(stack, me, stack.contact("bob"), AOR, owner, random_source("r"))
+    handler, me = Owner(), Address(AOR)
+    registration = Registration(stack, me, stack.contact("bob"), AOR, handler, random_source("r"))
     registration.start(0.0)
 
     def ask(now, *found):

@@ -92,14 +92,14 @@ def request(cseq=1, method="MESSAGE"):
     return Request(method, Uri.parse(f"sip:{B}"), Headers(fields), b"hello")
 
 
-def ask(guard, keyring, link=None, times=1):
+def ask(guard, digest_client, link=None, times=1):
     """Put a question `times` times; what was heard, and the guard's log."""
     link = link or Link()
     client, server = Element(link, A), Element(link, B)
     client.stack.core = server.stack.core = guard
     asker, numbers = Asker(), iter(range(2, 99))
     for n in range(times):
-        exchange = AuthenticatedRequest(client.stack, asker, lambda: next(numbers), keyring)
+        exchange = AuthenticatedRequest(client.stack, asker, lambda: next(numbers), digest_client)
         exchange.send(request(1 if n == 0 else next(numbers)), link.now)
         link.run()
         assert exchange.done
@@ -111,7 +111,7 @@ def login(password="secret", server=f"sip:{B}", **options):
     return Login("alice", password, Uri.parse(server) if server else None, **options)
 
 
-def keyring(password="secret"):
+def digest_client(password="secret"):
     return DigestClient(login(password), random_source("keys"))
 
 
@@ -122,7 +122,7 @@ def test_a_challenge_is_answered_once_with_the_next_number(status):
     And §22.2 [answers-401] [next-cseq], §22.3 [answers-407].
     """
     guard = Guard(status=status)
-    assert ask(guard, keyring()) == [200]
+    assert ask(guard, digest_client()) == [200]
     first, second = guard.requests
     assert (first.cseq.number, second.cseq.number) == (1, 2) and first.call_id == second.call_id
     assert first.via.branch != second.via.branch and len(second.vias) == 1
@@ -137,11 +137,11 @@ def test_without_a_password_the_challenge_is_the_answer():
 def test_what_is_forbidden_is_not_asked_again():
     """Covers RFC 3261 §21.4 [not-the-same-again], §21.4.4 [403-is-final]: with a challenge too."""
     guard = Guard(status=403)
-    assert ask(guard, keyring()) == [403] and len(guard.requests) == 1
+    assert ask(guard, digest_client()) == [403] and len(guard.requests) == 1
 
 
 def met(keys, headers):
-    """Have a keyring meet challenges."""
+    """Have a digest_client meet challenges."""
     keys.learn(keys.asked(response_to(request(), 401, headers=headers)))
 
 
@@ -150,7 +150,7 @@ STRANGERS = {
     "nobody named": (login(server=None), False, 401),
     "the server": (login(), False, 200),
     "its other spelling": (login(server=f"sip:{B}:{PORT};transport=udp"), False, 200),
-    "its address": (login(server="sip:b.com", places=PLACE), False, 200),
+    "its address": (login(server="sip:b.com", addresses=PLACE), False, 200),
     "its route": (login(), True, 200),
     "another port": (login(server=f"sip:{B}:{PORT + 1}"), False, 401),
     "another host": (login(server="sip:b.com"), False, 401),
@@ -180,7 +180,7 @@ def test_a_password_is_for_one_server_in_its_realm(name):
 
 def test_within_a_dialog_nobody_behind_a_route_is_answered():
     """The proxy lets the callee's challenges through, and would let our answer through as well."""
-    keys = DigestClient(login(places=PLACE), random_source("keys"))
+    keys = DigestClient(login(addresses=PLACE), random_source("keys"))
     met(keys, Guard().challenge("b.com", False))
     plain = request(2, "BYE")
     within = plain.replace(headers=plain.headers.with_("To", "<sip:bob@b.com>;tag=b"))
@@ -193,7 +193,7 @@ def test_within_a_dialog_nobody_behind_a_route_is_answered():
 
 def test_nothing_is_told_unasked_beyond_the_server():
     """A BYE or an ACK may go where the INVITE did not: straight to the callee."""
-    keys, asked = keyring(), request()
+    keys, asked = digest_client(), request()
     met(keys, Guard().challenge("b.com", False))
     signed = keys.sign(asked)
     away = request().replace(uri=Uri.parse("sip:bob@10.0.0.9"))
@@ -212,13 +212,13 @@ def test_a_callee_behind_the_proxy_is_told_nothing_in_its_name():
             self.status, self.uses = 401, 9  # and now the callee asks, in the same realm
 
     guard = Both(status=407)
-    assert ask(guard, keyring()) == [401] and len(guard.requests) == 2
+    assert ask(guard, digest_client()) == [401] and len(guard.requests) == 2
 
 
 def test_who_says_stale_at_once_is_told_no_more():
     """Covers RFC 7616 §3.3: a nonce of just now is not stale; somebody else may have said so."""
     guard = Guard(uses=0)
-    assert ask(guard, keyring()) == [401] and len(guard.requests) == 2
+    assert ask(guard, digest_client()) == [401] and len(guard.requests) == 2
 
 
 def test_a_wrong_password_is_tried_once():
@@ -227,19 +227,19 @@ def test_a_wrong_password_is_tried_once():
     Covers RFC 3261 §22.1 [refused-is-final].
     """
     guard = Guard()
-    assert ask(guard, keyring("wrong")) == [401] and len(guard.requests) == 2
+    assert ask(guard, digest_client("wrong")) == [401] and len(guard.requests) == 2
 
 
 @pytest.mark.parametrize("status", [401, 407])
 def test_every_realm_on_the_way_is_answered(status):
     """Covers RFC 7616 §3.8 [answers-the-proxy], RFC 3261 §22.3 [by-realm] [same-credentials]."""
     guard = Guard(realms=("a.com", "b.com", "c.com"), uses=9, status=status)
-    assert ask(guard, keyring()) == [200] and len(guard.requests) == 4
+    assert ask(guard, digest_client()) == [200] and len(guard.requests) == 4
 
 
 def test_a_path_of_too_many_realms_is_given_up():
     guard = Guard(realms=[f"{n}.com" for n in range(9)], uses=9)
-    assert ask(guard, keyring()) == [401] and len(guard.requests) == MAX_ROUNDS + 1
+    assert ask(guard, digest_client()) == [401] and len(guard.requests) == MAX_ROUNDS + 1
 
 
 @pytest.mark.parametrize("status", [401, 407])
@@ -249,7 +249,7 @@ def test_a_nonce_is_used_again_and_counted(status):
     Covers RFC 3261 §22.2 [credentials-kept], §22.3 [credentials-kept].
     """
     guard = Guard(uses=9, status=status)
-    keys = keyring()
+    keys = digest_client()
     assert ask(guard, keys, times=3) == [200] * 3 and len(guard.requests) == 4
 
 
@@ -258,7 +258,7 @@ def test_a_nonce_that_is_used_up_is_replaced(by_word):
     """RFC 7616 §3.3: `stale` says so; some servers only send a new nonce."""
     guard = Guard(uses=2)
     guard.stale_by_word = by_word
-    assert ask(guard, keyring(), times=4) == [200] * 4 and len(guard.requests) == 6
+    assert ask(guard, digest_client(), times=4) == [200] * 4 and len(guard.requests) == 6
 
 
 def test_the_next_nonce_saves_a_challenge():
@@ -275,13 +275,13 @@ def test_the_next_nonce_saves_a_challenge():
             server.reply(200, now, headers=[("Authentication-Info", f'nextnonce="n{self.count}"')])
 
     guard = Renewing(uses=1)
-    assert ask(guard, keyring(), times=4) == [200] * 4 and len(guard.requests) == 5
+    assert ask(guard, digest_client(), times=4) == [200] * 4 and len(guard.requests) == 5
 
 
 def test_the_strongest_algorithm_is_taken():
     """RFC 8760 §2.4."""
     guard = Guard(algorithms=("MD5", "SHA-256"))
-    assert ask(guard, keyring()) == [200]
+    assert ask(guard, digest_client()) == [200]
     told = Credentials.parse(guard.requests[1].headers["Authorization"])
     assert told.algorithm == "SHA-256"
 
@@ -293,18 +293,18 @@ def test_a_nonce_that_does_not_change_is_counted_on():
             return [("WWW-Authenticate", Challenge.digest(realm, nonce="n"))]
 
     guard = Stubborn(uses=2)
-    assert ask(guard, keyring(), times=3) == [200, 200, 401] and len(guard.requests) == 5
+    assert ask(guard, digest_client(), times=3) == [200, 200, 401] and len(guard.requests) == 5
 
 
 def test_a_challenge_that_nobody_can_read_is_passed_on():
     """Covers RFC 8760 §2.4 [gives-up]."""
     guard = Guard(algorithms=("ROT-13",))
-    assert ask(guard, keyring()) == [401] and len(guard.requests) == 1
+    assert ask(guard, digest_client()) == [401] and len(guard.requests) == 1
 
 
 def test_each_proof_has_a_line_of_its_own():
     """Covers RFC 3261 §20.7 [never-combined], §20.28 [never-combined]."""
-    keys = keyring()
+    keys = digest_client()
     for name in ("WWW-Authenticate", "Proxy-Authenticate"):
         met(keys, [(name, Challenge.digest(realm, nonce="x")) for realm in ("a.com", "b.com")])
     headers = keys.sign(request()).headers
@@ -316,7 +316,7 @@ def test_each_proof_has_a_line_of_its_own():
 
 
 def test_the_memory_for_realms_is_bounded():
-    keys = keyring()
+    keys = digest_client()
     for n in range(50):
         challenge = Challenge.digest(f"{n}.com", nonce="x")
         headers = [("WWW-Authenticate", challenge)]

@@ -18,7 +18,7 @@ HOME = "sip:b.com"
 
 
 def asked(*realms):
-    """A keyring that has met these realms' challenges."""
+    """A digest_client that has met these realms' challenges."""
     keys = DigestClient(Login("alice", "secret", Uri.parse(HOME)), lambda count: bytes(count))
     headers = [("WWW-Authenticate", Challenge.digest(realm, nonce="first")) for realm in realms]
     keys.learn(keys.asked(response_to(request(), 401, headers=headers)))

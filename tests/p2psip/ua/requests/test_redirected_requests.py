@@ -115,7 +115,7 @@ def test_the_password_stays_with_its_server():
     """Own design: whoever may redirect, a proof that words can be tried on is for one server."""
     link, heard = Link(), []
     alice, script, other = Phone(link, A), Script(link, B), Script(link, C)
-    keyring = DigestClient(Login("alice", "zanzibar", server=Uri("sip", None, host=B)), bytes)
+    digest_client = DigestClient(Login("alice", "zanzibar", server=Uri("sip", None, host=B)), bytes)
     me = Address(Uri("sip", "alice", host=A))
 
     class Asker:
@@ -123,7 +123,7 @@ def test_the_password_stays_with_its_server():
             heard.append(response.status)
 
     numbers = iter(range(2, 9)).__next__
-    exchange = AuthenticatedRequest(alice.stack, Asker(), numbers, keyring, max_redirects=5)
+    exchange = AuthenticatedRequest(alice.stack, Asker(), numbers, digest_client, max_redirects=5)
     exchange.send(outside_request(alice.random, "OPTIONS", BOB_AT_B, me), 0.0)
     link.run(until=0.1)
     challenge = ("WWW-Authenticate", Challenge.digest("r", nonce="n"))

@@ -19,7 +19,7 @@ def test_each_client_is_known_by_its_own_host():
     assert whence(register()) == "10.0.0.7" and whence(register(call="other")) is None
     assert whence(request()) == "10.0.0.8" and whence(request(user="bob")) is None
     judge = DigestServer(None, random_source("w"))
-    judge.whence = whence
+    judge.client_host = whence
     assert judge._host(register(), HERE) == "10.0.0.7"
     forwarded = register().replace(headers=register().headers.prepend("Via", "SIP/2.0/UDP a"))
     assert judge._host(forwarded, HERE) not in ("10.0.0.7", "10.0.0.1")  # where it was before

@@ -18,7 +18,7 @@ from support.mutations import mutations
 from support.peers.peers import frame_hashes
 from support.peers.process import require
 
-from p2psip.rtp.payload.h264_pictures import Picture, PictureAssembler
+from p2psip.rtp.payload.h264_access_units import AccessUnit, AccessUnitAssembler
 from p2psip.rtp.payload.h264_unpacker import H264Unpacker
 from rtmplite.flv.file import read_flv, write_flv
 from rtmplite.flv.tag import Tag, TagType
@@ -32,7 +32,7 @@ from siprtmp.media.translate.h264_to_flv import H264ToFlv
 def cross(bodies, mode=1, size=1200, lost=()):
     """What comes back of (time, tag body) that go to RTP and from there to FLV again."""
     there, back = FlvToH264(mode, size), H264ToFlv()
-    unpacker, assembler = H264Unpacker(), PictureAssembler()
+    unpacker, assembler = H264Unpacker(), AccessUnitAssembler()
     sequence, tags = 0, []
     for time, body in bodies:
         for packet in there.convert(body, time):
@@ -131,7 +131,7 @@ def test_any_pictures_make_tags_in_order(pictures):
     machine = H264ToFlv()
     tags = []
     for at, (units, timestamp, damaged) in enumerate(pictures):
-        tags += machine.convert(Picture(tuple(units), timestamp, damaged), at)
+        tags += machine.convert(AccessUnit(tuple(units), timestamp, damaged), at)
     assert [at for at, _ in tags] == sorted(at for at, _ in tags)
     came = sum(len(unit) + 9 for units, _, _ in pictures for unit in units)
     assert sum(len(body) for _, body in tags) <= (len(tags) + 1) * (came + 40)

@@ -18,7 +18,7 @@ from support.gateway.h264_world import (
     slice_of,
 )
 
-from p2psip.rtp.payload.h264_pictures import Picture
+from p2psip.rtp.payload.h264_access_units import AccessUnit
 from rtmplite.flv.video import VideoTag
 from rtmplite.strategies.avc import BitWriter
 from siprtmp.media.translate.h264_to_flv import H264ToFlv
@@ -31,7 +31,7 @@ def test_the_sets_come_first_and_all_slices_of_a_picture_are_in_one_tag():
     """
     slices = tuple(slice_of(5, n, first=n) for n in range(4))
     machine = H264ToFlv()
-    tags = pass_on(machine, [Picture((AUD, *SETS, SEI, *slices, FILLER, END), 700, False)], 50)
+    tags = pass_on(machine, [AccessUnit((AUD, *SETS, SEI, *slices, FILLER, END), 700, False)], 50)
     tags += machine.convert(picture(1, 700 + 3600, AUD), 99)
     assert read(tags) == [
         (50, "sets", SETS),
@@ -54,7 +54,7 @@ def test_nothing_passes_before_a_key_frame_with_its_sets():
     """Covers FLV 10.1 §E.4.3.2: a key frame is asked for as long as none could be used."""
     machine = H264ToFlv()
     assert machine.size is None and not machine.wants_key_frame
-    assert machine.convert(Picture(SETS[:1], 0, False), 0) == []
+    assert machine.convert(AccessUnit(SETS[:1], 0, False), 0) == []
     assert not machine.wants_key_frame
     for each in (picture(1, 0), picture(5, 1), picture(5, 2, SPS), picture(5, 3, PPS, pps=1)):
         assert machine.convert(each, 0) == [] and machine.wants_key_frame
@@ -109,7 +109,7 @@ def test_a_damaged_picture_freezes_until_the_next_key_frame():
     machine = H264ToFlv(SETS)
     pass_on(machine, [picture(5, 0), picture(1, 3000)])
     for each in (
-        *(picture(1, 6000, damaged=True), picture(1, 9000), Picture((), 12000, True)),
+        *(picture(1, 6000, damaged=True), picture(1, 9000), AccessUnit((), 12000, True)),
         *(picture(5, 15000, damaged=True), picture(1, 18000)),
     ):
         assert machine.convert(each, 0) == [] and machine.wants_key_frame

@@ -20,7 +20,7 @@ from support.gateway.h265_world import (
 )
 from support.mutations import mutations
 
-from p2psip.rtp.payload.h265_pictures import H265Assembler, H265Unpacker
+from p2psip.rtp.payload.h265_access_units import H265AccessUnitAssembler, H265Unpacker
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType
 from siprtmp.media.translate.flv_to_h265 import H265, FlvToH265
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError
@@ -32,7 +32,7 @@ OTHER_PPS = b"\x44\x01\x70\x73\xc1\x89"  # of number 2
 
 def frames_of(packets):
     """(units, ticks) of each picture, as a phone unpacks them."""
-    unpacker, assembler, out = H265Unpacker(), H265Assembler(), []
+    unpacker, assembler, out = H265Unpacker(), H265AccessUnitAssembler(), []
     for at, packet in enumerate(packets):
         for item in unpacker.push(at, packet.ticks, packet.marker, packet.payload):
             out += assembler.push(item)

@@ -1,6 +1,6 @@
 """Shares the time of the event loop among the hosts that send to us.
 
-Own design: sound is read once in a turn of the loop, so a turn must be short however much others
+Own design: audio is read once in a turn of the loop, so a turn must be short however much others
 send.  What they have sent waits here, and has a `SLICE` of each turn.  In it the hosts follow each
 other with one piece of work each, so that a host with one request is served beside a host with
 thousands.  Every other piece is one of a host that had nothing waiting before: among many hosts
@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from gevent import get_hub
 
-SLICE: Final = 0.002  # s of such work in one turn of the loop, in which sound waits
+SLICE: Final = 0.002  # s of such work in one turn of the loop, in which audio waits
 AFTER_READING: Final = -1  # a watcher's priority: sockets' have 0, the timers of machines -2
 
 Work: TypeAlias = Callable[[], bool]  # does one piece; whether there is more of it
@@ -27,7 +27,7 @@ busy_seconds = time.thread_time
 log: Final = logging.getLogger(__name__)
 
 
-class Turns:
+class HostScheduler:
     """Work that waits for the next slice, by the host that makes it."""
 
     def __init__(self) -> None:

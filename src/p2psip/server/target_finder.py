@@ -20,11 +20,11 @@ from p2psip.server.registrar import Registrar
 from p2psip.server.response_context import Target
 from p2psip.sip.build import REASONS
 from p2psip.sip.uri import Uri
-from p2psip.stack.request_origin import is_way_back
+from p2psip.stack.request_origin import is_return_flow
 from p2psip.stack.stack import Flow, Stack
 
 
-class SideWay(NamedTuple):
+class SideRoute(NamedTuple):
     """The way to one side of a dialog (§12.2).
 
     `device` is what a GRUU that is its target leads to (RFC 5627 §6.1), `by` are the connections
@@ -36,7 +36,7 @@ class SideWay(NamedTuple):
     seen: Sequence[Flow]
 
 
-class Ways:
+class TargetFinder:
     """The ways that lead from this element to phones: §16.5.
 
     With `nat` a phone is reached at the address it registered from.
@@ -96,7 +96,7 @@ class Ways:
         bound = self._registrar.registered(Uri(user=aor[0], host=aor[1]), now)
         return [each for each in reversed(bound) if gruus.is_of(each, uri)]
 
-    def side(self, side: Side, now: float) -> SideWay:
+    def side(self, side: Side, now: float) -> SideRoute:
         """The way to one side of a dialog.
 
         Its device is one if its target is a GRUU of ours (RFC 5627 §6.1).  Raises RemoteError if
@@ -104,14 +104,14 @@ class Ways:
         """
         found = self._bound(side.uri, side.target, now)
         last = [] if side.flow is None else [side.flow]
-        by = self._opened(found) + [flow for flow in last if is_way_back(flow, nat=self._nat)]
+        by = self._opened(found) + [flow for flow in last if is_return_flow(flow, nat=self._nat)]
         seen = [*last, *(each.proven or each.flow for each in found)]
         if not self.is_gruu(side.target):
-            return SideWay(None, by, seen)
+            return SideRoute(None, by, seen)
         if not found:
             raise RemoteError(REASONS[480], 480)  # RFC 5627 §6.1 [480-without-contact]
         target = self.target(found[0])
-        return SideWay(target, () if target.path else by, seen)
+        return SideRoute(target, () if target.path else by, seen)
 
     def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
         """The flows by which a user of ours has registered the Contact `target`: RFC 3261 §16.5.

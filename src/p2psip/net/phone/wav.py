@@ -1,4 +1,4 @@
-"""Sound as samples: G.711 put back on its time line, and WAV files.
+"""Audio as samples: G.711 put back on its time line, and WAV files.
 
 Implements RFC 3550 §5.1 (the timestamp says where a payload belongs) for the payloads of
 RFC 3551 §4.5.14.
@@ -23,14 +23,14 @@ LAWS: Final[dict[str, Law]] = {
     "PCMU": (g711.encode_ulaw, g711.decode_ulaw),
     "PCMA": (g711.encode_alaw, g711.decode_alaw),
 }
-ROUNDING: Final = 40  # samples: clocks in milliseconds and recut packets are not lost sound
+ROUNDING: Final = 40  # samples: clocks in milliseconds and recut packets are not lost audio
 LONGEST_GAP: Final = 10 * g711.CLOCK_RATE  # samples; a larger gap means another stream
 
 
 class Recording:
-    """The received sound, with silence where packets are missing: RFC 3550 §5.1.
+    """The received audio, with silence where packets are missing: RFC 3550 §5.1.
 
-    `samples` is the sound so far, `missing` how many samples of it are filled in.
+    `samples` is the audio so far, `missing` how many samples of it are filled in.
     """
 
     def __init__(self, law: str = "PCMU") -> None:

@@ -13,7 +13,7 @@ from p2psip.transaction.flow import LOCAL, Flow
 Place = Flow | str
 
 
-class BoundPlaces:
+class BindingIndex:
     """The index of a registrar's bindings by place; a host is its address as text."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class BoundPlaces:
 
     def moved(self, aor: Aor, before: Sequence[Binding], after: Sequence[Binding]) -> None:
         """Note that a user has these bindings now."""
-        old, new = _places(before), _places(after)
+        old, new = _hosts(before), _hosts(after)
         for place in old - new:
             users = self._users[place]
             users.discard(aor)
@@ -39,7 +39,7 @@ class BoundPlaces:
             self._users.setdefault(place, set()).add(aor)
 
 
-def _places(bindings: Sequence[Binding]) -> set[Place]:
+def _hosts(bindings: Sequence[Binding]) -> set[Place]:
     flows = [binding.flow for binding in bindings]
-    places: set[Place] = {flow.remote[0] for flow in flows}
-    return places.union(flow for flow in flows if flow.reliable and flow.transport != LOCAL)
+    hosts: set[Place] = {flow.remote[0] for flow in flows}
+    return hosts.union(flow for flow in flows if flow.reliable and flow.transport != LOCAL)

@@ -9,7 +9,7 @@ from support.mutations import mutations
 
 from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.payload.h264 import pack_h264
-from p2psip.rtp.payload.h264_pictures import MAX_UNITS, Picture, PictureAssembler
+from p2psip.rtp.payload.h264_access_units import MAX_UNITS, AccessUnit, AccessUnitAssembler
 from p2psip.rtp.payload.h264_unpacker import H264Damage, H264Unpacker, NalUnit
 from p2psip.strategies.video import h264_payloads
 
@@ -39,7 +39,7 @@ def stream():
 
 def assemble(items):
     """The pictures of a stream that goes on, for the last one may be waiting for the next."""
-    assembler = PictureAssembler()
+    assembler = AccessUnitAssembler()
     return [picture for item in [*items, NEXT] for picture in assembler.push(item)]
 
 
@@ -72,13 +72,13 @@ def test_slices_become_pictures_whatever_the_marker_says(pictures, rule, data):
                 is_last = data.draw(st.booleans()) if is_last else False
             items.append(NalUnit(unit, 3000 * at, is_last and rule != "never"))
     assert assemble(items) == [
-        Picture(tuple(units), 3000 * at, False) for at, units in enumerate(pictures)
+        AccessUnit(tuple(units), 3000 * at, False) for at, units in enumerate(pictures)
     ]
 
 
 def test_a_picture_does_not_wait_for_the_next_one_once_the_marker_has_proved_true():
     """Covers RFC 6184 §5.1 [marker-on-last]: the first picture waits, the others do not."""
-    assembler, counts = PictureAssembler(), []
+    assembler, counts = AccessUnitAssembler(), []
     for at in range(4):
         first, second = slices(1, 2)
         counts.append(len(assembler.push(NalUnit(first, at, False))))
@@ -93,7 +93,7 @@ def test_a_marker_on_every_slice_ends_no_picture(count):
     Covers Field §"Markers of pictures".
     """
     items = [NalUnit(unit, at, True) for at in range(4) for unit in slices(5, count)]
-    assert assemble(items) == [Picture(tuple(slices(5, count)), at, False) for at in range(4)]
+    assert assemble(items) == [AccessUnit(tuple(slices(5, count)), at, False) for at in range(4)]
 
 
 def test_a_marker_that_turns_out_false_later_costs_one_picture():
@@ -106,20 +106,20 @@ def test_a_marker_that_turns_out_false_later_costs_one_picture():
         units = [(0, one), (1, one), (2, [two[0], *between, two[1]]), (3, two), (4, two)]
         items = [NalUnit(unit, at, unit != SEI) for at, picture in units for unit in picture]
         assert assemble(items) == [
-            Picture(tuple(one), 0, False),
-            Picture(tuple(one), 1, False),
-            Picture((two[0],), 2, False),
-            Picture((*between, two[1]), 2, True),
-            Picture(tuple(two), 3, False),
-            Picture(tuple(two), 4, False),
+            AccessUnit(tuple(one), 0, False),
+            AccessUnit(tuple(one), 1, False),
+            AccessUnit((two[0],), 2, False),
+            AccessUnit((*between, two[1]), 2, True),
+            AccessUnit(tuple(two), 3, False),
+            AccessUnit(tuple(two), 4, False),
         ]
 
 
 def test_a_stream_that_is_joined_within_a_picture():
     """Covers RFC 6184 §5.8: the slices that came before are told, once."""
     assert assemble([NalUnit(slices(5, 3)[1], 0, True), NalUnit(slices(1, 1)[0], 1, True)]) == [
-        Picture((slices(5, 3)[1],), 0, True),
-        Picture(tuple(slices(1, 1)), 1, False),
+        AccessUnit((slices(5, 3)[1],), 0, True),
+        AccessUnit(tuple(slices(1, 1)), 1, False),
     ]
 
 
@@ -127,9 +127,9 @@ def test_parameter_sets_with_a_marker_or_a_time_of_their_own():
     """Covers RFC 6184 §5.1: they end no picture, and are not lost."""
     [slice_] = slices(5, 1)
     items = [NalUnit(SPS, 0, True), NalUnit(PPS, 0, True), NalUnit(slice_, 0, True)]
-    assert assemble(items) == [Picture((SPS, PPS, slice_), 0, False)]
+    assert assemble(items) == [AccessUnit((SPS, PPS, slice_), 0, False)]
     items = [NalUnit(SPS, 0, True), NalUnit(PPS, 0, True), NalUnit(slice_, 9, True)]
-    assert assemble(items) == [Picture((SPS, PPS), 0, False), Picture((slice_,), 9, False)]
+    assert assemble(items) == [AccessUnit((SPS, PPS), 0, False), AccessUnit((slice_,), 9, False)]
 
 
 def test_damage_marks_every_picture_that_it_touches():
@@ -138,16 +138,16 @@ def test_damage_marks_every_picture_that_it_touches():
     before = [NalUnit(one, 0, True), NalUnit(one, 1, False)]
     damage = H264Damage(1, 2, 3, "packets lost")
     assert assemble([*before, damage, NalUnit(one, 2, True), NalUnit(one, 3, True)]) == [
-        Picture((one,), 0, False),
-        Picture((one,), 1, True),
-        Picture((one,), 2, True),
-        Picture((one,), 3, False),
+        AccessUnit((one,), 0, False),
+        AccessUnit((one,), 1, True),
+        AccessUnit((one,), 2, True),
+        AccessUnit((one,), 3, False),
     ]
     alone = H264Damage(2, 2, 0, "H.264 payload of type 0")
     assert assemble([*before, alone, NalUnit(one, 3, True)])[1:] == [
-        Picture((one,), 1, True),
-        Picture((), 2, True),
-        Picture((one,), 3, False),
+        AccessUnit((one,), 1, True),
+        AccessUnit((), 2, True),
+        AccessUnit((one,), 3, False),
     ]
 
 
@@ -166,7 +166,10 @@ def test_a_key_frame_that_begins_behind_a_loss_is_whole(units):
     inter = slices(1, 1)
     packets = packets_of([inter, inter, inter, units, inter])
     out = through([packet for packet in packets if packet[1] != 2 * 3000])
-    assert out[2:] == [Picture(tuple(units), 9000, False), Picture(tuple(inter), 12000, False)]
+    assert out[2:] == [
+        AccessUnit(tuple(units), 9000, False),
+        AccessUnit(tuple(inter), 12000, False),
+    ]
 
 
 LOST = None  # a packet
@@ -232,14 +235,14 @@ def test_any_packets_make_pictures_of_what_came(packets):
 
 def test_a_picture_without_an_end_takes_no_more_memory_than_a_limit(monkeypatch):
     """Own design: a forged stream of one timestamp is cut off, and told."""
-    assembler = PictureAssembler()
+    assembler = AccessUnitAssembler()
     for _ in range(2 * MAX_UNITS):
         assert assembler.push(NalUnit(b"\x41\x80", 0, False)) == []
     [picture] = assembler.push(NEXT)
     assert picture.damaged and len(picture.units) == MAX_UNITS
-    monkeypatch.setattr("p2psip.rtp.payload.h264_pictures.MAX_OCTETS", 10)
+    monkeypatch.setattr("p2psip.rtp.payload.h264_access_units.MAX_OCTETS", 10)
     assert assemble([NalUnit(b"\x41\x80345", 0, False)] * 9) == [
-        Picture((b"\x41\x80345",) * 2, 0, True)
+        AccessUnit((b"\x41\x80345",) * 2, 0, True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""The sound of a call at the command line: plays a file or a tone, records to a file.
+"""The audio of a call at the command line: plays a file or a tone, records to a file.
 
 Own design: packets are as long as the other side wants them, but no shorter than 10 ms.
 """
@@ -16,18 +16,18 @@ from gevent.event import Event
 from p2psip.agent import Call
 from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
-from p2psip.net.phone.sound import LAWS, Recording, read_wav, write_wav
+from p2psip.net.phone.wav import LAWS, Recording, read_wav, write_wav
 from p2psip.rtp.payload.g711 import CLOCK_RATE
 
 SHORTEST: Final = 10  # ms; RFC 3551 §4.2 allows less, at the price of headers
 LOUDNESS: Final = 10_000  # of 32767
 
 
-class Talk:
-    """The sound of one call: what is played, and what is recorded.  Raises LocalError."""
+class CallAudio:
+    """The audio of one call: what is played, and what is recorded.  Raises LocalError."""
 
     def __init__(self, options: argparse.Namespace, stop: Event) -> None:
-        self._sound = read_wav(options.play) if options.play else None
+        self._samples = read_wav(options.play) if options.play else None
         self._tone = _tone(options.tone) if options.tone else None
         self._record: Path | None = options.record
         if self._record is not None:
@@ -70,8 +70,8 @@ class Talk:
             call.wait_ended(max(0.0, began + position / CLOCK_RATE - monotonic()))
 
     def _next(self, position: int, length: int) -> "array[int]":
-        if self._sound is not None:
-            return self._sound[position : position + length]
+        if self._samples is not None:
+            return self._samples[position : position + length]
         if self._tone is not None:
             return self._tone[position % CLOCK_RATE :][:length]
         return array("h", bytes(2 * length))

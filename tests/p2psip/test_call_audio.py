@@ -6,10 +6,10 @@ from array import array
 import pytest
 from gevent.event import Event
 
-from p2psip.net.phone.sound import write_wav
+from p2psip.call_audio import CallAudio
+from p2psip.net.phone.wav import write_wav
 from p2psip.sdp.codec import Codec
 from p2psip.sip.address import Address
-from p2psip.talk import Talk
 
 
 class Line:
@@ -36,7 +36,7 @@ class Line:
 
 def talk(line, **options):
     given = {"play": None, "tone": None, "record": None, "seconds": None, **options}
-    Talk(argparse.Namespace(**given), Event()).run(line)
+    CallAudio(argparse.Namespace(**given), Event()).run(line)
     return line.sent
 
 

@@ -6,7 +6,7 @@ from array import array
 import pytest
 
 from p2psip.errors import LocalError
-from p2psip.net.phone.sound import LAWS, Recording, read_wav, write_wav
+from p2psip.net.phone.wav import LAWS, Recording, read_wav, write_wav
 
 LOUD = b"\x00" * 160  # the loudest negative sample of mu-law
 

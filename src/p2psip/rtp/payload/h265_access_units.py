@@ -1,18 +1,18 @@
-"""NAL units and pictures of H.265 out of a stream of packets, and word of those that are missing.
+"""NAL units and access units of H.265 out of a stream of packets, and what is missing.
 
 Implements RFC 7798 §6, with the losses of §4.4.3.
 
 Own design: the machines are those of H.264, whose fragments and markers work alike; what differs is
-how a payload is read, and which bit of a slice says that a picture begins.
+how a payload is read, and which bit of a slice says that an access unit begins.
 """
 
 from typing import Final
 
-from p2psip.rtp.payload.h264_pictures import Picture, PictureAssembler
+from p2psip.rtp.payload.h264_access_units import AccessUnit, AccessUnitAssembler
 from p2psip.rtp.payload.h264_unpacker import H264Unpacker
 from p2psip.rtp.payload.h265 import kind_of, read_h265
 
-SLICES: Final = range(32)  # types of NAL units with a part of a picture: RFC 7798 §1.1.4
+SLICES: Final = range(32)  # types of NAL units with a part of an access unit: RFC 7798 §1.1.4
 OPENING: Final = (32, 33, 35)  # of what stands before all slices: VPS, SPS, delimiter
 INTRA: Final = range(16, 24)  # of those where a decoder can begin: BLA, IDR, CRA
 
@@ -23,7 +23,7 @@ class H265Unpacker(H264Unpacker):
     _read = staticmethod(read_h265)
 
 
-class H265Picture(Picture):
+class H265AccessUnit(AccessUnit):
     """The NAL units of one timestamp in decoding order: §4.1."""
 
     __slots__ = ()
@@ -34,10 +34,10 @@ class H265Picture(Picture):
         return any(kind_of(unit) in INTRA for unit in self.units)
 
 
-class H265Assembler(PictureAssembler):
-    """Puts NAL units together, and marks the pictures of which some are missing: §4.1."""
+class H265AccessUnitAssembler(AccessUnitAssembler):
+    """Puts NAL units together, and marks the access units of which some are missing: §4.1."""
 
-    _picture = H265Picture
+    _access_unit = H265AccessUnit
 
     @staticmethod
     def _is_slice(unit: bytes) -> bool:

@@ -7,13 +7,13 @@ import pytest
 from gevent.event import Event
 from support.sockets import PATIENCE, until
 
-from p2psip.net import turns
-from p2psip.net.turns import Turns
+from p2psip.net import host_scheduler
+from p2psip.net.host_scheduler import HostScheduler
 
 
 @pytest.fixture
 def made():
-    made = Turns()
+    made = HostScheduler()
     yield made
     made.close()
 
@@ -42,7 +42,7 @@ def test_a_host_with_little_is_served_beside_hosts_with_much(made):
 
 def test_a_newcomer_waits_for_none_but_its_like(made, monkeypatch):
     """Own design: beside fifty hosts with much, a host with one request has every other piece."""
-    monkeypatch.setattr(turns, "SLICE", -1.0)  # one piece in a turn
+    monkeypatch.setattr(host_scheduler, "SLICE", -1.0)  # one piece in a turn
     done = []
     for host in range(50):
         made.add(str(host), pieces(100, lambda: done.append("flood")))
@@ -59,11 +59,11 @@ def test_the_time_of_others_is_not_counted_as_ours(made):
     loop, slept, worked = gevent.get_hub().loop, set(), set()
 
     def sleep():
-        time.sleep(2 * turns.SLICE)
+        time.sleep(2 * host_scheduler.SLICE)
         slept.add(loop.now())
 
     def work():
-        end = time.thread_time() + 2 * turns.SLICE
+        end = time.thread_time() + 2 * host_scheduler.SLICE
         while time.thread_time() < end:
             pass
         worked.add(loop.now())
@@ -76,7 +76,7 @@ def test_the_time_of_others_is_not_counted_as_ours(made):
 
 
 def test_the_loop_does_not_sleep_while_something_waits(made, monkeypatch):
-    monkeypatch.setattr(turns, "SLICE", -1.0)  # one piece in a turn
+    monkeypatch.setattr(host_scheduler, "SLICE", -1.0)  # one piece in a turn
     last = Event()
     made.add("a", pieces(50, lambda: None))
     made.add("b", pieces(50, lambda: None))
@@ -115,7 +115,7 @@ def test_nothing_is_done_once_it_is_closed(made):
 
 def test_the_loop_sleeps_after_work_that_took_more_than_a_slice(made, monkeypatch):
     """The last piece may end after the slice: nothing waits then, and the loop must not turn."""
-    monkeypatch.setattr(turns, "SLICE", -1.0)
+    monkeypatch.setattr(host_scheduler, "SLICE", -1.0)
     done = Event()
     made.add("a", pieces(1, done.set))
     assert done.wait(PATIENCE)
