@@ -185,12 +185,12 @@ machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack 
                                      siprtmp.settings
 machine siprtmp.calls                p2psip.rtp p2psip.sdp p2psip.sip p2psip.transaction
                                      p2psip.stack p2psip.ua.requests p2psip.ua p2psip.ua.registering
-                                     p2psip.server rtmplite.amf rtmplite.flv rtmplite.rtmp.wire
+                                     p2psip.server rtmplite.amf rtmplite.flv
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.vod
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media siprtmp.operation siprtmp.settings
                                      siprtmp.calls.access
-machine siprtmp.calls.conference     p2psip.sip p2psip.stack rtmplite.flv rtmplite.rtmp.wire
+machine siprtmp.calls.conference     p2psip.sip p2psip.stack rtmplite.flv
                                      rtmplite.live rtmplite.rtmp siprtmp.media.translate
                                      siprtmp.media.transcode siprtmp.media siprtmp.calls
 machine siprtmp.calls.rich           p2psip.sip p2psip.stack p2psip.ua.requests p2psip.ua

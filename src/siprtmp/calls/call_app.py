@@ -12,11 +12,10 @@ from collections.abc import Callable
 
 from p2psip.sip.message import Request
 from p2psip.stack.stack import ServerHandle
-from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import Registry, Viewer
+from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.name_rights import HELD, say_refused
@@ -24,7 +23,7 @@ from siprtmp.calls.home import CallHome
 from siprtmp.calls.named_call import APP, BAD_NAME, MIXED, NamedCall, is_dialled
 
 
-class CallApplication:
+class CallApplication(OpenApplication):
     """All names in use; a name without publisher, players and call is forgotten."""
 
     def __init__(self, home: CallHome) -> None:
@@ -35,14 +34,6 @@ class CallApplication:
     def __len__(self) -> int:
         """How many names are in use."""
         return len(self._names)
-
-    def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Accept every client; its rights are checked with the first name.  RTMP 1.0 §7.2.1.1."""
-        connection.accept(now)
-
-    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
-        """There are no calls beyond those of every server: RTMP 1.0 §7.2.1.2."""
-        connection.error(command.transaction_id, RtmpError(f"No such call: {command.name}"))
 
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -74,9 +65,6 @@ class CallApplication:
             stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
         else:
             stream.accept_play(self.open(stream.path, connection.registry).remote, now)
-
-    def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
         """The waiting name a request is for, if any: RFC 3261 §16.5.

@@ -2,38 +2,63 @@
 
 Own design: see `call_app`.  RFC 3261 §13 happens behind `Call`; the stream side is
 RTMP 1.0 §7.2.2.
+
+The states of a call and the keys of its phone are data messages `onStatus`, with an information
+object as RTMP 1.0 §7.2.2 describes it, whose code begins with NetStream.Call: the form in which
+Flash Media Server tells a player of NetStream.Data.Start.  A command onStatus would not do:
+GStreamer gives up a publication when another one than NetStream.Publish.Start answers it, and a
+phone rings before that.
+
+H.264 is what every player has.  Another video codec is answered where the publisher sends it, or
+where a client has said at connect that it can do something with it, by E-RTMP v2 §"Enhancing
+NetConnection connect Command"; a player that says nothing is not sent what it may not know.
 """
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
+from rtmplite.amf import amf0
+from rtmplite.amf.values import Value
+from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.url_login import caller_of
 from siprtmp.calls.call import Call
-from siprtmp.calls.call_states import CallStatus, tell
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.home import CallHome
-from siprtmp.calls.metadata import announce, describe, watched
+from siprtmp.calls.metadata import DATA, announce, describe, watched
 from siprtmp.calls.observer import CallObserver
-from siprtmp.calls.picture_choice import beside_h264, is_taken
 from siprtmp.calls.trunks import Invitation
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.sink import MediaSink
+from siprtmp.media.translate.flv_to_h264 import H264
+from siprtmp.media.translate.tag_codec import FOUR_CCS
 from siprtmp.media.transport import Waker
 
 APP: Final = "call"
 MIXED: Final = "mixed"  # the application that plays both sides of its call
 BAD_NAME: Final = "NetStream.Publish.BadName"
 TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966 §3
-DATA: Final = 18  # the message type without a place in time: RTMP 1.0 §7.1.2
+ON_STATUS: Final = "onStatus"
+
+
+class CallStatus(StrEnum):
+    """The codes: RTMP 1.0 §7.2.2."""
+
+    RINGING = "NetStream.Call.Ringing"
+    ANSWERED = "NetStream.Call.Answered"
+    HELD = "NetStream.Call.Held"
+    RESUMED = "NetStream.Call.Resumed"
+    DIGIT = "NetStream.Call.Digit"
+    ENDED = "NetStream.Call.Ended"
 
 
 class NamedCall(CallObserver, MediaSink):
@@ -315,3 +340,49 @@ class NamedCall(CallObserver, MediaSink):
 def is_dialled(name: str) -> bool:
     """Whether a name is an address to call, and not one that waits to be called."""
     return "@" in name or name.startswith(TEL)
+
+
+def tell(
+    publisher: ServerStream | None,
+    remote: LiveStream,
+    status: CallStatus,
+    description: str,
+    now: float,
+) -> None:
+    """Tell the publisher, and the players if the phone has said anything: RTMP 1.0 §7.1.2.
+
+    The stream begins with the first sound or picture, whose metadata comes first.
+    """
+    information: dict[str, Value] = {
+        "level": "status",
+        "code": status.value,
+        "description": description,
+    }
+    if publisher is not None:
+        publisher.data(ON_STATUS, information)
+    if remote.publishing:
+        remote.write(DATA, remote.timestamp, amf0.encode(ON_STATUS, information), now)
+
+
+def is_taken(remote: LiveStream, codec: str) -> bool:
+    """Whether a player of a stream has said that it takes a codec."""
+    return any(_supports(each, codec) for each in remote.viewers)
+
+
+def beside_h264(sent: str, publisher: ServerStream | None, remote: LiveStream) -> list[str]:
+    """The codecs to answer a phone with: the one that is `sent`, and those that players take.
+
+    A publisher that has sent nothing yet may have said what it can send.
+    """
+    return [
+        name
+        for name in FOUR_CCS
+        if name != H264
+        and (name == sent or is_taken(remote, name) or (not sent and _supports(publisher, name)))
+    ]
+
+
+def _supports(end: object, codec: str) -> bool:
+    if not isinstance(end, ServerStream):
+        return False
+    return end.connection.capabilities.supports(four_cc_text(FOUR_CCS[codec]))

@@ -16,8 +16,7 @@ from siprtmp import __version__
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import Call
 from siprtmp.calls.mixed import mixed_call
-from siprtmp.calls.mixed.mixed_app import MixedApplication
-from siprtmp.calls.mixed.mixed_call import MixedCalls
+from siprtmp.calls.mixed.mixed_call import MixedApplication, MixedCalls
 from siprtmp.calls.mixed.said_call import SaidCalls
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control

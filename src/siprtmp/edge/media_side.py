@@ -6,6 +6,7 @@ machines that use them.
 
 import os
 from collections.abc import Callable, Collection
+from typing import TypeVar
 
 from p2psip.errors import LocalError
 from p2psip.net.alarm import Alarm
@@ -17,15 +18,19 @@ from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
 from p2psip.server.port_shares import PortShare, PortShares
 from p2psip.sip.uri import Uri
+from rtmplite.net.workers import Workers
 from siprtmp.edge.process.wakeup_coalescing import WakeupCoalescer
-from siprtmp.edge.video_threads import video_transcoding
 from siprtmp.media.session import MediaSession
 from siprtmp.media.stream import StreamSettings
-from siprtmp.media.transcode import audio_decoder
-from siprtmp.media.transcode.transcoding import AvAudioTranscoders
+from siprtmp.media.transcode import audio_decoder, video_encoder
+from siprtmp.media.transcode.transcoding import AvAudioTranscoders, AvVideoTranscoders
 from siprtmp.media.transport import MediaAddress, MediaTransport, Timed
+from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import MediaSettings
+from siprtmp.settings.types import VideoLimits
+
+T = TypeVar("T")
 
 
 class SessionPorts:
@@ -175,3 +180,22 @@ class MediaSide:
 
 def _unheard(data: bytes, now: float) -> None:
     """Drop a datagram, on ports that have no leg yet."""
+
+
+def video_transcoding(wanted: VideoLimits | None) -> AvVideoTranscoders | None:
+    """The transcoding of --transcode-video, None without that.
+
+    Own design: the loop must not wait for it.  All calls share as many threads as the machine has
+    processors, but for one that is left to the loop, and each way of a call has one of them at a
+    time; ffmpeg works without the interpreter's lock.  Raises ConfigError if PyAV has no encoders.
+    """
+    if wanted is None:
+        return None
+    if missing := video_encoder.missing():
+        raise ConfigError(f"--transcode-video: this PyAV has no {' and no '.join(missing)}")
+    workers = Workers(max(1, (os.cpu_count() or 1) - 1))
+
+    def run(job: Callable[[], T], then: Callable[[T, float], None]) -> None:
+        workers.run(job, lambda made: then(made, monotonic()))
+
+    return AvVideoTranscoders(run, **wanted._asdict())

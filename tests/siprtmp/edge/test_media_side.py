@@ -7,9 +7,9 @@ import pytest
 from gevent.event import AsyncResult
 from support.gateway.gateway_world import Log
 
+import siprtmp.edge.media_side as side
 from p2psip.errors import LocalError
 from p2psip.net.local_network import LocalNetwork
-from siprtmp.edge import video_threads
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.media.session import MediaSession
 from siprtmp.media.sink import MediaSink
@@ -78,8 +78,8 @@ def test_the_ports_of_a_call_are_its_hosts_until_they_are_closed():
 
 def test_pictures_are_made_in_threads_and_come_back_to_the_loop():
     """Own design: --transcode-video."""
-    assert video_threads.video_transcoding(None) is None
-    made = video_threads.video_transcoding(VideoLimits(640, 360, 15, 500, True))
+    assert side.video_transcoding(None) is None
+    made = side.video_transcoding(VideoLimits(640, 360, 15, 500, True))
     limits = made.limits
     assert (limits.width, limits.height, limits.rate) == (640, 360, 15)
     assert limits.bits == 500_000 and limits.baseline and not limits.level
@@ -92,6 +92,6 @@ def test_pictures_are_made_in_threads_and_come_back_to_the_loop():
 
 
 def test_a_pyav_without_encoders_is_refused(monkeypatch):
-    monkeypatch.setattr(video_threads.video_encoder, "missing", lambda: ["libx264"])
+    monkeypatch.setattr(side.video_encoder, "missing", lambda: ["libx264"])
     with pytest.raises(ConfigError, match="no libx264"):
         media_side(transcode_video=VideoLimits())

@@ -5,7 +5,7 @@ member that is the loudest, from its next key frame on; they are passed on as th
 members that see need to understand them.
 """
 
-from typing import Final, Protocol
+from typing import Final
 
 from p2psip.stack.fair_pool import Pool
 from rtmplite.flv.video import is_key_frame, is_sequence_header
@@ -31,8 +31,8 @@ def hearing(screen: "Screen") -> Hear:
     return lambda audio, at, now: hear(_HEAD + audio.ulaw, at, now)
 
 
-class Screen(Protocol):
-    """A member as the others' sound and pictures reach it."""
+class Screen:
+    """A member as the others' audio and video reach it; the default is one that they do not."""
 
     def hear(self, tag: bytes, at: int, now: float) -> None:
         """Take a tag of sound, at a time in ms of the room: FLV 10.1 §E.4.2.1."""
@@ -88,7 +88,7 @@ class Place:
             self._pool.add(self._holder, -1)
 
 
-class Audience:
+class Audience(Screen):
     """The stream of a room, for players, recordings and relays, while anybody is in it."""
 
     def __init__(self, live: LiveStream, now: float) -> None:
@@ -103,9 +103,6 @@ class Audience:
     def see(self, tag: bytes, at: int, now: float) -> None:
         """Send the speaker's pictures to the players: RTMP 1.0 §7.1.5."""
         self._live.write(VIDEO, at, tag, now)
-
-    def ask_key_frame(self, now: float) -> None:
-        """Show nothing themselves."""
 
     def end(self, now: float) -> None:
         """End the stream with the last member."""

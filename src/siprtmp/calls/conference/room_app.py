@@ -11,14 +11,13 @@ from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
 from p2psip.stack.request_origin import host_of
 from p2psip.stack.stack import ServerHandle
-from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import Registry
+from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.wire.command import Command
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import Call
-from siprtmp.calls.conference.room import APP, Member, Place, Room
+from siprtmp.calls.conference.room import APP, Member, Place, Room, Screen
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.home import CallHome
 from siprtmp.calls.named_call import BAD_NAME
@@ -33,7 +32,7 @@ from siprtmp.media.transcode import audio_decoder
 MAX_REASONS: Final = 8  # for which a publisher is not heard, and that the log has
 
 
-class RoomApplication:
+class RoomApplication(OpenApplication):
     """The rooms of one gateway, which last as long as it."""
 
     def __init__(self, home: CallHome, names: Iterable[str], registry: Registry) -> None:
@@ -44,14 +43,6 @@ class RoomApplication:
     def __len__(self) -> int:
         """The number of phones and publishers in all rooms."""
         return sum(len(room.members) for room in self.rooms.values())
-
-    def on_connect(self, connection: NetConnection, now: float) -> None:
-        """Accept every client; its rights are checked with the first name.  RTMP 1.0 §7.2.1.1."""
-        connection.accept(now)
-
-    def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
-        """There are no calls beyond those of every server: RTMP 1.0 §7.2.1.2."""
-        connection.error(command.transaction_id, RtmpError(f"No such call: {command.name}"))
 
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -82,9 +73,6 @@ class RoomApplication:
         else:
             stream.accept_play(room.open(), now)
 
-    def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """The connection's streams have ended by themselves.  RTMP 1.0 §7.2.2.3."""
-
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
         """The room that an INVITE is for: RFC 3261 §16.5."""
         if request.method != "INVITE" or not self.home.is_local_domain(request.uri):
@@ -93,8 +81,11 @@ class RoomApplication:
         return None if room is None else RoomPhone(room, self.home).incoming
 
 
-class RoomPublisher:
-    """A publisher in a room: the sink of its stream."""
+class RoomPublisher(Screen):
+    """A publisher in a room: the sink of its stream.
+
+    It has no way to hear and see; its players do.
+    """
 
     def __init__(
         self, room: Room, place: Place, stream: ServerStream, home: CallHome, now: float
@@ -138,12 +129,6 @@ class RoomPublisher:
 
     # Screen
 
-    def hear(self, tag: bytes, at: int, now: float) -> None:
-        """Drop what a publisher has no way to hear; its players do."""
-
-    def see(self, tag: bytes, at: int, now: float) -> None:
-        """Drop what a publisher has no way to see; its players do."""
-
     def ask_key_frame(self, now: float) -> None:
         """Tell the publisher, which may understand it: RTMP 1.0 §7.2.2."""
         self._stream.status(KEY_FRAME_WANTED, "The room needs a key frame.")
@@ -159,7 +144,7 @@ class RoomPublisher:
         self._waker.set()
 
 
-class RoomPhone(CallObserver, MediaSink):
+class RoomPhone(CallObserver, MediaSink, Screen):
     """A phone that calls a room: the observer and the sink of its call."""
 
     def __init__(self, room: Room, home: CallHome) -> None:

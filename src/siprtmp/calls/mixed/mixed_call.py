@@ -1,20 +1,28 @@
 """Both sides of a call as one stream, for players, recordings and other servers.
 
+The application `mixed` plays it to those who may play the call; only the gateway publishes there.
+
 Own design: what the phone sends is taken from the stream that its players have, what is sent to it
 from its leg, packet by packet; so a side on hold is silent, and a file that is published faster
 than it is heard is mixed at its pace.  Both are mixed by one clock as in a room, in wideband if the
-call's codec has that, and encoded once.  Their pictures are in `mixed_pictures`.
+call's codec has that, and encoded once.  Their pictures are in `mixed_video`.
 """
 
 from typing import Final
 
 from p2psip.errors import LocalError
 from rtmplite.live.streams import LiveStream, Registry
+from rtmplite.rtmp.application import OpenApplication
+from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServerStream
+from siprtmp.calls import failures
+from siprtmp.calls.access.name_rights import HELD, say_refused
 from siprtmp.calls.call import Call
 from siprtmp.calls.codec_names import EXTRA
 from siprtmp.calls.context import MediaEdge
+from siprtmp.calls.home import CallHome
 from siprtmp.calls.metadata import DATA, on_metadata
-from siprtmp.calls.mixed.mixed_pictures import Lead, MixedPictures
+from siprtmp.calls.mixed.mixed_video import Lead, MixedVideo
 from siprtmp.calls.named_call import MIXED, NamedCall
 from siprtmp.calls.rich.line import Line
 from siprtmp.media.mixer import MixedAudio, Mixer
@@ -29,6 +37,36 @@ from siprtmp.media.translate.audio_formats import AudioCodec
 APP: Final = MIXED
 NARROW: Final = 8_000  # samples a second, of G.711
 WIDE: Final = 16_000
+
+
+class MixedApplication(OpenApplication):
+    """Plays the mixes of calls, now or when they come."""
+
+    def __init__(self, home: CallHome) -> None:
+        self._home = home
+
+    def on_play(
+        self, connection: NetConnection, stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Hear both sides of a call; playing never dials.  RTMP 1.0 §7.2.2.1."""
+        if not stream.path:
+            stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
+        elif not self._home.may_use(connection, stream.query):
+            why = failures.forbidden(connection.tc_url, stream.query)
+            stream.reject_play("NetStream.Play.Failed", why, now)
+        elif reason := self._refusal(connection, stream, now):
+            say_refused(self._home.context.log, connection, "play", stream.path, reason)
+            stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
+        else:
+            stream.accept_play(connection.registry.open(APP, stream.path), now)
+
+    def _refusal(self, connection: NetConnection, stream: ServerStream, now: float) -> str:
+        """Why a client may not hear a call, which belongs to the holder of its name."""
+        rights, name = self._home.rights, stream.path
+        holder, held = rights.holder(connection, stream.query, now), self._home.holder_of(name)
+        if held is not None and held.isdisjoint(holder):
+            return HELD
+        return rights.of_stream(name, holder)
 
 
 class MixedCalls:
@@ -111,7 +149,7 @@ class MixedCall:
         self._waker = media.waker(self._mixer)
         self._lead = Lead(self._mixer, self._heard)
         said = Lead(self._mixer, self._said)
-        self._pictures = MixedPictures(session, live, media, said, self._lead, self._describe)
+        self._pictures = MixedVideo(session, live, media, said, self._lead, self._describe)
         self._described, self._closed = b"", False
 
     def begin(self, now: float) -> None:

@@ -10,7 +10,7 @@ from support.sip.homes import store
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmp.wire.command import Command
-from siprtmp.calls.call_states import CallStatus
+from siprtmp.calls.named_call import CallStatus
 from siprtmp.calls.rich.line import _COMMANDS
 
 

@@ -50,7 +50,7 @@ class Lead:
         return self._mixer.clock(now) + 1000 * self._seat.delay
 
 
-class MixedPictures:
+class MixedVideo:
     """Publishes the pictures of one call to `live`: FLV 10.1 §E.4.3.1.
 
     `said` and `heard` are the leads of the publisher and the phone.  `described` (now) is called
