@@ -205,7 +205,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell the slow from the failed, if there are any."""
     stats = terminalreporter.stats
     failures = [*stats.get("failed", ()), *stats.get("error", ())]
-    for line in summary((each.nodeid, dict(each.user_properties)) for each in failures):
+    known = ((each.nodeid, dict(getattr(each, "user_properties", ()))) for each in failures)
+    for line in summary(known):  # a file that cannot be imported has no properties
         terminalreporter.write_line(line)
 
 

@@ -19,7 +19,7 @@ from rtmplite.net.sighup import on_hangup
 from siprtmp.edge.gateway import Gateway
 from siprtmp.edge.process.garbage_collection import GarbageCollector, settle
 from siprtmp.operation import logs
-from siprtmp.operation.refusals import FloodFilter
+from siprtmp.operation.logs import FloodFilter
 from siprtmp.settings.load import load
 
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in

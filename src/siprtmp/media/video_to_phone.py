@@ -23,15 +23,18 @@ from siprtmp.media.translate.conversion import VideoTranscoders
 from siprtmp.media.translate.flv_to_h264 import FlvToH264
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.tag_codec import codec_of
+from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 from siprtmp.media.transport import MediaTransport
-from siprtmp.media.video import repeat
 from siprtmp.media.video.gop_cache import GopCache, Message
 from siprtmp.media.video.packetization import VideoPacketizer, packetizer_for
-from siprtmp.media.video.video_meter import VideoMeter
 from siprtmp.media.video.video_worker import VideoWorker
 
 EARLY: Final = 0.02  # s before its time that a picture may leave
 NOTHING: Final[list[Packet]] = []
+REPEAT_OCTETS: Final = 128 * 1024  # at once, on a path that has just lost something
+REPEAT_SECONDS: Final = 2.0  # between two repetitions, for the same reason
+METER_LEAST: Final = 1000  # ms from a key frame to a later one, by which rates are counted
+METER_MOST: Final = 10_000  # ms, where key frames are rare
 
 # Whether it is a key frame, its packets, and where these are still to be made its time and body.
 Item = tuple[bool, list[Packet], int, bytes]
@@ -258,15 +261,15 @@ class VideoToPhone:
     # -- out ----------------------------------------------------------------------------
 
     def _repeat(self, next_ticks: int, is_key: bool, now: float) -> None:
-        """Repeat all since the last key frame, before a picture that is none: see `repeat`."""
+        """Repeat all since the last key frame, before a picture that is none: see `repeated`."""
         packetizer, waits = self._packetizer, self.pacer.deadline is not None
         self._repeats = not is_key and (waits or now < self._repeat_at)
         if self._repeats or is_key or packetizer is None:
             return
         times = range(self._shown + 1, next_ticks)
         before = list(self.gop)[:-1]
-        self._repeat_at = now + repeat.SECONDS
-        again = repeat.again(before, packetizer, times)
+        self._repeat_at = now + REPEAT_SECONDS
+        again = repeated(before, packetizer, times)
         self._send((True, again, 0, b""), now)
 
     def _queue(self, at: float, item: Item, now: float) -> None:
@@ -323,3 +326,64 @@ class VideoToPhone:
             self._send(item, now)
         if self._holding and self.pacer.has_room:
             self._hold_back(False)
+
+
+class VideoMeter:
+    """Counts the frames of one publisher; `rate` and `bits` are a second's, 0 if not known.
+
+    Own design: counted between key frames, at least a second apart, so that key frames, which are
+    many times longer than other frames, count as they should.
+    """
+
+    def __init__(self) -> None:
+        self.rate = self.bits = 0.0
+        self._since: int | None = None
+        self._count = self._octets = 0
+
+    def put(self, time: int, body: bytes) -> None:
+        """Take the body of a video message of RTMP time `time` (ms)."""
+        if is_sequence_header(body):
+            return
+        elapsed = wrapped_difference(time, self._since or 0, RTMP_WRAP)
+        is_long = elapsed >= (METER_LEAST if is_key_frame(body) else METER_MOST)
+        if self._since is None or elapsed < 0 or is_long:
+            if self._since is not None and is_long:
+                self.rate = 1000 * self._count / elapsed
+                self.bits = 8000 * self._octets / elapsed
+            self._since, self._count, self._octets = time, 0, 0
+        self._count += 1
+        self._octets += len(body)
+
+
+def repeated(frames: Iterable[Message], packetizer: VideoPacketizer, ticks: range) -> list[Packet]:
+    """Pack pictures of a publisher for the times of `ticks`, one each: RFC 6184 §5.1.
+
+    Own design: RFC 5104 §3.5.1 has the encoder make a key frame, but stock tools cannot be told,
+    and ffmpeg makes one in ten seconds.  With the frames since the last one, in the order of
+    decoding, a decoder is where it would be without a loss.  They must not take the stream back in
+    time, so their RTP times are squeezed between those of the last frame and the next.
+
+    `packetizer` is that of the stream.  Nothing comes out if the frames are too many or too large,
+    or if they are shown in another order than they are decoded (B-frames), which no other times
+    could keep.
+
+    Departs from RFC 6184 §6.1 [no-duplicates]: whole pictures go out twice, each time as pictures
+    of another time, for without them the phone would show a broken one until the next key frame.
+    """
+    convert = packetizer.anew().convert
+    out: list[Packet] = []
+    shown, count, size = -1, 0, 0
+    for timestamp, payload in frames:
+        try:
+            packets = convert(payload, timestamp)
+        except UnsuitableError:
+            return []
+        if not packets:
+            continue
+        size += len(payload)
+        if packets[0].ticks <= shown or count == len(ticks) or size > REPEAT_OCTETS:
+            return []
+        shown = packets[0].ticks
+        out += [each._replace(ticks=ticks[count]) for each in packets]
+        count += 1
+    return out

@@ -13,7 +13,7 @@ from p2psip.net.local_network import LocalNetwork
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.media.session import MediaSession
 from siprtmp.media.sink import MediaSink
-from siprtmp.media.translate.transcoded import Transcoded
+from siprtmp.media.translate.conversion import Transcoded
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.settings.table import MediaSettings
 from siprtmp.settings.types import VideoLimits

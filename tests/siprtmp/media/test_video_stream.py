@@ -19,8 +19,8 @@ from rtmplite.flv.video import (
     is_sequence_header,
 )
 from siprtmp.media.stream import VIDEO, Signalled
-from siprtmp.media.video import repeat
 from siprtmp.media.video_from_phone import ASK_SECONDS
+from siprtmp.media.video_to_phone import REPEAT_OCTETS
 
 MODE_1 = "profile-level-id=42e01f;packetization-mode=1"
 MODE_0 = "profile-level-id=42e01f"
@@ -304,7 +304,7 @@ def test_a_key_frame_makes_a_repetition_needless():
 
 def test_what_is_large_or_was_just_repeated_is_not_repeated():
     """Own design: the path has just lost something."""
-    rig, before = begun(pictures=5, octets=repeat.MAX_OCTETS // 4)
+    rig, before = begun(pictures=5, octets=REPEAT_OCTETS // 4)
     rig.stream.want_key_frame(rig.now)
     rig.publish(tag(inter(9)), at=200)
     assert len(rig.sent) == before + 1 and rig.wanted

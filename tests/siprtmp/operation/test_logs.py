@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, BURST
 from siprtmp.operation import logs
-from siprtmp.operation.logs import JsonFormatter, Log, TextFormatter
-from siprtmp.operation.refusals import FloodFilter
+from siprtmp.operation.logs import FloodFilter, JsonFormatter, Log, TextFormatter
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import numpy as np
 
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import H264, VideoEncoder
-from siprtmp.media.translate.transcoded import QueuedTag
+from siprtmp.media.translate.conversion import QueuedTag
 
 WIDTH, HEIGHT, BARS = 64, 48, 4
 

@@ -5,7 +5,7 @@ from support.gateway.video_rig import HEADER, idr, inter, tag
 from rtmplite.flv.video import is_sequence_header
 from siprtmp.media.transcode.transcoding import AvVideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits
-from siprtmp.media.translate.transcoded import Transcoded
+from siprtmp.media.translate.conversion import Transcoded
 
 ANY = CodecLimits()
 

@@ -22,9 +22,7 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.line import Attribute
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
-from siprtmp.media.lines.h265 import H265
-from siprtmp.media.lines.video_format import CLOCK_RATE, VideoFormat
-from siprtmp.media.lines.vp8 import VP8
+from siprtmp.media.lines.video_format import CLOCK_RATE, H265, VP8, VideoFormat
 from siprtmp.media.translate.codec_limits import CodecLimits, h264_limits
 from siprtmp.media.translate.flv_to_h264 import H264 as NAME
 

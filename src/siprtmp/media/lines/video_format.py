@@ -1,6 +1,11 @@
-"""A codec of pictures that both ends of a line have beside H.264, and how lines name it.
+"""The video codecs that both ends of a line may have beside H.264: H.265 and VP8.
 
-Implements RFC 3264 §6.1 by way of `p2psip.sdp`.
+Implements RFC 3264 §6.1, RFC 7798 §7 and RFC 7741 §6.2 by way of `p2psip.sdp`.
+
+Own design: frames pass unchanged, so the gateway names no profile of H.265: it answers with that of
+the phone, and takes each one that a phone answers with.  Of the phone's limits for H.265 only the
+bits of its line count, since nothing here makes H.265 that could keep to a level.  VP8 is offered
+and answered behind H.264, and only where the publisher or a player has it, or it may be made.
 """
 
 from collections.abc import Callable
@@ -8,8 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psip.sdp.agreed_media import AgreedMedia
+from p2psip.sdp.attributes import parameters
 from p2psip.sdp.codec import Codec, codecs_of
+from p2psip.sdp.h265_parameters import parameter_sets
 from p2psip.sdp.session import SessionDescription
+from siprtmp.media.translate import flv_to_h265 as h265
+from siprtmp.media.translate import flv_to_vp8 as vp8
 from siprtmp.media.translate.codec_limits import CodecLimits
 
 CLOCK_RATE: Final = 90_000  # Source: RFC 7741 §6.2.1, RFC 7798 §7
@@ -63,3 +72,34 @@ class VideoCodec:
         # RFC 7741 §6.2.1 [name-is-vp8] [clock-is-90000]
         same = codec.name.upper() == self.format.name
         return same and codec.clock_rate == self.format.clock_rate
+
+
+_H265_FORMAT: Final = Codec(
+    "H265", CLOCK_RATE, 1, 104
+)  # RFC 7798 §7.2.1 [named-h265] [clock-of-90000]
+
+
+def _h265_limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
+    """The most that a phone takes: RFC 8866 §5.8."""
+    return CodecLimits(bits=media.bits)
+
+
+H265: Final = VideoCodec(h265.H265, _H265_FORMAT, _h265_limits, parameter_sets)
+
+# What is decoded here is bounded by its size alone: 1920 by 1088.
+_VP8_FORMAT: Final = Codec("VP8", CLOCK_RATE, 1, 102, "max-fr=30;max-fs=8160")
+
+
+def _vp8_limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
+    """The most that a phone takes: RFC 7741 §6.2.2, and RFC 8866 §5.8."""
+    said = parameters(fmtp)  # RFC 7741 §6.2 [unknown-parameters-ignored]
+    rate, blocks = _number(said.get("max-fr", "")), _number(said.get("max-fs", ""))
+    # RFC 7741 §6.2.2 [limits-are-kept]
+    return CodecLimits(rate=rate, blocks=blocks, bits=media.bits)
+
+
+def _number(text: str) -> int:
+    return int(text[:6]) if text.isascii() and text.isdigit() else 0
+
+
+VP8: Final = VideoCodec(vp8.VP8, _VP8_FORMAT, _vp8_limits)

@@ -14,7 +14,7 @@ from p2psip.rtp.payload import g711, l16
 from p2psip.rtp.payload.aac import read_aac
 from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.resampler import as_samples, resampler
-from siprtmp.media.translate.aac_config import codec_config
+from siprtmp.media.translate.aac_passing import codec_config
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
 
 Decode = Callable[[bytes], "array[int]"]

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from siprtmp.media.transcode.audio_decoder import UndecodableError
-from siprtmp.media.transcode.frame_rate_limiter import FrameRateLimiter
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import H264, VideoEncoder
+from siprtmp.media.transcode.video_transcoder import FrameRateLimiter
 from siprtmp.media.translate.codec_limits import MOST, CodecLimits
-from siprtmp.media.translate.transcoded import SIDE_BY_SIDE, QueuedTag, Transcoded
+from siprtmp.media.translate.conversion import SIDE_BY_SIDE, QueuedTag, Transcoded
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame

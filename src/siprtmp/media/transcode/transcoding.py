@@ -15,7 +15,7 @@ from siprtmp.media.transcode.video_transcoder import VideoTranscoder
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.codec_limits import CodecLimits
-from siprtmp.media.translate.transcoded import Transcoded
+from siprtmp.media.translate.conversion import Transcoded
 
 
 class AvAudioTranscoders:

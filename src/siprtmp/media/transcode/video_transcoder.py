@@ -11,15 +11,36 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from siprtmp.media.transcode.audio_decoder import UndecodableError
-from siprtmp.media.transcode.frame_rate_limiter import FrameRateLimiter
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import VideoEncoder
 from siprtmp.media.translate.codec_limits import MOST, CodecLimits
+from siprtmp.media.translate.conversion import QueuedTag, Transcoded
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
-from siprtmp.media.translate.transcoded import QueuedTag, Transcoded
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
+
+
+class FrameRateLimiter:
+    """Own design: a steady source loses every so many pictures, and a late one makes up for it.
+
+    `rate` is in pictures a second.
+
+    >>> pace = FrameRateLimiter(15)
+    >>> [at for at in range(0, 320, 40) if pace.has_room(at)]
+    [0, 80, 120, 200, 280]
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate, self._due = rate, 0.0
+
+    def has_room(self, time: int) -> bool:
+        """Whether to make a picture of this time (ms); a jump of the time begins anew."""
+        step, early = 1000 / self.rate, self._due - time
+        if step / 4 < early < 2 * step:
+            return False
+        self._due = (self._due if abs(early) < step else time) + step
+        return True
 
 
 class VideoTranscoder:

@@ -3,14 +3,22 @@
 Implements RFC 3640 §3.3.6 beside FLV 10.1 §E.4.2.1: one frame in a tag, and in an RTP packet.
 
 Own design: plain AAC of the usual rates alone, so that either end knows the configuration from the
-codec that was agreed on, before the other has begun to send.  Everything else is transcoded.
+codec that was agreed on, before the other has begun to send.  Everything else is transcoded.  The
+syntax of configurations is that of ISO 14496-3 (AudioSpecificConfig, clause 1.6.2.1), which is not
+in the catalogue.
+
+    >>> config_for(44100, 2).hex(), is_plain(bytes.fromhex("121056e500"), 44100, 2)
+    ('1210', True)
+    >>> is_plain(bytes.fromhex("2b8a0800"), 44100, 2)  # with a doubled rate
+    False
 """
+
+from typing import Final
 
 from p2psip.errors import RemoteError as RtpError
 from p2psip.rtp.payload.aac import FMTP, FRAME_TICKS, MAX_FRAME_OCTETS, pack_aac, read_aac
 from p2psip.sdp.attributes import parameters
 from rtmplite.flv.audio import AacPacketType
-from siprtmp.media.translate.aac_config import codec_config, is_plain
 from siprtmp.media.translate.audio_formats import AAC, AudioCodec
 from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
@@ -23,6 +31,32 @@ _FIRST = 0xAF  # FLV 10.1 §E.4.2.1: of AAC the byte is always the same
 HEADER = bytes((_FIRST, AacPacketType.SEQUENCE_HEADER))
 LEVEL = 41  # AAC profile, level 2: two channels of up to 48 kHz
 FRAME = bytes((_FIRST, AacPacketType.RAW))
+_LOW_COMPLEXITY: Final = 2  # the type of what everybody sends
+_DOUBLED: Final = 5  # of a stream whose upper half is told apart, HE-AAC
+_RATES: Final = (
+    *(96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050),
+    *(16000, 12000, 11025, 8000, 7350),
+)
+_SYNC: Final = 0x2B7  # before an extension
+
+
+def config_for(rate: int, channels: int) -> bytes:
+    """The two octets of plain AAC at a rate of the table."""
+    return (_LOW_COMPLEXITY << 11 | _RATES.index(rate) << 7 | channels << 3).to_bytes(2, "big")
+
+
+def codec_config(codec: AudioCodec) -> bytes:
+    """The octets of one of our codecs."""
+    return config_for(codec.clock_rate, codec.channels)
+
+
+def is_plain(config: bytes, rate: int, channels: int) -> bool:
+    """Whether a configuration means plain AAC of this rate, frames of 1024 samples."""
+    if config[:2] != config_for(rate, channels):
+        return False
+    bits = int.from_bytes(config[2:5].ljust(3, b"\0"), "big")
+    is_doubled = bits >> 13 == _SYNC and bits >> 8 & 0x1F == _DOUBLED and bits >> 7 & 1
+    return not is_doubled
 
 
 def aac_fmtp(codec: AudioCodec) -> str:

@@ -1,11 +1,12 @@
 """What makes audio and video of one codec into another: the interfaces that streams use.
 
 Own design: what passes is translated by `siprtmp.media.translate`; the gateway decodes and encodes
-by `siprtmp.media.transcode`, which is an extra and may be absent.
+by `siprtmp.media.transcode`, which is an extra and may be absent.  Both ends of that are
+tags of FLV, so that what passes and what is made take the same way before and behind it.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.audio_header import AudioHeader
@@ -13,7 +14,8 @@ from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.flv_to_rtp import Packet
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import MediaClock
-from siprtmp.media.translate.transcoded import QueuedTag, Transcoded
+
+SIDE_BY_SIDE: Final = 1280, 360  # pixels of the pictures of two sources as one
 
 
 class AudioToRtp(Protocol):
@@ -78,6 +80,30 @@ class AudioTranscoders(Protocol):
 
     def to_rtmp(self, codec: AudioCodec, speex: bool) -> AudioToFlv:
         """A translation of a phone's codec into AAC, or into Speex: FLV 10.1 §E.4.2.1."""
+
+
+class QueuedTag(NamedTuple):
+    """The body of a video tag (FLV 10.1 §E.4.3.1), its RTMP time in ms, and when it came in s.
+
+    `source` is its number where there are several.
+    """
+
+    time: int
+    body: bytes
+    came: float
+    source: int = 0
+
+
+class Transcoded(NamedTuple):
+    """What became of some tags: others, with their RTMP times in ms.
+
+    `making` says from what and into what, as "h264 1280x720 > h264 640x360", "" before the first
+    picture; `error` why pictures could not be made, "" if all could.
+    """
+
+    tags: list[tuple[int, bytes]]
+    transcodes: str = ""
+    error: str = ""
 
 
 class VideoConverter(Protocol):

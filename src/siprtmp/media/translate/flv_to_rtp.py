@@ -15,8 +15,8 @@ from p2psip.rtp.payload import g711, speex
 from p2psip.rtp.payload.speex import one_frame
 from siprtmp.media.translate.audio_formats import ALAW, SPEEX, ULAW, AudioCodec
 from siprtmp.media.translate.real_rate import RealRate
+from siprtmp.media.translate.real_rate import UnsuitableError as UnsuitableError
 from siprtmp.media.translate.timebase import SampleClock
-from siprtmp.media.translate.unsuitable import UnsuitableError as UnsuitableError
 
 DEFAULT_PTIME: Final = 20  # ms: RFC 3551 §4.2
 MAX_PTIME: Final = 200  # ms, what an answerer may ask of us: RFC 3551 §4.2

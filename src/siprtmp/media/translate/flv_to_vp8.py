@@ -7,6 +7,7 @@ the VPCodecConfigurationRecord of a sequence start says nothing that a phone nee
 """
 
 from collections.abc import Iterator
+from struct import Struct
 from typing import Final, Self
 
 from p2psip.rtp.payload.vp8 import pack_vp8
@@ -15,10 +16,12 @@ from rtmplite.flv.enhanced_video import VideoFourCc
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
 from siprtmp.media.translate.flv_to_units import TICKS_PER_MS, coded, refused, track_of
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
-from siprtmp.media.translate.vp8_size import size_of
 
 VP8: Final = "vp8"
 _PICTURE_IDS: Final = 1 << 15  # Source: RFC 7741 §4.2
+_SIZE_AT: Final = 6  # octets before width and height, which have 14 bits of 16
+_SIDE: Final = 0x3FFF
+_SIDES: Final = Struct("<HH")
 
 
 class FlvToVp8:
@@ -77,3 +80,14 @@ def _frame(body: bytes) -> tuple[bool, bytes] | None:
     found = track_of(body, VideoFourCc.VP8)
     frame = coded(*found) if found is not None else None
     return (frame[0], frame[2]) if frame is not None and frame[2] else None
+
+
+def size_of(key_frame: bytes) -> tuple[int, int] | None:
+    """Width and height of a key frame, None if it is cut short.
+
+    Own design: the format is RFC 6386, which is not in the catalogue.
+    """
+    if len(key_frame) < _SIZE_AT + _SIDES.size:
+        return None
+    width, height = _SIDES.unpack_from(key_frame, _SIZE_AT)
+    return width & _SIDE, height & _SIDE

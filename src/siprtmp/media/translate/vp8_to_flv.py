@@ -9,9 +9,9 @@ until the next key frame, which `wants_key_frame` says to ask for.
 from p2psip.rtp.payload.vp8 import Vp8Damage, Vp8Unpacked
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType
+from siprtmp.media.translate.flv_to_vp8 import size_of
 from siprtmp.media.translate.h264_to_flv import DecodeTimes
 from siprtmp.media.translate.rtp_to_flv import Tag
-from siprtmp.media.translate.vp8_size import size_of
 
 
 class Vp8ToFlv:

@@ -2,19 +2,21 @@
 
 Own design: the loop hands over what has come since the last piece and goes on; the result comes
 back by a callback.  What is late is decoded and not encoded, and if even that takes too long,
-pictures are dropped (see `video_queue`): a call is better with fewer pictures than with old ones.
+frames are dropped up to the next key frame, since later frames depend on them: a call is better
+with fewer frames than with old ones.
 """
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Final, Protocol
 
-from siprtmp.media.translate.conversion import VideoConverter
+from rtmplite.flv.video import is_key_frame, is_sequence_header
+from siprtmp.media.translate.conversion import QueuedTag, Transcoded, VideoConverter
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
-from siprtmp.media.translate.transcoded import QueuedTag, Transcoded
-from siprtmp.media.video.video_queue import VideoQueue
 
 ENCODED: Final = 2  # tags of one piece of work, the latest ones of each source
+MAX_SECONDS: Final = 1.0  # that a tag waits for its turn
+MAX_OCTETS: Final = 2 << 20  # of the tags that wait
 
 Give = Callable[[int, bytes, float, float], None]
 
@@ -26,6 +28,56 @@ class Run(Protocol):
         self, job: Callable[[], Transcoded], then: Callable[[Transcoded, float], None], /
     ) -> None:
         """Begin, and return at once."""
+
+
+class VideoQueue:
+    """Keeps tags in order until `take`; `wants` (now) is called when a key frame is needed.
+
+    `dropped` counts the tags that were.
+    """
+
+    def __init__(self, wants: Callable[[float], None]) -> None:
+        self.wants, self.dropped = wants, 0
+        self._waiting: list[QueuedTag] = []
+        self._octets, self._starves = 0, False
+        self._header: QueuedTag | None = None
+
+    def __len__(self) -> int:
+        """The number of tags that wait."""
+        return len(self._waiting)
+
+    def fill(self, group: Iterable[QueuedTag]) -> None:
+        """Have these instead of what waits."""
+        self._waiting = list(group)
+        self._header = next((each for each in self._waiting if is_sequence_header(each.body)), None)
+
+    def put(self, source: QueuedTag) -> None:
+        """Take a tag, or drop it: FLV 10.1 §E.4.3.1."""
+        body, now = source.body, source.came
+        if is_sequence_header(body):
+            self._header = source
+        elif self._starves and not is_key_frame(body):
+            self.dropped += 1
+            return
+        elif self._starves:
+            self._starves = False
+            if self._header is not None:
+                self._waiting.append(self._header._replace(came=now))
+        self._waiting.append(source)
+        self._octets += len(body)
+        if self._octets > MAX_OCTETS or now - self._waiting[0].came > MAX_SECONDS:
+            self._starve(now)
+
+    def take(self) -> list[QueuedTag]:
+        """All that waits, which waits no longer."""
+        taken, self._waiting, self._octets = self._waiting, [], 0
+        return taken
+
+    def _starve(self, now: float) -> None:
+        """Drop what waits, and all that depends on it."""
+        self.dropped += len(self.take())
+        self._starves = True
+        self.wants(now)
 
 
 class VideoWorker:

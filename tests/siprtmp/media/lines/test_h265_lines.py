@@ -5,7 +5,7 @@ import pytest
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
-from siprtmp.media.lines.h265 import H265
+from siprtmp.media.lines.video_format import H265
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.translate.codec_limits import CodecLimits
 

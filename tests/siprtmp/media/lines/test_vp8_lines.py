@@ -8,7 +8,7 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
-from siprtmp.media.lines.vp8 import VP8
+from siprtmp.media.lines.video_format import VP8
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.translate.codec_limits import CodecLimits
 

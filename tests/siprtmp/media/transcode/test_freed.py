@@ -30,7 +30,7 @@ from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
 from siprtmp.media.transcode.video_transcoder import VideoTranscoder
 from siprtmp.media.translate.audio_formats import G722, OPUS, PCMA
 from siprtmp.media.translate.codec_limits import CodecLimits
-from siprtmp.media.translate.transcoded import QueuedTag
+from siprtmp.media.translate.conversion import QueuedTag
 from siprtmp.media.video.video_worker import VideoWorker
 
 TASKS = Path("/proc/self/task")

@@ -11,7 +11,7 @@ from rtmplite.flv.video import VideoTag, is_key_frame, is_sequence_header
 from siprtmp.media.transcode.side_by_side import HALF, HEIGHT, WIDTH, SideBySide
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
-from siprtmp.media.translate.transcoded import QueuedTag
+from siprtmp.media.translate.conversion import QueuedTag
 
 LEFT, RIGHT = 0, 1
 STRIPS = 4

@@ -20,7 +20,7 @@ from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
 from siprtmp.media.transcode.video_transcoder import VideoTranscoder
 from siprtmp.media.translate.codec_limits import CodecLimits, h264_limits
-from siprtmp.media.translate.transcoded import QueuedTag
+from siprtmp.media.translate.conversion import QueuedTag
 
 
 def passed(transcoder, sources, *, late=0, key=False):

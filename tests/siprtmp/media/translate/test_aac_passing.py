@@ -10,8 +10,14 @@ from p2psip.rtp.payload.aac import pack_aac, read_aac
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.sdp_map import Endpoint
-from siprtmp.media.translate.aac_config import config_for, is_plain
-from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp, sends, suits
+from siprtmp.media.translate.aac_passing import (
+    AacToFlv,
+    AacToRtp,
+    config_for,
+    is_plain,
+    sends,
+    suits,
+)
 from siprtmp.media.translate.audio_formats import AAC_CODECS, PCMU
 from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError

@@ -2,7 +2,7 @@
 
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
-from siprtmp.media.video.video_meter import VideoMeter
+from siprtmp.media.video_to_phone import VideoMeter
 
 
 def film(meter, *, times, every, start=0):

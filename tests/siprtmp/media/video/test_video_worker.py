@@ -6,8 +6,7 @@ from support.gateway.video_threads import Pretended
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media.translate.codec_limits import CodecLimits
-from siprtmp.media.video.video_queue import MAX_OCTETS, MAX_SECONDS
-from siprtmp.media.video.video_worker import ENCODED, VideoWorker
+from siprtmp.media.video.video_worker import ENCODED, MAX_OCTETS, MAX_SECONDS, VideoWorker
 
 
 class Bench:
