@@ -186,7 +186,7 @@ machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack 
 edge    siprtmp.pump
 machine siprtmp.calls                p2psip.rtp p2psip.sdp p2psip.sip p2psip.transaction
                                      p2psip.stack p2psip.ua.requests p2psip.ua p2psip.ua.registering
-                                     p2psip.server rtmplite.amf rtmplite.flv
+                                     p2psip.server rtmplite.amf rtmplite.flv rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.vod
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media siprtmp.operation siprtmp.settings
