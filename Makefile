@@ -25,7 +25,7 @@ PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-
 	libspeex1 fail2ban redis-server gcc libc6-dev systemd chromium openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm) \
 	$(if $(shell command -v go),,golang-go) $(if $(shell command -v rustc),,rustc)  # of these three any version will do
 
-.PHONY: help demo test fast pure testfast bare oracle reach vectors lint types check mutants docs bench soak peers specs clean
+.PHONY: help demo test fast pure testfast sanitize bare oracle reach vectors lint types check mutants docs bench soak peers specs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
@@ -47,6 +47,10 @@ pure:  ## remove what make fast has built
 
 testfast: fast  ## the tests of compiled modules, with the compiled form
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(or $(ARGS),$(COMPILED_TESTS))
+
+sanitize: .venv/.test  ## the tests of the compiled packet pump, with the sanitizers of addresses and undefined behaviour
+	SANITIZE=1 LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(BIN)/python -m pytest -q tests/siprtmp/pump $(ARGS)
 
 bare: .venv/.test  ## run every word of README and CONTRIBUTING as on a fresh machine
 	$(BIN)/python -m pytest -n $(WORKERS) -m bare tests/test_bare_machine.py $(ARGS)

@@ -183,9 +183,10 @@ edge    [siprtmp.settings.types]
 machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.server rtmplite.auth rtmplite.rtmp siprtmp.operation
                                      siprtmp.settings
+edge    siprtmp.pump
 machine siprtmp.calls                p2psip.rtp p2psip.sdp p2psip.sip p2psip.transaction
                                      p2psip.stack p2psip.ua.requests p2psip.ua p2psip.ua.registering
-                                     p2psip.server rtmplite.amf rtmplite.flv
+                                     p2psip.server rtmplite.amf rtmplite.flv rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.vod
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media siprtmp.operation siprtmp.settings
@@ -211,6 +212,7 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
                                      siprtmp.settings siprtmp.calls.access siprtmp.calls
                                      siprtmp.calls.conference
                                      siprtmp.calls.rich siprtmp.calls.mixed siprtmp.edge.process
+                                     siprtmp.pump
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation

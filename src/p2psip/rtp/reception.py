@@ -65,6 +65,13 @@ class Reception:
             self.octets += end - start
         return extended
 
+    def went_on(self, packets: int, octets: int, arrival: tuple[float, int, float]) -> None:
+        """Count packets of the source that were heard elsewhere, each the next: §A.1."""
+        self.candidate_ssrc = None
+        self.source.went_on(packets, arrival)
+        self.octets += octets
+        self.last_received = arrival[2]
+
     def forget(self) -> None:
         """Accept the next source at once, since this one has left: §6.3.4."""
         self.ssrc = self.candidate_ssrc = None

@@ -100,6 +100,22 @@ class Source:
         return extended
 
     @property
+    def arrival(self) -> tuple[float, int, float] | None:
+        """Jitter in ticks, timestamp and time of arrival of the last packet: §A.8; None before."""
+        if self._timestamp is None:
+            return None
+        return self._jitter, self._timestamp, self._heard_at
+
+    def went_on(self, packets: int, arrival: tuple[float, int, float]) -> None:
+        """Count packets, each the next in order, that were heard elsewhere: §A.1 and §A.8.
+
+        `arrival` is of the last one of them.
+        """
+        self._highest += packets
+        self.received += packets
+        self._jitter, self._timestamp, self._heard_at = arrival
+
+    @property
     def highest(self) -> int:
         """The highest number that `heard` has answered: §A.1."""
         return self._highest

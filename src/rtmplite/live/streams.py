@@ -152,6 +152,7 @@ class LiveStream:
         self._taps: list[Sink] = []
         self._flowing: dict[int, _Audience] | None = None  # by type id; None: to be made again
         self._waiting: list[LivePlayer] = []
+        self._recall: Callable[[], None] | None = None  # of who writes audio in our place
 
     @property
     def players(self) -> int:
@@ -181,6 +182,7 @@ class LiveStream:
     @property
     def timestamp(self) -> int:
         """The time of the last message, in ms, 0 before the first."""
+        self._take_back()
         return self._tracks.timestamp
 
     @property
@@ -194,6 +196,7 @@ class LiveStream:
 
     def tap(self, sink: Sink) -> None:
         """Give `sink` every message of this publication, and its end, as a recorder needs it."""
+        self._take_back()
         self._taps.append(sink)
 
     def keep_beginning(self) -> Beginning:
@@ -211,6 +214,7 @@ class LiveStream:
         this too.  A `publisher` that is there is replaced, and only recordings end with it; look
         at `publishing` first.  `kind` is the type of RTMP 1.0 §7.2.2.6.
         """
+        self._take_back()
         self._end_taps(now)
         before, self.publisher, self._succession = self.publisher, publisher, None
         if before is not None:
@@ -239,6 +243,8 @@ class LiveStream:
 
         Departs from RTMP Errata §5.2 [not-backwards]: times are passed on as they come.
         """
+        if self._recall is not None:
+            self._take_back()
         if not self.publishing:
             self.begin(now)
         weight, payload = self._tracks.note(type_id, timestamp, payload, now)
@@ -282,6 +288,7 @@ class LiveStream:
 
     def end(self, now: float) -> None:
         """End the publication; the players stay for the next one."""
+        self._take_back()
         if not self.publishing:
             return
         self._codecs = self._tracks.codecs
@@ -313,6 +320,7 @@ class LiveStream:
         bytes that wait for this client already are more than a player may be behind.  A player with
         the `beginning` gets all there was instead.
         """
+        self._take_back()
         player = LivePlayer(self, outlet, framing, viewer)
         if beginning is not None and beginning.is_whole:
             for message in beginning.messages:
@@ -343,7 +351,38 @@ class LiveStream:
 
     def rearrange(self) -> None:
         """Sort the audience anew before the next message, once for any number of changes."""
+        self._take_back()
         self._flowing = None
+
+    def offload(self, recall: Callable[[], None]) -> tuple[Framing, list[Outlet]] | None:
+        """Let another write plain audio to all players in our place, until `recall` is called.
+
+        It writes whole messages by this framing to all outlets, as long as none of them is behind,
+        and tells by `returned` how far it has come.  None unless `write` would do just that.
+        Own design: for a packet pump, which writes the usual messages at less cost.
+        """
+        is_plain = self.publishing and self._tracks.begun and AUDIO in self._tracks.kinds
+        if not is_plain or self._succession is not None or self._taps or self._group.is_open:
+            return None
+        if self._flowing is None:
+            self._arrange()
+        assert self._flowing is not None
+        groups = self._flowing[AUDIO]
+        if self._waiting or len(groups) != 1:
+            return None
+        self._recall = recall
+        framing, players = groups[0]
+        return framing, [player.outlet for player in players]
+
+    def returned(self, timestamp: int | None) -> None:
+        """Go on ourselves after a message of this time, in ms; None if there was none."""
+        self._recall = None
+        if timestamp is not None:
+            self._tracks.timestamp = timestamp
+
+    def _take_back(self) -> None:
+        if self._recall is not None:
+            self._recall()
 
     def _new_group(self) -> GroupCache:
         # half of what a player may be behind, so that the group alone closes nobody

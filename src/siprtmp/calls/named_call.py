@@ -35,7 +35,9 @@ from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.home import CallHome
 from siprtmp.calls.metadata import DATA, announce, describe, watched
 from siprtmp.calls.observer import CallObserver
+from siprtmp.calls.offload import players_of
 from siprtmp.calls.trunks import Invitation
+from siprtmp.media.offload import Players
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.sink import MediaSink
@@ -267,6 +269,10 @@ class NamedCall(CallObserver, MediaSink):
         if not self.remote.publishing:
             announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)
+
+    def offload(self, recall: Callable[[], None]) -> Players | None:
+        """The players of `remote`, which get audio as `on_tag` gives it."""
+        return players_of(self.remote, recall)
 
     def on_format(self, now: float) -> None:
         """Tell the players, if their stream has begun without it: FLV 10.1 §E.5."""

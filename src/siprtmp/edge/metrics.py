@@ -22,6 +22,7 @@ COUNTERS: Final = (  # the figures of `/status` that only grow
     *("sip_malformed", "sip_repeated"),
     *("rtmfp_ignored", "rtmfp_invalid", "rtmfp_evicted"),
     *("recordings_interrupted", "media_unsuitable", "media_left_out"),
+    *("media_compiled", "media_interpreted"),
 )
 
 

@@ -241,6 +241,7 @@ class SipSide:
             ),
             **quality.summary(self.context.calls),
             "media_unsuitable": self.context.unsuitable,
+            **self.media.figures,
             "transactions": self.stack.transactions,
             "dialogs": self.agent.dialogs,
             "proxied": len(self.proxy),

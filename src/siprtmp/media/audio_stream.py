@@ -13,6 +13,7 @@ from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.audio_codec_selection import AudioCodecSelection
 from siprtmp.media.dtmf import CLOCK_RATE, DtmfKeys
+from siprtmp.media.offload import AGAIN, Offloading, Players
 from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
@@ -20,6 +21,7 @@ from siprtmp.media.sink import Published
 from siprtmp.media.stream import (
     AUDIO,
     MediaStream,
+    OnTag,
     SharedContext,
     Signalled,
     StreamListener,
@@ -29,6 +31,8 @@ from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.opus_passing import OpusToFlv
+from siprtmp.media.translate.rtp_to_flv import RtpToFlv
 from siprtmp.media.transport import MediaTransport
 
 HEADER: Final = 12  # octets before the payload of a packet of ours: RFC 3550 §5.1
@@ -53,7 +57,7 @@ class AudioStream(MediaStream):
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._watch = SilenceWatch(settings.media_timeout, now)
-        shared = SharedContext(self._watch.alive, lambda host: False, Timeline(now))
+        shared = SharedContext(self._watch.alive, lambda host: False, Timeline(now, self.reclaim))
         super().__init__(transport, listener, wake, shared)
         self._send_rtp = transport.send_rtp
         self.codec_selection = AudioCodecSelection(settings.transcoding)
@@ -76,6 +80,8 @@ class AudioStream(MediaStream):
         self._sends = False  # whether audio is sent without further questions
         self.sent = self.received = self.unsuitable = 0
         self._left_out = 0  # by the pacers before this one
+        self._offloading = Offloading(settings.has_pump)
+        self.players: Callable[[Callable[[], None]], Players | None] = lambda recall: None
         transport.on_ready = self._heed_consent
 
     # -- set-up -------------------------------------------------------------------------
@@ -91,6 +97,8 @@ class AudioStream(MediaStream):
         """
         if self._closed:
             return
+        self.reclaim()
+        self._offloading.next_try = 0
         media, codec = plan.media, plan.codec
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             # RFC 3550 §6.5.1 [cname-stays]
@@ -147,7 +155,18 @@ class AudioStream(MediaStream):
     @property
     def statistics(self) -> Statistics | None:
         """Loss, jitter and round trip both ways; None before the first answer.  RFC 3550 §6.4.4."""
+        self.reclaim()
         return self._session.statistics if self._session is not None else None
+
+    def give_to(self, on_tag: OnTag) -> None:
+        """Give another what the peer sends.  Own design: see `reclaim`."""
+        self.reclaim()
+        super().give_to(on_tag)
+
+    def close(self, now: float) -> None:
+        """End with a report of all that came: RFC 3550 §6.6.  Own design: see `reclaim`."""
+        self.reclaim()
+        super().close(now)
 
     def _let_go(self) -> None:
         self._pacer.clear()
@@ -205,6 +224,7 @@ class AudioStream(MediaStream):
 
     def _choose(self, plan: AudioPlan, tag: bytes, now: float) -> AudioToRtp | None:
         """Choose the translation for a publisher's codec, for use until the codec changes."""
+        self.reclaim()  # it goes by our SSRC, which may change: RFC 3550 §5.2
         sound_format = tag[0] >> 4
         chosen = self.codec_selection.to_phone(plan, tag, self._to_phone)
         if chosen is None:
@@ -338,9 +358,11 @@ class AudioStream(MediaStream):
 
     def on_rtp(self, data: bytes, now: float) -> None:
         """Take one datagram from the RTP port: RFC 3550 §A.1."""
-        session, order = self._session, self._order
+        session, order, offloading = self._session, self._order, self._offloading
         if session is None or self._closed:
             return
+        if offloading.is_active:
+            self.reclaim()
         header = session.received_rtp(data, now)
         if header is None:
             return
@@ -351,6 +373,8 @@ class AudioStream(MediaStream):
         if sequence == order.next and not order.early:  # in order, as nearly all are
             order.next = sequence + 1
             self._deliver(payload_type, timestamp, data[start:end], ssrc, now)
+            if offloading.is_wanted and sequence >= offloading.next_try:
+                self._offload(session, payload_type, sequence)
             return
         heard = payload_type, timestamp, data[start:end], ssrc, now
         for item in order.put(sequence, heard, now):
@@ -388,6 +412,42 @@ class AudioStream(MediaStream):
         for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
             self.on_tag(AUDIO, time, tag, now)
 
+    def on_rtcp(self, data: bytes, now: float) -> None:
+        """Take RTCP, which may change the source: RFC 3550 §6.3.4.  Own design: see `reclaim`."""
+        self.reclaim()
+        super().on_rtcp(data, now)
+
+    # -- packets that a pump passes on ----------------------------------------------------
+
+    def _offload(self, session: RtpSession, payload_type: int, sequence: int) -> None:
+        """Have a pump pass on the packets behind this one, if they would be as usual as it was."""
+        offloading, to_rtmp, plan = self._offloading, self._to_rtmp, self._plan
+        offloading.next_try = sequence + AGAIN
+        if to_rtmp is None or plan is None or self._closed:
+            return
+        codec, reception = plan.receiving.get(payload_type), session.reception
+        arrival, clock = reception.source.arrival, to_rtmp.clock.state
+        if codec is not to_rtmp.codec or not isinstance(to_rtmp, RtpToFlv | OpusToFlv):
+            return
+        if reception.source.highest != sequence or arrival is None or clock is None:
+            return
+        players = self.players(self.reclaim)
+        if players is not None:
+            source = payload_type, reception.ssrc, sequence & 0xFFFF, session.clock_rate, *arrival
+            offloading.begin(self.transport.offload, players, to_rtmp.passing, source, clock)
+
+    def reclaim(self) -> None:
+        """Take back what a pump has counted, before anybody looks.  Own design: see `offload`."""
+        counted, session, to_rtmp = self._offloading.end(), self._session, self._to_rtmp
+        if counted is None or session is None or to_rtmp is None or self._order.next is None:
+            return
+        self._offloading.next_try = 0
+        session.reception.went_on(counted.packets, counted.octets, counted.arrival)
+        self._order.next += counted.packets
+        self._watch.heard = max(self._watch.heard, counted.heard_at)
+        self.received += counted.packets
+        to_rtmp.clock.went_on(counted.media_timestamp, counted.ticks, counted.last_ms)
+
     # -- time ---------------------------------------------------------------------------
 
     @property
@@ -417,6 +477,9 @@ class AudioStream(MediaStream):
             self._deliver(*heard)
         if self._dtmf.deadline is not None and self._dtmf.deadline <= now:
             self._send_keys(now)
+        watch, reporter = self._watch.deadline, self._reporter
+        if (watch is not None and watch <= now) or (reporter and reporter.deadline <= now):
+            self.reclaim()
         self._report(now)
         if self._watch.deadline is not None and self._watch.deadline <= now:
             seen = self._watch.check(now)

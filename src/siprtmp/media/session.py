@@ -83,9 +83,9 @@ class MediaStatistics:
             packet_seconds=plan.media.ptime / 1000 if plan is not None else 0.0,
             transcodes=transcodes,
             sent=audio.sent,
+            rtp=audio.statistics,  # before `received`, which that brings up to date
             received=audio.received,
             left_out=audio.left_out + (video.left_out if video is not None else 0),
-            rtp=audio.statistics,
         )
         if video is None:
             return figures
@@ -288,6 +288,8 @@ class MediaSession:
     def _add(self, stream: MediaStream, kind: str) -> None:
         stream.transport.on_rtp, stream.transport.on_rtcp = stream.on_rtp, stream.on_rtcp
         stream.give_to(self._sink.on_tag)
+        if stream is self._audio:
+            self._audio.players = self._sink.offload
         stream.on_late = lambda now: self._log.late(kind)
         self._streams += (stream,)
 
@@ -389,6 +391,7 @@ class MediaSession:
         for stream in self._streams:
             stream.give_to(sink.on_tag)
         if self._audio is not None:
+            self._audio.players = sink.offload
             self._audio.hear(sink.published)
             self._audio.codec_selection.takes_opus = sink.takes_opus
         if self._video is not None:

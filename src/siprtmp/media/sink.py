@@ -4,6 +4,9 @@ Own design: a stream's players, a room and a mix are sinks; a session tells them
 words, and they need not know what it is made of.
 """
 
+from collections.abc import Callable
+
+from siprtmp.media.offload import Players
 from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.video.gop_cache import GopCache
@@ -45,6 +48,13 @@ class MediaSink:
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take audio or video of the peer as an RTMP message: RTMP 1.0 §7.1.4."""
+
+    def offload(self, recall: Callable[[], None]) -> Players | None:
+        """Who gets plain audio, for one who writes it in place of `on_tag` until `recall`.
+
+        None where `on_tag` does anything else.
+        """
+        return None
 
     def on_format(self, now: float) -> None:
         """The size or the codec of the peer's video is known, or another: FLV 10.1 §E.5."""

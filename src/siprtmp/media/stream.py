@@ -31,7 +31,8 @@ OnTag = Callable[[int, int, bytes, float], None]
 class StreamSettings:
     """What a session is made with; times in seconds.
 
-    `cname` is that of its reports (RFC 3550 §6.5.1), `wallclock` plus a time is Unix time.
+    `cname` is that of its reports (RFC 3550 §6.5.1), `wallclock` plus a time is Unix time;
+    `has_pump` says that its transports can offload packets.
     """
 
     random: Callable[[int], bytes]
@@ -41,6 +42,7 @@ class StreamSettings:
     max_octets: int = MAX_OCTETS  # of a payload of video
     transcoding: AudioTranscoders | None = None
     video_transcoding: VideoTranscoders | None = None
+    has_pump: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ eye notices.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from p2psip.rtp.reception import Reception
@@ -74,11 +75,12 @@ class UsualArrival:
 class Timeline:
     """Tells RTMP times of the moments of a call, in ms.
 
-    RFC 3550 §6.4.1; `started` is the gateway's time of RTMP time 0.
+    RFC 3550 §6.4.1; `started` is the gateway's time of RTMP time 0.  `before` is called before the
+    audio is looked at.
     """
 
-    def __init__(self, started: float) -> None:
-        self.started = started
+    def __init__(self, started: float, before: Callable[[], None] = lambda: None) -> None:
+        self.started, self._before = started, before
         self._audio: Reception | None = None
         self._clock: MediaClock | None = None
 
@@ -88,6 +90,7 @@ class Timeline:
 
     def arrival(self, now: float) -> float:
         """RTMP time of a picture that arrives at `now`, by the sound beside it: RFC 3550 §5.1."""
+        self._before()
         audio, clock = self._audio, self._clock
         if audio is not None and clock is not None and audio.last_received is not None:
             latest = clock.latest
@@ -101,6 +104,7 @@ class Timeline:
         `now` is when something else of that moment has come.  None before the first report, and if
         the two are too far apart to be of one clock, as with phones that make their NTP times up.
         """
+        self._before()
         reference = self._audio.sender_clock if self._audio is not None else None
         if reference is None or self._clock is None:
             return None

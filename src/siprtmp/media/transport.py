@@ -6,7 +6,9 @@ several streams, needs no change of streams.
 """
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from siprtmp.media.offload import Flow
 
 Receiver = Callable[[bytes, float], None]
 
@@ -38,6 +40,9 @@ class MediaTransport(Protocol):
     @property
     def is_ready(self) -> bool:
         """Whether packets sent now get through, which `on_ready` tells: RFC 8656 §11.1."""
+
+    def offload(self, *terms: Any) -> Flow | None:
+        """Have a pump handle packets that meet these terms, see `Offloading`; None if it won't."""
 
     def send_rtp(self, data: bytes) -> None:
         """Send one RTP datagram: RFC 3550 §11."""

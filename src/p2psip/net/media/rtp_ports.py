@@ -39,6 +39,9 @@ WAITING_OCTETS: Final = 1 << 17  # ... and what they have together, as anybody m
 PATIENCE: Final = 1.0  # s for which such a datagram is worth playing
 _READ: Final = 1  # the event an io watcher waits for, in libev's numbers
 
+Source = Any  # an address, as recvfrom gives it
+Terms = tuple[object, ...]  # what a packet has to meet, as the user of a port and its pump agree
+
 _Socket: Final[type[socket.socket]] = get_original("socket", "socket")  # never a cooperative one
 log: Final = logging.getLogger(__name__)
 
@@ -53,6 +56,33 @@ class MediaPool(Protocol):
         """Take back the RTP port of a pair whose sockets are closed."""
 
 
+class PumpFlow(Protocol):
+    """One socket of a pump; `passed` counts the packets that the pump has handled itself."""
+
+    passed: int
+
+    def offload(self, source: Source, *terms: Any) -> bool:
+        """Have the pump handle those packets of `source` that meet the terms; False if it won't."""
+
+    def reclaim(self) -> tuple[Any, ...] | None:
+        """Handle no packets from now on, and tell what was counted; None if it handled none."""
+
+    def close(self) -> None:
+        """Read the socket no longer."""
+
+
+class Pump(Protocol):
+    """Reads many sockets by one watcher, and may handle packets without this house's Python."""
+
+    def open(
+        self,
+        fd: int,
+        take: Callable[[bytes, Source, float], None],
+        failed: Callable[[Exception], None],
+    ) -> PumpFlow:
+        """Read a socket: `take(data, source, now)` is given all that the pump does not handle."""
+
+
 class MediaPort:
     """The sockets of one stream and their watchers, until `close`.
 
@@ -63,6 +93,7 @@ class MediaPort:
     a NAT.  `public` is where others outside send to, if the pool knows.  The second socket stays
     open while RTCP uses the first, since the next answer may part them again.  `on_ready` is called
     when a relay lets packets through to the peer, if that is later than `remote` is set.
+    A `pump` reads RTP in place of a watcher, unless the socket is no plain one.
     """
 
     def __init__(
@@ -73,12 +104,13 @@ class MediaPort:
         on_rtcp: Receiver,
         *,
         latch: bool = False,
+        pump: Pump | None = None,
     ) -> None:
         self._pool, self._nat, self._closed = pool, latch, False
         self._rtp, self._rtcp, self.public, self._relays = pool.open(bind_ip)
         self.rtp_port: int = self._rtp.getsockname()[1]
         self.rtcp_port = self.rtp_port + 1
-        self.received = self.strangers = self.unsent = self.failures = 0
+        self.strangers = self.unsent = self.failures = self._received = 0
         self._deliver = self._on_rtp = on_rtp  # the same, or `_part` while RTCP comes there too
         self.on_rtcp = on_rtcp
         self._rtcp_mux = False
@@ -95,13 +127,28 @@ class MediaPort:
         for relay in self._relays:
             relay.on_answer = self._relay_answered
         self._was_ready = False
-        loop = get_hub().loop
-        self._watchers = (
-            loop.io(self._rtp.fileno(), _READ),
-            loop.io(self._rtcp.fileno(), _READ),
-        )
-        self._watchers[0].start(self._receive_rtp)
-        self._watchers[1].start(self._receive_rtcp)
+        loop, fd = get_hub().loop, self._rtp.fileno()
+        self._watchers = [loop.io(self._rtcp.fileno(), _READ)]
+        self._watchers[0].start(self._receive_rtcp)
+        self._flow: PumpFlow | None = None
+        if pump is not None and type(self._rtp) is _Socket:
+            self._flow = pump.open(fd, self._take, self._failed)
+        else:
+            self._watchers.append(loop.io(fd, _READ))
+            self._watchers[1].start(self._receive_rtp)
+
+    @property
+    def received(self) -> int:
+        """How many RTP datagrams of the peer have come, those that the pump handled included."""
+        return self._received + (self._flow.passed if self._flow is not None else 0)
+
+    def offload(self, *terms: Any) -> PumpFlow | None:
+        """Have a pump handle packets of the accepted source that meet these terms.
+
+        `on_rtp` is given all others, and should reclaim the flow first.  None without a pump.
+        """
+        flow = self._flow
+        return flow if flow is not None and flow.offload(self._source, *terms) else None
 
     @property
     def on_rtp(self) -> Receiver:
@@ -218,6 +265,8 @@ class MediaPort:
         for watcher in self._watchers:
             watcher.stop()
             watcher.close()
+        if self._flow is not None:
+            self._flow.close()
         self._rtp.close()
         self._rtcp.close()
         self._pool.release(self.rtp_port)
@@ -227,7 +276,7 @@ class MediaPort:
             data, source = self._rtp.recvfrom(MAX_DATAGRAM)
             now = monotonic()
             if source == self._source or self._is_heard(data, source, now):
-                self.received += 1
+                self._received += 1
                 self._deliver(data, now)
             else:
                 self.strangers += 1
@@ -237,6 +286,17 @@ class MediaPort:
                 self._receive_more(now)
         except BlockingIOError:
             return  # a relay's own message, or a datagram whose checksum is wrong
+        except Exception as error:
+            self._failed(error)
+
+    def _take(self, data: bytes, source: Source, now: float) -> None:
+        """Take a datagram that the pump has read."""
+        try:
+            if source == self._source or self._is_heard(data, source, now):
+                self._received += 1
+                self._deliver(data, now)
+            else:
+                self.strangers += 1
         except Exception as error:
             self._failed(error)
 
@@ -251,7 +311,7 @@ class MediaPort:
                 return
             self._look_at = now  # there may be more, and at the next wake-up as well
             if source == self._source or self._is_heard(data, source, now):
-                self.received += 1
+                self._received += 1
                 self._deliver(data, now)
             else:
                 self.strangers += 1
@@ -307,7 +367,7 @@ class MediaPort:
                 self._hear(data, at)
 
     def _hear(self, data: bytes, at: float) -> None:
-        self.received += 1
+        self._received += 1
         try:
             self._deliver(data, at)
         except Exception as error:

@@ -13,7 +13,7 @@ from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack
 from siprtmp.media.translate.audio_formats import OPUS, AudioCodec
 from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.rtp_to_flv import Check, Passing, Tag
 from siprtmp.media.translate.timebase import MediaClock, SampleClock
 
 # What a decoder begins with: version 1, two channels, 6.5 ms of delay, 48 kHz.  It is the header of
@@ -96,6 +96,11 @@ class OpusToFlv:
         self.codec: AudioCodec = OPUS
         self.clock = MediaClock(OPUS.clock_rate)
         self._ssrc: int | None = None
+
+    @property
+    def passing(self) -> Passing:
+        """How most packets become a tag: E-RTMP v2 §"Enhanced Audio"."""
+        return Passing(_tag(AudioPacketType.CODED_FRAMES, b""), Check.OPUS)
 
     def switch(self, codec: AudioCodec) -> None:
         """Do nothing: another codec has another translation.  RFC 3264 §5.1."""

@@ -6,6 +6,9 @@ Pure: packets in, tags out.  RTMP time follows the phone's RTP timestamps, so a 
 hears the phone's rhythm, whatever the jitter of the network.
 """
 
+from enum import IntEnum
+from typing import NamedTuple
+
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import speex
 from p2psip.rtp.payload.speex import one_frame
@@ -13,6 +16,21 @@ from siprtmp.media.translate.audio_formats import SPEEX, AudioCodec
 from siprtmp.media.translate.timebase import MediaClock
 
 Tag = tuple[int, bytes]  # RTMP time (ms), tag body
+
+
+class Check(IntEnum):
+    """What a payload is checked for before it may pass: by the same numbers in a packet pump."""
+
+    NONE = 0
+    SPEEX = 1  # to be surely one frame: RFC 5574 §3.3
+    OPUS = 2  # to have a length that Opus allows: RFC 7587 §4.2
+
+
+class Passing(NamedTuple):
+    """How a usual payload becomes the body of a tag (FLV 10.1 §E.4.2.1): by octets before it."""
+
+    head: bytes
+    check: Check
 
 
 class RtpToFlv:
@@ -35,6 +53,11 @@ class RtpToFlv:
     def audio_format(self) -> tuple[int, int]:
         """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
         return self.codec.sound_format, self.codec.sample_rate
+
+    @property
+    def passing(self) -> Passing:
+        """How most packets of this codec become a tag: FLV 10.1 §E.4.2.1."""
+        return Passing(self._head, Check.SPEEX if self._speex else Check.NONE)
 
     def switch(self, codec: AudioCodec) -> None:
         """Follow the phone to another agreed codec: RFC 3264 §5.1 allows that at any time."""

@@ -93,6 +93,22 @@ class MediaClock:
         self._timestamp = None
 
     @property
+    def state(self) -> tuple[int, int, int, int, int, int] | None:
+        """What another clock goes on with: RFC 3550 §5.1; None before the first packet.
+
+        RTP time, ticks since the anchor, RTMP time (ms) of the anchor and of the last packet, rate,
+        and the ticks from which a step is a jump.
+        """
+        if self._timestamp is None:
+            return None
+        rate, span = self.clock_rate, self._span
+        return self._timestamp, self._ticks, self._base_ms, self._last_ms, rate, span
+
+    def went_on(self, timestamp: int, ticks: int, last_ms: int) -> None:
+        """Follow a clock that has gone on from `state`: RFC 3550 §5.1."""
+        self._timestamp, self._ticks, self._last_ms = timestamp, ticks, last_ms
+
+    @property
     def latest(self) -> int | None:
         """RTMP time of the newest packet, None before the first: RTMP 1.0 §5.4.1."""
         return None if self._timestamp is None else self._last_ms

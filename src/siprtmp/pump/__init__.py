@@ -1,0 +1,1 @@
+"""The packet pump: the usual packets of calls in C, where it is compiled."""

@@ -1,0 +1,635 @@
+/* The usual RTP packets of calls, from a socket to RTMP players, without Python.
+ *
+ * The annotated Python is the specification, and this the same for one case only: the next packet
+ * of a source that is known, of a codec that passes as it is, for players that keep up.  The
+ * functions that it stands for are `MediaPort._receive_rtp`, `RtpSession.received_rtp` and
+ * `Source.heard` (RFC 3550 §A.1 and §A.8), `AudioStream.on_rtp`, `MediaClock.milliseconds`,
+ * `RtpToFlv.convert`, `LiveStream.write` and `encode_absolute` (RTMP 1.0 §5.3.1.2.1).  Whatever is
+ * not that case goes to Python, and nothing has changed then: first everything is checked, then
+ * everything is counted.  A property test sends the same traffic through both.
+ *
+ * Python lends a stream by `Flow.offload` and takes it back by `Flow.reclaim`, with what was counted
+ * meanwhile.  Nothing here knows Python's objects but by `take`, `failed`, and an outlet's
+ * `output_size` and `put`.  Each of these calls may do anything, such as close this flow.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    RTP_HEADER = 12,
+    CHUNK_HEADER = 12, /* a type 0 header, its basic header being one octet */
+    MAX_HEAD = 8,      /* of what an FLV tag begins with */
+    MAX_DATAGRAM = 65535,
+    MAX_DESCRIPTOR = 1 << 20,
+    EVENTS = 256, /* sockets that are read in one round */
+    ROUNDS = 32,  /* rounds of one turn, if each finds something */
+};
+#define EXTENDED 0xFFFFFF /* ms, from which a chunk has an extended timestamp: RTMP 1.0 §5.3.1.3 */
+#define LOOK 0.2          /* s between looks for more than one datagram of a socket */
+#define MAX_TICKS_TIMES_1000 (INT64_MAX / 4000)
+
+enum kind { PLAIN, SPEEX, OPUS }; /* what a payload is checked for */
+
+typedef struct {
+    PyObject_HEAD
+    int poller;
+    double look_at;
+    int room;            /* of `flows` */
+    struct flow **flows; /* by descriptor, each with a reference, or NULL */
+    unsigned long long passed, handed;
+    uint8_t *datagram;
+} Pump;
+
+typedef struct flow {
+    PyObject_HEAD
+    Pump *pump; /* a reference, NULL when closed */
+    int fd;
+    PyObject *take, *failed;
+    unsigned long long passed;
+    int offloaded;
+    /* the rest is used while it is offloaded */
+    PyObject *outlets; /* a tuple */
+    struct sockaddr_storage source;
+    int payload_type;
+    uint32_t ssrc;
+    enum kind kind;
+    uint8_t chunk[CHUNK_HEADER], head[MAX_HEAD];
+    size_t head_size, longest;
+    /* as `Source` has it */
+    uint16_t sequence;
+    uint32_t timestamp;
+    double jitter, heard_at, clock_rate;
+    /* as `MediaClock` has it */
+    uint32_t media_timestamp;
+    long long ticks, base_ms, last_ms, media_rate, span;
+    /* what was counted */
+    unsigned long long packets, octets;
+} Flow;
+
+static PyTypeObject Pump_Type, Flow_Type;
+static PyObject *str_put, *str_output_size;
+
+/* -- octets ------------------------------------------------------------------------------ */
+
+static uint32_t be16(const uint8_t *at) { return (uint32_t)at[0] << 8 | at[1]; }
+static uint32_t be32(const uint8_t *at) { return be16(at) << 16 | be16(at + 2); }
+
+static void put_be24(uint8_t *at, uint32_t value) {
+    at[0] = (uint8_t)(value >> 16);
+    at[1] = (uint8_t)(value >> 8);
+    at[2] = (uint8_t)value;
+}
+
+/* Whether a payload is surely one frame of Speex: `speex.one_frame`, RFC 5574 §3.3. */
+static int is_one_speex_frame(const uint8_t *data, size_t size) {
+    static const int narrowband[] = {5, 43, 119, 160, 220, 300, 364, 492, 79};
+    static const int layer[] = {4, 36, 112, 192, 352};
+    unsigned mode = data[0] >> 3;
+    if (mode > 8) return 0;
+    int narrow_end = narrowband[mode], left = 8 * (int)size - narrow_end;
+    size_t at = (size_t)narrow_end >> 3;
+    if (left >= 5 && at + 2 <= size) {
+        unsigned layer_head = be16(data + at) >> (12 - (narrow_end & 7)) & 0x0F;
+        if (layer_head <= 7) return 0;
+        unsigned layer_mode = layer_head & 7;
+        left -= layer_mode < 5 ? layer[layer_mode] : 0;
+    }
+    return left >= 0 && left < 5 && !(left && data[size - 1] >> (left - 1) & 1);
+}
+
+/* Whether a payload has some sound of Opus, of 120 ms at most: `opus.total_ticks`, RFC 7587 §4.2. */
+static int is_opus(const uint8_t *data, size_t size) {
+    static const int silk[] = {480, 960, 1920, 2880}, celt[] = {120, 240, 480, 960};
+    unsigned config = data[0] >> 3, code = data[0] & 3;
+    int ticks = config < 12 ? silk[config & 3] : config < 16 ? silk[config & 1] : celt[config & 3];
+    int frames = code == 0 ? 1 : code < 3 ? 2 : size > 1 ? data[1] & 0x3F : 0;
+    return frames > 0 && ticks * frames <= 5760;
+}
+
+static int is_sound(const Flow *flow, const uint8_t *data, size_t size) {
+    if (flow->kind == SPEEX) return is_one_speex_frame(data, size);
+    if (flow->kind == OPUS) return is_opus(data, size);
+    return 1;
+}
+
+/* -- addresses --------------------------------------------------------------------------- */
+
+/* Read an address as `recvfrom` gives it; one that cannot be read matches no source. */
+static int read_address(PyObject *source, struct sockaddr_storage *out) {
+    memset(out, 0, sizeof *out);
+    if (!PyTuple_Check(source) || PyTuple_GET_SIZE(source) < 2) return 0;
+    const char *host = PyUnicode_Check(PyTuple_GET_ITEM(source, 0))
+                           ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(source, 0)) : NULL;
+    long port = host ? PyLong_AsLong(PyTuple_GET_ITEM(source, 1)) : -1;
+    if (host == NULL || port < 0 || port > 0xFFFF) goto unreadable;
+    if (PyTuple_GET_SIZE(source) == 2) {
+        struct sockaddr_in *in = (struct sockaddr_in *)out;
+        in->sin_family = AF_INET;
+        in->sin_port = htons((uint16_t)port);
+        return inet_pton(AF_INET, host, &in->sin_addr) == 1;
+    }
+    if (PyTuple_GET_SIZE(source) == 4) {
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+        unsigned long flow_info = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(source, 2));
+        unsigned long scope = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(source, 3));
+        if (PyErr_Occurred()) goto unreadable;
+        in6->sin6_family = AF_INET6;
+        in6->sin6_port = htons((uint16_t)port);
+        in6->sin6_flowinfo = htonl((uint32_t)flow_info);
+        in6->sin6_scope_id = (uint32_t)scope;
+        return inet_pton(AF_INET6, host, &in6->sin6_addr) == 1; /* not with a zone: to Python */
+    }
+unreadable:
+    PyErr_Clear();
+    return 0;
+}
+
+static int is_same_address(const struct sockaddr_storage *one, const struct sockaddr_storage *two) {
+    if (one->ss_family != two->ss_family) return 0;
+    if (one->ss_family == AF_INET) {
+        const struct sockaddr_in *a = (const void *)one, *b = (const void *)two;
+        return a->sin_port == b->sin_port && a->sin_addr.s_addr == b->sin_addr.s_addr;
+    }
+    if (one->ss_family != AF_INET6) return 0;
+    const struct sockaddr_in6 *a = (const void *)one, *b = (const void *)two;
+    return a->sin6_port == b->sin6_port && a->sin6_flowinfo == b->sin6_flowinfo &&
+           a->sin6_scope_id == b->sin6_scope_id &&
+           memcmp(&a->sin6_addr, &b->sin6_addr, sizeof a->sin6_addr) == 0;
+}
+
+/* The same address as a tuple, as `socket.recvfrom` makes it. */
+static PyObject *address_tuple(const struct sockaddr_storage *from, socklen_t size) {
+    char host[NI_MAXHOST];
+    if (getnameinfo((const struct sockaddr *)from, size, host, sizeof host, NULL, 0, NI_NUMERICHOST))
+        return Py_BuildValue("(si)", "", 0);
+    if (from->ss_family == AF_INET)
+        return Py_BuildValue("(si)", host, ntohs(((const struct sockaddr_in *)from)->sin_port));
+    const struct sockaddr_in6 *in6 = (const void *)from;
+    return Py_BuildValue("(siII)", host, ntohs(in6->sin6_port), ntohl(in6->sin6_flowinfo),
+                         in6->sin6_scope_id);
+}
+
+/* -- one datagram ------------------------------------------------------------------------ */
+
+/* RTMP time of a packet as `MediaClock.milliseconds` has it, or -1 for a jump: RFC 3550 §5.1. */
+static long long media_time(const Flow *flow, uint32_t timestamp, long long *ticks) {
+    long long step = (int32_t)(timestamp - flow->media_timestamp);
+    if (step < -flow->span || step > flow->span) return -1;
+    *ticks = flow->ticks + step;
+    if (*ticks > MAX_TICKS_TIMES_1000 || *ticks < -MAX_TICKS_TIMES_1000) return -1;
+    /* Python rounds down and C to 0, which differ before `base_ms`, and so before `last_ms`, only */
+    long long now = flow->base_ms + *ticks * 1000 / flow->media_rate;
+    return now > flow->last_ms ? now : flow->last_ms;
+}
+
+/* Whether no player is behind; asking may do anything. */
+static int all_keep_up(PyObject *outlets) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outlets); i++) {
+        PyObject *size = PyObject_GetAttr(PyTuple_GET_ITEM(outlets, i), str_output_size);
+        int is_behind = size == NULL ? -1 : PyObject_IsTrue(size);
+        Py_XDECREF(size);
+        if (is_behind < 0) PyErr_Clear();
+        if (is_behind) return 0;
+    }
+    return 1;
+}
+
+/* Interarrival jitter, in the order of operations of `Source.heard`: RFC 3550 §A.8. */
+static void count_arrival(Flow *flow, uint32_t timestamp, double now) {
+    double ticks = (double)(int32_t)(timestamp - flow->timestamp);
+    double gap = (now - flow->heard_at) * flow->clock_rate - ticks;
+    flow->jitter += ((gap < 0 ? -gap : gap) - flow->jitter) / 16;
+    flow->timestamp = timestamp;
+    flow->heard_at = now;
+}
+
+static PyObject *message(const Flow *flow, uint32_t at, const uint8_t *payload, size_t octets) {
+    size_t body = flow->head_size + octets;
+    PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(CHUNK_HEADER + body));
+    if (data == NULL) return NULL;
+    uint8_t *out = (uint8_t *)PyBytes_AS_STRING(data);
+    memcpy(out, flow->chunk, CHUNK_HEADER);
+    put_be24(out + 1, at);
+    put_be24(out + 4, (uint32_t)body);
+    memcpy(out + CHUNK_HEADER, flow->head, flow->head_size);
+    memcpy(out + CHUNK_HEADER + flow->head_size, payload, octets);
+    return data;
+}
+
+/* Call one of Python's, whose errors it reports itself. */
+static void tell(PyObject *callable, PyObject *arguments) {
+    PyObject *result = arguments == NULL ? NULL : PyObject_CallObject(callable, arguments);
+    if (result == NULL) PyErr_WriteUnraisable(callable);
+    Py_XDECREF(result);
+    Py_XDECREF(arguments);
+}
+
+static void tell_error(PyObject *failed) {
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    if (trace != NULL && error != NULL) PyException_SetTraceback(error, trace);
+    tell(failed, error == NULL ? NULL : PyTuple_Pack(1, error));
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+}
+
+/* Pass a datagram of the right source on, or return 0 with nothing changed. */
+static int pass_on(Flow *flow, const uint8_t *data, size_t size, double now) {
+    if (!flow->offloaded || size <= RTP_HEADER || data[0] != 0x80) return 0;
+    if ((data[1] & 0x7F) != flow->payload_type || (data[1] >= 192 && data[1] <= 223)) return 0;
+    if (be16(data + 2) != (uint16_t)(flow->sequence + 1) || be32(data + 8) != flow->ssrc) return 0;
+    const uint8_t *payload = data + RTP_HEADER;
+    size_t octets = size - RTP_HEADER;
+    if (flow->head_size + octets > flow->longest || !is_sound(flow, payload, octets)) return 0;
+    uint32_t timestamp = be32(data + 4);
+    long long ticks, at = media_time(flow, timestamp, &ticks);
+    if (at < 0 || at >= EXTENDED) return 0;
+    PyObject *outlets = Py_NewRef(flow->outlets), *made = NULL;
+    if (!all_keep_up(outlets) || !flow->offloaded || flow->outlets != outlets ||
+        (made = message(flow, (uint32_t)at, payload, octets)) == NULL) {
+        PyErr_Clear();
+        Py_DECREF(outlets);
+        return 0;
+    }
+    count_arrival(flow, timestamp, now);
+    flow->sequence++;
+    flow->media_timestamp = timestamp;
+    flow->ticks = ticks;
+    flow->last_ms = at;
+    flow->packets++;
+    flow->octets += octets;
+    flow->passed++;
+    if (flow->pump != NULL) flow->pump->passed++;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outlets); i++) {
+        PyObject *done =
+            PyObject_CallMethodOneArg(PyTuple_GET_ITEM(outlets, i), str_put, made);
+        if (done == NULL) {
+            tell_error(flow->failed);
+            break;
+        }
+        Py_DECREF(done);
+    }
+    Py_DECREF(made);
+    Py_DECREF(outlets);
+    return 1;
+}
+
+/* Give a datagram to Python, with the address that `recvfrom` would give; takes `source`. */
+static void hand_up(Flow *flow, const uint8_t *data, size_t size, PyObject *source, double now) {
+    PyObject *copy = PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
+    PyObject *time = PyFloat_FromDouble(now);
+    if (flow->pump != NULL) flow->pump->handed++;
+    if (copy != NULL && source != NULL && time != NULL)
+        tell(flow->take, PyTuple_Pack(3, copy, source, time));
+    else
+        PyErr_WriteUnraisable(flow->take);
+    Py_XDECREF(copy);
+    Py_XDECREF(source);
+    Py_XDECREF(time);
+}
+
+/* -- Flow -------------------------------------------------------------------------------- */
+
+static PyObject *flow_offload(Flow *self, PyObject *arguments) {
+    PyObject *source, *outlets;
+    struct sockaddr_storage address;
+    const char *chunk, *head;
+    Py_ssize_t chunk_size, head_size;
+    unsigned long ssrc, sequence, timestamp, media_timestamp;
+    long long ticks, base_ms, last_ms, media_rate, span, clock_rate;
+    double jitter, heard_at;
+    int payload_type, kind, longest;
+    if (!PyArg_ParseTuple(arguments, "OO!y#iy#iik(kLdkd)(kLLLLL)", &source, &PyTuple_Type, &outlets,
+                          &chunk, &chunk_size, &longest, &head, &head_size, &kind, &payload_type,
+                          &ssrc, &sequence, &clock_rate, &jitter, &timestamp, &heard_at,
+                          &media_timestamp, &ticks, &base_ms, &last_ms, &media_rate, &span))
+        return NULL;
+    if (chunk_size != CHUNK_HEADER || head_size < 1 || head_size > MAX_HEAD || longest < 1 ||
+        longest > MAX_DATAGRAM || kind < PLAIN || kind > OPUS || media_rate < 1 || span < 0) {
+        PyErr_SetString(PyExc_ValueError, "terms that no packet can meet");
+        return NULL;
+    }
+    if (self->pump == NULL || self->offloaded || !read_address(source, &address)) Py_RETURN_FALSE;
+    self->source = address;
+    memcpy(self->chunk, chunk, CHUNK_HEADER);
+    memcpy(self->head, head, (size_t)head_size);
+    self->head_size = (size_t)head_size;
+    self->longest = (size_t)longest;
+    self->kind = (enum kind)kind;
+    self->payload_type = payload_type;
+    self->ssrc = (uint32_t)ssrc;
+    self->sequence = (uint16_t)sequence;
+    self->clock_rate = (double)clock_rate;
+    self->jitter = jitter;
+    self->timestamp = (uint32_t)timestamp;
+    self->heard_at = heard_at;
+    self->media_timestamp = (uint32_t)media_timestamp;
+    self->ticks = ticks;
+    self->base_ms = base_ms;
+    self->last_ms = last_ms;
+    self->media_rate = media_rate;
+    self->span = span;
+    self->packets = self->octets = 0;
+    Py_XSETREF(self->outlets, Py_NewRef(outlets));
+    self->offloaded = 1;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *flow_reclaim(Flow *self, PyObject *Py_UNUSED(ignored)) {
+    if (!self->offloaded) Py_RETURN_NONE;
+    self->offloaded = 0;
+    Py_CLEAR(self->outlets);
+    return Py_BuildValue("(KKdkdkLL)", self->packets, self->octets, self->jitter,
+                         (unsigned long)self->timestamp, self->heard_at,
+                         (unsigned long)self->media_timestamp, self->ticks, self->last_ms);
+}
+
+static PyObject *flow_feed(Flow *self, PyObject *arguments) {
+    Py_buffer data;
+    PyObject *source;
+    double now;
+    struct sockaddr_storage address;
+    if (!PyArg_ParseTuple(arguments, "y*Od", &data, &source, &now)) return NULL;
+    Py_INCREF(self);
+    if (!read_address(source, &address) || !is_same_address(&address, &self->source) ||
+        !pass_on(self, data.buf, (size_t)data.len, now))
+        hand_up(self, data.buf, (size_t)data.len, Py_NewRef(source), now);
+    Py_DECREF(self);
+    PyBuffer_Release(&data);
+    Py_RETURN_NONE;
+}
+
+static PyObject *flow_close(Flow *self, PyObject *Py_UNUSED(ignored)) {
+    Pump *pump = self->pump;
+    if (pump != NULL) {
+        self->pump = NULL;
+        epoll_ctl(pump->poller, EPOLL_CTL_DEL, self->fd, NULL);
+        if (self->fd < pump->room && pump->flows[self->fd] == self) {
+            pump->flows[self->fd] = NULL;
+            Py_DECREF(self); /* the caller has another reference */
+        }
+        Py_DECREF(pump);
+    }
+    Py_RETURN_NONE;
+}
+
+static int flow_traverse(Flow *self, visitproc visit, void *arg) {
+    Py_VISIT(self->pump);
+    Py_VISIT(self->take);
+    Py_VISIT(self->failed);
+    Py_VISIT(self->outlets);
+    return 0;
+}
+
+static int flow_clear(Flow *self) {
+    self->offloaded = 0;
+    Py_CLEAR(self->pump);
+    Py_CLEAR(self->outlets);
+    return 0; /* `take` and `failed` stay, so that a late call finds them; see `pump_clear` */
+}
+
+static void flow_dealloc(Flow *self) {
+    PyObject_GC_UnTrack(self);
+    flow_clear(self);
+    Py_CLEAR(self->take);
+    Py_CLEAR(self->failed);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *flow_get_passed(Flow *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromUnsignedLongLong(self->passed);
+}
+
+static PyMethodDef flow_methods[] = {
+    {"offload", (PyCFunction)flow_offload, METH_VARARGS, "Handle usual packets from now on."},
+    {"reclaim", (PyCFunction)flow_reclaim, METH_NOARGS, "Stop, and tell what was counted."},
+    {"feed", (PyCFunction)flow_feed, METH_VARARGS, "Take a datagram as if it had been read."},
+    {"close", (PyCFunction)flow_close, METH_NOARGS, "Watch the socket no longer.  Idempotent."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef flow_getset[] = {
+    {"passed", (getter)flow_get_passed, NULL, "Packets that were handled here.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyTypeObject Flow_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "siprtmp.pump._pump.Flow",
+    .tp_doc = "The packets of one socket.",
+    .tp_basicsize = sizeof(Flow),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_traverse = (traverseproc)flow_traverse,
+    .tp_clear = (inquiry)flow_clear,
+    .tp_dealloc = (destructor)flow_dealloc,
+    .tp_methods = flow_methods,
+    .tp_getset = flow_getset,
+};
+
+/* -- Pump -------------------------------------------------------------------------------- */
+
+static int make_room(Pump *self, int fd) {
+    if (fd < self->room) return 1;
+    int room = fd + 64;
+    Flow **flows = PyMem_Realloc(self->flows, (size_t)room * sizeof *flows);
+    if (flows == NULL) return 0;
+    memset(flows + self->room, 0, (size_t)(room - self->room) * sizeof *flows);
+    self->flows = flows;
+    self->room = room;
+    return 1;
+}
+
+static PyObject *pump_open(Pump *self, PyObject *arguments) {
+    int fd;
+    PyObject *take, *failed;
+    if (!PyArg_ParseTuple(arguments, "iOO", &fd, &take, &failed)) return NULL;
+    if (fd < 0 || fd >= MAX_DESCRIPTOR || (fd < self->room && self->flows[fd] != NULL)) {
+        PyErr_SetString(PyExc_ValueError, "no descriptor, or one that is open here already");
+        return NULL;
+    }
+    if (!make_room(self, fd)) return PyErr_NoMemory();
+    Flow *flow = (Flow *)PyType_GenericAlloc(&Flow_Type, 0); /* all zero */
+    if (flow == NULL) return NULL;
+    flow->fd = fd;
+    flow->take = Py_NewRef(take);
+    flow->failed = Py_NewRef(failed);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    if (epoll_ctl(self->poller, EPOLL_CTL_ADD, fd, &event)) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        Py_DECREF(flow);
+        return NULL;
+    }
+    flow->pump = (Pump *)Py_NewRef(self);
+    self->flows[fd] = (Flow *)Py_NewRef(flow);
+    return (PyObject *)flow;
+}
+
+static double monotonic(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)((long long)now.tv_sec * 1000000000 + now.tv_nsec) / 1e9;
+}
+
+/* Read one datagram of a socket, and return when that was. */
+static double receive(Pump *self, Flow *flow) {
+    struct sockaddr_storage from;
+    socklen_t size = sizeof from;
+    ssize_t got =
+        recvfrom(flow->fd, self->datagram, MAX_DATAGRAM, 0, (struct sockaddr *)&from, &size);
+    double now = monotonic();
+    if (got < 0) {
+        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+            PyErr_SetFromErrno(PyExc_OSError);
+            tell_error(flow->failed);
+        }
+    } else if (!flow->offloaded || !is_same_address(&from, &flow->source) ||
+               !pass_on(flow, self->datagram, (size_t)got, now)) {
+        hand_up(flow, self->datagram, (size_t)got, address_tuple(&from, size), now);
+    }
+    return now;
+}
+
+/* A second read of a socket mostly finds nothing; so there is one look in `LOOK` seconds, and more
+ * as long as it finds something: see `MediaPort`. */
+static PyObject *pump_turn(Pump *self, PyObject *Py_UNUSED(ignored)) {
+    struct epoll_event events[EVENTS];
+    int is_looking = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        int ready = epoll_wait(self->poller, events, EVENTS, 0);
+        double now = 0;
+        for (int i = 0; i < ready; i++) {
+            int fd = events[i].data.fd;
+            Flow *flow = fd < self->room ? self->flows[fd] : NULL;
+            if (flow == NULL) continue; /* closed by one before it */
+            Py_INCREF(flow);
+            now = receive(self, flow);
+            Py_DECREF(flow);
+        }
+        if (ready <= 0) break;
+        if (is_looking)
+            self->look_at = now; /* there may be more, and at the next wake-up as well */
+        else if (now >= self->look_at)
+            is_looking = 1, self->look_at = now + LOOK;
+        else
+            break;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *pump_fileno(Pump *self, PyObject *Py_UNUSED(ignored)) {
+    return PyLong_FromLong(self->poller);
+}
+
+static int pump_traverse(Pump *self, visitproc visit, void *arg) {
+    for (int fd = 0; fd < self->room; fd++) Py_VISIT(self->flows[fd]);
+    return 0;
+}
+
+static int pump_clear(Pump *self) {
+    for (int fd = 0; fd < self->room; fd++) {
+        Flow *flow = self->flows[fd];
+        if (flow == NULL) continue;
+        self->flows[fd] = NULL;
+        Py_CLEAR(flow->pump);
+        flow->offloaded = 0;
+        Py_DECREF(flow);
+    }
+    return 0;
+}
+
+static void pump_dealloc(Pump *self) {
+    PyObject_GC_UnTrack(self);
+    pump_clear(self);
+    PyMem_Free(self->flows);
+    PyMem_Free(self->datagram);
+    if (self->poller >= 0) close(self->poller);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *pump_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+    if (PyTuple_GET_SIZE(arguments) || (names != NULL && PyDict_GET_SIZE(names))) {
+        PyErr_SetString(PyExc_TypeError, "Pump takes no arguments");
+        return NULL;
+    }
+    Pump *self = (Pump *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->poller = epoll_create1(EPOLL_CLOEXEC);
+    self->datagram = PyMem_Malloc(MAX_DATAGRAM);
+    if (self->poller < 0)
+        PyErr_SetFromErrno(PyExc_OSError);
+    else if (self->datagram == NULL)
+        PyErr_NoMemory();
+    else
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static PyObject *pump_get_passed(Pump *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromUnsignedLongLong(self->passed);
+}
+
+static PyObject *pump_get_handed(Pump *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromUnsignedLongLong(self->handed);
+}
+
+static PyMethodDef pump_methods[] = {
+    {"open", (PyCFunction)pump_open, METH_VARARGS, "Watch a socket that does not block."},
+    {"turn", (PyCFunction)pump_turn, METH_NOARGS, "Read what has come."},
+    {"fileno", (PyCFunction)pump_fileno, METH_NOARGS, "The descriptor to watch for input."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef pump_getset[] = {
+    {"passed", (getter)pump_get_passed, NULL, "Packets that were handled here.", NULL},
+    {"handed", (getter)pump_get_handed, NULL, "Datagrams that were handed to Python.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyTypeObject Pump_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "siprtmp.pump._pump.Pump",
+    .tp_doc = "Reads many sockets, and handles their usual packets.",
+    .tp_basicsize = sizeof(Pump),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = pump_new,
+    .tp_traverse = (traverseproc)pump_traverse,
+    .tp_clear = (inquiry)pump_clear,
+    .tp_dealloc = (destructor)pump_dealloc,
+    .tp_methods = pump_methods,
+    .tp_getset = pump_getset,
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "siprtmp.pump._pump",
+    .m_doc = "The usual packets of calls, handled without Python.",
+    .m_size = -1,
+};
+
+PyMODINIT_FUNC PyInit__pump(void) {
+    str_put = PyUnicode_InternFromString("put");
+    str_output_size = PyUnicode_InternFromString("output_size");
+    if (str_put == NULL || str_output_size == NULL) return NULL;
+    if (PyType_Ready(&Pump_Type) < 0 || PyType_Ready(&Flow_Type) < 0) return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made == NULL || PyModule_AddObjectRef(made, "Pump", (PyObject *)&Pump_Type) < 0 ||
+        PyModule_AddObjectRef(made, "Flow", (PyObject *)&Flow_Type) < 0) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    return made;
+}

@@ -1,0 +1,251 @@
+"""The packet pump on real sockets: what it reads, whom it tells, and what cannot break it."""
+
+import gc
+import socket
+import struct
+import sys
+import weakref
+
+import gevent
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.gateway.audio_rig import ULAW
+from support.pump.built import built
+from support.pump.side import Outlet
+from support.sockets import until
+
+from p2psip.net.media.port_pool import PortPool
+from p2psip.net.media.rtp_ports import MediaPort
+from siprtmp.pump.packet_pump import packet_pump
+
+pytestmark = pytest.mark.needs("gcc")
+
+HEADER = b"\x04" + bytes(6) + b"\x08\x01" + bytes(3)
+CLOCK = (0, 0, 1000, 1000, 8000, 40_000)
+
+
+def terms(*outlets, head=b"\x82", check=0, sequence=0, clock=CLOCK):
+    """Terms for PCMU of source 7, which has sent packet `sequence` at 0."""
+    heard = sequence, 8000, 0.0, 0, 0.0
+    return outlets, HEADER, 4096, head, check, 0, 7, heard, clock
+
+
+def packet(number, payload=ULAW[1:]):
+    return struct.pack("!BBHII", 0x80, 0, number, 160 * number, 7) + payload
+
+
+@pytest.fixture
+def pump(monkeypatch):
+    monkeypatch.setitem(sys.modules, "siprtmp.pump._pump", built())
+    monkeypatch.delenv("SIPRTMP_PURE", raising=False)
+    made = packet_pump()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def port(pump):
+    made = MediaPort("127.0.0.1", PortPool(), None, None, pump=pump)
+    made.heard = []
+    made.on_rtp = made.on_rtcp = lambda data, now: made.heard.append(data)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def phone(port):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        made.bind(("127.0.0.1", 0))
+        made.connect(("127.0.0.1", port.rtp_port))
+        port.remote = made.getsockname()
+        yield made
+
+
+def test_it_reads_the_socket_and_passes_usual_packets_on(pump, port, phone):
+    """Own design: the first is for Python, and when that has offloaded the flow, no more are."""
+    phone.send(packet(0))
+    assert until(lambda: port.heard)
+    outlet = Outlet()
+    flow = port.offload(*terms(outlet))
+    for number in (1, 2, 3):
+        phone.send(packet(number))
+    assert until(lambda: len(outlet.output) == 3)
+    assert port.heard == [packet(0)] and port.received == 4 and pump.figures == (3, 1)
+    assert outlet.output[2] == b"\x04\0\x04\x24\0\0\xa1\x08\x01\0\0\0" + ULAW  # 1060 ms
+    assert flow.reclaim()[0] == 3
+    phone.send(packet(4))
+    assert until(lambda: len(port.heard) == 2) and not flow.reclaim()
+
+
+def test_a_stranger_is_none_of_its_business(port, phone):
+    """Own design: Python counts it, and the flow stays where it is."""
+    phone.send(packet(0))
+    assert until(lambda: port.heard)
+    flow = port.offload(*terms(Outlet()))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.sendto(packet(1), ("127.0.0.1", port.rtp_port))
+        assert until(lambda: port.strangers == 1)
+    phone.send(packet(1))
+    assert until(lambda: port.received == 2) and flow.reclaim()[0] == 1
+
+
+def test_all_that_waits_is_read(pump, port, phone):
+    """Own design: also if the loop was busy, and many have come meanwhile."""
+    for number in range(100):
+        phone.send(packet(number))
+    assert until(lambda: port.received == 100) and port.heard == [packet(n) for n in range(100)]
+
+
+def test_ipv6(pump):
+    """Own design: addresses are compared whole."""
+    port = MediaPort("::1", PortPool(), None, None, pump=pump)
+    heard = []
+    port.on_rtp = lambda data, now: heard.append(data)
+    outlet = Outlet()
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as phone:
+        phone.bind(("::1", 0))
+        port.remote = phone.getsockname()[:2]
+        phone.sendto(packet(0), ("::1", port.rtp_port))
+        assert until(lambda: heard)
+        assert port.offload(*terms(outlet))
+        phone.sendto(packet(1), ("::1", port.rtp_port))
+        assert until(lambda: outlet.output) and len(heard) == 1
+    port.close()
+
+
+def test_an_outlet_may_close_the_port(port, phone):
+    """Own design: whatever it does, the rest of the turn goes on without that socket."""
+
+    class Closing(Outlet):
+        def put(self, data):
+            super().put(data)
+            port.close()
+
+    phone.send(packet(0))
+    assert until(lambda: port.heard)
+    closing, other = Closing(), Outlet()
+    flow = port.offload(*terms(closing, other))
+    phone.send(packet(1))
+    phone.send(packet(2))
+    assert until(lambda: closing.output)
+    gevent.sleep(0)
+    assert len(closing.output) == len(other.output) == 1
+    assert flow.reclaim()[0] == 1 and not flow.offload(("127.0.0.1", 1), *terms(other))
+
+
+def test_an_error_of_an_outlet_is_told(port, phone, caplog):
+    """Own design: as in Python, it costs that message alone."""
+
+    class Broken(Outlet):
+        def put(self, data):
+            raise ValueError(data[:1])
+
+    phone.send(packet(0))
+    assert until(lambda: port.heard)
+    port.offload(*terms(Broken()))
+    phone.send(packet(1))
+    assert until(lambda: port.failures == 1) and "ValueError" in caplog.text
+
+
+def test_an_outlet_without_a_size_is_for_python(port, phone):
+    """Own design: what cannot be asked is unusual."""
+    phone.send(packet(0))
+    assert until(lambda: port.heard)
+    port.offload(*terms(object()))
+    phone.send(packet(1))
+    assert until(lambda: len(port.heard) == 2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"head": b""},
+        {"head": b"123456789"},
+        {"check": 3},
+        {"check": -1},
+        {"clock": (0, 0, 0, 0, 0, 1)},
+        {"clock": (0, 0, 0, 0, 1, -1)},
+    ],
+)
+def test_impossible_terms_are_refused(port, wrong):
+    """Own design: a bound that C relies on is checked where it comes from Python."""
+    with pytest.raises(ValueError, match="terms"):
+        port.offload(*terms(Outlet(), **wrong))
+
+
+def test_a_socket_is_read_once():
+    """Own design: of two flows of one descriptor one would never be closed."""
+    pump = built().Pump()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        flow = pump.open(opened.fileno(), print, print)
+        with pytest.raises(ValueError, match="open here already"):
+            pump.open(opened.fileno(), print, print)
+        flow.close()
+        flow.close()
+        pump.open(opened.fileno(), print, print)
+    with pytest.raises(ValueError, match="descriptor"):
+        pump.open(-1, print, print)
+    with pytest.raises(OSError):
+        pump.open(opened.fileno() + 1000, print, print)
+
+
+def test_without_it_python_handles_all(monkeypatch):
+    """Own design: SIPRTMP_PURE, and a machine without a compiler."""
+    monkeypatch.setitem(sys.modules, "siprtmp.pump._pump", built())
+    monkeypatch.setenv("SIPRTMP_PURE", "1")
+    assert packet_pump() is None
+    monkeypatch.delenv("SIPRTMP_PURE")
+    monkeypatch.setitem(sys.modules, "siprtmp.pump._pump", None)  # as if it were not there
+    assert packet_pump() is None
+
+
+addresses = st.one_of(
+    st.just(("127.0.0.1", 5)),
+    st.tuples(st.text(max_size=5), st.integers(-1, 70_000)),
+    st.tuples(st.just("::1"), st.just(5), st.integers(-1, 1 << 33), st.integers(0, 9)),
+    st.none(),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_any_bytes_from_anywhere(data):
+    """Own design: under sanitizers too, no datagram, address or terms break it: `make sanitize`."""
+    taken, failed, outlet = [], [], Outlet()
+    pump = built().Pump()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        flow = pump.open(opened.fileno(), lambda *what: taken.append(what), failed.append)
+        clock = data.draw(
+            st.tuples(
+                st.integers(0, 0xFFFFFFFF),
+                *[st.integers(-(1 << 62), 1 << 62) for _ in range(3)],
+                st.integers(1, 1 << 40),
+                st.integers(0, 1 << 40),
+            )
+        )
+        check, head = data.draw(st.integers(0, 2)), data.draw(st.binary(min_size=1, max_size=8))
+        source = data.draw(addresses)
+        flow.offload(source, *terms(outlet, head=head, check=check, clock=clock))
+        body = data.draw(st.binary(max_size=80))
+        header = struct.pack("!BBHII", 0x80, 0, 1, data.draw(st.integers(0, 0xFFFFFFFF)), 7)
+        for each in (body, header + body, header[: len(body)], header + bytes(5000)):
+            flow.feed(each, data.draw(st.sampled_from((source, data.draw(addresses)))), 1e300)
+        assert len(taken) + len(outlet.output) == 4 and not failed
+        flow.close()
+
+
+def test_a_cycle_of_a_pump_is_collected():
+    """Own design: a port knows its flow, that its pump, and that the port's callbacks."""
+
+    class Owner:
+        def take(self, *what):
+            pass
+
+    owner, pump = Owner(), built().Pump()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        owner.flow = pump.open(opened.fileno(), owner.take, owner.take)
+        gone = weakref.ref(owner)
+        del owner, pump
+        gc.collect()
+        assert gone() is None

@@ -1,0 +1,36 @@
+"""The packet pump, compiled for the tests from its source, so that they need no `make fast`.
+
+With `SANITIZE` set, its errors of memory end the process: see `make sanitize`.
+"""
+
+import functools
+import importlib.util
+import os
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[3] / "src/siprtmp/pump/_pump.c"
+FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type",
+         "-Wno-missing-field-initializers", "-ffp-contract=off", "-fPIC", "-shared")  # fmt: skip
+SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
+             "-fno-sanitize-recover=all")  # fmt: skip
+
+
+@functools.cache
+def built():
+    """The module; skips without a compiler or Python's headers."""
+    include = sysconfig.get_path("include")
+    if not Path(include, "Python.h").exists():
+        pytest.skip("no Python.h: apt-get install python3-dev")
+    more = SANITIZED if os.environ.get("SANITIZE") else ("-O2",)
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder, "_pump.so")
+        subprocess.run(["gcc", *FLAGS, *more, f"-I{include}", SOURCE, "-o", library], check=True)
+        spec = importlib.util.spec_from_file_location("siprtmp.pump._pump", library)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,175 @@
+"""A phone's audio on its way to players, all of it real but the clock and what is sent."""
+
+import socket
+
+from support.gateway.audio_rig import AUDIO, plan
+from support.sip.elements import random_source
+
+from p2psip.net.media.port_pool import MediaPair
+from p2psip.net.media.rtp_ports import MediaPort
+from rtmplite.live.streams import Registry
+from rtmplite.rtmp.wire.framing import ChunkFraming
+from siprtmp.calls.offload import players_of
+from siprtmp.media.audio_stream import AudioStream
+from siprtmp.media.stream import Signalled, StreamSettings
+
+PEER = ("192.0.2.9", 5004)
+EVENTS = 101  # the payload type of keys
+
+
+class Pool:
+    """Sockets on any free ports of loopback, so that no two tests meet."""
+
+    def open(self, ip):
+        pair = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+        for each in pair:
+            each.bind((ip, 0))
+            each.setblocking(False)
+        return MediaPair(*pair)
+
+    def release(self, port):
+        pass
+
+
+class Port(MediaPort):
+    """A port that keeps what it would send."""
+
+    def __init__(self, **options):
+        super().__init__("127.0.0.1", Pool(), None, None, **options)
+        self.sent = []
+
+    def send_rtp(self, data):
+        self.sent.append(data)
+
+    send_rtcp = send_rtp
+
+
+class Outlet:
+    """A player's connection."""
+
+    def __init__(self):
+        self.output, self.output_size, self.reason = [], 0, None
+
+    def put(self, data):
+        self.output.append(data)
+
+    def abort(self, reason, now):
+        self.reason = reason
+
+
+class Recorder:
+    """Keeps a stream."""
+
+    def __init__(self):
+        self.kept = []
+
+    def write(self, type_id, timestamp, payload, now):
+        self.kept.append((type_id, timestamp, payload))
+
+    def end(self, now):
+        self.kept.append("end")
+
+
+class Side:
+    """A call from its socket to its players, with a pump or without."""
+
+    def __init__(self, *codecs, pump=None, nat=False, wideband=True):
+        self.told, self.outlets, self.players, self.recorders = [], [], [], []
+        self.now = 0.0
+        self.port = Port(latch=nat, pump=pump)
+        settings = StreamSettings(random_source(1), "c", 60.0, has_pump=pump is not None)
+        self.stream = stream = AudioStream(self.port, self, settings, 0.0)
+        self.port.on_rtp, self.port.on_rtcp = stream.on_rtp, stream.on_rtcp
+        stream.codec_selection.takes_opus = True
+        self.live = Registry().open("sip", "remote")
+        stream.give_to(self.on_tag)
+        stream.players = lambda recall: players_of(self.live, recall)
+        self.start(*codecs)
+        self.join(1)
+
+    def start(self, *codecs, **options):
+        """Take an answer with these codecs, and keys."""
+        agreed = plan(*codecs, **options)
+        object.__setattr__(agreed.media, "receive_telephone_events", (EVENTS,))
+        object.__setattr__(agreed.media, "telephone_event", EVENTS)
+        object.__setattr__(agreed.media, "rtcp_mux", 72 in agreed.receiving)
+        self.stream.start(agreed, self.now, Signalled((PEER[0],)))
+
+    def on_tag(self, type_id, timestamp, payload, now):
+        self.live.write(type_id, timestamp, payload, now)
+
+    def take(self, data, source=PEER):
+        """A datagram comes, by the pump if there is one."""
+        if self.port._flow is None:
+            self.port._take(data, source, self.now)
+        else:
+            self.port._flow.feed(data, source, self.now)
+
+    # what happens to the stream and its players
+    def join(self, stream_id):
+        self.outlets.append(Outlet())
+        self.players.append(
+            self.live.join(self.outlets[-1], ChunkFraming(stream_id), None, self.now)
+        )
+
+    def leave(self):
+        if self.players:
+            self.players.pop().leave(self.now)
+
+    def tap(self):
+        self.recorders.append(Recorder())
+        self.live.tap(self.recorders[-1])
+
+    def wait(self, seconds):
+        until = self.now + seconds
+        while (at := self.stream.deadline) is not None and at <= until:
+            self.now = max(self.now, at)
+            self.stream.tick(self.now)
+        self.now = until
+
+    def state(self):
+        """All that anybody can see."""
+        stream, order = self.stream, self.stream._order
+        return {
+            "statistics": stream.statistics,
+            "received": (stream.received, self.port.received, self.port.strangers),
+            "failures": self.port.failures,
+            "remote": (self.port.remote, self.port._source),
+            "order": (order.next, order.late, order.skipped, sorted(order.early)),
+            "deadline": stream.deadline,
+            "heard": stream._watch.heard,
+            "ssrc": stream._session.reception.ssrc,
+            "candidate": stream._session.reception.candidate_ssrc,
+            "told": self.told,
+            "live": (self.live.timestamp, self.live.publishing, self.live.kinds),
+        }
+
+    def output(self):
+        """All that left."""
+        kept = [each.kept for each in self.recorders]
+        return [each.output for each in self.outlets], kept, self.port.sent
+
+    def close(self):
+        self.stream.close(self.now)
+
+    # StreamListener
+    def on_hold_back(self, asker, hold):
+        self.told.append(hold)
+
+    def on_unsuitable(self, sound_format):
+        self.told.append(sound_format)
+
+    def on_digit(self, digit, now):
+        self.told.append((digit, now))
+
+    def on_quiet(self, now):
+        self.told.append(("quiet", now))
+
+    def on_silence(self, now):
+        self.told.append(("silence", now))
+
+    def on_drained(self, now):
+        self.told.append(("drained", now))
+
+
+__all__ = ["AUDIO", "EVENTS", "PEER", "Side"]
