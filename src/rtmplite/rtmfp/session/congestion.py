@@ -9,12 +9,14 @@ those that the far end receives from others.
 from math import ceil, inf
 from typing import Final
 
+from rtmplite.rtmfp.session.burst import Burst
+from rtmplite.rtmfp.session.rtt import RoundTrip
+
 SMSS: Final = 1460  # Source: RFC 7016 §A.2, its example
 CWND_INIT: Final = 4380
 CWND_TIMEDOUT: Final = SMSS
 NOTICE_SECONDS: Final = 0.8  # §3.5.2.1
 LARGE_WINDOW: Final = 67200  # bytes in flight from which losing half is too much: §A.1
-BURST_PACKETS: Final = 6  # §3.5.2.3 [six-packets]
 
 
 class TimeCritical:
@@ -65,33 +67,32 @@ class CongestionControl:
         "any_acks",
         "any_loss",
         "any_naks",
+        "burst",
         "cwnd",
-        "data_packet_count",
         "pre_ack_outstanding",
         "ssthresh",
         "tc_sent",
         "tcr_received",
     )
 
-    def __init__(self, notices: TimeCritical) -> None:
+    def __init__(self, notices: TimeCritical, round_trip: RoundTrip) -> None:
         self._notices = notices
+        self.burst = Burst(round_trip)
         # §A.2 [initial]
         self.cwnd = CWND_INIT
         self.ssthresh: float = inf
         self.acked_bytes_accumulator = self.acked_bytes_this_packet = 0
         self.pre_ack_outstanding = 0
         self.any_loss = self.any_naks = self.any_acks = False
-        self.data_packet_count = 0
         self.tc_sent = self.tcr_received = -inf
 
     def allows(self, outstanding: int) -> bool:
         """Whether a packet of user data may leave while `outstanding` bytes are: §3.5.2."""
-        # §3.5.2 [tcp-compatible]; §3.5.2.3 [six-packets]
-        return outstanding < self.cwnd and self.data_packet_count < BURST_PACKETS
+        return outstanding < self.cwnd and self.burst.allows  # §3.5.2 [tcp-compatible]
 
-    def sent(self, time_critical: bool, now: float) -> None:
-        """Count a packet of user data that has left: §3.5.2.3."""
-        self.data_packet_count += 1
+    def sent(self, size: int, time_critical: bool, now: float) -> None:
+        """Count a packet with `size` bytes of user data that has left: §3.5.2.3."""
+        self.burst.sent(size, self.cwnd, now)
         if time_critical:
             self.tc_sent = self._notices.sent = now
 
@@ -105,14 +106,14 @@ class CongestionControl:
         """Take an acknowledgement of `count` bytes in flight: §A.2, §3.5.2.3."""
         self.any_acks = True
         self.acked_bytes_this_packet += count
-        self.data_packet_count = 0  # §3.5.2.3 [six-packets]
+        self.burst.restart()
 
     def timeout(self, was_loss: bool) -> None:
         """Shrink the window, as nothing was acknowledged for ERTO: §A.2 [timeout]."""
         self.ssthresh = max(self.ssthresh, self.cwnd * 3 / 4)
         self.acked_bytes_accumulator = 0
         self.cwnd = CWND_TIMEDOUT if was_loss else CWND_INIT
-        self.data_packet_count = 0  # §3.5.2.3 [six-packets]
+        self.burst.restart()
 
     def finish(self, now: float) -> None:
         """Adapt the window after the chunks of a packet: §A.2."""
