@@ -56,19 +56,31 @@ class CongestionControl:
     """The congestion window of one session: §A.2.
 
     `cwnd` and `ssthresh` are bytes.  For every received packet the session calls `begin`, then
-    `acknowledged` for each acknowledgement in it, sets `any_naks` and `any_loss`, and calls
-    `finish`.
+    `acknowledged` for each acknowledgement in it, sets `any_naks` and the bytes that are `lost`,
+    and calls `finish`.  After it has sent what it could it calls `filled`: `pre_ack_outstanding` is
+    what was outstanding then, whatever packets that were read together have taken from it since.
+
+    Departs from RFC 7016 §A.2 [loss]: the window is cut once for all losses of one window, until
+    what was outstanding at the cut has been acknowledged or lost; what a router drops when its
+    queue is full comes back as many acknowledgements with a loss each.  It is never cut by less
+    than one and a half of what was lost, since a window twice too large loses half of itself.
+    Departs from RFC 7016 §A.2 [full-window-grows]: a window counts as full when less than a 64th of
+    it is free, as data leave in whole packets and, by the burst's alarm, one by one.
     """
 
     __slots__ = (
+        "_before",
+        "_lost",
         "_notices",
+        "_recovery",
         "acked_bytes_accumulator",
         "acked_bytes_this_packet",
         "any_acks",
-        "any_loss",
         "any_naks",
         "burst",
         "cwnd",
+        "lost",
+        "outstanding",
         "pre_ack_outstanding",
         "ssthresh",
         "tc_sent",
@@ -83,7 +95,9 @@ class CongestionControl:
         self.ssthresh: float = inf
         self.acked_bytes_accumulator = self.acked_bytes_this_packet = 0
         self.pre_ack_outstanding = 0
-        self.any_loss = self.any_naks = self.any_acks = False
+        self.any_naks = self.any_acks = False
+        self.lost = 0
+        self._recovery = self._before = self._lost = 0
         self.tc_sent = self.tcr_received = -inf
 
     def allows(self, outstanding: int) -> bool:
@@ -96,11 +110,14 @@ class CongestionControl:
         if time_critical:
             self.tc_sent = self._notices.sent = now
 
-    def begin(self, outstanding: int) -> None:
-        """Start a received packet, before its chunks, with `outstanding` bytes in flight: §A.2."""
-        self.any_loss = self.any_naks = self.any_acks = False
-        self.acked_bytes_this_packet = 0
+    def filled(self, outstanding: int) -> None:
+        """Note that `outstanding` bytes are in flight, and no more can leave now: §A.2."""
         self.pre_ack_outstanding = outstanding
+
+    def begin(self) -> None:
+        """Start a received packet, before its chunks: §A.2."""
+        self.any_naks = self.any_acks = False
+        self.acked_bytes_this_packet = self.lost = 0
 
     def acknowledged(self, count: int) -> None:
         """Take an acknowledgement of `count` bytes in flight: §A.2, §3.5.2.3."""
@@ -111,34 +128,51 @@ class CongestionControl:
     def timeout(self, was_loss: bool) -> None:
         """Shrink the window, as nothing was acknowledged for ERTO: §A.2 [timeout]."""
         self.ssthresh = max(self.ssthresh, self.cwnd * 3 / 4)
-        self.acked_bytes_accumulator = 0
+        self.acked_bytes_accumulator = self._recovery = self.pre_ack_outstanding = 0
         self.cwnd = CWND_TIMEDOUT if was_loss else CWND_INIT
         self.burst.restart()
 
-    def finish(self, now: float) -> None:
-        """Adapt the window after the chunks of a packet: §A.2."""
+    def finish(self, outstanding: int, now: float) -> None:
+        """Adapt the window after the chunks of a packet, when `outstanding` bytes are left: §A.2.
+        """
+        self._recovery = max(0, self._recovery - self.acked_bytes_this_packet - self.lost)
+        if self._recovery:
+            self._lost += self.lost
+            self._not_above(self._before - self._lost * 3 // 2)
+            return
         tc_sent = now - self.tc_sent <= NOTICE_SECONDS
         # §A.2 [fastgrow]
         fastgrow = (
             now - self.tcr_received > NOTICE_SECONDS and now - self._notices.sent > NOTICE_SECONDS
         )
-        if self.any_loss:  # §A.2 [loss]
+        if self.lost:
             self._shrink(tc_sent, fastgrow)
-        # §A.2 [full-window-grows]
-        elif self.any_acks and not self.any_naks and self.pre_ack_outstanding >= self.cwnd:
+            self._recovery = outstanding
+        elif self.any_acks and not self.any_naks and self._is_full:
             increase = self._grow_fast() if fastgrow else self._grow_slowly(tc_sent)
             # §A.2 [increase-capped]; §3.5.2 [not-above-slow-start]
             self.cwnd = max(self.cwnd + min(increase, SMSS), CWND_INIT)
 
     def _shrink(self, tc_sent: bool, fastgrow: bool) -> None:
-        """Reduce the window to 7/8 of the bytes in flight, or to a half: §A.2 [loss]."""
-        before = self.pre_ack_outstanding
-        if tc_sent or (before > LARGE_WINDOW and fastgrow):
+        """Reduce the window to 7/8 of the bytes in flight, or to a half, or further: §A.2."""
+        before = self._before = min(self.pre_ack_outstanding, self.cwnd)
+        self._lost = self.lost
+        if tc_sent or (self.pre_ack_outstanding > LARGE_WINDOW and fastgrow):
             self.cwnd = max(before * 7 // 8, CWND_INIT)
         else:
             self.cwnd = max(before // 2, CWND_INIT)
         self.ssthresh = self.cwnd
         self.acked_bytes_accumulator = 0
+        self._not_above(before - self._lost * 3 // 2)
+
+    def _not_above(self, most: int) -> None:
+        """Reduce the window to `most`, but not below the initial one."""
+        if self.cwnd > most:
+            self.ssthresh = self.cwnd = max(most, CWND_INIT)
+
+    @property
+    def _is_full(self) -> bool:
+        return self.pre_ack_outstanding > self.cwnd - self.cwnd // 64
 
     def _grow_fast(self) -> int:
         """Return the growth: slow start below ssthresh, 48 bytes per share above.

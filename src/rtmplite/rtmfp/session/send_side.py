@@ -137,7 +137,7 @@ class SendSide:
 
     def begin_packet(self) -> None:
         """Prepare for the chunks of a received packet: §A.2."""
-        self.congestion.begin(self.flight.outstanding)
+        self.congestion.begin()
 
     def on_ack(self, chunk: DataAckBitmap | DataAckRanges, now: float) -> None:
         """Take an acknowledgement: §3.6.2.4."""
@@ -168,9 +168,15 @@ class SendSide:
         if self.timeout_alarm != inf:
             self.timeout_alarm = now + self.round_trip.erto  # §3.6.2.6 [lost-after-erto]
         self.congestion.any_naks, lost = self.flight.negative()
-        self.congestion.any_loss = bool(lost)
+        self.congestion.lost = sum(entry.transmit_size for entry in lost)
         self._lose(lost)
-        self.congestion.finish(now)
+        self.congestion.finish(self.flight.outstanding, now)
+        if not self.has_work:
+            self.filled()
+
+    def filled(self) -> None:
+        """Note that all has left that may leave now: §A.2."""
+        self.congestion.filled(self.flight.outstanding)
 
     def tick(self, now: float) -> list[BufferProbe]:
         """Act on passed deadlines; return the probes to send: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
