@@ -175,22 +175,24 @@ class CongestionControl:
         return self.pre_ack_outstanding > self.cwnd - self.cwnd // 64
 
     def _grow_fast(self) -> int:
-        """Return the growth: slow start below ssthresh, 48 bytes per share above.
+        """Return the growth: slow start below ssthresh, 96 bytes per share above.
 
-        §A.2 [normal-increase].
+        Departs from RFC 7016 §A.2 [normal-increase]: twice 48 bytes, which is about a segment a
+        round trip, as TCP grows and as the author's own library does now.
         """
         if self.cwnd < self.ssthresh:
             return self.acked_bytes_this_packet
-        return 48 * self._shares(4800)
+        return 96 * self._shares(9600)
 
     def _grow_slowly(self, tc_sent: bool) -> int:
-        """Return the growth that leaves room for real-time data: §A.2 [yielding-increase].
+        """Return the growth that leaves room for real-time data: §A.2.
 
         A session that sends real-time data itself grows faster: §3.5.2.1.
+        Departs from RFC 7016 §A.2 [yielding-increase]: it grows by twice 24 bytes a share.
         """
         if self.cwnd < self.ssthresh and tc_sent:  # §3.5.2.1 [no-slow-start]
             return ceil(self.acked_bytes_this_packet / 4)
-        return 24 * self._shares(2400 if tc_sent else 4800)  # §3.5.2.1 [half-percent]
+        return (48 if tc_sent else 24) * self._shares(4800)  # §3.5.2.1 [half-percent]
 
     def _shares(self, most: int) -> int:
         """Count the shares, each about a sixteenth of the window, acknowledged since: §A.2."""
