@@ -58,7 +58,8 @@ class CongestionControl:
     `cwnd` and `ssthresh` are bytes.  For every received packet the session calls `begin`, then
     `acknowledged` for each acknowledgement in it, sets `any_naks` and the bytes that are `lost`,
     and calls `finish`.  After it has sent what it could it calls `filled`: `pre_ack_outstanding` is
-    what was outstanding then, whatever packets that were read together have taken from it since.
+    what was outstanding then.  Packets that are read together share it, as the first of them would
+    leave to the others a window that is not full, and does not grow.
 
     Departs from RFC 7016 §A.2 [loss]: the window is cut once for all losses of one window, until
     what was outstanding at the cut has been acknowledged or lost; what a router drops when its
@@ -70,6 +71,7 @@ class CongestionControl:
 
     __slots__ = (
         "_before",
+        "_is_full",
         "_lost",
         "_notices",
         "_recovery",
@@ -95,6 +97,7 @@ class CongestionControl:
         self.ssthresh: float = inf
         self.acked_bytes_accumulator = self.acked_bytes_this_packet = 0
         self.pre_ack_outstanding = 0
+        self._is_full = False
         self.any_naks = self.any_acks = False
         self.lost = 0
         self._recovery = self._before = self._lost = 0
@@ -113,6 +116,7 @@ class CongestionControl:
     def filled(self, outstanding: int) -> None:
         """Note that `outstanding` bytes are in flight, and no more can leave now: §A.2."""
         self.pre_ack_outstanding = outstanding
+        self._is_full = outstanding > self.cwnd - self.cwnd // 64
 
     def begin(self) -> None:
         """Start a received packet, before its chunks: §A.2."""
@@ -123,18 +127,17 @@ class CongestionControl:
         """Take an acknowledgement of `count` bytes in flight: §A.2, §3.5.2.3."""
         self.any_acks = True
         self.acked_bytes_this_packet += count
-        self.burst.restart()
+        self.burst.acknowledged()
 
     def timeout(self, was_loss: bool) -> None:
         """Shrink the window, as nothing was acknowledged for ERTO: §A.2 [timeout]."""
         self.ssthresh = max(self.ssthresh, self.cwnd * 3 / 4)
         self.acked_bytes_accumulator = self._recovery = self.pre_ack_outstanding = 0
         self.cwnd = CWND_TIMEDOUT if was_loss else CWND_INIT
-        self.burst.restart()
+        self.burst.timeout()
 
     def finish(self, outstanding: int, now: float) -> None:
-        """Adapt the window after the chunks of a packet, when `outstanding` bytes are left: §A.2.
-        """
+        """Adapt the window after the chunks of a packet that leaves `outstanding` bytes: §A.2."""
         self._recovery = max(0, self._recovery - self.acked_bytes_this_packet - self.lost)
         if self._recovery:
             self._lost += self.lost
@@ -169,10 +172,6 @@ class CongestionControl:
         """Reduce the window to `most`, but not below the initial one."""
         if self.cwnd > most:
             self.ssthresh = self.cwnd = max(most, CWND_INIT)
-
-    @property
-    def _is_full(self) -> bool:
-        return self.pre_ack_outstanding > self.cwnd - self.cwnd // 64
 
     def _grow_fast(self) -> int:
         """Return the growth: slow start below ssthresh, 96 bytes per share above.
