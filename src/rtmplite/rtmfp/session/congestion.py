@@ -9,12 +9,14 @@ those that the far end receives from others.
 from math import ceil, inf
 from typing import Final
 
+from rtmplite.rtmfp.session.burst import Burst
+from rtmplite.rtmfp.session.rtt import RoundTrip
+
 SMSS: Final = 1460  # Source: RFC 7016 §A.2, its example
 CWND_INIT: Final = 4380
 CWND_TIMEDOUT: Final = SMSS
 NOTICE_SECONDS: Final = 0.8  # §3.5.2.1
 LARGE_WINDOW: Final = 67200  # bytes in flight from which losing half is too much: §A.1
-BURST_PACKETS: Final = 6  # §3.5.2.3 [six-packets]
 
 
 class TimeCritical:
@@ -54,108 +56,142 @@ class CongestionControl:
     """The congestion window of one session: §A.2.
 
     `cwnd` and `ssthresh` are bytes.  For every received packet the session calls `begin`, then
-    `acknowledged` for each acknowledgement in it, sets `any_naks` and `any_loss`, and calls
-    `finish`.
+    `acknowledged` for each acknowledgement in it, sets `any_naks` and the bytes that are `lost`,
+    and calls `finish`.  After it has sent what it could it calls `filled`: `pre_ack_outstanding` is
+    what was outstanding then.  Packets that are read together share it, as the first of them would
+    leave to the others a window that is not full, and does not grow.
+
+    Departs from RFC 7016 §A.2 [loss]: the window is cut once for all losses of one window, until
+    what was outstanding at the cut has been acknowledged or lost; what a router drops when its
+    queue is full comes back as many acknowledgements with a loss each.  It is never cut by less
+    than one and a half of what was lost, since a window twice too large loses half of itself.
+    Departs from RFC 7016 §A.2 [full-window-grows]: a window counts as full when less than a 64th of
+    it is free, as data leave in whole packets and, by the burst's alarm, one by one.
     """
 
     __slots__ = (
+        "_before",
+        "_is_full",
+        "_lost",
         "_notices",
+        "_recovery",
         "acked_bytes_accumulator",
         "acked_bytes_this_packet",
         "any_acks",
-        "any_loss",
         "any_naks",
+        "burst",
         "cwnd",
-        "data_packet_count",
+        "lost",
+        "outstanding",
         "pre_ack_outstanding",
         "ssthresh",
         "tc_sent",
         "tcr_received",
     )
 
-    def __init__(self, notices: TimeCritical) -> None:
+    def __init__(self, notices: TimeCritical, round_trip: RoundTrip) -> None:
         self._notices = notices
+        self.burst = Burst(round_trip)
         # §A.2 [initial]
         self.cwnd = CWND_INIT
         self.ssthresh: float = inf
         self.acked_bytes_accumulator = self.acked_bytes_this_packet = 0
         self.pre_ack_outstanding = 0
-        self.any_loss = self.any_naks = self.any_acks = False
-        self.data_packet_count = 0
+        self._is_full = False
+        self.any_naks = self.any_acks = False
+        self.lost = 0
+        self._recovery = self._before = self._lost = 0
         self.tc_sent = self.tcr_received = -inf
 
     def allows(self, outstanding: int) -> bool:
         """Whether a packet of user data may leave while `outstanding` bytes are: §3.5.2."""
-        # §3.5.2 [tcp-compatible]; §3.5.2.3 [six-packets]
-        return outstanding < self.cwnd and self.data_packet_count < BURST_PACKETS
+        return outstanding < self.cwnd and self.burst.allows  # §3.5.2 [tcp-compatible]
 
-    def sent(self, time_critical: bool, now: float) -> None:
-        """Count a packet of user data that has left: §3.5.2.3."""
-        self.data_packet_count += 1
+    def sent(self, size: int, time_critical: bool, now: float) -> None:
+        """Count a packet with `size` bytes of user data that has left: §3.5.2.3."""
+        self.burst.sent(size, self.cwnd, now)
         if time_critical:
             self.tc_sent = self._notices.sent = now
 
-    def begin(self, outstanding: int) -> None:
-        """Start a received packet, before its chunks, with `outstanding` bytes in flight: §A.2."""
-        self.any_loss = self.any_naks = self.any_acks = False
-        self.acked_bytes_this_packet = 0
+    def filled(self, outstanding: int) -> None:
+        """Note that `outstanding` bytes are in flight, and no more can leave now: §A.2."""
         self.pre_ack_outstanding = outstanding
+        self._is_full = outstanding > self.cwnd - self.cwnd // 64
+
+    def begin(self) -> None:
+        """Start a received packet, before its chunks: §A.2."""
+        self.any_naks = self.any_acks = False
+        self.acked_bytes_this_packet = self.lost = 0
 
     def acknowledged(self, count: int) -> None:
         """Take an acknowledgement of `count` bytes in flight: §A.2, §3.5.2.3."""
         self.any_acks = True
         self.acked_bytes_this_packet += count
-        self.data_packet_count = 0  # §3.5.2.3 [six-packets]
+        self.burst.acknowledged()
 
     def timeout(self, was_loss: bool) -> None:
         """Shrink the window, as nothing was acknowledged for ERTO: §A.2 [timeout]."""
         self.ssthresh = max(self.ssthresh, self.cwnd * 3 / 4)
-        self.acked_bytes_accumulator = 0
+        self.acked_bytes_accumulator = self._recovery = self.pre_ack_outstanding = 0
         self.cwnd = CWND_TIMEDOUT if was_loss else CWND_INIT
-        self.data_packet_count = 0  # §3.5.2.3 [six-packets]
+        self.burst.timeout()
 
-    def finish(self, now: float) -> None:
-        """Adapt the window after the chunks of a packet: §A.2."""
+    def finish(self, outstanding: int, now: float) -> None:
+        """Adapt the window after the chunks of a packet that leaves `outstanding` bytes: §A.2."""
+        self._recovery = max(0, self._recovery - self.acked_bytes_this_packet - self.lost)
+        if self._recovery:
+            self._lost += self.lost
+            self._not_above(self._before - self._lost * 3 // 2)
+            return
         tc_sent = now - self.tc_sent <= NOTICE_SECONDS
         # §A.2 [fastgrow]
         fastgrow = (
             now - self.tcr_received > NOTICE_SECONDS and now - self._notices.sent > NOTICE_SECONDS
         )
-        if self.any_loss:  # §A.2 [loss]
+        if self.lost:
             self._shrink(tc_sent, fastgrow)
-        # §A.2 [full-window-grows]
-        elif self.any_acks and not self.any_naks and self.pre_ack_outstanding >= self.cwnd:
+            self._recovery = outstanding
+        elif self.any_acks and not self.any_naks and self._is_full:
             increase = self._grow_fast() if fastgrow else self._grow_slowly(tc_sent)
             # §A.2 [increase-capped]; §3.5.2 [not-above-slow-start]
             self.cwnd = max(self.cwnd + min(increase, SMSS), CWND_INIT)
 
     def _shrink(self, tc_sent: bool, fastgrow: bool) -> None:
-        """Reduce the window to 7/8 of the bytes in flight, or to a half: §A.2 [loss]."""
-        before = self.pre_ack_outstanding
-        if tc_sent or (before > LARGE_WINDOW and fastgrow):
+        """Reduce the window to 7/8 of the bytes in flight, or to a half, or further: §A.2."""
+        before = self._before = min(self.pre_ack_outstanding, self.cwnd)
+        self._lost = self.lost
+        if tc_sent or (self.pre_ack_outstanding > LARGE_WINDOW and fastgrow):
             self.cwnd = max(before * 7 // 8, CWND_INIT)
         else:
             self.cwnd = max(before // 2, CWND_INIT)
         self.ssthresh = self.cwnd
         self.acked_bytes_accumulator = 0
+        self._not_above(before - self._lost * 3 // 2)
+
+    def _not_above(self, most: int) -> None:
+        """Reduce the window to `most`, but not below the initial one."""
+        if self.cwnd > most:
+            self.ssthresh = self.cwnd = max(most, CWND_INIT)
 
     def _grow_fast(self) -> int:
-        """Return the growth: slow start below ssthresh, 48 bytes per share above.
+        """Return the growth: slow start below ssthresh, 96 bytes per share above.
 
-        §A.2 [normal-increase].
+        Departs from RFC 7016 §A.2 [normal-increase]: twice 48 bytes, which is about a segment a
+        round trip, as TCP grows and as the author's own library does now.
         """
         if self.cwnd < self.ssthresh:
             return self.acked_bytes_this_packet
-        return 48 * self._shares(4800)
+        return 96 * self._shares(9600)
 
     def _grow_slowly(self, tc_sent: bool) -> int:
-        """Return the growth that leaves room for real-time data: §A.2 [yielding-increase].
+        """Return the growth that leaves room for real-time data: §A.2.
 
         A session that sends real-time data itself grows faster: §3.5.2.1.
+        Departs from RFC 7016 §A.2 [yielding-increase]: it grows by twice 24 bytes a share.
         """
         if self.cwnd < self.ssthresh and tc_sent:  # §3.5.2.1 [no-slow-start]
             return ceil(self.acked_bytes_this_packet / 4)
-        return 24 * self._shares(2400 if tc_sent else 4800)  # §3.5.2.1 [half-percent]
+        return (48 if tc_sent else 24) * self._shares(4800)  # §3.5.2.1 [half-percent]
 
     def _shares(self, most: int) -> int:
         """Count the shares, each about a sixteenth of the window, acknowledged since: §A.2."""

@@ -77,6 +77,7 @@ class PacketAssembler:
             if not chunks:  # §2.2.4 [one-chunk]: no flow was ready after all
                 break
             self._post(bytes(chunks), to, now, critical=critical)
+        send.filled()
 
     def ask(self, chunk: Chunk, to: Address, now: float) -> None:
         """Send a chunk alone, to an address that is to be checked: §3.5.4.2 [check-new-address]."""

@@ -53,8 +53,8 @@ class SendSide:
 
     @property
     def deadline(self) -> float:
-        """When to call `tick`, infinite for never: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
-        deadline = self.timeout_alarm
+        """When to call `tick`, infinite for never: §3.5.2.3, §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
+        deadline = min(self.timeout_alarm, self.congestion.burst.alarm)
         if self._lingering:
             deadline = min(deadline, self._lingering[0][0])
         for when, _ in self._probes.values():
@@ -131,13 +131,13 @@ class SendSide:
                 self.ready(flow)  # after the others
             break
         if len(packet) > start:
-            self.congestion.sent(critical, now)
+            self.congestion.sent(len(packet) - start, critical, now)
             self.timeout_alarm = now + self.round_trip.erto  # §3.6.2.6 [lost-after-erto]
         return critical
 
     def begin_packet(self) -> None:
         """Prepare for the chunks of a received packet: §A.2."""
-        self.congestion.begin(self.flight.outstanding)
+        self.congestion.begin()
 
     def on_ack(self, chunk: DataAckBitmap | DataAckRanges, now: float) -> None:
         """Take an acknowledgement: §3.6.2.4."""
@@ -168,14 +168,21 @@ class SendSide:
         if self.timeout_alarm != inf:
             self.timeout_alarm = now + self.round_trip.erto  # §3.6.2.6 [lost-after-erto]
         self.congestion.any_naks, lost = self.flight.negative()
-        self.congestion.any_loss = bool(lost)
+        self.congestion.lost = sum(entry.transmit_size for entry in lost)
         self._lose(lost)
-        self.congestion.finish(now)
+        self.congestion.finish(self.flight.outstanding, now)
+        if not self.has_work:
+            self.filled()
+
+    def filled(self) -> None:
+        """Note that all has left that may leave now: §A.2."""
+        self.congestion.filled(self.flight.outstanding)
 
     def tick(self, now: float) -> list[BufferProbe]:
         """Act on passed deadlines; return the probes to send: §3.6.2.6, §3.6.2.9.1, §3.6.2.11."""
         if now >= self.timeout_alarm:
             self._time_out()
+        self.congestion.burst.tick(now, self.congestion.cwnd)
         while self._lingering and now >= self._lingering[0][0]:
             flow = self._lingering.popleft()[1]
             flow.end_linger(now)
@@ -200,7 +207,7 @@ class SendSide:
         self._ready.clear()
         self._lingering.clear()
         self._probes.clear()
-        self.timeout_alarm = inf
+        self.timeout_alarm = self.congestion.burst.alarm = inf
         self.queued = 0
 
     def _time_out(self) -> None:

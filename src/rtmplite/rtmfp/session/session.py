@@ -117,7 +117,7 @@ class Session:
         self._protection = PacketProtection(
             cipher, initiator, far_id, self.round_trip, self._notices
         )
-        self.congestion = CongestionControl(self._notices)
+        self.congestion = CongestionControl(self._notices, self.round_trip)
         self.keepalive = Keepalive(self.round_trip, limits.keepalive, limits.silence_timeout, now)
         self._mobility = Mobility(random(SECRET_BYTES))
         self._mtu = PathMtu(limits.datagram_bytes, limits.mtu_probes, random, now)
@@ -308,8 +308,8 @@ class Session:
             self._assembler.ask(Ping(message), source, now)
         if self._recv.ack_now or self._recv.overflowed or self._send.has_work:
             # Packets that were read together are answered one by one; else all would bring a
-            # single acknowledgement, which lets the far end send a single burst: §3.6.3.4.1
-            # [acknowledge-soon], §3.5.2.3 [six-packets].
+            # single acknowledgement, and a far end that counts packets would send a single burst:
+            # §3.6.3.4.1 [acknowledge-soon], §3.5.2.3.
             if self._is_behind:
                 self._assembler.fill(self.address, now)
             self._is_behind = True

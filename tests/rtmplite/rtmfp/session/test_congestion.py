@@ -6,53 +6,63 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtmplite.rtmfp.session.burst import MSS, Burst
 from rtmplite.rtmfp.session.congestion import NOTICE_SECONDS, CongestionControl, TimeCritical
+from rtmplite.rtmfp.session.rtt import RoundTrip
 
 
 def control(cwnd=4380, ssthresh=math.inf, notices=None):
-    congestion = CongestionControl(notices or TimeCritical())
+    congestion = CongestionControl(notices or TimeCritical(), RoundTrip())
     congestion.cwnd, congestion.ssthresh = cwnd, ssthresh
     return congestion
 
 
-def packet(congestion, now=10.0, *, outstanding=None, acked=0, naks=False, loss=False):
-    """One received packet; without `outstanding` the window was full."""
-    congestion.begin(congestion.cwnd if outstanding is None else outstanding)
+def packet(congestion, now=10.0, *, outstanding=None, acked=0, naks=False, lost=0, left=0):
+    """One received packet; without `outstanding` the window was full, and `left` is in flight."""
+    congestion.filled(congestion.cwnd if outstanding is None else outstanding)
+    congestion.begin()
     if acked:
         congestion.acknowledged(acked)
-    congestion.any_naks, congestion.any_loss = naks, loss
-    congestion.finish(now)
+    congestion.any_naks, congestion.lost = naks, lost
+    congestion.finish(left, now)
     return congestion
+
+
+def measured_burst():
+    """A burst on a path of 100 ms."""
+    timing = RoundTrip()
+    timing.srtt = 0.1
+    return Burst(timing)
 
 
 def test_the_beginning():
     """Covers RFC 7016 §A.2 [initial]."""
-    congestion = CongestionControl(TimeCritical())
+    congestion = CongestionControl(TimeCritical(), RoundTrip())
     assert (congestion.cwnd, congestion.ssthresh) == (4380, math.inf)
 
 
-def test_no_more_than_the_window_and_six_packets():
-    """Covers RFC 7016 §3.5.2 [tcp-compatible], §3.5.2.3 [six-packets]."""
+def test_no_more_than_the_window():
+    """Covers RFC 7016 §3.5.2 [tcp-compatible]."""
     congestion = control()
     assert congestion.allows(4379)
     assert not congestion.allows(4380)
-    for count in range(6):
-        assert congestion.allows(count)
-        congestion.sent(False, 1.0)
-    assert not congestion.allows(0)
-    congestion.acknowledged(0)
-    assert congestion.allows(0)
-    for _ in range(6):
-        congestion.sent(False, 1.0)
-    congestion.timeout(True)
-    for _ in range(6):
+
+
+def test_no_more_than_six_segments_until_an_acknowledgement_or_a_timeout():
+    """RFC 7016 §3.5.2.3, counted in bytes."""
+    congestion = control(100_000)
+    congestion.burst = measured_burst()
+    for again in (lambda: congestion.acknowledged(0), lambda: congestion.timeout(True)):
+        for _ in range(6):
+            assert congestion.allows(0)
+            congestion.sent(MSS, False, 1.0)
+        assert not congestion.allows(0)
+        again()
         assert congestion.allows(0)
-        congestion.sent(False, 1.0)
-    assert not congestion.allows(0)
 
 
 def test_slow_start_grows_by_what_arrived_and_a_segment_at_most():
-    """Covers RFC 7016 §A.2 [normal-increase] [increase-capped], §3.5.2 [not-above-slow-start]."""
+    """Covers RFC 7016 §A.2 [increase-capped], §3.5.2 [not-above-slow-start]."""
     assert packet(control(), acked=1000).cwnd == 5380
     assert packet(control(), acked=4000).cwnd == 5840
     assert packet(control(cwnd=1460), acked=100).cwnd == 4380
@@ -61,27 +71,29 @@ def test_slow_start_grows_by_what_arrived_and_a_segment_at_most():
 @pytest.mark.parametrize(
     ("cwnd", "acked", "want", "left"),
     [
-        (48000, 3000, 48048, 0),
+        (48000, 3000, 48096, 0),
         (48000, 2999, 48000, 2999),
-        (48000, 6001, 48096, 1),
-        (96000, 4800, 96048, 0),
-        (160000, 4799, 160000, 4799),
+        (48000, 6001, 48192, 1),
+        (96000, 6000, 96096, 0),
+        (160000, 9599, 160000, 9599),
+        (160000, 9600, 160096, 0),
     ],
 )
 def test_above_the_threshold_it_grows_by_shares(cwnd, acked, want, left):
-    """Covers RFC 7016 §A.2 [normal-increase]."""
+    """RFC 7016 §A.2, by twice as much."""
     congestion = packet(control(cwnd, ssthresh=20000), acked=acked)
     assert (congestion.cwnd, congestion.acked_bytes_accumulator) == (want, left)
 
 
 def test_the_smallest_share_is_64_bytes():
-    """Covers RFC 7016 §A.2 [normal-increase]."""
+    """RFC 7016 §A.2."""
     assert packet(control(640, ssthresh=0), acked=64).acked_bytes_accumulator == 0
 
 
 def test_only_a_full_window_without_trouble_grows():
-    """Covers RFC 7016 §A.2 [full-window-grows]."""
-    assert packet(control(), outstanding=4379, acked=1000).cwnd == 4380
+    """RFC 7016 §A.2; full is what has no room for a 64th."""
+    assert packet(control(), outstanding=4380 - 68, acked=1000).cwnd == 4380
+    assert packet(control(), outstanding=4380 - 67, acked=1000).cwnd == 5380
     assert packet(control(), acked=1000, naks=True).cwnd == 4380
     assert packet(control()).cwnd == 4380
 
@@ -98,23 +110,24 @@ def test_only_a_full_window_without_trouble_grows():
         (80000, None, 0.5, 40000),
         (80000, 0.5, 0.5, 70000),
         (5000, None, None, 4380),
+        (99999, None, None, 78750),
     ],
 )
 def test_loss(outstanding, tc_ago, tcr_ago, want):
-    """Covers RFC 7016 §A.2 [loss] [fastgrow]."""
+    """Covers RFC 7016 §A.2 [fastgrow]; the window counts if more than that was outstanding."""
     congestion = control(cwnd=90000)
     congestion.acked_bytes_accumulator = 5
     if tc_ago is not None:
-        congestion.sent(True, 10.0 - tc_ago)
+        congestion.sent(100, True, 10.0 - tc_ago)
     if tcr_ago is not None:
         congestion.tcr_received = 10.0 - tcr_ago
-    packet(congestion, outstanding=outstanding, acked=1000, naks=True, loss=True)
+    packet(congestion, outstanding=outstanding, acked=1000, naks=True, lost=1000)
     assert congestion.cwnd == congestion.ssthresh == want
     assert congestion.acked_bytes_accumulator == 0
 
 
 def test_who_yields_does_not_slow_start():
-    """Covers RFC 7016 §3.5.2.1 [no-slow-start], §A.2 [yielding-increase] [fastgrow]."""
+    """Covers RFC 7016 §3.5.2.1 [no-slow-start], §A.2 [fastgrow]."""
     congestion = control(cwnd=48000)
     congestion.tcr_received = 0.0
     packet(congestion, now=0.8, acked=3000)
@@ -124,9 +137,9 @@ def test_who_yields_does_not_slow_start():
 
 
 def test_real_time_data_starts_up_by_a_quarter():
-    """Covers RFC 7016 §A.2 [yielding-increase], §3.5.2.1 [no-slow-start]."""
+    """Covers RFC 7016 §3.5.2.1 [no-slow-start]."""
     congestion = control()
-    congestion.sent(True, 9.5)
+    congestion.sent(100, True, 9.5)
     packet(congestion, acked=1001)
     assert congestion.cwnd == 4380 + 251
     congestion.ssthresh = congestion.cwnd
@@ -134,17 +147,17 @@ def test_real_time_data_starts_up_by_a_quarter():
     assert congestion.cwnd == congestion.ssthresh
 
 
-@pytest.mark.parametrize(("critical", "share"), [(True, 2400), (False, 4800)])
-def test_the_largest_share_beside_real_time_data(critical, share):
-    """Covers RFC 7016 §A.2 [yielding-increase], §3.5.2.1 [half-percent]."""
+@pytest.mark.parametrize(("critical", "bytes_a_share"), [(True, 48), (False, 24)])
+def test_the_largest_share_beside_real_time_data(critical, bytes_a_share):
+    """Covers RFC 7016 §3.5.2.1 [half-percent]."""
     congestion = control(cwnd=200000, ssthresh=100000)
     congestion.tcr_received = 9.9
     if critical:
-        congestion.sent(True, 9.9)
-    packet(congestion, acked=share - 1)
+        congestion.sent(100, True, 9.9)
+    packet(congestion, acked=4799)
     assert congestion.cwnd == 200000
     packet(congestion, acked=1)
-    assert congestion.cwnd == 200024
+    assert congestion.cwnd == 200_000 + bytes_a_share
 
 
 @given(st.integers(4380, 500_000), st.booleans())
@@ -163,13 +176,13 @@ def test_real_time_data_on_another_session_makes_us_yield():
     """Covers RFC 7016 §A.2 [fastgrow]."""
     notices = TimeCritical()
     here, there = control(48000, notices=notices), control(notices=notices)
-    there.sent(True, 9.3)
+    there.sent(100, True, 9.3)
     packet(here, acked=3000)
     assert here.cwnd == 48024
     packet(here, now=10.2, acked=1000)
     assert here.cwnd == 49024
     here, there = control(48000, notices=notices), control(notices=notices)
-    there.sent(True, 0.0)
+    there.sent(100, True, 0.0)
     packet(here, now=NOTICE_SECONDS, acked=3000)
     assert here.cwnd == 48024
 
@@ -206,42 +219,70 @@ def test_other_sessions_are_told_of_real_time_data():
 
 
 def test_each_packet_is_judged_by_itself():
-    """Covers RFC 7016 §A.2 [loss] [full-window-grows]: nothing is left of the packet before."""
-    congestion = control(100_000)
-    congestion.begin(100_000)
-    congestion.any_loss = True
-    congestion.acknowledged(1000)
-    congestion.finish(10.0)
+    """RFC 7016 §A.2: nothing is left of the packet before."""
+    congestion = packet(control(100_000), acked=1000, lost=1000)
     assert congestion.cwnd < 100_000
     after = congestion.cwnd
-    congestion.begin(after)
-    congestion.finish(11.0)
-    assert congestion.cwnd == after
-    congestion.begin(after)
-    congestion.any_naks = True
-    congestion.acknowledged(after // 16)
-    congestion.finish(12.0)
-    assert congestion.cwnd == after
-    congestion.begin(after)
-    congestion.acknowledged(after // 16)
-    congestion.finish(13.0)
-    assert congestion.cwnd == after + 48
+    for more in ({}, {"naks": True, "acked": after // 16}):
+        congestion.begin()
+        assert packet(congestion, 11.0, **more).cwnd == after
+    assert packet(congestion, 13.0, acked=after // 16).cwnd == after + 96
 
 
 def test_at_the_threshold_slow_start_is_over():
-    """Covers RFC 7016 §A.2 [normal-increase]."""
-    congestion = control(16_000, ssthresh=16_000)
-    congestion.begin(16_000)
-    congestion.acknowledged(1000)
-    congestion.finish(10.0)
-    assert congestion.cwnd == 16_000 + 48
+    """RFC 7016 §A.2."""
+    congestion = packet(control(16_000, ssthresh=16_000), acked=1000)
+    assert congestion.cwnd == 16_000 + 96
 
 
 def test_a_notice_holds_to_its_last_moment():
-    """Covers RFC 7016 §A.2 [loss]: a sender of real-time data loses an eighth, no more."""
+    """RFC 7016 §A.2: a sender of real-time data loses an eighth, no more."""
     congestion = control(64_000)
-    congestion.sent(True, 0.0)
-    congestion.begin(64_000)
-    congestion.any_loss = True
-    congestion.finish(NOTICE_SECONDS)
-    assert congestion.cwnd == 56_000
+    congestion.sent(100, True, 0.0)
+    assert packet(congestion, NOTICE_SECONDS, lost=1000).cwnd == 56_000
+
+
+def test_the_losses_of_one_window_cut_it_once():
+    """RFC 7016 §A.2: until what was in flight at the cut has been acknowledged or lost."""
+    congestion = packet(control(64_000), acked=1000, lost=1000, left=62_000)
+    assert congestion.cwnd == 32_000
+    for left in range(60_000, 0, -2000):
+        packet(congestion, acked=1000, lost=200 if left > 40_000 else 0, left=left)
+        assert congestion.cwnd == 32_000
+    packet(congestion, acked=30_000)  # more than is left of the recovery: it is over
+    assert congestion.cwnd > 32_000
+    before = congestion.cwnd
+    assert packet(congestion, acked=1000, lost=1000).cwnd == before // 2
+
+
+def test_a_window_far_too_large_is_cut_by_what_it_has_lost():
+    """RFC 7016 §A.2: by one and a half of it, at once or during the recovery."""
+    congestion = packet(control(160_000), acked=1000, lost=40_000, left=119_000)
+    assert congestion.cwnd == congestion.ssthresh == 100_000
+    packet(congestion, acked=1000, lost=20_000, left=98_000)
+    assert congestion.cwnd == congestion.ssthresh == 70_000
+    packet(congestion, acked=1000, lost=50_000, left=47_000)
+    assert congestion.cwnd == congestion.ssthresh == 4380
+
+
+def test_acknowledgements_read_together_find_the_window_as_it_was():
+    """RFC 7016 §A.2: what the first one drains does not make the second one find it half empty."""
+    congestion = control(16_000)
+    congestion.filled(16_000)
+    for _ in range(3):
+        congestion.begin()
+        congestion.acknowledged(1000)
+        congestion.finish(13_000, 10.0)
+    assert congestion.cwnd == 19_000
+    congestion.filled(13_000)
+    congestion.begin()
+    congestion.acknowledged(1000)
+    congestion.finish(12_000, 10.0)
+    assert congestion.cwnd == 19_000
+
+
+def test_a_timeout_ends_the_recovery():
+    """RFC 7016 §A.2: all that was in flight is lost by then."""
+    congestion = packet(control(64_000), acked=1000, lost=1000, left=62_000)
+    congestion.timeout(True)
+    assert packet(congestion, acked=1000, outstanding=1460).cwnd == 4380

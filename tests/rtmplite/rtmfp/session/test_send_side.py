@@ -12,16 +12,16 @@ from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
 
 
-def test_six_packets_leave_at_once_and_then_none():
-    """Covers RFC 7016 §3.5.2.3 [six-packets]."""
+def test_six_segments_leave_at_once_and_then_none():
+    """RFC 7016 §3.5.2.3: seven packets, which are a little smaller than segments."""
     wire = Sending()
     wire.session.congestion.cwnd = 100_000
     flow = wire.flow()
-    send(flow, 20, 0.0)
-    assert wire.numbers() == [1, 2, 3, 4, 5, 6]
+    send(flow, 20, 0.0, size=1120)
+    assert wire.numbers() == [1, 2, 3, 4, 5, 6, 7]
     assert wire.numbers() == []
     wire.ack(0)
-    assert wire.numbers() == [7, 8, 9, 10, 11, 12]
+    assert wire.numbers() == [8, 9, 10, 11, 12, 13, 14]
     wire.wait(3.1)
     assert wire.numbers() == [1, 2]  # CWND_TIMEDOUT, whatever else was sent
 
@@ -38,20 +38,21 @@ def test_the_window_holds_back():
 
 
 def test_three_acknowledgements_of_later_ones_mean_loss():
-    """Covers RFC 7016 §3.6.2.5 [three-naks], §3.6.1.2 [lowest-first], §A.2 [loss]."""
+    """Covers RFC 7016 §3.6.2.5 [three-naks], §3.6.1.2 [lowest-first]; §A.2."""
     wire = Sending()
     wire.session.congestion.cwnd = 20_000
     flow = wire.flow()
-    send(flow, 20, 0.0)
-    assert wire.numbers() == [1, 2, 3, 4, 5, 6]
+    send(flow, 20, 0.0, size=1120)
+    assert wire.numbers() == [1, 2, 3, 4, 5, 6, 7]
     wire.ack(1, 1, 1)
-    assert wire.numbers() == [7, 8, 9, 10, 11, 12]
+    assert wire.numbers() == [8, 9, 10, 11, 12, 13, 14]
     wire.ack(1, 1, 2)
-    before = wire.session.outstanding
+    assert wire.session.congestion.cwnd == 20_000
+    before = wire.session.congestion.pre_ack_outstanding
     wire.ack(1, 1, 3)
-    assert wire.session.congestion.cwnd == max(before // 2, 4380)
+    assert wire.session.congestion.cwnd == before // 2
     wire.session.congestion.cwnd = 20_000
-    assert wire.numbers()[:2] == [2, 13]
+    assert wire.numbers()[:2] == [2, 15]
 
 
 def test_a_timeout_loses_all_that_is_in_flight():

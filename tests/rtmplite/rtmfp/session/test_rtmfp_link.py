@@ -1,0 +1,88 @@
+"""Two endpoints on links of many kinds, in virtual time: how much arrives, and how late."""
+
+from pathlib import Path
+
+import pytest
+
+PERF = Path(__file__).resolve().parents[4] / "perf"
+
+
+@pytest.fixture(autouse=True)
+def perf_on_path(monkeypatch):
+    monkeypatch.syspath_prepend(str(PERF))
+
+
+def rate(seconds=5.0, **line):
+    """The kB/s of a reliable flow on a link."""
+    from rtmfp_link import Line, Link, Ours
+
+    ends = Ours(opens=True), Ours(opens=False)
+    Link(Line(**line), *ends).run(seconds)
+    return ends[1].delivered / seconds / 1000
+
+
+def test_the_link_is_what_it_claims_to_be():
+    """A datagram takes its length and half a round trip; the queue is bounded; some are lost."""
+    from random import Random
+
+    from rtmfp_link import HEADERS, QUEUE_LEAST, Line, Way
+
+    way = Way(Line(rate=0.8, round_trip=0.1), Random(1))  # 100 kB/s
+    assert way.arrival(1000 - HEADERS, 0.0) == pytest.approx(0.06)
+    assert way.arrival(1000 - HEADERS, 0.0) == pytest.approx(0.07)
+    assert way.arrival(1000 - HEADERS, 1.0) == pytest.approx(1.06)
+    taken = [way.arrival(1000 - HEADERS, 2.0) for _ in range(100)]
+    assert sum(at is not None for at in taken) == QUEUE_LEAST // 1000 + 1
+    way = Way(Line(rate=1000.0, loss=0.25), Random(1))
+    lost = sum(way.arrival(100, at / 100) is None for at in range(10_000))
+    assert 2400 < lost < 2600
+
+
+def test_the_same_seed_gives_the_same_bytes():
+    line = {"rate": 1.0, "round_trip": 0.05, "loss": 0.05}
+    assert rate(seed=3, **line) == rate(seed=3, **line) != rate(seed=4, **line)
+
+
+def test_a_slow_line_is_full():
+    """RFC 7016 §3.5.2: nothing but the line holds the flow back."""
+    assert 100 < rate(rate=1.0, round_trip=0.01) < 125
+
+
+# kB/s; without loss, nine tenths of what the RTMFP author's library reaches with itself.
+@pytest.mark.parametrize(
+    ("loss", "round_trip", "mbits", "least"),
+    [
+        (0.0, 0.1, 10.0, 960),
+        (0.0, 0.2, 10.0, 840),
+        (0.0, 0.01, 10.0, 1050),
+        (0.0, 0.2, 1.0, 70),
+        (0.01, 0.05, 10.0, 200),
+        (0.05, 0.05, 10.0, 90),
+    ],
+)
+def test_a_flow_uses_the_link(loss, round_trip, mbits, least):
+    """RFC 7016 §3.5.2, §3.5.2.3, §A.2: neither bursts nor losses leave the line idle."""
+    assert rate(10.0, loss=loss, round_trip=round_trip, rate=mbits) > least
+
+
+def test_a_receiver_that_answers_a_burst_once_does_not_slow_the_flow(monkeypatch):
+    """RFC 7016 §3.5.2.3: six packets a round trip would be 70 kB/s here."""
+    from rtmplite.rtmfp.session import recv_side, session
+
+    monkeypatch.setattr(recv_side, "RX_DATA_PACKETS", 1)
+    monkeypatch.setattr(session.PacketAssembler, "fill", _at_the_end(session))
+    assert rate(5.0, round_trip=0.1, rate=100.0) > 500
+
+
+def _at_the_end(session):
+    """A `fill` that does nothing while packets are being read, as where all are read at once."""
+    import inspect
+
+    fill = session.PacketAssembler.fill
+
+    def wrapped(self, to, now):
+        caller = inspect.currentframe().f_back
+        if caller is None or caller.f_code.co_name != "_end_packet":
+            fill(self, to, now)
+
+    return wrapped
