@@ -124,7 +124,7 @@ def test_the_summary_tells_the_slow_from_the_failed():
         ("c", {limits.PROPERTY: [False, 5.0, 6.0, 1.0]}),
         ("d", {}),  # its worker died
         ("e", {limits.PROPERTY: [False, 40.0, 60.0, 7.4]}),
-        ("f", {limits.PROPERTY: [False, 0.1, 0.1, 7.4]}),
+        ("f", {limits.PROPERTY: [False, 0.1, 0.4, 7.4]}),
     ]
     assert list(summary(failures)) == [
         "1 slow: their time ran out",

@@ -29,8 +29,8 @@ TICK_SECONDS = 5.0  # between two looks at the clock, once a test takes that lon
 LEAST_SHARE = 0.1  # of the wall that the clock counts, however starved the machine is
 DEATH_SECONDS = 60.0  # for Python to raise the time-out, after all of that wall
 STARVED = 0.5  # of the wall: below it, a failure may be the machine's
-CROWD = 4.0  # programs for each core: above it as well, but not what fails at once
-AT_ONCE = 3.0  # seconds of the wall
+CROWD = 4.0  # programs for each core: above it as well
+AT_ONCE = 3.0  # seconds of the wall, in which nothing fails for want of a core
 PROPERTY = "limits"  # of a failed test's report: slow or not, its clock, the wall, and the crowd
 
 LIMIT = pytest.StashKey[float]()
@@ -221,9 +221,11 @@ def summary(failures: Iterable[tuple[str, dict[str, object]]]) -> Iterator[str]:
         late, own, wall, crowd = properties.get(PROPERTY, (False, 1.0, 1.0, 0.0))
         if late:
             slow.append(f"  {name}")
+        elif wall < AT_ONCE:
+            count += 1
         elif own < wall * STARVED:
             starved.append(f"  {name} (had a core for {own:.0f} of {wall:.0f} s)")
-        elif crowd > CROWD and wall > AT_ONCE:
+        elif crowd > CROWD:
             starved.append(f"  {name} (was one of {crowd:.0f} at each core for {wall:.0f} s)")
         else:
             count += 1
