@@ -85,6 +85,8 @@ class Mutator:
     _comments: list[Comment] = field(init=False)
     _enums: dict[str, list[str]] = field(init=False)
     _inside: set[int] = field(init=False)  # lines of functions
+    _every: list[ast.AST] = field(init=False)
+    _changeable: list[ast.expr | ast.stmt] = field(init=False)
 
     def __post_init__(self) -> None:
         self._tree = parsed(self.source)
@@ -95,7 +97,8 @@ class Mutator:
             self._offsets.append(self._offsets[-1] + len(line.encode()))
         self._comments = list(comments(tokens(self.source)))
         self._enums = dict(_enums(self._tree))
-        functions = (node for node in ast.walk(self._tree) if isinstance(node, FUNCTIONS))
+        self._every, self._changeable = list(ast.walk(self._tree)), list(_nodes(self._tree))
+        functions = (node for node in self._every if isinstance(node, FUNCTIONS))
         self._inside = {line for node in functions for line in body_lines(node)}
 
     def of_claim(self, line: int) -> Iterator[Mutant]:
@@ -113,7 +116,7 @@ class Mutator:
         for comment in self._comments:
             if comment.line <= line <= comment.last:
                 return self._borne(comment)
-        for node in ast.walk(self._tree):
+        for node in self._every:
             if isinstance(node, DEFINITIONS) and ast.get_docstring(node) is not None:
                 about = node.body[0]
                 if about.lineno <= line <= (about.end_lineno or line):
@@ -133,7 +136,7 @@ class Mutator:
         return frozenset(own) | {comment.last}  # with the `case` that leads to the statement
 
     def _of_lines(self, lines: Lines) -> Iterator[Mutant]:
-        for node in _nodes(self._tree):
+        for node in self._changeable:
             if not lines.issuperset(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
                 continue
             if isinstance(node, ast.expr):
@@ -143,7 +146,7 @@ class Mutator:
                     yield from self._mutant(node.test, f"(not ({ast.unparse(node.test)}))")
             elif node.lineno in self._inside and (isinstance(node, DROPPED) or _stores(node)):
                 yield from self._mutant(node, "pass")
-        for inner in ast.walk(self._tree):
+        for inner in self._every:
             match inner:
                 case ast.If(test=test) | ast.While(test=test) if test.lineno in lines:
                     yield from self._mutant(test, f"not ({ast.unparse(test)})")
@@ -162,7 +165,7 @@ class Mutator:
 
     def _crude(self, lines: Lines) -> Iterator[Mutant]:
         """Take away what a line computes, or the field that it declares."""
-        for node in _nodes(self._tree):
+        for node in self._changeable:
             if not lines.issuperset(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
                 continue
             match node:

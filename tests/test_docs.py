@@ -2,12 +2,15 @@
 
 import doctest
 import functools
+import io
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -153,10 +156,12 @@ def test_options_of_our_programs_exist(page):
 @functools.cache
 def options_of(package: str, *subcommand: str) -> set[str]:
     """The long options that `python -m package subcommand --help` lists."""
-    words = [sys.executable, "-m", package, *subcommand, "--help"]
-    shown = subprocess.run(words, cwd=REPO, capture_output=True, text=True, timeout=60)
-    assert shown.returncode == 0, shown.stderr
-    return set(re.findall(r"--[a-z][a-z-]*", shown.stdout))
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as shown:
+        patch.setattr(sys, "argv", [package, *subcommand, "--help"])
+        with pytest.raises(SystemExit) as end:
+            runpy.run_module(package, run_name="__main__", alter_sys=True)
+    assert not end.value.code
+    return set(re.findall(r"--[a-z][a-z-]*", shown.getvalue()))
 
 
 WITH_EXAMPLES = [p for p in PAGES if any(">>> " in text for text in blocks(p, "python"))]

@@ -119,16 +119,19 @@ def test_linux_counts_how_long_each_descendant_waits_for_a_core():
 
 def test_the_summary_tells_the_slow_from_the_failed():
     failures = [
-        ("a", {limits.PROPERTY: [True, 120.0, 600.0]}),
-        ("b", {limits.PROPERTY: [False, 2.0, 9.0]}),
-        ("c", {limits.PROPERTY: [False, 5.0, 6.0]}),
+        ("a", {limits.PROPERTY: [True, 120.0, 600.0, 9.0]}),
+        ("b", {limits.PROPERTY: [False, 2.0, 9.0, 1.0]}),
+        ("c", {limits.PROPERTY: [False, 5.0, 6.0, 1.0]}),
         ("d", {}),  # its worker died
+        ("e", {limits.PROPERTY: [False, 40.0, 60.0, 7.4]}),
+        ("f", {limits.PROPERTY: [False, 0.1, 0.4, 7.4]}),
     ]
     assert list(summary(failures)) == [
         "1 slow: their time ran out",
         "  a",
-        "1 failed on a starved machine: run them alone",
+        "2 failed on a starved machine: run them alone",
         "  b (had a core for 2 of 9 s)",
-        "2 failed for other reasons",
+        "  e (was one of 7 at each core for 60 s)",
+        "3 failed for other reasons",
     ]
-    assert list(summary(failures[2:])) == []
+    assert list(summary(failures[2:4])) == []

@@ -13,7 +13,7 @@ import pytest
 from support.gateway.gateway import Gateway
 from support.peers import tones
 from support.peers.baresip import Baresip
-from support.peers.nursery import Nursling
+from support.peers.nursery import Nursling, Overheard
 from support.peers.peers import (
     AAC_H264,
     G711_ULAW,
@@ -134,6 +134,17 @@ def test_gateway_that_ends_badly_fails_the_test(tmp_path, monkeypatch):
     gateway = Gateway(tmp_path / "gateway", program=(sys.executable, "-c", STAND_IN))
     with pytest.raises(AssertionError, match="ended with 3"), gateway:
         assert gateway.status() == {"calls": 0}
+
+
+def test_our_own_programs_are_overheard_to_their_last_word():
+    """What they print of errors comes apart; asked again, they have said nothing more."""
+    wrong = Overheard([sys.executable, "-m", "siprtmp", "--nonsense"])
+    out, err = wrong.communicate(timeout=60)
+    assert (out, wrong.returncode) == ("", 2) and err.startswith("siprtmp: there is no option")
+    assert wrong.communicate() == ("", "")
+    told = Overheard([sys.executable, "-m", "p2psip", "call", "--help"])
+    assert told.stdout.readline().startswith("usage: python -m p2psip call")
+    assert "--play" in told.communicate(timeout=60)[0] and told.returncode == 0
 
 
 def test_our_own_programs_are_forked_and_still_themselves(start, tmp_path):

@@ -3,12 +3,12 @@
 import math
 import signal
 import socket
-import subprocess
 import sys
 from array import array
 from itertools import pairwise
 
 import pytest
+from support.peers.nursery import Overheard
 
 from p2psip import __main__
 from p2psip.net.phone.wav import read_wav, write_wav
@@ -18,12 +18,7 @@ FEW = SECOND[:2400]
 
 
 def start(*arguments):
-    return subprocess.Popen(
-        [sys.executable, "-m", "p2psip", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Overheard([sys.executable, "-m", "p2psip", *map(str, arguments)])
 
 
 def run(*arguments):

@@ -2,20 +2,18 @@
 
 import os
 import signal
-import subprocess
 import sys
 
 import pytest
 from support.certificates import certificate
+from support.peers.nursery import Overheard
 
 from p2psip import Agent, TlsContexts, __main__, client_context
 from p2psip.sip.auth import ha1
 
 
 def start(*words):
-    program = [sys.executable, "-m", "p2psip", *map(str, words)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(program, **pipes, text=True, start_new_session=True)
+    return Overheard([sys.executable, "-m", "p2psip", *map(str, words)])
 
 
 @pytest.fixture

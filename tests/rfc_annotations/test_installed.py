@@ -161,9 +161,10 @@ def test_a_project_with_a_spec_and_folders_of_its_own(shell):
 
 
 @pytest.mark.parametrize("options", [[], ["--editable"]], ids=["plain", "editable"])
-def test_the_folder_of_the_data_hides_nothing_of_the_tool(tmp_path, options):
+def test_the_folder_of_the_data_hides_nothing_of_the_tool(request, tmp_path, options):
     """`python -m` looks into the current folder first, where the data has the tool's own name."""
-    shell = Shell(install(tmp_path, *options), tmp_path / "project")
+    made = install(tmp_path, *options) if options else request.getfixturevalue("environment")
+    shell = Shell(made, tmp_path / "project")
     shell.write("pyproject.toml", "[tool.rfc_annotations]\n")
     shell.write("rfc_annotations/specs.toml", FOLDERS["doc/citations/specs.toml"])
     shell.write("src/pot.py", '"""A pot."""\n')

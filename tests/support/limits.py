@@ -7,7 +7,8 @@ times as much of the wall.
 
 A time-out is raised inside the test, its set-up or its tear-down, and nowhere else: it fails this
 test alone.  Where Python never gets to raise it, the worker dies, and xdist starts another.  pytest
-prints at the end which failures are of the slow, and which had hardly a core.
+prints at the end which failures are of the slow, and which had hardly a core or met a crowd: the
+waits of a peer that has ended are in no list, but the system's load tells of them.
 
 This takes the place of pytest-timeout's alarm; its option, marker and setting are read as before.
 """
@@ -28,7 +29,9 @@ TICK_SECONDS = 5.0  # between two looks at the clock, once a test takes that lon
 LEAST_SHARE = 0.1  # of the wall that the clock counts, however starved the machine is
 DEATH_SECONDS = 60.0  # for Python to raise the time-out, after all of that wall
 STARVED = 0.5  # of the wall: below it, a failure may be the machine's
-PROPERTY = "limits"  # of a failed test's report: slow or not, seconds of its clock and of the wall
+CROWD = 4.0  # programs for each core: above it as well
+AT_ONCE = 3.0  # seconds of the wall, in which nothing fails for want of a core
+PROPERTY = "limits"  # of a failed test's report: slow or not, its clock, the wall, and the crowd
 
 LIMIT = pytest.StashKey[float]()
 CLOCK = pytest.StashKey["Clock"]()
@@ -197,7 +200,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed and CLOCK in item.stash:
         clock = item.stash[CLOCK]
         slow = isinstance(call.excinfo and call.excinfo.value, Slow)
-        report.user_properties.append((PROPERTY, [slow, clock.own(), clock.wall]))
+        crowd = os.getloadavg()[0] / (os.cpu_count() or 1)
+        report.user_properties.append((PROPERTY, [slow, clock.own(), clock.wall, crowd]))
     return report
 
 
@@ -214,11 +218,15 @@ def summary(failures: Iterable[tuple[str, dict[str, object]]]) -> Iterator[str]:
     """Yield a line for each kind of failure, and below it the tests that may pass elsewhere."""
     slow, starved, count = [], [], 0
     for name, properties in failures:
-        late, own, wall = properties.get(PROPERTY, (False, 1.0, 1.0))
+        late, own, wall, crowd = properties.get(PROPERTY, (False, 1.0, 1.0, 0.0))
         if late:
             slow.append(f"  {name}")
+        elif wall < AT_ONCE:
+            count += 1
         elif own < wall * STARVED:
             starved.append(f"  {name} (had a core for {own:.0f} of {wall:.0f} s)")
+        elif crowd > CROWD:
+            starved.append(f"  {name} (was one of {crowd:.0f} at each core for {wall:.0f} s)")
         else:
             count += 1
     if slow:

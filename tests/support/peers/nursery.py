@@ -34,9 +34,10 @@ class Nursling:
 
     stdin = stdout = stderr = None
 
-    def __init__(self, argv: Sequence[str], folder: Path, log: Path) -> None:
-        """Start `argv`, whose output goes to the end of `log`."""
-        order = {"argv": argv, "folder": str(folder), "log": str(log), "env": dict(os.environ)}
+    def __init__(self, argv: Sequence[str], folder: Path, log: Path, errors: Path | None = None):
+        """Start `argv`, whose output goes to the end of `log`, and that of errors too."""
+        files = [str(log), str(errors or log)]
+        order = {"argv": argv, "folder": str(folder), "files": files, "env": dict(os.environ)}
         self.pid: int = _ask(order)
         self.returncode: int | None = None
 
@@ -75,6 +76,38 @@ class Nursling:
         self.send_signal(signal.SIGKILL)
 
 
+class Overheard(Nursling):
+    """One of which we hear each word: `stdout` and `stderr` are pipes."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        """Start `argv` in the current folder."""
+        ends = [os.pipe() for _ in range(2)]
+        super().__init__(argv, Path.cwd(), *(Path(f"/proc/{os.getpid()}/fd/{w}") for _, w in ends))
+        for _, written in ends:
+            os.close(written)
+        self.stdout, self.stderr = (os.fdopen(read) for read, _ in ends)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for its end; what it said to the end."""
+        pipes, said = (self.stdout, self.stderr), ["", ""]
+
+        def read(number: int) -> None:
+            said[number] = pipes[number].read()
+            pipes[number].close()
+
+        readers = [
+            threading.Thread(target=read, args=(number,), daemon=True)
+            for number, pipe in enumerate(pipes)
+            if not pipe.closed
+        ]
+        for each in readers:
+            each.start()
+        self.wait(timeout)
+        for each in readers:
+            each.join()
+        return said[0], said[1]
+
+
 _nursery: list["subprocess.Popen[str]"] = []  # of this worker, once it has asked
 _numbers, _turn = itertools.count(), threading.Lock()  # several threads may wait for programs
 
@@ -110,23 +143,24 @@ def main() -> None:
             for each in IMPORTS[words[1]]:
                 importlib.import_module(each)
             gc.freeze()
+            files = [os.open(name, os.O_WRONLY | os.O_APPEND) for name in order["files"]]
             answer = os.fork()
             if not answer:
-                return _become(words[1:], order)
+                return _become(words[1:], order, files)
+            for each in files:
+                os.close(each)
         else:
             pid, status = os.waitpid(order, os.WNOHANG)
             answer = os.waitstatus_to_exitcode(status) if pid else None
         print(json.dumps([number, answer]), flush=True)
 
 
-def _become(words: Sequence[str], order: dict[str, Any]) -> None:
+def _become(words: Sequence[str], order: dict[str, Any], files: Sequence[int]) -> None:
     os.setsid()
     os.chdir(order["folder"])
-    for number, name, flags in ((0, os.devnull, 0), (1, order["log"], os.O_WRONLY | os.O_APPEND)):
-        file = os.open(name, flags)
+    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), *files)):
         os.dup2(file, number)
         os.close(file)
-    os.dup2(1, 2)
     if "-u" in order["argv"][:2]:
         sys.stdout.reconfigure(write_through=True)
     os.environ.clear()
