@@ -11,6 +11,7 @@ import sys
 import pytest
 from support.gateway.accounts import PASSWORD
 from support.gateway.gateway import DEFAULTS, REPO, Gateway
+from support.peers.nursery import finished
 from support.peers.process import require
 
 from p2psip.server.users import UserStore
@@ -23,13 +24,10 @@ EXAMPLE = str(REPO / "examples" / "siprtmp.toml")
 
 def run(*words, given=""):
     """Run `python -m siprtmp` to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "siprtmp", *words],
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    argv = [sys.executable, "-m", "siprtmp", *words]
+    if not given:
+        return finished(argv, timeout=30)
+    return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=30)
 
 
 def is_one_line(text):
