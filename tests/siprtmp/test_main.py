@@ -82,7 +82,8 @@ def test_an_address_that_cannot_be_had_is_one_line_and_exit_code_2(listener, hos
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"{host}:{taken.getsockname()[1]}"
-        done = run(*DEFAULTS, "--allow-anonymous", f"--{listener}", address)
+        others = [] if listener == "sip" else ["--sip", "127.0.0.1:0"]
+        done = run(*DEFAULTS, *others, "--allow-anonymous", f"--{listener}", address)
     assert done.returncode == 2 and not done.stdout and is_one_line(done.stderr)
     assert f"--{listener} {address}" in done.stderr
 
