@@ -11,6 +11,7 @@ import sys
 import pytest
 from support.gateway.accounts import PASSWORD
 from support.gateway.gateway import DEFAULTS, REPO, Gateway
+from support.peers.nursery import finished
 from support.peers.process import require
 
 from p2psip.server.users import UserStore
@@ -23,13 +24,10 @@ EXAMPLE = str(REPO / "examples" / "siprtmp.toml")
 
 def run(*words, given=""):
     """Run `python -m siprtmp` to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "siprtmp", *words],
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    argv = [sys.executable, "-m", "siprtmp", *words]
+    if not given:
+        return finished(argv, timeout=30)
+    return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=30)
 
 
 def is_one_line(text):
@@ -84,7 +82,8 @@ def test_an_address_that_cannot_be_had_is_one_line_and_exit_code_2(listener, hos
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"{host}:{taken.getsockname()[1]}"
-        done = run(*DEFAULTS, "--allow-anonymous", f"--{listener}", address)
+        others = [] if listener == "sip" else ["--sip", "127.0.0.1:0"]
+        done = run(*DEFAULTS, *others, "--allow-anonymous", f"--{listener}", address)
     assert done.returncode == 2 and not done.stdout and is_one_line(done.stderr)
     assert f"--{listener} {address}" in done.stderr
 

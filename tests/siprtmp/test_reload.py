@@ -1,11 +1,11 @@
 """SIGHUP where no terminal is: the users are read again, and nobody is sent away."""
 
 import signal
-import subprocess
 import sys
 
 from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.gateway import Gateway
+from support.peers.nursery import finished
 from support.peers.process import wait_until
 from support.peers.rtmp_servers import Server
 
@@ -27,10 +27,7 @@ def publishes(url, user, name):
 def registers(gateway, user):
     """Whether a phone may register there."""
     words = ["register", f"{user}@{gateway.sip}", "--password", PASSWORD, "--seconds", "0.1"]
-    done = subprocess.run(
-        [sys.executable, "-m", "p2psip", *words], capture_output=True, text=True, timeout=30
-    )
-    return done.returncode == 0
+    return finished([sys.executable, "-m", "p2psip", *words], timeout=30).returncode == 0
 
 
 def hang_up(server, words):

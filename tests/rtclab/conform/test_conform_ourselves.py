@@ -1,11 +1,11 @@
 """All cases of conform against our own agent and registrar, as their users run them."""
 
-import subprocess
 import sys
 
 import pytest
 from support.conform import judged as judged_at_once
 from support.conform import skipped, unmet
+from support.peers.nursery import Overheard
 
 from rtclab.__main__ import main
 from rtclab.conform import rtp
@@ -24,7 +24,7 @@ def serving():
 
     def start(*words):
         argv = [sys.executable, "-m", "p2psip", *words]
-        process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        process = Overheard(argv)
         running.append(process)
         return process.stdout.readline().strip()
 

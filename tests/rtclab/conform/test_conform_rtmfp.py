@@ -1,12 +1,12 @@
 """All RTMFP cases of conform against our own server, as its users run it."""
 
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.peers.nursery import Overheard
 
 from rtclab.conform.case import Unreachable
 from rtclab.conform.rtmfp import SUITE
@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "6-conformance" / "rtmfp-conform.md"
 def url():
     """The URL of `python -m rtmplite serve`."""
     words = ["-m", "rtmplite", "serve", "--rtmp", "off", "--rtmfp", "127.0.0.1:0"]
-    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
+    process = Overheard([sys.executable, *words])
     yield f"rtmfp://{process.stdout.readline().split('rtmfp=')[1].strip()}/live"
     process.kill()
     process.communicate()

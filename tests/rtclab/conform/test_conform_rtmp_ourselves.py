@@ -1,10 +1,10 @@
 """All RTMP cases of conform against our own server, as its users run it."""
 
 import re
-import subprocess
 import sys
 
 import pytest
+from support.peers.nursery import Overheard
 
 from rtclab.conform.rtmp import SUITE
 from rtclab.conform.rtmp.peer import reach
@@ -15,7 +15,7 @@ from rtclab.conform.runner import Outcome, run
 def target():
     """`python -m rtmplite serve`, and the URL of its application."""
     argv = [sys.executable, "-m", "rtmplite", "serve", "--rtmp", "127.0.0.1:0"]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    process = Overheard(argv)
     ready = re.search(r"rtmp=(\S+)", process.stdout.readline())
     yield f"rtmp://{ready[1]}/live"
     process.kill()

@@ -108,6 +108,16 @@ class Overheard(Nursling):
         return said[0], said[1]
 
 
+def finished(argv: Sequence[str], timeout: float) -> "subprocess.CompletedProcess[str]":
+    """What subprocess.run gives of `argv`."""
+    child = Overheard(argv)
+    try:
+        said = child.communicate(timeout)
+    finally:
+        child.kill()
+    return subprocess.CompletedProcess(argv, child.wait(), *said)
+
+
 _nursery: list["subprocess.Popen[str]"] = []  # of this worker, once it has asked
 _numbers, _turn = itertools.count(), threading.Lock()  # several threads may wait for programs
 

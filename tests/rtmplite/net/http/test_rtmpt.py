@@ -113,7 +113,7 @@ def test_requests_may_overtake_each_other(server):
     other = Http(server)
     first, second = client.path("idle"), client.path("idle")
     other.send(second)
-    gevent.sleep(0.05)
+    assert until(server._answered.linkcount)
     assert client.http.ask(first)[0] == 200
     assert other.answer()[0] == 200
 
@@ -134,7 +134,7 @@ def test_an_application_that_does_not_read(server):
     client.turn()
     client.machine.send("more")
     waiting = gevent.spawn(client.turn)
-    gevent.sleep(0.05)
+    assert until(server._answered.linkcount)
     assert not waiting.ready()
     server.connections[0].resume_reading()
     server._tick()
