@@ -169,9 +169,7 @@ machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rt
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.lines siprtmp.media.video
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
-                                     rtmplite.net rtmplite.net.server
 edge    [siprtmp.operation.build]
-edge    [siprtmp.operation.logs]
 machine siprtmp.settings             p2psip.sip p2psip.server rtmplite.auth rtmplite.net
                                      rtmplite.net.server siprtmp.operation
 edge    [siprtmp.settings.__main__]

@@ -68,7 +68,7 @@ class Call:
         self._share: PortShare | None = None  # of an incoming call
         self.descriptions = Descriptions(media, self.log, context.hosts_of)
         self._infos = CallInfo(media, self._info, context.media.waker)
-        self.way: Dialling | None = None
+        self.dialling: Dialling | None = None
         self.trunk_name: str | None = None  # of the trunk that it leaves by, or has come by
         self.up_at: float | None = None  # when it was answered: RFC 3261 §13.2.2.4
         self._over = False
@@ -76,21 +76,21 @@ class Call:
     def dial(self, wanted: Invitation, now: float) -> None:
         """Offer the codecs named: RFC 3261 §13.2.1.  Raises RemoteError (403, 404, 488, 503)."""
         context, self.names, self.descriptions.are_proven = self.context, wanted.names, True
-        way = self.way = context.trunks.plan(wanted, now)
-        caller, callee = str(wanted.from_.uri), str(way.to.uri)
+        dialling = self.dialling = context.trunks.plan(wanted, now)
+        caller, callee = str(wanted.from_.uri), str(dialling.to.uri)
         origin = Origin("out", caller, callee, f"RTMP:{self.user.host}", now)
         try:
-            self._ticket = context.tolls.begin(self.user.payer, way.checked, now)
+            self._ticket = context.tolls.begin(self.user.payer, dialling.checked, now)
         except RemoteError as error:
-            self.log.refused(origin, way.checked, error)
+            self.log.refused(origin, dialling.checked, error)
             raise
-        peers = context.media.phone_hosts(way.to.uri, now) or (way.host,)
+        peers = context.media.phone_hosts(dialling.to.uri, now) or (dialling.host,)
         try:
             context.open(self, peers, now, self._share)
             offer = self.media.offer(now, unnamed=wanted.unnamed)
             reached_at = partial(context.reached_at, peers=peers)
-            self.call = way.invite(context.agent, self, offer, now, reached_at)
-            self.trunk_name = way.trunk_name
+            self.call = dialling.invite(context.agent, self, offer, now, reached_at)
+            self.trunk_name = dialling.trunk_name
         except RemoteError:
             self._close(now)
             raise
@@ -168,7 +168,7 @@ class Call:
         self.user = user
         self.media.give_to(sink)
 
-    # -- requests within the call -------------------------------------------------------
+    # -- within the call ----------------------------------------------------------------
 
     def hold(self, on: bool, now: float) -> None:
         """Put the phone on hold, or take it off: RFC 3264 §8.4.
@@ -201,8 +201,6 @@ class Call:
         if self.call is None or not self.call.is_up:
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         return self.call
-
-    # -- figures ------------------------------------------------------------------------
 
     @property
     def plan(self) -> MediaPlan | None:
@@ -247,12 +245,14 @@ class Call:
     def on_rejected(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
         """The callee did not take it (RFC 3261 §13.2.2.3), or we have not in time (§13.3.1)."""
         if self._ringing is None:
-            way, agent, failure = self.way, self.context.agent, (status, reason)
-            again = way.again(agent, self, call.id, failure, now, self.log) if way else None
-            if way is None or again is None:
+            again, dialling = None, self.dialling
+            if dialling is not None:
+                again = dialling.again(call.id, status, reason, now, self.log)
+                self.trunk_name = dialling.trunk_name
+            if again is None:
                 self._fail(status, reason, now)
             else:
-                self.call, self._told, self.trunk_name = again, None, way.trunk_name
+                self.call, self._told = again, None
         else:
             self._finish(f"{status} {reason}", self.user.on_call_cancelled, now)
 
@@ -275,7 +275,7 @@ class Call:
         self.descriptions.confirmed(call, now)
 
     def on_alive(self, call: UserAgentCall, now: float) -> None:
-        """A SIP message is a sign of life, also of a phone without sound: RFC 3261 §12.2."""
+        """A SIP message is a sign of life, also of a phone without audio: RFC 3261 §12.2."""
         self.media.alive(now)
 
     def on_answer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
@@ -296,7 +296,7 @@ class Call:
     def on_info(
         self, call: UserAgentCall, content_type: str, body: bytes, now: float, package: str | None
     ) -> None:
-        """Take a key of the phone, or what it says about pictures: RFC 6086 §4.2.2, RFC 5168 §4."""
+        """Take a key of the phone, or what it says about video: RFC 6086 §4.2.2, RFC 5168 §4."""
         self._infos.take(content_type, body, now)
 
     def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:

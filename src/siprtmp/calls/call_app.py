@@ -1,7 +1,7 @@
 """The RTMP application `call`: phone calls for tools that can only publish and play.
 
 Own design: one name has two directions.  A stream published under it goes to the phone; a stream
-played under it comes from the phone, and never has the publisher's own sound.  A name with `@` is
+played under it comes from the phone, and never has the publisher's own audio.  A name with `@` is
 dialled when it is published, and so is tel:NUMBER, by a trunk; any other name waits to be called as
 sip:NAME@domain.
 

@@ -24,7 +24,7 @@ EVENTS: Final = ("audio/telephone-event", "application/telephone-event")
 DIGITS_OF_NORTEL: Final = "application/vnd.nortelnetworks.digits"  # "p=Digit-Collection", "d=5"
 KEY_TYPES: Final = (DTMF_RELAY, "application/dtmf", *EVENTS, DIGITS_OF_NORTEL)
 GAP: Final = 0.25  # s from one INFO to the next, so that none overtakes another
-MAX_WAITING: Final = 64  # keys, as `event_sender` has it
+MAX_WAITING: Final = 64  # keys, the limit of `event_sender`
 
 
 MEDIA_CONTROL: Final = "application/media_control+xml"  # Source: RFC 5168 §7.1

@@ -41,13 +41,13 @@ def offered(query: str = "") -> tuple[str, ...]:
     return asked or possible(sdp_map.STOCK_TOOLS)
 
 
-def answered(pictures: Iterable[str] = ()) -> tuple[str, ...]:
+def answered(video: Iterable[str] = ()) -> tuple[str, ...]:
     """The names for calls that stock tools take, with codecs beside H.264: RFC 3264 §6."""
-    return possible((*sdp_map.STOCK_ANSWERS, *pictures))
+    return possible((*sdp_map.STOCK_ANSWERS, *video))
 
 
 def brief(names: Iterable[str]) -> tuple[str, ...]:
-    """The names for an offer in a 200: without L16 and AAC if any other sound is left.
+    """The names for an offer in a 200: without L16 and AAC if any other audio codec is left.
 
     Own design: an INVITE without an offer is short, and a datagram from a stranger is not answered
     with three times as much (`address_validation`): a longer 200 would have to wait for copies of
@@ -59,7 +59,7 @@ def brief(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def everything() -> tuple[str, ...]:
-    """The names of all codecs for sound."""
+    """The names of all audio codecs."""
     return known(sdp_map.EVERYTHING)
 
 

@@ -30,7 +30,7 @@ class MediaEdge(Protocol):
 
     @property
     def video_transcoding(self) -> VideoTranscoders | None:
-        """How pictures are decoded and encoded, None if they are not."""
+        """How video is decoded and encoded, None if it is not."""
 
     def host_for(self, peers: Collection[str]) -> str:
         """The address of ours that peers at these hosts can reach: RFC 8866 §5.7."""

@@ -17,17 +17,17 @@ DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 
 
 def on_metadata(
-    sound: tuple[int, int], video: str = "", size: tuple[int, int] | None = None
+    audio: tuple[int, int], video: str = "", size: tuple[int, int] | None = None
 ) -> bytes:
     """The body of an onMetaData message for audio, and for `video` if there is any: FLV 10.1 §E.5.
 
-    `sound` has SoundFormat and samples a second.
+    `audio` has SoundFormat and samples a second.
     """
     values: dict[str, Value] = {
         "hasAudio": True,
         "hasVideo": bool(video),
-        "audiocodecid": float(sound[0]),
-        "audiosamplerate": float(sound[1]),
+        "audiocodecid": float(audio[0]),
+        "audiosamplerate": float(audio[1]),
         "audiosamplesize": 16.0,
         "audiochannels": 1.0,
         "stereo": False,
@@ -63,7 +63,7 @@ def describe(remote: LiveStream, call: Call | None, now: float) -> None:
 def watched(call: Call, remote: LiveStream, now: float) -> None:
     """Ask the phone for a key frame if those who watch it have none to begin with.
 
-    RFC 5104 §3.5.1; a player that joins gets the pictures since the last one, if they are kept.
+    RFC 5104 §3.5.1; a player that joins gets the frames since the last one, if they are kept.
     """
     if remote.players and remote.starts_at is None:
         call.request_key_frame(now)

@@ -84,7 +84,7 @@ class NamedCall(CallObserver, MediaSink):
         self._publisher: ServerStream | None = None
         self._call: Call | None = None
         self._is_up = False
-        self._hears: Call | None = None  # the call, once it can take sound
+        self._hears: Call | None = None  # the call, once it can take audio
         self._void = DiscardPacer(self.on_hold_back, self._wake)
         self._waker: Waker | None = None
         self.holder: Holder | None = None  # none if only a route of the operator has named it
@@ -106,7 +106,7 @@ class NamedCall(CallObserver, MediaSink):
         """Take a publisher, if there is none: RTMP 1.0 §7.2.2.6.
 
         Own design: a publisher that dials gets NetStream.Publish.Start when the phone answers,
-        so that no sound is lost and none is old.  Pings until then keep tools from timing out.
+        so that no audio is lost and none is old.  Pings until then keep tools from timing out.
         """
         if self._publisher is not None or (self.dials and self._call is not None):
             stream.reject_publish(BAD_NAME, f"{self.name} is already published.", now)
@@ -155,7 +155,7 @@ class NamedCall(CallObserver, MediaSink):
             self.published.put(type_id, timestamp, payload)
 
     def end(self, now: float) -> None:
-        """Hang up when the sound published so far has been sent.  RTMP 1.0 §7.2.2.3."""
+        """Hang up when the audio published so far has been sent.  RTMP 1.0 §7.2.2.3."""
         self._void.stop()
         self._publisher = None
         self.published.clear()
@@ -265,7 +265,7 @@ class NamedCall(CallObserver, MediaSink):
         return not makes and is_taken(self.remote, codec)
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send sound or a picture from the phone to the players: RTMP 1.0 §7.1.4."""
+        """Send audio or video of the phone to the players: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:
             announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)
@@ -300,7 +300,7 @@ class NamedCall(CallObserver, MediaSink):
             connection.resume_reading()
 
     def on_drained(self, now: float) -> None:
-        """Hang up after the publisher has ended and its sound was sent.  RFC 3261 §15.1.1."""
+        """Hang up after the publisher has ended and its audio was sent.  RFC 3261 §15.1.1."""
         if self._publisher is None:
             self._hang_up(now)
 
@@ -320,7 +320,7 @@ class NamedCall(CallObserver, MediaSink):
         tell(self._publisher, self.remote, status, description, now)
 
     def _hear_if_possible(self) -> None:
-        """Send the publisher's sound to the phone from now on, if its answer is known."""
+        """Send the publisher's audio to the phone from now on, if its answer is known."""
         if self._call is not None and self._call.plan is not None:
             self._hears = self._call
             self._void.stop()
@@ -357,7 +357,7 @@ def tell(
 ) -> None:
     """Tell the publisher, and the players if the phone has said anything: RTMP 1.0 §7.1.2.
 
-    The stream begins with the first sound or picture, whose metadata comes first.
+    The stream begins with the first audio or video, whose metadata comes first.
     """
     information: dict[str, Value] = {
         "level": "status",

@@ -1,7 +1,7 @@
 """A call that hears recorded files: an announcement before the answer, a film after it.
 
-Own design: the leg of a call sends at the pace of the sound, and holds its publisher back when that
-is ahead; here the publisher is a file, which is read only as far as the leg takes it.  RFC 3960 §3
+Own design: a call sends at the pace of the audio, and holds its publisher back when that
+is ahead; here the publisher is a file, which is read only as far as the call takes it.  RFC 3960 §3
 is the announcement: a 183 with a description, whose media the caller hears before an answer that
 may never come, and that costs nothing.
 """
@@ -110,7 +110,7 @@ class PlayedCall(CallObserver, MediaSink):
                 self._pump(now)
 
     def _pump(self, now: float) -> None:
-        """Publish the tags that have been read, until the leg holds them back; read more."""
+        """Publish the tags that have been read, until the call holds them back; read more."""
         feeder = self._feeder
         if not (self._is_early or self._call.up_at is not None):
             return
@@ -179,7 +179,7 @@ class PlayedCall(CallObserver, MediaSink):
     # -- Timed --------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Go on after the leg has had enough for a while."""
+        """Go on after the call has had enough for a while."""
         self.deadline = None
         self._pump(now)
 
@@ -202,7 +202,7 @@ class PlayedCall(CallObserver, MediaSink):
         self._is_unheard = True
 
     def on_hold_back(self, hold: bool) -> None:
-        """Read on once the leg has room again."""
+        """Read on once the call has room again."""
         self._is_held = hold
         if not hold and not self._is_over:
             if self._waker is None:

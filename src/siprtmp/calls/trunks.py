@@ -12,6 +12,7 @@ the trunk's own domain.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Final
 
 from p2psip.errors import RemoteError
@@ -23,7 +24,7 @@ from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.registering.registration import Registration, State
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
-from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, Failure, failed
+from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
 from siprtmp.media.session_log import MediaLog
 from siprtmp.operation.logs import Log
 from siprtmp.settings.trunks import TrunkSettings
@@ -133,14 +134,14 @@ class Trunks:
             return Dialling(to, wanted, to.uri)
         uri, home = to.uri, self.homes.names[0]
         number = called_number(uri, self._is_context) or uri.user or ""
-        ways = [each for each in self.trunks if each.takes(number) and self._may(each, uri, now)]
+        trunks = [each for each in self.trunks if each.takes(number) and self._may(each, uri, now)]
         if uri.scheme == "tel":
-            if not ways:
+            if not trunks:
                 raise failed(NO_TRUNK)
             to = Address(number_at(number, Uri("sip", host=home)), to.display)
-        ways.sort(key=lambda trunk: trunk.is_down)
-        checked = Uri("sip", number, host=home) if ways else uri
-        return Dialling(to, wanted, checked, number, ways)
+        trunks.sort(key=lambda trunk: trunk.is_down)
+        checked = Uri("sip", number, host=home) if trunks else uri
+        return Dialling(to, wanted, checked, number, trunks)
 
     def _may(self, trunk: Trunk, uri: Uri, now: float) -> bool:
         """Whether a URI may leave by a trunk: one of that provider, or one that nobody here has."""
@@ -165,7 +166,7 @@ class Trunks:
 
 @dataclass(slots=True)
 class Dialling:
-    """The ways of one call that are left; without trunks it goes to `to` itself.
+    """The trunks that are left for one call; without trunks it goes to `to` itself.
 
     `checked` is what the limits of calls are held against: the patterns of a trunk allow what they
     match, so a call by a trunk counts as one within our domains.
@@ -175,14 +176,14 @@ class Dialling:
     wanted: Invitation
     checked: Uri
     number: str = ""
-    ways: list[Trunk] = field(default_factory=list)
+    trunks: list[Trunk] = field(default_factory=list)
     trunk: Trunk | None = None  # the one in use
-    _sdp: bytes = b""
+    _invite: Callable[..., UserAgentCall] | None = None  # for the next trunk
 
     @property
     def host(self) -> str:
         """The host that the call goes to first."""
-        return self.ways[0].server.host if self.ways else self.to.uri.host
+        return self.trunks[0].server.host if self.trunks else self.to.uri.host
 
     @property
     def trunk_name(self) -> str | None:
@@ -198,60 +199,44 @@ class Dialling:
         reached_at: Callable[[Uri], Uri],
     ) -> UserAgentCall:
         """Send the first INVITE (RFC 3261 §13.2.1).  Raises RemoteError as `UserAgent` does."""
-        self._sdp, wanted = sdp, self.wanted
-        if self.ways:
-            return self._by_trunk(agent, owner, now, None)
-        contact = reached_at(wanted.contact)
+        wanted, headers = self.wanted, self.wanted.headers
+        self._invite = partial(agent.invite, sdp=sdp, handler=owner, headers=headers)
+        if self.trunks:
+            return self._by_trunk(now, None)
+        contact, login = reached_at(wanted.contact), wanted.login
         return agent.invite(
-            self.to,
-            wanted.from_,
-            contact,
-            sdp,
-            owner,
-            now,
-            credentials=wanted.login,
-            headers=wanted.headers,
+            self.to, wanted.from_, contact, sdp, owner, now, credentials=login, headers=headers
         )
 
     def again(
-        self,
-        agent: UserAgent,
-        owner: CallHandler,
-        call_id: str,
-        failure: Failure,
-        now: float,
-        log: MediaLog,
+        self, call_id: str, status: int, reason: str, now: float, log: MediaLog
     ) -> UserAgentCall | None:
-        """Call by the next trunk after a failure, if that may help; None if it does not.
+        """Call by the next trunk after a refusal, if that may help; None if it does not.
 
         The Call-ID stays, so that all attempts have one name in the log.
         """
-        while self.ways and is_worth_another(failure[0]):
+        while self.trunks and is_worth_another(status):
             before = self.trunk_name
             try:
-                anew = self._by_trunk(agent, owner, now, call_id)
+                anew = self._by_trunk(now, call_id)
             except RemoteError as error:
-                failure = error.status, error.reason
+                status, reason = error.status, error.reason
                 continue
-            status, reason = failure
-            log.event("trunk-next", trunk=before, next=self.trunk_name, reason=f"{status} {reason}")
+            why = f"{status} {reason}"
+            log.event("trunk-next", trunk=before, next=self.trunk_name, reason=why)
             return anew
         return None
 
-    def _by_trunk(
-        self, agent: UserAgent, owner: CallHandler, now: float, call_id: str | None
-    ) -> UserAgentCall:
-        self.trunk = trunk = self.ways.pop(0)
-        return agent.invite(
+    def _by_trunk(self, now: float, call_id: str | None) -> UserAgentCall:
+        self.trunk = trunk = self.trunks.pop(0)
+        assert self._invite is not None
+        return self._invite(
             Address(trunk.target(self.number)),
             Address(trunk.settings.address, self.wanted.from_.display),
             trunk.contact(),
-            self._sdp,
-            owner,
-            now,
+            now=now,
             credentials=trunk.login,
             route=trunk.route,
-            headers=self.wanted.headers,
             call_id=call_id,
         )
 

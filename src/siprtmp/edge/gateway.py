@@ -57,7 +57,7 @@ class Gateway:
         self.rtmp = RtmpSide(settings.for_rtmp, self.log, self.admission)
         self._http: StatusServer | None = None
         self._control: Control | None = None
-        self._status_door = StatusAccess.of(
+        self._status_access = StatusAccess.of(
             settings.listeners.http, settings.calls.domain, anonymous, self.admission
         )
         self.sip: SipSide | None = None
@@ -103,7 +103,7 @@ class Gateway:
                     at.http,
                     figures,
                     self.rtmp.live,
-                    self._status_door,
+                    self._status_access,
                     self.log,
                     lambda: page(figures(), self.totals, self._lag),
                 )

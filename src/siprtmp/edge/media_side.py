@@ -72,7 +72,7 @@ class MediaSide:
 
     `timeout` is that of a silent phone.  `host_for` has the address for given peers; `phone_hosts`
     tells where a user's phones have registered from.  `prepared` are the ports for calls to peers
-    outside, `pictures` is the transcoding of pictures, None without.
+    outside, `video_transcoding` decodes and encodes video, None without that.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class MediaSide:
 
 
 def _unheard(data: bytes, now: float) -> None:
-    """Drop a datagram, on ports that have no leg yet."""
+    """Drop a datagram, on ports that no stream has taken yet."""
 
 
 def video_transcoding(wanted: VideoLimits | None) -> AvVideoTranscoders | None:

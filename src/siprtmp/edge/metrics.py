@@ -31,7 +31,7 @@ class CallTotals:
 
     def __init__(self) -> None:
         self.ended: Counter[tuple[str, str]] = Counter()  # by direction and outcome
-        self.left_out = 0  # packets of sound, and pictures, that came too late
+        self.left_out = 0  # packets of audio, and frames, that came too late
         self.seconds = Histogram(SECONDS_BOUNDS)
         self.mos = Histogram(MOS_BOUNDS)
 

@@ -197,7 +197,7 @@ def _trunk(trunk: Trunk, calls: Iterable[Call]) -> Row:
         "address": str(trunk.settings.address),
         "state": trunk.state,
         "reason": trunk.reason,
-        "calls": sum(call.way is not None and call.way.trunk is trunk for call in calls),
+        "calls": sum(call.dialling is not None and call.dialling.trunk is trunk for call in calls),
     }
 
 

@@ -42,12 +42,12 @@ class RtmpSide:
         self._settings, self._log, self._admission = settings, log, admission
         self.registry, self._workers = Registry(), Workers()
         with _as_setting():
-            self._doors = access.Access(settings.access, self._refused)
-            self._streams = LoggedLiveApplication(self._happened, self._doors.user_of)
+            self._access = access.Access(settings.access, self._refused)
+            self._streams = LoggedLiveApplication(self._happened, self._access.user_of)
             self._applications: dict[str, Application] = {}
             unknown = UnknownApplication(lambda: list(self._applications), self._happened)
             connection_limit = access.connection_limit(settings.transports.limits)
-            self._ways = Transports(
+            self._transports = Transports(
                 settings.transports,
                 lambda name: self._applications.get(name, unknown),
                 self.registry,
@@ -60,60 +60,60 @@ class RtmpSide:
         self.library: Files | None = None  # all files of --vod
         self.live = FlvHttp(
             self.registry,
-            admits=self._doors.admits,
+            admits=self._access.admits,
             connection_limit=connection_limit,
             on_viewer=self._streams.watch,
         )
 
     def add(self, name: str, application: Application) -> None:
         """Serve an application that judges its users itself."""
-        self._applications[name] = self._doors.ask_service(application)
+        self._applications[name] = self._access.ask_service(application)
 
     def start(self) -> None:
         """Open the folders and listeners of the settings."""
-        self._applications["live"] = self._doors.guard(self._streams)
+        self._applications["live"] = self._access.guard(self._streams)
         self._open_folders()
         with _as_setting():
-            self._ways.start()
+            self._transports.start()
 
     def renew_users(self) -> None:
         """Read the file of users again; after a ConfigError the old users stay."""
         with _as_setting():
-            self._doors.reload()
+            self._access.reload()
 
     def renew_certificate(self) -> None:
         """Read the certificate again; after a ConfigError the old one stays."""
         with _as_setting():
-            self._ways.reload()
+            self._transports.reload()
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
         """The RTMP listeners by name."""
-        return self._ways.addresses
+        return self._transports.addresses
 
     def connections(self) -> list[NetConnection]:
         """The clients of all listeners."""
-        return self._ways.connections
+        return self._transports.connections
 
     def status(self) -> dict[str, object]:
         """Figures of the RTMP side."""
-        links = self._ways.relays.links
+        links = self._transports.relays.links
         return {
-            "rtmp_connections": len(self._ways.connections),
+            "rtmp_connections": len(self._transports.connections),
             "streams": self.registry.streams,
             "players": sum(live.players for live in self.registry),
             "relays": len(links),
             "relays_running": sum(link.state is State.RUNNING for link in links),
             "recordings": self._recordings.active if self._recordings else 0,
             "recordings_interrupted": self._recordings.interrupted if self._recordings else 0,
-            **{f"rtmfp_{name}": value for name, value in self._ways.rtmfp_figures.items()},
+            **{f"rtmfp_{name}": value for name, value in self._transports.rtmfp_figures.items()},
         }
 
     def stop(self) -> None:
         """Close all connections with NetConnection.Connect.Closed, and finish the files."""
-        self._ways.stop()
+        self._transports.stop()
         self.live.stop()
-        self._doors.stop()
+        self._access.stop()
         if self._shared is not None:
             self._shared.stop()
         if self._recordings is not None:
@@ -129,13 +129,13 @@ class RtmpSide:
             folder = _folder("record", folders.record)
             self._recordings = Recordings(folder, self.registry, self._workers)
         if folders.vod is not None:
-            films = VodLibrary(
-                self._settings, self._workers, self._doors, self._admission, self._log
+            library = VodLibrary(
+                self._settings, self._workers, self._access, self._admission, self._log
             )
-            films.say()
-            self.library = films.all
-            application = VodApplication(films.all, Alarms(), films.library_for)
-            self._applications["vod"] = self._doors.guard(application)
+            library.say()
+            self.library = library.all
+            application = VodApplication(library.all, Alarms(), library.library_for)
+            self._applications["vod"] = self._access.guard(application)
         if folders.shared is not None:
             self._shared = SharedFiles(_folder("shared", folders.shared), self._workers)
             self.registry.shared.store = self._shared

@@ -1,11 +1,14 @@
 """`siprtmp serve`: the gateway as a program, from its command line to its last BYE.
 
 Own design: SIGTERM, SIGINT and the end of the terminal stop it; SIGHUP of a program without a
-terminal makes it read its files again; SIGUSR1 logs its status.
+terminal makes it read its files again; SIGUSR1 logs its status.  Lines that any stranger can cause
+are counted in a flood instead of written: to be refused costs a client nothing, and the log is for
+a person to read.
 """
 
+import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -14,15 +17,30 @@ from gevent.event import AsyncResult
 
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
+from rtmplite.net.clock import now
 from rtmplite.net.last_resort import SECONDS, ended_within
+from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, LogRateLimit
 from rtmplite.net.sighup import on_hangup
 from siprtmp.edge.gateway import Gateway
 from siprtmp.edge.process.garbage_collection import GarbageCollector, settle
 from siprtmp.operation import logs
-from siprtmp.operation.logs import FloodFilter
 from siprtmp.settings.load import load
 
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
+
+EVENTS: Final = frozenset(("call-refused", "message-refused", "registration-refused", "refused"))
+
+# Of each of these groups many more are written, but not thousands a second.  Refused logins have a
+# group of their own, so that other refusals never hide them from fail2ban.
+LOGINS: Final = frozenset(("login-refused",))
+CALLS: Final = frozenset(("call-start", "call-end", "proxy-start", "proxy-end"))
+STREAMS: Final = frozenset(
+    (
+        *("publish-start", "publish-end", "play-start", "play-end"),
+        *("call-wait", "room-enter", "room-leave"),
+    )
+)
+PHONES: Final = frozenset(("registered", "unregistered", "contact-lost", "contact-silent"))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -49,3 +67,29 @@ def run(arguments: Sequence[str]) -> int:
         gevent.sleep(FAREWELL_SECONDS)
         gateway.stop()
     return 0
+
+
+class FloodFilter(LogRateLimit):
+    """Drops such events and warnings in a flood; other lines and errors pass."""
+
+    def __init__(self, clock: Callable[[], float] = now) -> None:
+        super().__init__(clock)
+        self._many = [
+            (events, Bucket(clock(), ALL_BURST, ALL_RATE))
+            for events in (LOGINS, CALLS, STREAMS, PHONES)
+        ]
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write a record."""
+        for events, bucket in self._many:
+            if record.msg in events:
+                left_out = bucket.take(self._clock())
+                if left_out:
+                    self.tell(record, left_out)
+                return left_out is not None
+        is_one = record.levelno == logging.WARNING or record.msg in EVENTS
+        return not is_one or super().filter(record)
+
+    def tell(self, record: logging.LogRecord, left_out: int) -> None:
+        """Add the number of dropped lines to a record, as the value `left_out`."""
+        record.values = {**getattr(record, "values", {}), "left_out": left_out}

@@ -2,38 +2,21 @@
 
 Own design: `call-start call=... rtmp=...` in text, the same as one JSON object a line for
 machines.  The SIP Call-ID and the RTMP connection's id stand in every line about a call, so
-that either finds both sides.  Lines that any stranger can cause are counted in a flood instead of
-written: to be refused costs a client nothing, and the log is for a person to read.
+that either finds both sides.
 """
 
 import logging
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
 from p2psip.sip import strict_json
-from rtmplite.net.clock import now
-from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, LogRateLimit
 
 LIBRARY: Final = "library"  # the event of what the libraries log, which are sentences
 _NAME: Final = re.compile("[a-z]+(?:-[a-z]+)*")
 _PLAIN: Final = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:@/+<>,;"
 )
-EVENTS: Final = frozenset(("call-refused", "message-refused", "registration-refused", "refused"))
-
-# Of each of these groups many more are written, but not thousands a second.  Refused logins have a
-# group of their own, so that other refusals never hide them from fail2ban.
-LOGINS: Final = frozenset(("login-refused",))
-CALLS: Final = frozenset(("call-start", "call-end", "proxy-start", "proxy-end"))
-STREAMS: Final = frozenset(
-    (
-        *("publish-start", "publish-end", "play-start", "play-end"),
-        *("call-wait", "room-enter", "room-leave"),
-    )
-)
-PHONES: Final = frozenset(("registered", "unregistered", "contact-lost", "contact-silent"))
 
 
 class Log:
@@ -121,29 +104,3 @@ def _quoted(text: str) -> str:
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     return "\n" + formatter.formatException(record.exc_info) if record.exc_info else ""
-
-
-class FloodFilter(LogRateLimit):
-    """Drops such events and warnings in a flood; other lines and errors pass."""
-
-    def __init__(self, clock: Callable[[], float] = now) -> None:
-        super().__init__(clock)
-        self._many = [
-            (events, Bucket(clock(), ALL_BURST, ALL_RATE))
-            for events in (LOGINS, CALLS, STREAMS, PHONES)
-        ]
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write a record."""
-        for events, bucket in self._many:
-            if record.msg in events:
-                left_out = bucket.take(self._clock())
-                if left_out:
-                    self.tell(record, left_out)
-                return left_out is not None
-        is_one = record.levelno == logging.WARNING or record.msg in EVENTS
-        return not is_one or super().filter(record)
-
-    def tell(self, record: logging.LogRecord, left_out: int) -> None:
-        """Add the number of dropped lines to a record, as the value `left_out`."""
-        record.values = {**getattr(record, "values", {}), "left_out": left_out}

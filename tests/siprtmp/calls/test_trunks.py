@@ -59,7 +59,7 @@ def test_a_number_leaves_by_the_first_trunk_that_matches(world, desk, second, tr
     [call] = world.gateway.context.calls
     [line] = [values for what, values in world.gateway.log.lines if what == "call-start"]
     assert line["trunk"] == call.trunk_name == "one"
-    assert call.way.trunk_name == "one" and call.origin.callee.startswith("sip:+4930")
+    assert call.dialling.trunk_name == "one" and call.origin.callee.startswith("sip:+4930")
     assert world.is_clean()
 
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, BURST
+from siprtmp.edge.serve_command import FloodFilter
 from siprtmp.operation import logs
-from siprtmp.operation.logs import FloodFilter, JsonFormatter, Log, TextFormatter
+from siprtmp.operation.logs import JsonFormatter, Log, TextFormatter
 
 
 @pytest.fixture

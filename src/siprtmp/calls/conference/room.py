@@ -1,6 +1,6 @@
 """A room: phones and streams that hear each other, and see who speaks.
 
-Own design: whoever is in a room is a member with a seat at its mixer.  Pictures are those of the
+Own design: whoever is in a room is a member with a seat at its mixer.  Video is that of the
 member that is the loudest, from its next key frame on; they are passed on as they are, so all
 members that see need to understand them.
 """
@@ -21,12 +21,12 @@ from siprtmp.media.transport import Waker
 
 APP: Final = "room"
 MAX_MEMBERS: Final = 50
-HOLD: Final = 1.0  # s for which a speaker stays in the picture at least
+HOLD: Final = 1.0  # s for which a speaker is shown at least
 _HEAD: Final = bytes([PCMU.tag_byte])
 
 
 def hearing(screen: "Screen") -> Hear:
-    """Give a seat's sound to a screen as tags: FLV 10.1 §E.4.2.1."""
+    """Give a seat's audio to a screen as tags: FLV 10.1 §E.4.2.1."""
     hear = screen.hear
     return lambda audio, at, now: hear(_HEAD + audio.ulaw, at, now)
 
@@ -35,13 +35,13 @@ class Screen:
     """A member as the others' audio and video reach it; the default is one that they do not."""
 
     def hear(self, tag: bytes, at: int, now: float) -> None:
-        """Take a tag of sound, at a time in ms of the room: FLV 10.1 §E.4.2.1."""
+        """Take a tag of audio, at a time in ms of the room: FLV 10.1 §E.4.2.1."""
 
     def see(self, tag: bytes, at: int, now: float) -> None:
         """Take a tag of video: FLV 10.1 §E.4.3.1."""
 
     def ask_key_frame(self, now: float) -> None:
-        """Ask the source of this member's pictures for a key frame: RFC 5104 §3.5.1."""
+        """Ask the source of this member's video for a key frame: RFC 5104 §3.5.1."""
 
 
 class Member:
@@ -51,9 +51,9 @@ class Member:
         self.room, self.screen = room, screen
         self.seat: Seat = room.mixer.sit(hearing(screen), now)
         self._ears = ToSamples()
-        self.header = b""  # the sequence header of its pictures
+        self.header = b""  # the sequence header of its video
         self.waits = True  # for a key frame of the speaker
-        self.unsuitable = ""  # why its sound cannot be heard
+        self.unsuitable = ""  # why its audio cannot be heard
 
     def write(self, type_id: int, payload: bytes, now: float) -> None:
         """Take what the member says or shows: FLV 10.1 §E.4.2.1, §E.4.3.1."""
@@ -101,7 +101,7 @@ class Audience(Screen):
         self._live.write(AUDIO, at, tag, now)
 
     def see(self, tag: bytes, at: int, now: float) -> None:
-        """Send the speaker's pictures to the players: RTMP 1.0 §7.1.5."""
+        """Send the speaker's video to the players: RTMP 1.0 §7.1.5."""
         self._live.write(VIDEO, at, tag, now)
 
     def end(self, now: float) -> None:
@@ -122,7 +122,7 @@ class Room:
         self._audience: Audience | None = None
         self._audience_seat: Seat | None = None
         self._speaker: Member | None = None
-        self.wants_key_frame = False  # a member lacks a picture
+        self.wants_key_frame = False  # a member lacks a frame
         self._shown_since = 0.0
 
     def reserve(self, holder: str, *, is_known: bool) -> "Place | None":
@@ -171,7 +171,7 @@ class Room:
             self._close(now)
 
     def show(self, member: Member, payload: bytes, now: float) -> None:
-        """Pass a picture of the speaker on to all others."""
+        """Pass a frame of the speaker on to all others."""
         if self._speaker is None:
             self._turn_to(member, now)
         if member is not self._speaker or is_sequence_header(payload):
@@ -190,12 +190,12 @@ class Room:
             screen.see(payload, at, now)
 
     def _viewers(self, member: Member) -> list["Member | Audience"]:
-        """All who see a member's pictures."""
+        """All that see a member's video."""
         seeing: list[Member | Audience] = [each for each in self.members if each is not member]
         return seeing if self._audience is None else [*seeing, self._audience]
 
     def _look(self, now: float) -> None:
-        """Turn to the loudest member that shows pictures, not too often."""
+        """Turn to the loudest member that shows video, not too often."""
         seat = self.mixer.speaker
         loudest = next((each for each in self.members if each.seat is seat), None)
         is_new = loudest is not None and loudest is not self._speaker and loudest.header

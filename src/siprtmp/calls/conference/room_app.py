@@ -174,11 +174,11 @@ class RoomPhone(CallObserver, MediaSink, Screen):
     # Screen
 
     def hear(self, tag: bytes, at: int, now: float) -> None:
-        """Send the others' sound to the phone: RFC 3551 §4.5.14."""
+        """Send the others' audio to the phone: RFC 3551 §4.5.14."""
         self._call.publish(AUDIO, at, tag, now)
 
     def see(self, tag: bytes, at: int, now: float) -> None:
-        """Send the speaker's pictures to the phone: RFC 6184 §5."""
+        """Send the speaker's video to the phone: RFC 6184 §5."""
         self._call.publish(VIDEO, at, tag, now)
 
     def ask_key_frame(self, now: float) -> None:
@@ -211,5 +211,5 @@ class RoomPhone(CallObserver, MediaSink, Screen):
             self._member.write(type_id, payload, now)
 
     def on_key_frame_wanted(self) -> None:
-        """Ask who is in the picture for a key frame: RFC 5104 §3.5.1."""
+        """Ask the member that is shown for a key frame: RFC 5104 §3.5.1."""
         self._room.wants_key_frame = True

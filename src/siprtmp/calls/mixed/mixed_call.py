@@ -3,9 +3,9 @@
 The application `mixed` plays it to those who may play the call; only the gateway publishes there.
 
 Own design: what the phone sends is taken from the stream that its players have, what is sent to it
-from its leg, packet by packet; so a side on hold is silent, and a file that is published faster
+from its session, packet by packet; so a side on hold is silent, and a file that is published faster
 than it is heard is mixed at its pace.  Both are mixed by one clock as in a room, in wideband if the
-call's codec has that, and encoded once.  Their pictures are in `mixed_video`.
+call's codec has that, and encoded once.  Their video is in `mixed_video`.
 """
 
 from typing import Final
@@ -92,7 +92,7 @@ class MixedCalls:
     def start(self, call: Call, now: float) -> str:
         """Begin to mix a call that is up, unless it is mixed already; the name of the stream.
 
-        A tunnel to another gateway is not mixed, since its sound is never decoded.  Raises
+        A tunnel to another gateway is not mixed, since its audio is never decoded.  Raises
         LocalError with the reason.
         """
         if call in self._mixes:
@@ -122,7 +122,7 @@ class MixedCalls:
         return mix.name
 
     def _begun(self, live: LiveStream, now: float) -> None:
-        """Take the phone's sound from its beginning."""
+        """Take the phone's audio from its beginning."""
         for mix in self._mixes.values():
             if mix.remote is live:
                 live.tap(mix)
@@ -149,17 +149,17 @@ class MixedCall:
         self._waker = media.waker(self._mixer)
         self._lead = Lead(self._mixer, self._heard)
         said = Lead(self._mixer, self._said)
-        self._pictures = MixedVideo(session, live, media, said, self._lead, self._describe)
+        self._video = MixedVideo(session, live, media, said, self._lead, self._describe)
         self._described, self._closed = b"", False
 
     def begin(self, now: float) -> None:
         """Publish the stream, and listen to both sides: RTMP 1.0 §7.2.2.6."""
         live = self._live
-        live.on_players_changed = self._pictures.watched
+        live.on_players_changed = self._video.watched
         live.begin(now)
         self._describe(now)
         self._waker.set()
-        self._session.tap(Taps(self._say, self._pictures.say), now)
+        self._session.tap(Taps(self._say, self._video.say), now)
         if self.remote.publishing:
             self.remote.tap(self)
             for type_id, payload in self.remote.opening():
@@ -170,7 +170,7 @@ class MixedCall:
         """End the stream, and let the codecs go: RTMP 1.0 §7.2.2.3."""
         self._closed = True
         self._waker.cancel()
-        self._pictures.close()
+        self._video.close()
         self._aac, self._from_phone = AacTags(), ToSamples(self._rate)
         self._to_phone = PayloadsToSamples(self._rate)
         for seat in list(self._mixer.seats):
@@ -187,7 +187,7 @@ class MixedCall:
         if type_id == AUDIO:
             self._listen(timestamp, payload, now)
         elif type_id == VIDEO and payload:
-            self._pictures.show(timestamp, payload, now)
+            self._video.show(timestamp, payload, now)
         elif type_id == DATA:
             self._describe(now)
 
@@ -205,7 +205,7 @@ class MixedCall:
 
     def _describe(self, now: float) -> None:
         """Write the metadata, unless nothing is new: FLV 10.1 §E.5."""
-        metadata = on_metadata(AAC_FORMAT, *self._pictures.facts)
+        metadata = on_metadata(AAC_FORMAT, *self._video.facts)
         if metadata != self._described:
             self._described = metadata
             self._live.write(DATA, 0, metadata, now)

@@ -1,8 +1,8 @@
-"""The pictures of a mixed call: those of the phone, or of both sides beside each other.
+"""The video of a mixed call: that of the phone, or of both sides beside each other.
 
-Own design: the phone's pictures pass as they are while they are alone, or where the gateway may
-not decode any.  From the moment that both sides have pictures they are shown together to the end,
-the publisher's on the left.  Each keeps the time of its sound, by the clock of the mix.
+Own design: the phone's video passes as it is while it is alone, or where the gateway may
+not decode any.  From the moment that both sides have video they are shown together to the end,
+the publisher's on the left.  Each keeps the time of its audio, by the clock of the mix.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ PUBLISHER, PHONE = 0, 1
 
 
 class Lead:
-    """From the time of one side to that of the mix, at which its sound is heard.
+    """From the time of one side to that of the mix, at which its audio is heard.
 
     Own design: as its messages come, smoothed, since networks are not steady.
     """
@@ -51,7 +51,7 @@ class Lead:
 
 
 class MixedVideo:
-    """Publishes the pictures of one call to `live`: FLV 10.1 §E.4.3.1.
+    """Publishes the video of one call to `live`: FLV 10.1 §E.4.3.1.
 
     `said` and `heard` are the leads of the publisher and the phone.  `described` (now) is called
     when the metadata are others.
@@ -69,13 +69,13 @@ class MixedVideo:
         self._session, self._live, self._transcoding = session, live, media.video_transcoding
         self._said, self._heard, self._described = said, heard, described
         self._groups = GopCache(), GopCache()  # of the publisher and the phone
-        self._work: VideoWorker | None = None  # once both have pictures
-        self._waits, self._passed = True, -1  # for a key frame; the time of the last picture, ms
-        self._header = b""  # of the phone's pictures, until the next of them
+        self._work: VideoWorker | None = None  # once both have video
+        self._waits, self._passed = True, -1  # for a key frame; the time of the last frame, ms
+        self._header = b""  # of the phone's video, until the next of them
 
     @property
     def facts(self) -> tuple[str, tuple[int, int] | None]:
-        """The codec of the pictures, if there are any, and their size if known: FLV 10.1 §E.5."""
+        """The codec of the video, if there is any, and its size if known: FLV 10.1 §E.5."""
         return self._session.video_format if self._work is None else (H264, SIDE_BY_SIDE)
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class MixedVideo:
         at = self._heard.time(timestamp, now)
         if self._is_shown_beside(PHONE, at, payload, now):
             return
-        if is_sequence_header(payload):  # with the picture that needs it, and never without
+        if is_sequence_header(payload):  # with the frame that needs it, and never without
             self._header = payload
             return
         self._waits = self._waits and not is_key_frame(payload)
@@ -119,7 +119,7 @@ class MixedVideo:
         self._is_shown_beside(PUBLISHER, self._said.time(timestamp, now), payload, now)
 
     def _is_shown_beside(self, side: int, at: int, payload: bytes, now: float) -> bool:
-        """Show a picture beside that of the other side, if it has any."""
+        """Show a frame beside that of the other side, if it has any."""
         transcoding = self._transcoding
         if transcoding is None:
             return False

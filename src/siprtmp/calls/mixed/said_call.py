@@ -50,7 +50,7 @@ class Said:
     """The stream of one publisher; a sink.
 
     It begins with what has come before the call, without which nothing can be decoded: the header
-    of the sound, and the pictures since the last key frame.
+    of the audio, and the video since the last key frame.
     """
 
     def __init__(self, live: LiveStream, published: Published) -> None:
@@ -70,8 +70,8 @@ class Said:
             at = group[0][0] if group else timestamp
             self._live.write(AUDIO, at, self._header, now)
             self._header = b""
-        for at, picture in group:
-            self._live.write(VIDEO, at, picture, now)
+        for at, frame in group:
+            self._live.write(VIDEO, at, frame, now)
 
     def end(self, now: float) -> None:
         """End the stream, which begins again if another publisher comes: RTMP 1.0 §7.2.2.3."""

@@ -302,7 +302,7 @@ class Line(CallObserver, MediaSink):
         if not is_wanted or call is None:
             raise RemoteError("Decline", 603)
         wanted = self._invitation(referral.target, call.names)
-        if self.context.trunks.plan(wanted, now).ways:
+        if self.context.trunks.plan(wanted, now).trunks:
             raise RemoteError("Decline", 603)
         transfer = TransferredCall(
             self.context, referral, self, self, self._take_over, self._on_transfer_failed
@@ -315,7 +315,7 @@ class Line(CallObserver, MediaSink):
         self._transfer, old, self._call = None, self._call, call
         if old is not None and old is not call:
             old.hang_up(now, "transferred")
-        self.remote.end(now)  # which begins anew with the new call's sound
+        self.remote.end(now)  # which begins anew with the new call's audio
         self.on_call_up(plan, now)
 
     def _on_transfer_failed(
@@ -363,9 +363,9 @@ class Line(CallObserver, MediaSink):
         if self._named and plan.x_flv is not None:
             self.connection.call("accepted", "default", "default")
         elif self._named:
-            picture = plan.video.name if plan.video is not None else None
-            sound = codec_names.reported(plan.audio.codec, self._call.names if self._call else ())
-            self.connection.call("accepted", sound, picture)
+            video = plan.video.name if plan.video is not None else None
+            audio = codec_names.reported(plan.audio.codec, self._call.names if self._call else ())
+            self.connection.call("accepted", audio, video)
         else:
             self.connection.call("accepted")
 
@@ -413,11 +413,11 @@ class Line(CallObserver, MediaSink):
         self.connection.send_command(status)
 
     def takes(self, codec: str) -> bool:
-        """Whether the client has named this codec of pictures."""
+        """Whether the client has named this video codec."""
         return self._call is not None and codec in self._call.names
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send sound or a picture from the phone to the players of `remote`: RTMP 1.0 §7.1.4."""
+        """Send audio or video of the phone to the players of `remote`: RTMP 1.0 §7.1.4."""
         if not self.remote.publishing:
             announce(self.remote, self._call, now)
         self.remote.write(type_id, timestamp, payload, now)

@@ -59,7 +59,7 @@ class TransferredCall(CallObserver, MediaSink):
         return self._user.payer
 
     def takes(self, codec: str) -> bool:
-        """Whether the client has named this codec of pictures."""
+        """Whether the client has named this video codec."""
         return codec in self.call.names
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:

@@ -252,7 +252,7 @@ def test_threads_that_are_too_slow_cost_pictures_and_no_sound():
     assert not call.of(VIDEO) and len(call.of(AUDIO)) > 80
     assert "NetStream.Publish.KeyFrameWanted" in call.tool.codes()
     [mix] = call.world.gateway.mixes._mixes.values()
-    assert mix._pictures._work.dropped > 25
+    assert mix._video._work.dropped > 25
     threads.work(call.world.now)
     call.sent = call.shown = 0  # a key frame of each
     call.go(3)
