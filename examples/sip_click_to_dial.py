@@ -7,7 +7,7 @@ The first argument is the address of this machine that both phones reach.
 
 import sys
 
-from p2psip import Agent, Call, SipError
+from p2psip import Account, Agent, Call, CallSettings, NetworkSettings, SipError
 
 
 def connect(one: Call, other: Call) -> None:
@@ -19,7 +19,9 @@ def connect(one: Call, other: Call) -> None:
 
 
 host, first, second = sys.argv[1:]
-with Agent((host, 0), user="click-to-dial", codecs=["PCMU"]) as agent:
+with Agent(
+    Account("click-to-dial"), NetworkSettings(listen=(host, 0)), CallSettings(codecs=["PCMU"])
+) as agent:
     try:
         clicker = agent.call(first, timeout=30)
         callee = agent.call(second, timeout=30)

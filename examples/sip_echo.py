@@ -5,7 +5,7 @@ python sip_echo.py 127.0.0.1 5070    then call sip:echo@127.0.0.1:5070 from any 
 
 import sys
 
-from p2psip import Agent, Call
+from p2psip import Account, Agent, Call, NetworkSettings
 
 
 def on_call(call: Call) -> None:
@@ -18,7 +18,7 @@ def on_call(call: Call) -> None:
 
 
 host, port = sys.argv[1:]
-with Agent((host, int(port)), user="echo") as agent:
+with Agent(Account("echo"), NetworkSettings(listen=(host, int(port)))) as agent:
     agent.on_call = on_call
     print(f"ready: {agent.contact}", flush=True)
     agent.serve_forever()

@@ -8,10 +8,10 @@ no sound passes through here once the two have been introduced.
 
 import sys
 
-from p2psip import Agent, SipError
+from p2psip import Account, Agent, NetworkSettings, SipError
 
 host, first, second = sys.argv[1:]
-with Agent((host, 0), user="receptionist") as agent:
+with Agent(Account("receptionist"), NetworkSettings(listen=(host, 0))) as agent:
     try:
         caller = agent.call(first, timeout=30)
         caller.hold()

@@ -7,7 +7,7 @@ import itertools
 import sys
 from pathlib import Path
 
-from p2psip import Agent, Call, Recording, write_wav
+from p2psip import Account, Agent, Call, CallSettings, NetworkSettings, Recording, write_wav
 
 LONGEST = 120.0  # s
 numbers = itertools.count(1)
@@ -26,7 +26,9 @@ def on_call(call: Call) -> None:
 
 
 host, port = sys.argv[1:]
-with Agent((host, int(port)), user="messages", codecs=["PCMU"]) as agent:
+with Agent(
+    Account("messages"), NetworkSettings(listen=(host, int(port))), CallSettings(codecs=["PCMU"])
+) as agent:
     agent.on_call = on_call
     print(f"ready: {agent.contact}", flush=True)
     agent.serve_forever()

@@ -13,8 +13,11 @@ import gevent
 from gevent import socket
 
 from p2psip import (
+    Account,
     Agent,
     Call,
+    CallSettings,
+    NetworkSettings,
     Request,
     RtpPacket,
     SessionDescription,
@@ -95,7 +98,9 @@ class Site:
     def phone(self, user: str, codec: str = "PCMU") -> Agent:
         """The phone of this user, which answers every call."""
         if user not in self._phones:
-            self._phones[user] = agent = Agent((LOOPBACK, 0), user=user, codecs=[codec])
+            self._phones[user] = agent = Agent(
+                Account(user), NetworkSettings(listen=(LOOPBACK, 0)), CallSettings(codecs=[codec])
+            )
             agent.on_call = self._answer
         return self._phones[user]
 

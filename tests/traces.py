@@ -25,6 +25,7 @@ from p2psip.agent import Agent
 from p2psip.errors import RemoteError as SipRefusal
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.phone.call import Call
+from p2psip.net.phone.settings import Account
 from p2psip.sip.message import parse_message
 from p2psip.stack.stack import Recipient, Stack
 from p2psip.ua.call import CallHandler
@@ -144,7 +145,7 @@ class Gateway:
 
     def phone(self, name: str) -> Agent:
         """A phone that is registered."""
-        phone = Agent(user=name, domain=self.sip)
+        phone = Agent(Account(name, self.sip))
         phone.register()
         return phone
 
@@ -282,7 +283,7 @@ def room(tree: Path, capture: Path) -> Iterator[Gateway]:
     """Two phones in a room, one of which speaks."""
     gateway = Gateway(tree, capture, "--room", "team")
     yield gateway
-    alice, bob = (Agent(user=name, domain=gateway.sip) for name in ("alice", "bob"))
+    alice, bob = (Agent(Account(name, gateway.sip)) for name in ("alice", "bob"))
     with alice, bob:
         there = [phone.call(f"sip:team@{gateway.sip}") for phone in (alice, bob)]
         for number in range(FRAMES):

@@ -22,6 +22,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
 from p2psip.net.locator import ServerLocator, proxies
 from p2psip.net.phone.nat_options import add_nat_options, stun_of, turn_of
+from p2psip.net.phone.settings import Account, CallSettings, NetworkSettings
 from p2psip.net.phone.wav import LAWS
 from p2psip.net.tls import TlsContexts, client_context
 from p2psip.phone_options import (
@@ -262,16 +263,20 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
     try:
         return Agent(
-            address,
-            (identity.user if identity else None) or "anonymous",
-            domain,
-            password=options.password or os.environ.get(PASSWORD),
-            display=options.display,
-            registrar=options.registrar,
-            codecs=getattr(options, "codec", None) or tuple(LAWS),
-            tls=_tls(options.ca) if is_secure else None,
-            turn=turn_of(options),
-            stun=stun_of(options),
+            Account(
+                (identity.user if identity else None) or "anonymous",
+                domain,
+                password=options.password or os.environ.get(PASSWORD),
+                display=options.display,
+                registrar=options.registrar,
+            ),
+            NetworkSettings(
+                listen=address,
+                tls=_tls(options.ca) if is_secure else None,
+                stun=stun_of(options),
+                turn=turn_of(options),
+            ),
+            CallSettings(codecs=getattr(options, "codec", None) or tuple(LAWS)),
         )
     except OSError as error:
         raise LocalError(f"{listen}: {addresses.bind_failure(error)}") from None

@@ -3,7 +3,7 @@
 Implements RFC 3261 §8, §10.2 and §13 from the user's side, on `UserAgent`, `Registration` and
 `AudioStream`; and RFC 3428 §4, RFC 6665 §4.1 and RFC 3515 §2.4.
 
-    with Agent(user="bob", domain="example.com", password="secret") as agent:
+    with Agent(Account("bob", "example.com", password="secret")) as agent:
         agent.register()
         call = agent.call("alice@example.com")
         call.on_audio = lambda payload, timestamp: print(len(payload))
@@ -34,8 +34,9 @@ from p2psip.net.phone.audio_codecs import audio_codec
 from p2psip.net.phone.call import Call, followed
 from p2psip.net.phone.phone_address import PhoneAddress
 from p2psip.net.phone.phone_core import PhoneCore, user_agent_of
-from p2psip.net.phone.phone_registration import PhoneRegistration
+from p2psip.net.phone.phone_registration import PhoneContacts, PhoneRegistration
 from p2psip.net.phone.serving import DIALOG, SUMMARY, Serving, dialog_states
+from p2psip.net.phone.settings import Account, CallSettings, NetworkSettings
 from p2psip.net.phone.watch import BODIES, Watch
 from p2psip.net.ping import Ping
 from p2psip.net.tls import TlsContexts
@@ -44,7 +45,6 @@ from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
-from p2psip.stack.locate import is_numeric
 from p2psip.stack.stack import ServerHandle, Stack
 from p2psip.transaction.flow import HostPort
 from p2psip.ua.call import CallHandler
@@ -52,7 +52,7 @@ from p2psip.ua.event_bodies import MessageSummary
 from p2psip.ua.messages import TEXT, InstantMessage, Messages
 from p2psip.ua.outside import outside_request
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
-from p2psip.ua.requests.digest_client import DigestClient, Login
+from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.requests.identity import ANONYMOUS, PRIVACY, asserted_identity, sender
 from p2psip.ua.requests.request_validation import SDP
 from p2psip.ua.subscriptions import EventName
@@ -60,7 +60,7 @@ from p2psip.ua.transfers import Referral, status_of
 from p2psip.ua.ua import IncomingCall
 from p2psip.ua.ua import UserAgentCall as Signalling
 
-__all__ = ["Agent", "Call"]
+__all__ = ["Account", "Agent", "Call", "CallSettings", "NetworkSettings"]
 
 log: Final = logging.getLogger(__name__)
 
@@ -68,23 +68,7 @@ log: Final = logging.getLogger(__name__)
 class Agent:
     """One user at one address: §8.
 
-    `listen` is for UDP and TCP, port 0 takes a free one; its host goes into SDP, and so must be
-    an address of this machine that others reach.  `also` is such an address of the other family,
-    for peers with addresses of that family (RFC 6157 §3.2).  `domain`, "host" or "host:port", is
-    where `user` is known and registers; without one the agent is reached at its own address only.
-    `registrar`, "host", "host:port" or a SIP URI, is the server that registrations and calls are
-    sent to when it is not where the domain itself leads (§8.1.2).  Of several, all are registered
-    by, and calls go by the first that is there (RFC 5626 §4.2.1).  `password` is proven to these
-    servers alone, never to callees.  `codecs` are names as `audio_codec` reads them, and `ptime`
-    the ms of audio that a packet to us had better have (RFC 8866 §6.4).  A call rings
-    for `answer_timeout` seconds.  SRTP is used where it is offered (RFC 4568), and with `srtp`
-    offered, and nothing else.  RTP and RTCP share a port where the peer offers that (RFC 5761
-    §5.1), and with `rtcp_mux` where it agrees.  With `tls` the agent is reached by TLS, at
-    `tls_port`, and reaches a `registrar` such as "sip:192.0.2.7:5061;transport=tls" by it.  The
-    servers `stun`, (host, port) each, are asked where peers outside the local network reach us
-    (RFC 8489 §2): the first answer is waited for, up to three seconds.  `turn`, a URI and a
-    password, is a server that their audio goes through (RFC 8656 §3).  `info_packages` are the
-    Info Packages that `Call.on_info` understands (RFC 6086 §5.2.2).
+    `account` says whose phone it is, `network` where it is reached, and `calls` what it offers.
 
     `on_call(call)` is given every call that comes in, ringing already, in a greenlet of its own;
     unless it is set, calls are answered with 480.  `on_message(message)` is given every instant
@@ -93,43 +77,21 @@ class Agent:
     of the call's other side, as in an attended transfer (RFC 3891 §3); nobody may unless it is set.
     `on_refer(target, sender)`, in the hub, tells whether to call somebody because a stranger to our
     calls asks for it (RFC 3515 §2.4.2), and `on_referred(call)` is given that call once it is up;
-    such wishes are declined unless it is set.  A sender is as a proxy of `trusted` asserts it, else
-    as the From header has it, without a proof.  With `uses_gruus` calls have our GRUU as Contact
-    (RFC 5627 §4.4), which not every proxy can route to within a call.  `trusted` are addresses of
-    proxies that assert who calls (RFC 3325 §8): see `Call.asserted`.  Where `voip_metrics` is set
-    to True, peers of further calls are told how we hear them (RFC 3611 §4.7).  `serving` tells
-    others of our calls and waiting messages: to those whom `serving.may_watch` allows it.
-    `contact` reaches the agent at its `address`; `aor` is its address-of-record.  Raises
-    LocalError, and OSError as `bind` does.
+    such requests are declined unless it is set.  A sender is the one that a proxy of `trusted`
+    asserts, else the one of the From header, without a proof.  `trusted` are addresses of proxies
+    that assert who calls (RFC 3325 §8): see `Call.asserted`.  `serving` tells others of our calls
+    and waiting messages: to those whom `serving.may_watch` allows it.  `contact` reaches the agent
+    at its `address`; `aor` is its address-of-record.  Raises LocalError, and OSError as `bind`
+    does.
     """
 
-    voip_metrics = False
-    uses_gruus = False
     trusted: frozenset[str] = frozenset()
 
     def __init__(
         self,
-        listen: HostPort = ("127.0.0.1", 0),
-        user: str = "anonymous",
-        domain: str | None = None,
-        *,
-        password: str | None = None,
-        display: str = "",
-        codecs: Sequence[str] = ("PCMU", "PCMA"),
-        login: str | None = None,
-        registrar: str | Sequence[str] | None = None,
-        rtp_ports: tuple[int, int] = (0, 0),
-        answer_timeout: float = 60.0,
-        user_agent: str = "p2psip",
-        srtp: bool = False,
-        rtcp_mux: bool = False,
-        tls: TlsContexts | None = None,
-        tls_port: int = 0,
-        stun: Sequence[HostPort] = (),
-        turn: tuple[str, str] | None = None,
-        also: HostPort | None = None,
-        ptime: int | None = None,
-        info_packages: Sequence[str] = (),
+        account: Account = Account(),
+        network: NetworkSettings = NetworkSettings(),
+        calls: CallSettings = CallSettings(),
     ) -> None:
         self.on_refer: Callable[[Address, Address], bool] = lambda target, sender: False
         self.on_referred: Callable[[Call], object] = lambda call: call.hangup()
@@ -139,34 +101,47 @@ class Agent:
         self.on_replace: Callable[[Call, Address], bool] = lambda call, sender: False
         self.calls: list[Call] = []
         self._closing = Event()
-        media = [audio_codec(name) for name in codecs]
-        home = None if domain is None else server_uri(domain)
-        servers = proxies(registrar)
-        ports = _ports([listen] if also is None else [listen, also], tls, tls_port)
+        servers = proxies(account.registrar)
+        home = None if account.domain is None else server_uri(account.domain)
+        listens = [each for each in (network.listen, network.also) if each is not None]
+        ports = _ports(listens, network.tls, network.tls_port)
         self.address: HostPort = ports.address
-        self._stream = partial(AudioStream, codecs=media, srtp=srtp, rtcp_mux=rtcp_mux, ptime=ptime)
-        beside, self._has_both = None if also is None else also[0], also is not None
-        self._address = PhoneAddress(ports.address[0], PortPool(*rtp_ports), beside)
-        self._stack = _stack(ports, user_agent, self._address)
-        self._transport = None if tls is None else "TLS"
-        self.contact = self._stack.contact(user, self._transport)
+        self._stream = _audio_streams(calls)
+        self._address = PhoneAddress(
+            ports.address[0],
+            PortPool(*network.rtp_ports),
+            None if network.also is None else network.also[0],
+        )
+        self._stack = _stack(ports, calls.user_agent, self._address)
+        locator = ServerLocator(transports=ports.transports)
+        self._contacts = PhoneContacts(
+            self._stack,
+            account.user,
+            None if network.tls is None else "TLS",
+            None if network.also is None else locator,
+        )
+        self.contact = self._contacts.of_peer()
         self._home = home or self.contact.replace(user=None)
-        self.aor = Address(self._home.replace(user=user), display)
-        secret = Login(login or user, password, (*servers, home)[0]) if password else None
-        self._ua = user_agent_of(self._stack, answer_timeout, info_packages)
+        self.aor = Address(self._home.replace(user=account.user), account.display)
+        self._ua = user_agent_of(self._stack, calls.answer_timeout, calls.info_packages)
         self._ua.may_replace = self._may_replace
         self._messages = Messages(self._ua.core)
         self.serving = Serving(self._ua, self.contact, lambda: dialog_states(self.calls))
-        self.serving.reached_at = lambda peer: self._reached_at(self._contact_for(peer))
-        self.serving.sender_of = self._sender_of
-        self._stack.core = self._core(user)
-        self._server_locator = ServerLocator(transports=ports.transports)
-        self._driver = SipDriver(self._stack, ports, locate=self._server_locator.flows, tls=tls)
+        self._stack.core = self._core(account.user)
+        self._driver = SipDriver(self._stack, ports, locate=locator.flows, tls=network.tls)
         self._driver.machines.append(self._ua)
         self._registration = PhoneRegistration(
-            self._driver, self.aor, self._home, servers, secret, self._contact_at
+            self._driver,
+            self.aor,
+            self._home,
+            servers,
+            _login(account, (*servers, home)[0]),
+            self._contacts,
+            uses_gruus=account.uses_gruus,
         )
-        self._address.begin(self._driver, stun, turn, self._moved)
+        self.serving.reached_at = self._registration.contact_for
+        self.serving.sender_of = self._sender_of
+        self._address.begin(self._driver, network.stun, network.turn, self._moved)
 
     def _core(self, user: str) -> PhoneCore:
         return PhoneCore(
@@ -222,7 +197,7 @@ class Agent:
         that cannot be called.
         """
         to = destination(uri, self._home)
-        call = self._new_call(self._next_host(to.uri))
+        call = self._new_call(self._registration.next_host(to.uri))
         call.on_audio = on_audio or call.on_audio
         call.on_ringing = on_ringing or call.on_ringing
         # RFC 3323 §4.2 [asks-the-network]
@@ -250,7 +225,7 @@ class Agent:
         Raises RemoteError with the SIP status if that is not a 2xx, TimeoutError, LocalError.
         """
         to = destination(uri, self._home)
-        contact = self._contact_to(to.uri)
+        contact = self._registration.contact_to(to.uri)
         # §11.1 [options-with-contact] [options-say-accept]
         headers = [("Contact", Address(contact)), ("Accept", SDP)]
         request = self._request("OPTIONS", to, headers)
@@ -259,7 +234,7 @@ class Agent:
             self._ua.stack,
             question,
             iter(range(2, 100)).__next__,
-            self._digest_client,
+            self._registration.digest_client,
             max_redirects=self._ua.core.max_redirects,
         )
         self._driver.run(exchange.send, request, monotonic())
@@ -293,8 +268,8 @@ class Agent:
         """
         body = text.encode() if isinstance(text, str) else text
         request = self._request("MESSAGE", destination(uri, self._home), (), body, content_type)
-        question, now = FinalAnswer(), monotonic()
-        self._driver.run(self._messages.send, request, question.heard, now, self._digest_client)
+        question, digest_client = FinalAnswer(), self._registration.digest_client
+        self._driver.run(self._messages.send, request, question.heard, monotonic(), digest_client)
         return result_of(question.answer, timeout, "the message was not answered")
 
     def subscribe(
@@ -385,13 +360,13 @@ class Agent:
         self, to: Address, headers: Sequence[tuple[str, object]] = ()
     ) -> Callable[[bytes, CallHandler], Signalling]:
         private = PRIVACY in headers
-        contact = self._contact_for(self._next_host(to.uri))
+        host = self._registration.next_host(to.uri)
 
         def invite(offer: bytes, handler: CallHandler) -> Signalling:
             return self._ua.invite(
                 to,
                 ANONYMOUS if private else self.aor,  # RFC 3323 §4.1 [anonymous-from]
-                self._reached_at(contact, private=private),
+                self._registration.contact_for(host, private=private),
                 offer,
                 handler,
                 monotonic(),
@@ -404,30 +379,10 @@ class Agent:
 
     def _follow(self, referral: Referral) -> Call:
         """Call the target of a transfer; may wait for the DNS: RFC 3515 §2.4.2."""
-        call = self._new_call(self._next_host(referral.target.uri))
+        call = self._new_call(self._registration.next_host(referral.target.uri))
         call.referral = referral
         call.dial(self._inviter(referral.target, referral.headers))
         return call
-
-    def _reached_at(self, contact: Uri, *, private: bool = False) -> Uri:
-        """The Contact of a dialog: a GRUU if there is one, else `contact` (RFC 5627 §4.4).
-
-        Departs from RFC 5627 §4.4 [contact-is-a-gruu]: only with `uses_gruus`.  A registrar that
-        gives GRUUs may stand beside a proxy that cannot route to them within a call, and the call
-        would have no ACK: see Field §"GRUUs within a call".
-        Departs from RFC 6665 §4.5.1 [gruu-as-target]: for the same reason.
-        """
-        # RFC 5627 §4.4 [contact-is-a-gruu]
-        gruu = self._registration.gruu(private=private) if self.uses_gruus else None
-        # RFC 3323 §4.1 [nothing-of-the-user] [uris-without-names], §4.1.1.2 [contact-without-user]
-        return gruu or (contact.replace(user=None) if private else contact)
-
-    def _contact_to(self, to: Uri) -> Uri:
-        """Our Contact in a request for `to`: a SIPS URI where it goes to one (§8.1.1.8)."""
-        contact = self._reached_at(self._contact_for(self._next_host(to)))
-        schemes = (to.scheme, *(each.scheme for each in self._registration.route[:1]))
-        transport, secure = to.param("transport"), "sips" in schemes
-        return self._ua.stack.contact_by(contact, transport, secure=secure)
 
     def _watch(
         self,
@@ -438,10 +393,10 @@ class Agent:
         on_notify: Callable[[str, bytes], object],
         timeout: float,
     ) -> Watch:
-        contact, watch = self._contact_to(to.uri), Watch(self._driver, on_notify)
+        contact, watch = self._registration.contact_to(to.uri), Watch(self._driver, on_notify)
         # RFC 3515 §2 [one-contact] [outside-of-calls]
         request = self._request(method, to, [("Contact", Address(contact)), *fields])
-        watch.start(self._ua.core, contact, event, self._digest_client, request)
+        watch.start(self._ua.core, contact, event, self._registration.digest_client, request)
         result_of(watch.first, timeout, f"{to.uri.host} does not notify us")
         return watch
 
@@ -452,7 +407,7 @@ class Agent:
             if not self.on_refer(referral.target, self._sender_of(server)):
                 raise RemoteError("Decline", 603)
 
-        contact = self._reached_at(self._contact_for(server.flow.remote[0]))
+        contact = self._registration.contact_for(server.flow.remote[0])
         referral = self._ua.referred(server, contact, allow, now)
         gevent.spawn(self._hand_over, referral)
 
@@ -460,11 +415,6 @@ class Agent:
         call = followed(self._driver, self._follow, referral)
         if call is not None:
             self.on_referred(call)
-
-    @property
-    def _digest_client(self) -> DigestClient | None:
-        login = self._registration.login
-        return DigestClient(login, os.urandom) if login else None
 
     def _request(
         self,
@@ -508,32 +458,12 @@ class Agent:
             on_event=on_event,
             wake=self._driver.wake,
             advertised=advertised,
-            voip_metrics=self.voip_metrics,
         )
-
-    def _next_host(self, to: Uri) -> str:
-        """The host that a request for `to` goes to first: §8.1.2; may wait."""
-        return self._host_of((*self._registration.route, to)[0])
-
-    def _host_of(self, uri: Uri) -> str:
-        """The host of a server, an address where we have both families; may wait."""
-        if not self._has_both or is_numeric(uri.host):
-            return uri.host
-        # RFC 6157 §4 [both-families]
-        flows = self._server_locator.flows(uri)
-        return flows[0].remote[0] if flows else uri.host
-
-    def _contact_at(self, server: Uri) -> Uri:
-        """Our Contact in a REGISTER by a server: §10.2; may wait."""
-        return self._contact_for(self._host_of(server))
-
-    def _contact_for(self, peer: str) -> Uri:
-        return self._stack.contact(self.contact.user, self._transport, peer)
 
     def _moved(self, address: HostPort) -> None:
         """Be reached at this address, which a router has given us: RFC 8489 §2."""
         self._stack.advertise(address)
-        self.contact = self._stack.contact(self.contact.user, self._transport)
+        self.contact = self._contacts.of_peer()
         self._registration.move(address)
 
     def _changed(self, call: Call) -> None:
@@ -556,9 +486,8 @@ class Agent:
 
         def accept(handler: CallHandler) -> IncomingCall:
             login = self._registration.login
-            contact = self._contact_for(server.flow.remote[0])
-            if server.request.uri.scheme != "sips":  # ours begin with sip: RFC 5630 §3.1.2
-                contact = self._reached_at(contact)
+            secure = server.request.uri.scheme == "sips"
+            contact = self._registration.contact_for(server.flow.remote[0], secure=secure)
             return self._ua.incoming(server, contact, handler, now, credentials=login)
 
         if call.take(accept):
@@ -582,6 +511,23 @@ def _ports(listens: Sequence[HostPort], tls: TlsContexts | None, tls_port: int) 
             raise LocalError(f"others cannot reach {host}: name one address to listen on")
     sips = [] if tls is None else [(host, tls_port) for host, _ in listens]
     return SipPorts(*listens[0], also=listens[1:], sips=sips)
+
+
+def _login(account: Account, server: Uri | None) -> Login | None:
+    if account.password is None:
+        return None
+    return Login(account.login or account.user, account.password, server)
+
+
+def _audio_streams(calls: CallSettings) -> Callable[..., AudioStream]:
+    return partial(
+        AudioStream,
+        codecs=[audio_codec(name) for name in calls.codecs],
+        srtp=calls.srtp,
+        rtcp_mux=calls.rtcp_mux,
+        ptime=calls.ptime,
+        voip_metrics=calls.voip_metrics,
+    )
 
 
 def _stack(ports: SipPorts, name: str, place: PhoneAddress) -> Stack:

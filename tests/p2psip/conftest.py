@@ -5,8 +5,7 @@ from collections import namedtuple
 
 import dpkt
 import pytest
-
-from p2psip.agent import Agent
+from support.sip.agents import agent_with
 
 Datagram = namedtuple("Datagram", "time source_port port data")
 
@@ -67,7 +66,7 @@ def make():
     agents = []
 
     def run(user, **options):
-        agents.append(Agent(user=user, **options))
+        agents.append(agent_with(user=user, **options))
         return agents[-1]
 
     yield run

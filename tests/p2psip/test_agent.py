@@ -4,10 +4,10 @@ import socket
 
 import gevent
 import pytest
+from support.sip.agents import agent_with
 from support.sip.phones import FRAMES, answering, talk, uri, wait_for
 from support.sockets import UdpClient
 
-from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
@@ -150,7 +150,7 @@ def test_what_cannot_be_called(alice, target):
 )
 def test_what_cannot_be_an_agent(options):
     with pytest.raises(LocalError):
-        Agent(**options)
+        agent_with(**options)
 
 
 def test_a_bare_name_is_one_of_our_domain(make, bob):

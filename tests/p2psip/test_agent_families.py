@@ -58,7 +58,7 @@ def test_it_calls_and_asks_by_either(make, both, place):
 def named(agent, *others):
     """Have agents find six.example at ::1, and nowhere else."""
     for each in (agent, *others):
-        each._locations._resolver = Resolver(Config(hosts={"six.example": ("::1",)}))
+        each._driver._locate.__self__._resolver = Resolver(Config(hosts={"six.example": ("::1",)}))
 
 
 def test_a_name_is_of_the_family_of_its_address(make, both):

@@ -9,6 +9,7 @@ from support.sip.phones import FRAMES, answering, talk, wait_for
 from p2psip.agent import Agent
 from p2psip.errors import RemoteError
 from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.phone.settings import Account
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Domains
 from p2psip.server.element import SipElement
@@ -66,9 +67,9 @@ def phones(server):
     """Alice, Bob and Carol, who have registered; what the latter two take is in `taken`."""
     found = []
     for name in ("alice", "bob", "carol"):
-        options = {"password": PASSWORD, "registrar": server.address}
-        found.append(Agent(user=name, domain=DOMAIN, **options))
-        found[-1].heard, found[-1].uses_gruus = [], True
+        options = {"password": PASSWORD, "registrar": server.address, "uses_gruus": True}
+        found.append(Agent(Account(name, DOMAIN, **options)))
+        found[-1].heard = []
         found[-1].taken = answering(found[-1], found[-1].heard)
         assert found[-1].gruu is None
         found[-1].register(20)

@@ -45,8 +45,8 @@ def test_a_script_may_refuse_an_info(call):
         raise RemoteError("Unsupported Media Type", 415)
 
     theirs.on_info = refuse
-    refused = ours._signalling.owner.on_refused
-    ours._signalling.owner.on_refused = lambda call, request, response, now: (
+    refused = ours._signalling.handler.on_refused
+    ours._signalling.handler.on_refused = lambda call, request, response, now: (
         statuses.append(response.status),
         refused(call, request, response, now),
     )

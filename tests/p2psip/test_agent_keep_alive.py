@@ -10,6 +10,7 @@ from p2psip.agent import Agent
 from p2psip.nat import stun_server
 from p2psip.net import udp
 from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.phone.settings import Account, NetworkSettings
 from p2psip.stack.stack import Stack
 from p2psip.ua.registering import keep_alive, registration
 
@@ -57,7 +58,7 @@ def test_a_phone_whose_address_changes_registers_anew(run, monkeypatch):
     # the module of the listener alone: it answers for the registrar
     monkeypatch.setattr(udp, "stun_server", type("Server", (), {"answer": staticmethod(answer)}))
     monkeypatch.setattr(keep_alive, "DATAGRAM_SECONDS", (0.02, 0.03))
-    with Agent(also=("::1", 0), user="bob", domain=f"[::1]:{registrar.port}") as bob:
+    with Agent(Account("bob", f"[::1]:{registrar.port}"), NetworkSettings(also=("::1", 0))) as bob:
         bob.register(timeout=20)
         wait_for(lambda: len(registrar.flows) >= 2)
     assert len(seen) >= 2 and {host for host, _ in seen} == {"::1"}
@@ -71,7 +72,7 @@ def test_a_phone_gives_up_a_connection_that_does_not_answer(run, monkeypatch):
     monkeypatch.setattr(keep_alive, "PONG_SECONDS", 0.02)
     monkeypatch.setattr(registration, "retry_delay", lambda failures, random, **more: 0.0)
     server = f"sip:127.0.0.1:{registrar.port};transport=tcp"
-    with Agent(user="bob", domain="example.com", registrar=server) as bob:
+    with Agent(Account("bob", "example.com", registrar=server)) as bob:
         bob.register(timeout=20)
         wait_for(lambda: len(set(registrar.flows)) >= 2)
     assert asked and {flow.transport for flow in registrar.flows} == {"TCP"}
@@ -81,7 +82,7 @@ def test_a_phone_with_two_proxies_goes_on_by_the_second(run):
     """Covers RFC 5626 §4.2.1 [registers-by-two]: requests go by the flow that stands."""
     first, second = run("127.0.0.1"), run("127.0.0.1")
     servers = [f"sip:127.0.0.1:{each.port};transport=tcp" for each in (first, second)]
-    with Agent(user="bob", domain="example.com", registrar=servers) as bob:
+    with Agent(Account("bob", "example.com", registrar=servers)) as bob:
         bob.register(timeout=20)
         registered = bob._registration
         wait_for(lambda: all(flow.stands for flow in registered._current.flows))

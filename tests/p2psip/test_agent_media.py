@@ -107,9 +107,9 @@ def test_sound_and_reports_share_a_port_where_both_phones_agree(make, bob, srtp)
     assert [end._session.invalid for end in ends] == [0, 0]
 
 
-def test_a_phone_is_told_how_it_is_heard(alice, bob):
+def test_a_phone_is_told_how_it_is_heard(make, alice):
     """Covers RFC 3611 §4.7: by the report at the end of the answerer, if not before."""
-    bob.voip_metrics = True
+    bob = make("bob", voip_metrics=True)
     at_bob = []
     taken = answering(bob, at_bob)
     call = alice.call(uri(bob), timeout=20)

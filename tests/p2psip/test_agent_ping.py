@@ -7,6 +7,7 @@ from support.sip.phones import uri, wait_for
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net.phone.settings import Account, NetworkSettings
 from p2psip.net.ping import Ping
 
 
@@ -41,7 +42,7 @@ def test_a_phone_that_leaves_and_comes_back(make):
     wait_for(lambda: ping.alive)
     bob.close(0.5)
     wait_for(lambda: ping.alive is False)
-    with Agent(place, "bob"):
+    with Agent(Account("bob"), NetworkSettings(listen=place)):
         wait_for(lambda: ping.alive)
     assert all(before != after for before, after in pairwise(told)) and len(told) >= 3
     with pytest.raises(LocalError):

@@ -8,6 +8,7 @@ from support.sip.cores import TakesAll
 from p2psip.agent import Agent
 from p2psip.errors import RemoteError
 from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.phone.settings import Account
 from p2psip.stack.stack import Stack
 
 
@@ -42,7 +43,7 @@ def registrar():
 
 def test_requests_outside_of_calls_follow_it(registrar):
     """Covers RFC 3608 §6.1 [route-is-used]."""
-    with Agent(user="bob", domain=registrar.address) as bob:
+    with Agent(Account("bob", registrar.address)) as bob:
         bob.options("alice", timeout=20)
         bob.register(timeout=20)
         bob.options("alice", timeout=20)

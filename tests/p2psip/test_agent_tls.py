@@ -10,6 +10,7 @@ from p2psip.__main__ import _is_secure, _uri
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.locator import destination, server_uri
+from p2psip.net.phone.settings import Account, NetworkSettings
 from p2psip.net.tls import TlsContexts, client_context, server_context
 
 
@@ -22,9 +23,9 @@ def test_a_call_by_tls_and_one_that_nobody_vouches_for(tmp_path):
     serving = server_context(made.file, made.key)
     trusting, strange = (client_context(ca) for ca in (made.file, None))
     with (
-        Agent(user="alice", tls=TlsContexts(trusting)) as alice,
-        Agent(user="bob", tls=TlsContexts(trusting, serving)) as bob,
-        Agent(user="eve", tls=TlsContexts(strange)) as eve,
+        Agent(Account("alice"), NetworkSettings(tls=TlsContexts(trusting))) as alice,
+        Agent(Account("bob"), NetworkSettings(tls=TlsContexts(trusting, serving))) as bob,
+        Agent(Account("eve"), NetworkSettings(tls=TlsContexts(strange))) as eve,
     ):
         assert bob.contact.param("transport") == "tls"
         taken = answering(bob)
@@ -44,7 +45,7 @@ def test_what_is_asked_of_a_sips_uri_goes_by_tls(tmp_path, monkeypatch):
     """Covers RFC 3261 §8.1.1.8 [sips-for-sips], §10.2, §26.2.2: with a Contact of that kind."""
     made = certificate(tmp_path / "made")
     tls = TlsContexts(client_context(made.file), server_context(made.file, made.key))
-    with Agent(user="bob", tls=tls) as bob:
+    with Agent(Account("bob"), NetworkSettings(tls=tls)) as bob:
         place, asked = f"127.0.0.1:{bob.contact.port}", []
         decide = bob._stack.core.recipient
 
@@ -53,7 +54,7 @@ def test_what_is_asked_of_a_sips_uri_goes_by_tls(tmp_path, monkeypatch):
             return decide(request, flow, now)
 
         monkeypatch.setattr(bob._stack.core, "recipient", recipient)
-        with Agent(user="alice", domain=f"sips:{place}", tls=tls) as alice:
+        with Agent(Account("alice", f"sips:{place}"), NetworkSettings(tls=tls)) as alice:
             taken, said = answering(bob), []
             bob.on_message, bob.on_refer = said.append, lambda target, sender: True
             call = alice.call("bob", timeout=20)  # of the own domain, and so by its scheme
@@ -66,7 +67,9 @@ def test_what_is_asked_of_a_sips_uri_goes_by_tls(tmp_path, monkeypatch):
                 alice.refer("bob", f"sips:nobody@{place}", timeout=20)
             with pytest.raises(RemoteError, match="Method Not Allowed"):
                 alice.register(timeout=20)
-        with Agent(user="carol", domain="example.com", registrar=f"sips:{place}", tls=tls) as carol:
+        with Agent(
+            Account("carol", "example.com", registrar=f"sips:{place}"), NetworkSettings(tls=tls)
+        ) as carol:
             carol.options(f"sip:bob@{place}", timeout=20)
             carol.call(f"sip:bob@{place}", timeout=20).hangup()
     assert {transport for transport, _ in asked} == {"TLS", "LOCAL"} and len(said) == 1
@@ -78,7 +81,7 @@ def test_what_is_asked_of_a_sips_uri_goes_by_tls(tmp_path, monkeypatch):
 
 def test_without_tls_a_sips_uri_is_not_reached():
     """Covers RFC 3261 §26.2.2."""
-    with Agent(user="alice") as alice, pytest.raises(RemoteError) as refused:
+    with Agent(Account("alice")) as alice, pytest.raises(RemoteError) as refused:
         alice.call("sips:bob@127.0.0.1", timeout=20)
     assert refused.value.status == 503
 
@@ -117,4 +120,4 @@ def test_the_port_for_tls_may_be_chosen():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"TLS at 127.0.0.1:{port}: "):
-            Agent(tls=tls, tls_port=port)
+            Agent(network=NetworkSettings(tls=tls, tls_port=port))

@@ -6,13 +6,14 @@ import pytest
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.media.port_pool import NoPortsError
+from p2psip.net.phone.settings import Account
 from p2psip.ua.event_bodies import MessageSummary
 
 
 @pytest.fixture
 def agents():
     """Alice, Bob and Carol; the latter two answer every call, and keep it in `taken`."""
-    found = [Agent(user=name) for name in ("alice", "bob", "carol")]
+    found = [Agent(Account(name)) for name in ("alice", "bob", "carol")]
     for agent in found[1:]:
         agent.taken = []
 

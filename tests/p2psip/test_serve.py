@@ -8,7 +8,7 @@ import pytest
 from support.certificates import certificate
 from support.peers.nursery import Overheard
 
-from p2psip import Agent, TlsContexts, __main__, client_context
+from p2psip import Account, Agent, NetworkSettings, TlsContexts, __main__, client_context
 from p2psip.sip.auth import ha1
 
 
@@ -121,7 +121,8 @@ def test_phones_by_tls_and_files_that_are_read_again(launch, tmp_path):
         trusted = TlsContexts(client_context(ca))
         at, host = f"sip:{place};transport=tls", place.rpartition(":")[0].strip("[]")
         with Agent(
-            (host, 0), user=user, domain="home", password="secret", registrar=at, tls=trusted
+            Account(user, "home", password="secret", registrar=at),
+            NetworkSettings(listen=(host, 0), tls=trusted),
         ) as agent:
             return agent.register(timeout=20) > 0
 

@@ -6,6 +6,7 @@ from support.certificates import certificate
 from support.gateway.gateway import Gateway
 
 from p2psip.agent import Agent
+from p2psip.net.phone.settings import Account, NetworkSettings
 from p2psip.net.tls import TlsContexts, client_context
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import MessageType
@@ -44,7 +45,9 @@ def test_a_phone_of_either_family_has_sound_both_ways(gateway, made, host, trans
     places = gateway.sip if tls is None else gateway.sips
     [place] = [each for each in places.split(",") if host in each]
     server = f"sip:{place};transport={transport}"
-    with Agent((host, 0), "bob", "home", registrar=server, tls=tls) as bob:
+    with Agent(
+        Account("bob", "home", registrar=server), NetworkSettings(listen=(host, 0), tls=tls)
+    ) as bob:
         bob.register(20)
         client = RtmpClient.connect(gateway.url("call"))
         stream = client.create_stream()
@@ -64,7 +67,9 @@ def test_a_phone_of_either_family_has_sound_both_ways(gateway, made, host, trans
 def test_a_stream_calls_a_phone_of_ipv6(gateway):
     """Covers RFC 8866 §5.7: the offer names the address of the phone's family."""
     [server] = [each for each in gateway.sip.split(",") if "::1" in each]
-    with Agent(("::1", 0), "carol", "home", registrar=server) as carol:
+    with Agent(
+        Account("carol", "home", registrar=server), NetworkSettings(listen=("::1", 0))
+    ) as carol:
         heard = Event()
 
         def take(call):

@@ -8,6 +8,7 @@ from gevent.event import Event
 from support.gateway.gateway import Gateway
 
 from p2psip.agent import Agent
+from p2psip.net.phone.settings import Account
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.message import MessageType
 
@@ -24,7 +25,7 @@ def gateway(tmp_path, request):
 
 @pytest.fixture
 def bob(gateway):
-    with Agent(user="bob", domain=f"127.0.0.1:{gateway.sip.rpartition(':')[2]}") as phone:
+    with Agent(Account("bob", f"127.0.0.1:{gateway.sip.rpartition(':')[2]}")) as phone:
         yield phone
 
 

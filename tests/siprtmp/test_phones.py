@@ -7,6 +7,7 @@ from support.gateway.gateway import Gateway
 
 from p2psip.agent import Agent
 from p2psip.errors import RemoteError
+from p2psip.net.phone.settings import Account
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def server(tmp_path_factory):
 
 
 def phone(server, user, password=PASSWORD):
-    return Agent(user=user, domain=server.sip, password=password)
+    return Agent(Account(user, server.sip, password=password))
 
 
 def test_a_phone_registers_by_digest_is_called_and_unregisters(server):

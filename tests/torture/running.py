@@ -10,6 +10,7 @@ from support.sip.phones import wait_for
 from p2psip.agent import Agent, Call
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
+from p2psip.net.phone.settings import Account
 from p2psip.server.location import Binding
 from p2psip.sip.address import Address
 from p2psip.sip.framing import Malformed, StreamFramer
@@ -126,7 +127,7 @@ def _feed(stack, data, flow, now):
 def phone(data, transport="UDP"):
     """Feed an `Agent` of the user whom a message is for, which answers every call."""
     uri, sent = uri_of(data), []
-    agent = Agent(user=(uri.user if uri is not None else None) or "user")
+    agent = Agent(Account((uri.user if uri is not None else None) or "user"))
     agent.on_call = Call.answer
     driver, stack = agent._driver, agent._stack
     driver._carry_out = sent.append  # nothing leaves this machine

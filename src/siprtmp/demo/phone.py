@@ -10,6 +10,7 @@ from functools import partial
 from gevent.queue import Empty, Queue
 
 from p2psip.agent import Agent, Call
+from p2psip.net.phone.settings import Account, CallSettings
 from siprtmp.demo.ends import CallEnd, act, parser, tell
 from siprtmp.demo.tones import Tone
 
@@ -29,7 +30,9 @@ def main() -> int:
 def _play(options: argparse.Namespace) -> None:
     end, tone = CallEnd(options.frames, options.expect), Tone(options.tone)
     calls: Queue[Call] = Queue()
-    with Agent(user=options.user, domain=options.domain, codecs=("PCMU",)) as agent:
+    with Agent(
+        Account(options.user, options.domain), calls=CallSettings(codecs=("PCMU",))
+    ) as agent:
         agent.on_call = calls.put
         agent.register()
         tell("registered")

@@ -15,6 +15,7 @@ from support.sip.phones import answering, uri, wait_for
 
 from p2psip.agent import Agent
 from p2psip.net.driver import SipPorts
+from p2psip.net.phone.settings import Account, NetworkSettings
 from p2psip.net.tls import TlsContexts, client_context, server_context
 from p2psip.sip.message import Request, parse_message
 from p2psip.ua.replaces import Replaces
@@ -46,7 +47,8 @@ def tls(tmp_path_factory):
 @pytest.fixture
 def phone(door, request, monkeypatch):
     monkeypatch.setattr("p2psip.agent.SipPorts", partial(SipPorts, ws=[("127.0.0.1", 0)]))
-    with Phone(user="bob", tls=request.getfixturevalue("tls") if door == "TLS" else None) as found:
+    tls = request.getfixturevalue("tls") if door == "TLS" else None
+    with Phone(Account("bob"), NetworkSettings(tls=tls)) as found:
         yield found
         found.close(timeout=0.1)
 
@@ -128,7 +130,7 @@ def test_the_place_of_others_is_not_taken(phone, attacker):
     Covers RFC 3262 §9 [as-any-request].
     """
     taken = answering(phone)
-    with Agent(user="alice") as alice:
+    with Agent(Account("alice")) as alice:
         call = alice.call(uri(phone), 20)
         wait_for(lambda: taken)
         right = Replaces.of(call._signalling.dialog)

@@ -14,7 +14,7 @@ from support.peers.peers import Kamailio
 from support.peers.process import Process, free_port, require, tcp_answers
 from support.peers.tones import tone_fraction, trimmed
 
-from p2psip import Agent, TlsContexts, client_context
+from p2psip import Account, Agent, NetworkSettings, TlsContexts, client_context
 from rtmplite.errors import RemoteError
 
 DOMAIN = "phones.invalid"  # in no DNS: what is for it goes to the outbound proxy
@@ -150,11 +150,10 @@ def agent(user, kamailio, transport, made):
     """An agent that has registered through kamailio."""
     port = kamailio.port + (transport == "tls")
     found = Agent(
-        user=user,
-        domain=DOMAIN,
-        password=PASSWORD,
-        registrar=f"sip:127.0.0.1:{port};transport={transport}",
-        tls=TlsContexts(client_context(made.file)) if transport == "tls" else None,
+        Account(
+            user, DOMAIN, password=PASSWORD, registrar=f"sip:127.0.0.1:{port};transport={transport}"
+        ),
+        NetworkSettings(tls=TlsContexts(client_context(made.file)) if transport == "tls" else None),
     )
     found.register(20)
     return found

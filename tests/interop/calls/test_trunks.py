@@ -8,7 +8,8 @@ from support.gateway.richclient import wait_for
 from support.peers.peers import Ffmpeg, Kamailio, Sipp
 from support.sip.phones import answering
 
-from p2psip import Agent
+from p2psip.agent import Agent
+from p2psip.net.phone.settings import Account
 
 PASSWORD = "zanzibar"
 
@@ -40,8 +41,8 @@ def test_a_call_leaves_by_a_trunk_that_wants_a_password(start, trunked, tmp_path
     server.wait_status({"trunks": 1, "trunks_registered": 1})
     assert "trunk-registered trunk=berlin" in server.output
     assert "password-readable" in server.output and PASSWORD not in server.output
-    at = {"domain": "127.0.0.1", "registrar": provider.address, "password": PASSWORD}
-    with Agent(user="+4930123", **at) as phone:
+    at = {"registrar": provider.address, "password": PASSWORD}
+    with Agent(Account("+4930123", "127.0.0.1", **at)) as phone:
         calls = answering(phone)
         phone.register(timeout=20)
         tool = start(Ffmpeg.publish, server.url("call", "tel:+49-30-123"), seconds=120)

@@ -9,6 +9,7 @@ from support.peers.process import wait_until
 from support.peers.tones import from_s16, tone, tone_fraction, trimmed
 
 from p2psip.agent import Agent
+from p2psip.net.phone.settings import Account, CallSettings
 from p2psip.net.phone.wav import Recording
 from p2psip.rtp.payload import g711
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.needs("baresip")
 @pytest.fixture
 def agents():
     """Bob and Carol, who answer; their calls are in `taken`, the keys they hear in `keys`."""
-    found = [Agent(user=name) for name in ("bob", "carol")]
+    found = [Agent(Account(name)) for name in ("bob", "carol")]
     for agent in found:
         agent.taken, agent.keys, agent.sound = [], [], Recording()
 
@@ -125,7 +126,7 @@ def test_sound_and_reports_share_one_port_with_a_phone(start, is_caller):
     """Covers RFC 5761 §5.1.1 both ways: reports come by it, and ours are answered."""
     phone = start(Baresip, "alice", hz=THEIRS, rtcp_mux=True)
     sound = Recording()
-    with Agent(user="bob", rtcp_mux=True) as bob:
+    with Agent(Account("bob"), calls=CallSettings(rtcp_mux=True)) as bob:
         if is_caller:
             call = bob.call(phone.uri, timeout=PATIENCE, on_audio=sound.add)
         else:

@@ -10,6 +10,7 @@ from support.peers.process import wait_until
 
 from p2psip.agent import Agent
 from p2psip.dialog import session_timer, subscription
+from p2psip.net.phone.settings import Account
 from p2psip.ua import session_refresh
 
 CODEC = "PCMU/8000"
@@ -20,7 +21,7 @@ BOTH = pytest.mark.parametrize("transport", ["udp", "tcp"])
 
 @pytest.fixture
 def agent():
-    with Agent(user="bob") as found:
+    with Agent(Account("bob")) as found:
         yield found
 
 
@@ -127,7 +128,7 @@ def test_a_wish_for_a_call_from_outside_of_any_call(agent, sipp, transport):
     agent.on_refer = lambda target, sender: True
     up = []
     agent.on_referred = up.append
-    with Agent(user="carol") as carol:
+    with Agent(Account("carol")) as carol:
         carol.on_call = lambda call: call.answer(PATIENCE)
         place = "sip:carol@{}:{}".format(*carol.address)
         sipp("referrer", transport, refer_to=f"{place};transport={transport}").expect_success()

@@ -15,6 +15,7 @@ from p2psip.nat import turn_client
 from p2psip.net.clock import monotonic
 from p2psip.net.media.relayed_ports import RelayedSocket
 from p2psip.net.phone import phone_address
+from p2psip.net.phone.settings import Account, NetworkSettings
 from p2psip.net.udp import plain_socket
 from rtclab.lint.command import lint
 from rtclab.lint.packets import read_capture
@@ -170,8 +171,8 @@ def test_a_call_ends_when_its_server_was_restarted(start, monkeypatch):
     monkeypatch.setattr(phone_address, "SERVER_SECONDS", 20)
     server = start(Coturn)
     with (
-        Agent(user="bob") as bob,
-        Agent(user="alice", turn=(relayed(server)[1], PASSWORD)) as alice,
+        Agent(Account("bob")) as bob,
+        Agent(Account("alice"), NetworkSettings(turn=(relayed(server)[1], PASSWORD))) as alice,
     ):
         bob.on_call = lambda call: call.answer()
         call = alice.call(str(bob.contact), timeout=20)

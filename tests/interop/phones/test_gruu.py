@@ -29,7 +29,7 @@ def test_linphonec_is_called_by_its_gruu_and_shows_it(start, gateway):
     gruu = gruu_of(server, "bob")
     assert gruu.startswith("sip:bob@127.0.0.1;gr=urn:uuid:")
     heard = []
-    with p2psip.Agent(user="alice", domain="127.0.0.1", registrar=server.sip) as alice:
+    with p2psip.Agent(p2psip.Account("alice", "127.0.0.1", registrar=server.sip)) as alice:
         alice.register(PATIENCE)
         call = alice.call(gruu, PATIENCE, on_audio=lambda *sound: heard.append(sound))
         assert call._signalling.dialog.target.is_gruu

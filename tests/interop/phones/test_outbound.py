@@ -40,9 +40,9 @@ def test_a_phone_behind_a_proxy_is_called_through_it(start, gateway, tmp_path):
     edge = start(KamailioEdge, f"sip:{server.sip}")
     with (
         p2psip.Agent(
-            user="bob", domain=server.sip, registrar=edge.address, password=PASSWORD
+            p2psip.Account("bob", server.sip, password=PASSWORD, registrar=edge.address)
         ) as bob,
-        p2psip.Agent(user="alice", domain=server.sip, password=PASSWORD) as alice,
+        p2psip.Agent(p2psip.Account("alice", server.sip, password=PASSWORD)) as alice,
     ):
         bob.on_call = lambda call: call.answer()
         assert bob.register(timeout=20.0)

@@ -14,6 +14,7 @@ from support.peers.alices_phones import ALICE, BOB, CAROL, DOMAIN, PATIENCE, PHO
 from support.peers.sip_server import SipServer
 
 from p2psip.agent import Agent
+from p2psip.net.phone.settings import Account, NetworkSettings
 from p2psip.net.phone.wav import Recording
 from p2psip.net.tls import TlsContexts, client_context
 
@@ -26,7 +27,8 @@ class Friend(Agent):
     def __init__(self, user, place, transport, ca):
         tls = TlsContexts(client_context(ca)) if transport == "tls" else None
         at = f"sip:{place};transport={transport}"
-        super().__init__(user=user, domain=DOMAIN, password=PASSWORD, registrar=at, tls=tls)
+        account = Account(user, DOMAIN, password=PASSWORD, registrar=at)
+        super().__init__(account, NetworkSettings(tls=tls))
         self._taken, self.keys, self.messages = Queue(), Queue(), Queue()
         self.on_message, self.on_call = self.messages.put, self._answer
         self.on_replace = lambda call, sender: True

@@ -16,6 +16,7 @@ from p2psip.agent import Agent
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.location_redis import CHANNEL, PREFIX, RedisLocation
+from p2psip.net.phone.settings import Account
 from p2psip.server.domains import Domains
 from p2psip.server.registrar import Registrar
 from p2psip.sip.message import parse_message
@@ -233,8 +234,8 @@ def test_a_phone_of_one_server_is_written_to_by_the_other(start):
     one, two = (start(SipServer, "home", location=url, name=name) for name in ("one", "two"))
     heard = Queue()
     with (
-        Agent(user="bob", domain="home", registrar=one.sip) as bob,
-        Agent(user="eve", domain="home", registrar=two.sip) as eve,
+        Agent(Account("bob", "home", registrar=one.sip)) as bob,
+        Agent(Account("eve", "home", registrar=two.sip)) as eve,
     ):
         bob.on_message = heard.put
         bob.register(20)

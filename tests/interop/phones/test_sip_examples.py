@@ -107,7 +107,7 @@ def test_two_phones_are_connected(start, phone):
 
 def test_two_phones_are_introduced_to_each_other(start):
     """Covers RFC 3891 §3: the program is out of the call at the end."""
-    with p2psip.Agent(user="alice") as alice, p2psip.Agent(user="bob") as bob:
+    with p2psip.Agent(p2psip.Account("alice")) as alice, p2psip.Agent(p2psip.Account("bob")) as bob:
         taken = {agent: Queue() for agent in (alice, bob)}
         for agent in taken:
 
@@ -130,8 +130,8 @@ def test_a_hook_lets_calls_pass_or_not(start):
     proxy = start(Example, "sip_proxy.py", "127.0.0.1", port := free_port())
     domain = f"127.0.0.1:{port}"
     with (
-        p2psip.Agent(user="alice", domain=domain) as alice,
-        p2psip.Agent(user="bob", domain=domain) as bob,
+        p2psip.Agent(p2psip.Account("alice", domain)) as alice,
+        p2psip.Agent(p2psip.Account("bob", domain)) as bob,
     ):
         bob.on_call = lambda call: call.answer()
         assert bob.register() > 0

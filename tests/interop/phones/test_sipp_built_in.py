@@ -14,7 +14,7 @@ from support.peers.peers import Sipp
 from support.peers.process import free_port, wait_until
 from support.peers.sip_server import SipServer
 
-from p2psip import Agent, Recording
+from p2psip import Account, Agent, CallSettings, Recording
 
 PCAPS = Path("/usr/share/sip-tester")  # of uac_pcap, which sends raw packets
 PATIENCE = 20  # s
@@ -36,7 +36,7 @@ def sipp(start):
 @pytest.fixture
 def agent():
     """An agent that answers, with the sound and the keys that it hears."""
-    with Agent(user="bob", codecs=["PCMA", "PCMU"]) as found:
+    with Agent(Account("bob"), calls=CallSettings(codecs=["PCMA", "PCMU"])) as found:
         found.ended, found.keys = [], []
 
         def on_call(call):
@@ -92,7 +92,7 @@ def calling_through_the_proxy(sipp, server):
 def test_all_find_what_they_expect(start, sipp, agent, tmp_path):
     """They run at once, since some pause for seconds."""
     server = start(SipServer, "127.0.0.1", "nnl.cym", "ca.cym.com")
-    with Agent(user="ua2", domain="ca.cym.com", registrar=server.sip) as ua2:
+    with Agent(Account("ua2", "ca.cym.com", registrar=server.sip)) as ua2:
         ua2.on_call = lambda call: call.answer(PATIENCE)
         ua2.register(PATIENCE)
         through = calling_through_the_proxy(sipp, server)
