@@ -105,7 +105,8 @@ class Amf3Writer:
         self.parts.append(bytes((marker,)))
 
     def _raw(self, raw: bytes) -> None:
-        # §1.3.2 [string-header] [string-limit], §3.14 [byte-array-layout] [byte-array-limit]
+        # §1.3.2 [string-header] [string-limit], §3.14 [byte-array-layout]
+        # §3.14 [byte-array-limit]
         self.u29(len(raw) << 1 | 1)
         self.parts.append(raw)
 
