@@ -29,26 +29,40 @@ def lines(project: Project) -> Iterator[tuple[str, int, int]]:
 def tests(project: Project) -> Iterator[tuple[str, int, str, int]]:
     """Yield file, line, name and number of requirements of tests that claim too many.
 
-    A table is parametrized: each requirement has a row of its own.
+    A table is parametrized: each requirement has a row of its own.  The rules of a state machine
+    are counted one by one.
     """
     for scanned in project.scanned:
         if scanned.kind != "test":
             continue
-        found: dict[str, set[Key]] = {}
-        first: dict[str, int] = {}
+        found: dict[tuple[str, int], set[Key]] = {}
+        first: dict[tuple[str, int], int] = {}
+        functions = _functions(scanned)
         for cited in scanned.cited:
             if cited.slugs and cited.owner:
-                found.setdefault(cited.owner, set()).update(_keys(cited))
-                first.setdefault(cited.owner, cited.line)
-        many = {owner: keys for owner, keys in found.items() if len(keys) > OF_A_TEST}
+                place = cited.owner, _around(functions, cited.line)
+                found.setdefault(place, set()).update(_keys(cited))
+                first.setdefault(place, cited.line)
+        many = {place: keys for place, keys in found.items() if len(keys) > OF_A_TEST}
         tables = _tables(scanned) if many else set()
-        for owner, keys in many.items():
-            if owner not in tables:
-                yield scanned.file, first[owner], owner, len(keys)
+        for place, keys in many.items():
+            if place[0] not in tables:
+                yield scanned.file, first[place], place[0], len(keys)
 
 
 def _keys(cited: Cited) -> set[Key]:
     return {(cited.spec, cited.section, slug) for slug in cited.slugs}
+
+
+def _functions(scanned: Scanned) -> list[range]:
+    nodes = ast.walk(scanned.tree) if scanned.tree is not None else ()
+    found = [node for node in nodes if isinstance(node, FUNCTIONS)]
+    return [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in found]
+
+
+def _around(functions: list[range], line: int) -> int:
+    """Give the first line of the innermost function around a line, 0 outside of all."""
+    return max((lines.start for lines in functions if line in lines), default=0)
 
 
 def _tables(scanned: Scanned) -> set[str]:

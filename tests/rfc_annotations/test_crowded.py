@@ -60,6 +60,18 @@ def test_a_table_may_claim_more(repo, place):
     assert len(repo.problems(17)) == 1
 
 
+def test_each_rule_of_a_state_machine_is_counted_alone(repo):
+    rule = """    def {name}(self):
+        \"\"\"Covers RFC 7001 {section} {slugs}.\"\"\"
+"""
+    one = rule.format(name="one", section="§2", slugs=slugs(8))
+    two = rule.format(name="two", section="§1.1", slugs=slugs(8))
+    repo.write(TEST, f"class Machine:\n{one}\n{two}\n\nTestTea = Machine.TestCase\n")
+    assert repo.problems(17) == []
+    repo.replace(TEST, "§1.1", "§2 [more],\n        §1.1")
+    assert "claims 9 requirements" in repo.problems(17)[0]
+
+
 def test_the_tests_that_claim_more_only_become_fewer(repo):
     good = (repo.root / TEST).read_text()
     repo.replace(TEST, CLAIM, f"{slugs(9)}.")
