@@ -59,7 +59,7 @@ class Amf3Writer:
     def value(self, value: Value) -> None:
         """Write one value (§3.1).
 
-        Raises LocalError for what AMF3 cannot say.
+        Raises LocalError for a value that AMF3 cannot express.
         """
         match value:
             case None:
