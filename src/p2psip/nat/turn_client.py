@@ -177,7 +177,7 @@ class Allocation:
         return StunMessage.write(StunClass.INDICATION, TurnMethod.SEND, identifier, listed).data
 
     def receive(self, datagram: bytes, now: float) -> tuple[bytes, TransportAddress] | None:
-        """Take a datagram of the server; return the data and address of a permitted peer, or None."""
+        """Take a datagram of the server; return a permitted peer's data and address, or None."""
         if self.state in (AllocationState.FAILED, AllocationState.CLOSED):
             return None
         found = read_channel_data(datagram)
