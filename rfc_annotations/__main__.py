@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from rfc_annotations import (
     counts,
+    crowded,
     draft,
     evidence,
     executed,
@@ -153,7 +154,9 @@ def _update(project: Project) -> None:
     """Write the present numbers: first ratchet.toml, then coverage.txt and the pages."""
     committed = ratchet.load(project)
     now = ratchet.lowered(committed, ratchet.measure(project, committed))
-    ratchet.save(project.folder / ratchet.NAME, now, _claims_to_commit(project))
+    ratchet.save(
+        project.folder / ratchet.NAME, now, _claims_to_commit(project), _tests_to_commit(project)
+    )
     claims = collect(project)
     project.snapshot.write_text(report.snapshot(project, claims))
     for path in report.pages(project):
@@ -164,13 +167,19 @@ def _lower_claims(project: Project) -> None:
     """Commit the claims that have just got a killed mutant, where their number is held."""
     if ratchet.load_claims(project) is not None:
         committed = ratchet.load(project)
-        ratchet.save(project.folder / ratchet.NAME, committed, _claims_to_commit(project))
+        claims, tests = _claims_to_commit(project), ratchet.load_tests(project)
+        ratchet.save(project.folder / ratchet.NAME, committed, claims, tests)
 
 
 def _claims_to_commit(project: Project) -> int | None:
     """How many claims may be without a killed mutant from now on: no more than before."""
     now, allowed = ratchet.measure_claims(project), ratchet.load_claims(project)
     return now if now is None or allowed is None else min(now, allowed)
+
+
+def _tests_to_commit(project: Project) -> int:
+    """How many tests may claim more than eight requirements from now on: no more than before."""
+    return min(len(list(crowded.tests(project))), ratchet.load_tests(project))
 
 
 def _evidence(name: str) -> evidence.Evidence:

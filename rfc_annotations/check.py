@@ -8,6 +8,7 @@ from typing import Final
 from rfc_annotations import (
     cheats,
     cheats_catalogue,
+    crowded,
     quotes,
     ratchet,
     report,
@@ -348,6 +349,24 @@ def guarded(check: Check) -> Iterator[Problem]:
         yield Problem(file, 1, 15, f"{text}; try those that you added or changed: {TRY}")
 
 
+def legible(check: Check) -> Iterator[Problem]:
+    """Rule 16: a line of code claims three requirements at most."""
+    for file, line, count in crowded.lines(check.project):
+        text = f"claims {count} requirements; put each beside the line that meets it"
+        yield Problem(file, line, 16, text)
+
+
+def focused(check: Check) -> Iterator[Problem]:
+    """Rule 17: tests that claim more than eight requirements only become fewer."""
+    found = list(crowded.tests(check.project))
+    allowed = ratchet.load_tests(check.project)
+    if len(found) < allowed:
+        yield Problem(check.project.data(ratchet.NAME), 1, 17, f"stale; {WRITE}")
+    for file, line, owner, count in found if len(found) > allowed else ():
+        text = f"{owner} claims {count} requirements, and is no table; {allowed} such tests may"
+        yield Problem(file, line, 17, text)
+
+
 Rule = Callable[[Check], Iterator[Problem]]
 RULES: Final[tuple[Rule, ...]] = (
     parses,
@@ -365,4 +384,6 @@ RULES: Final[tuple[Rule, ...]] = (
     entries,
     only_falls,
     guarded,
+    legible,
+    focused,
 )

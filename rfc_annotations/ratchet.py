@@ -7,7 +7,7 @@ something in it is uncatalogued, so that nobody lowers the figure by dropping a 
 a local copy of a spec the committed numbers stand, unverified.
 
 It holds besides, where mutants were tried, how many claims of the code have no mutant that was
-killed.
+killed; and how many tests claim more requirements than a reader can follow.
 """
 
 import tomllib
@@ -23,10 +23,12 @@ from rfc_annotations.specs import section_order
 
 NAME = "ratchet.toml"
 CLAIMS = "claims-without-a-killed-mutant"
+TESTS = "tests-of-more-than-eight-claims"
 HEADER = """\
 # Per spec: the normative sentences of its whole `text`; per section that the code cites:
 # [normative sentences, those of them that are not catalogued].  The last number may only fall.
-# So may the number of claims of the code of whose lines mutants.txt knows no killed mutant.
+# So may the number of claims of the code of whose lines mutants.txt knows no killed mutant,
+# and that of tests that claim more than eight requirements and are not parametrized.
 # `python -m rfc_annotations coverage --write` lowers them, and raises them never.
 """
 
@@ -65,6 +67,12 @@ def load_claims(project: Project) -> int | None:
     """Read how many claims may be without a killed mutant; None if that is not held."""
     number = _document(project).get(CLAIMS)
     return number if isinstance(number, int) else None
+
+
+def load_tests(project: Project) -> int:
+    """Read how many tests may claim more than eight requirements; 0 if the file does not say."""
+    number = _document(project).get(TESTS)
+    return number if isinstance(number, int) else 0
 
 
 def _document(project: Project) -> dict[str, Any]:
@@ -191,11 +199,15 @@ def lowered(committed: Ratchet, now: Ratchet) -> dict[str, Numbers]:
     return kept
 
 
-def save(path: Path, ratchet: Ratchet, claims: int | None = None) -> None:
+def save(path: Path, ratchet: Ratchet, claims: int | None = None, tests: int = 0) -> None:
     """Write the numbers, one section a line, so that a review shows which one moved."""
     lines = [HEADER]
     if claims is not None:
-        lines.append(f"{CLAIMS} = {claims}\n\n")
+        lines.append(f"{CLAIMS} = {claims}\n")
+    if tests:
+        lines.append(f"{TESTS} = {tests}\n")
+    if claims is not None or tests:
+        lines.append("\n")
     for name, numbers in sorted(ratchet.items()):
         if not numbers.text:
             continue

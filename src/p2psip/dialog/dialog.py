@@ -101,8 +101,10 @@ class Dialog:
     @classmethod
     def of_client(cls, request: Request, response: Response) -> "Dialog":
         """Make the dialog that `response` to our `request` establishes (§12.1.2)."""
-        # §12.1.2 [call-id-of-the-request] [local-is-the-from] [tag-of-our-from] [remote-is-the-to]
-        # §12.1.2 [tag-of-their-to] [no-tag-is-empty] [route-set-reversed] [number-of-the-request]
+        # §12.1.2 [call-id-of-the-request] [local-is-the-from] [tag-of-our-from]
+        # §12.1.2 [remote-is-the-to]
+        # §12.1.2 [tag-of-their-to] [no-tag-is-empty] [route-set-reversed]
+        # §12.1.2 [number-of-the-request]
         # §12.1.2 [no-number-of-theirs]
         dialog = cls(
             response.call_id,
@@ -166,8 +168,10 @@ class Dialog:
     def _build(self, method: str, cseq: int, body: bytes, content_type: str) -> Request:
         # §12.2.1.1 [routes-in-order] [no-route-of-nothing]
         fields: list[tuple[str, object]] = [("Route", route) for route in self.route_set]
-        # §12.2.1.1 [from-is-the-local] [from-has-our-tag] [to-is-the-remote] [to-has-their-tag]
-        # §12.2.1.1 [no-empty-tag] [same-call-id] [number-is-sent] [cseq-names-the-method]
+        # §12.2.1.1 [from-is-the-local] [from-has-our-tag] [to-is-the-remote]
+        # §12.2.1.1 [to-has-their-tag]
+        # §12.2.1.1 [no-empty-tag] [same-call-id] [number-is-sent]
+        # §12.2.1.1 [cseq-names-the-method]
         # §8.1.1 [six-fields], §8.1.1.6 [says-how-far]
         fields += [
             ("Max-Forwards", MAX_FORWARDS),

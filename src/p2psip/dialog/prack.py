@@ -112,7 +112,8 @@ class ProvisionalOrder:
 
     def take(self, rseq: int) -> bool:
         """Whether a response is to be processed: the first one, or the next in order (§4)."""
-        # RFC 3262 §4 [keeps-the-number] [begins-with-the-first] [repeats-discarded] [gaps-ignored]
+        # RFC 3262 §4 [keeps-the-number] [begins-with-the-first] [repeats-discarded]
+        # RFC 3262 §4 [gaps-ignored]
         if self._last is not None and rseq != self._last + 1:
             return False
         self._last = rseq

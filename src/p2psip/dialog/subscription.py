@@ -193,7 +193,7 @@ class Notifier:
             self.end("timeout")
 
     def accept(self) -> None:
-        """Tell from now on what the subscription is about (RFC 6665 §4.2.2)."""
+        """Accept the subscription: from now on its notifications are sent (RFC 6665 §4.2.2)."""
         if self.state is State.PENDING:
             self.state = State.ACTIVE
 

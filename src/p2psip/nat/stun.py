@@ -311,7 +311,8 @@ def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[StunAttri
 
 def _packed(attribute: StunAttribute) -> bytes:
     kind, value = attribute
-    # §14 [type-length-value] [length-before-padding] [ends-on-four] [padding-zero]
+    # §14 [type-length-value] [length-before-padding] [ends-on-four]
+    # §14 [padding-zero]
     return _ATTRIBUTE.pack(kind, len(value)) + value + bytes(-len(value) % 4)
 
 

@@ -177,7 +177,7 @@ class Allocation:
         return StunMessage.write(StunClass.INDICATION, TurnMethod.SEND, identifier, listed).data
 
     def receive(self, datagram: bytes, now: float) -> tuple[bytes, TransportAddress] | None:
-        """Take a datagram of the server: the data of a permitted peer and its address, or None."""
+        """Take a datagram of the server; return a permitted peer's data and address, or None."""
         if self.state in (AllocationState.FAILED, AllocationState.CLOSED):
             return None
         found = read_channel_data(datagram)
@@ -278,7 +278,8 @@ class Allocation:
         code, reason = response.error() or (0, "an answer that cannot be used")
         text = f"{code} {reason}" if code else reason
         if method in (TurnMethod.ALLOCATE, TurnMethod.REFRESH) or code == MISMATCH:
-            # §5 [437-means-gone], §7.4 [hopeless-400] [hopeless-403] [440-is-final] [hopeless-441]
+            # §5 [437-means-gone], §7.4 [hopeless-400] [hopeless-403]
+            # §7.4 [440-is-final] [hopeless-441]
             # and §7.4 [hopeless-442]
             lost = code == MISMATCH and self.state is AllocationState.READY
             self.is_taken = code == MISMATCH and not lost

@@ -27,7 +27,7 @@ class ServerLocator:
     preferred first.  Raises RemoteError for an `outbound_proxy` that is no SIP URI.
 
     Departs from RFC 3261 §8.1.2 [no-other-place-for-a-proxy]: as a last resort for domains that
-    cannot be found; a Route to it would have all others pass it too.
+    cannot be found.  A Route header would send the requests of all other domains through it too.
     """
 
     def __init__(

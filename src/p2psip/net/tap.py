@@ -11,7 +11,7 @@ from p2psip.net.tls import Tls
 
 
 class SocketTap:
-    """Looks at nothing.  Own design: see the module; a capture overrides both methods."""
+    """Ignores what it is shown; a capture overrides both methods.  Own design: see the module."""
 
     def datagrams(self, opened: socket.socket) -> socket.socket:
         """Give the UDP socket to use instead of a bound one."""

@@ -65,7 +65,7 @@ class Sender:
     def send_about(
         self, payload_type: int, payload: bytes, timestamp: int, marker: bool, now: float
     ) -> bytes:
-        """Make a datagram about an earlier time, as reports of an event are: RFC 4733 §2.5.1.2.
+        """Make a datagram with an earlier timestamp, for a report of an event: RFC 4733 §2.5.1.2.
 
         Our own reports go on with the time of the audio (§6.4.1).
         """

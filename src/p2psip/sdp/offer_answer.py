@@ -191,7 +191,8 @@ def _accept(
     """Make the line that accepts an offered one, and the stream that both agree on: §6.1."""
     sends, receives = FLOWS[direction(theirs, offer)]
     we_send, we_receive = FLOWS[ours.direction]
-    # §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive], §8.4 [no-hold-in-return]
+    # §6.1 [answers-sendonly] [answers-recvonly] [answers-inactive]
+    # §8.4 [no-hold-in-return]
     # Field §"Holds that are answered wrongly"
     # RFC 6337 §5.4 [zero-address-is-no-direction]
     word = WORDS[we_send and receives, we_receive and sends]

@@ -18,7 +18,8 @@ from p2psip.sdp.session import MediaDescription, SessionDescription
 
 SECURE: Final = ("RTP/SAVP", "RTP/SAVPF")  # Source: §1; RFC 5124 §1 for the second
 # Source: §6.2.1, the default of SRTP.  §5.1.1 [strongest-first]
-# RFC 3711 §5.1 [aes-cm-by-default], §5.2 [sha1-by-default] [tag-of-80] [short-tag-is-not-offered]
+# RFC 3711 §5.1 [aes-cm-by-default], §5.2 [sha1-by-default] [tag-of-80]
+# RFC 3711 §5.2 [short-tag-is-not-offered]
 OFFERED_SUITE: Final = "AES_CM_128_HMAC_SHA1_80"
 
 

@@ -234,7 +234,8 @@ class Proxy:
 
         It is a SIPS URI if the request is for one, so that the whole dialog stays `secure`.
         """
-        # §16.6 [mark-leads-here] [mark-is-sip] [transport-only-where-known] [clear-mark-is-no-sips]
+        # §16.6 [mark-leads-here] [mark-is-sip] [transport-only-where-known]
+        # §16.6 [clear-mark-is-no-sips]
         # §16.7 [rules-of-requests] [transport-only-where-known]
         uri = self._stack.contact(transport="TLS" if secure else transport, peer=peer)
         if secure:

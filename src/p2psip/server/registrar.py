@@ -179,7 +179,7 @@ class Registrar:
         self._store(aor, kept, now)
 
     def keeps(self, flow: Flow, now: float) -> bool:
-        """Whether a phone is reached by this connection: as RFC 5626 §5.3 has it of flows."""
+        """Whether a registered phone is reached by this connection (RFC 5626 §5.3)."""
         index, alive = self._binding_index, self._alive
         return any(each.flow == flow for aor in index.at(flow) for each in alive(aor, now))
 

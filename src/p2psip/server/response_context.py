@@ -241,10 +241,12 @@ class ResponseContext:
         headers = headers.prepend("Record-Route", mark)
         if target.path:
             headers = headers.with_("Route", *target.path)  # RFC 3327 §5.4 [path-is-the-route]
-        # §16.6 [copies-all-fields] [removes-none] [keeps-their-order] [keeps-order-of-values]
+        # §16.6 [copies-all-fields] [removes-none] [keeps-their-order]
+        # §16.6 [keeps-order-of-values]
         # §16.6 [copies-the-body] [target-is-the-uri], §16.3 [rest-is-ignored]
         request = self._request.replace(uri=uri, headers=headers)
-        # §16.6 [transaction-per-target], §16.1 [forks] [forks-with-state], RFC 3428 §6 [forks]
+        # §16.6 [transaction-per-target], §16.1 [forks] [forks-with-state]
+        # RFC 3428 §6 [forks]
         handle = self._stack.request(request, self, now, flows=target.flows)
         # §16.6 [timer-c-is-set]
         self._branches.append(_Branch(handle, target, mark, self._timer_c(now)))
@@ -293,7 +295,8 @@ class ResponseContext:
         # after a spiral other values may be equal: §16.6 [mark-is-found-again]
         if at >= 0 and routes[at] == branch.mark:
             routes[at] = str(mark)
-        # §16.7 [no-tag-of-ours] [tag-is-kept] [tag-of-refusals] [body-as-it-came] [fields-stay]
+        # §16.7 [no-tag-of-ours] [tag-is-kept] [tag-of-refusals]
+        # §16.7 [body-as-it-came] [fields-stay]
         return response.replace(headers=headers.with_("Record-Route", *routes))
 
     def _own_response(self, status: int, cause: str | None) -> Response:

@@ -330,7 +330,8 @@ class Clients:
                 case invite_client.Do.SEND_INVITE | client.Do.SEND_REQUEST:
                     self._post(attempt)
                 case invite_client.Do.SEND_ACK if response is not None:
-                    # §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body]
+                    # §17.1.1.3 [ack-copies] [ack-to] [ack-via]
+                    # §17.1.1.3 [ack-cseq] [ack-route] [ack-no-body]
                     ack = ack_for(attempt.request, response)
                     # RFC 6026 §8.4 [ack-goes-the-same-way]
                     self._outbox.send(bytes(ack), attempt.flow)  # RFC 3263 §4 [same-server]

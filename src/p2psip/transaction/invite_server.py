@@ -86,7 +86,8 @@ FIGURE_7: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
         Event.PROVISIONAL: (State.PROCEEDING, (Do.SEND_RESPONSE,)),  # §17.2.1 [1xx-sent]
         # RFC 6026 §6 [failure-keeps-state], §7.1 [failure-keeps-state] [failure-changes-nothing]
         Event.TRANSPORT: (State.PROCEEDING, (Do.FAILED,)),  # RFC 6026 §8.8 [failure-told]
-        # RFC 6026 §6 [2xx-keeps-state], §7.1 [2xx-accepts], §8.5 [2xx-sent] [2xx-accepts]
+        # RFC 6026 §6 [2xx-keeps-state], §7.1 [2xx-accepts], §8.5 [2xx-sent]
+        # RFC 6026 §8.5 [2xx-accepts]
         Event.SUCCESS: (State.ACCEPTED, (Do.SEND_RESPONSE,)),
         Event.FAILURE: (State.COMPLETED, (Do.SEND_RESPONSE,)),  # §17.2.1 [failure-completes]
     },

@@ -57,7 +57,7 @@ class SessionRefresh:
     # Our requests
 
     def ask(self, request: Request) -> Request:
-        """The INVITE or UPDATE with our wish, or with the terms in force (RFC 4028 §7.1, §7.4)."""
+        """Add the terms in force, or our own, to an INVITE or UPDATE (RFC 4028 §7.1, §7.4)."""
         if self._wish is None:
             return request
         headers = request.headers.without("Session-Expires", "Min-SE")

@@ -129,7 +129,8 @@ class UserAgent:
         # RFC 3891 §6.2 [requires-replaces]
         is_replacing = any(name == "Replaces" for name, _ in headers)
         applied = [REPLACES] if is_replacing and REPLACES in self.extensions.options else []
-        # §12.1.2 [contact-in-the-request], §13.2.1 [says-allow] [says-info] [says-supported]
+        # §12.1.2 [contact-in-the-request], §13.2.1 [says-allow] [says-info]
+        # §13.2.1 [says-supported]
         request = outside_request(
             self.core.random,
             "INVITE",

@@ -59,7 +59,7 @@ class Amf3Writer:
     def value(self, value: Value) -> None:
         """Write one value (§3.1).
 
-        Raises LocalError for what AMF3 cannot say.
+        Raises LocalError for a value that AMF3 cannot express.
         """
         match value:
             case None:
@@ -105,7 +105,8 @@ class Amf3Writer:
         self.parts.append(bytes((marker,)))
 
     def _raw(self, raw: bytes) -> None:
-        # §1.3.2 [string-header] [string-limit], §3.14 [byte-array-layout] [byte-array-limit]
+        # §1.3.2 [string-header] [string-limit], §3.14 [byte-array-layout]
+        # §3.14 [byte-array-limit]
         self.u29(len(raw) << 1 | 1)
         self.parts.append(raw)
 

@@ -234,7 +234,7 @@ def needs_user(verdict: Verdict) -> bool:
 
 
 def in_words(verdict: Verdict) -> str:
-    """Give a refusal's reason for people; encoders get theirs in texts of their own."""
+    """Describe to people why a client was refused; encoders expect texts of another form."""
     return {_NEED: NEEDS_USER, _WRONG: NO_USER}.get(verdict.description, verdict.description)
 
 

@@ -31,7 +31,7 @@ _ARRAY: Final = Struct("!BH")
 class HevcArray:
     """NAL units of one type: §"Enhanced Video".
 
-    `complete` says that no others come among the pictures.
+    `complete` means that no other unit of this type comes later, with the frames.
     """
 
     kind: int

@@ -12,7 +12,7 @@ _REST: Final = (1 << 64) - 1  # the bits of an address below the prefix of one c
 def rate_limit_key(address: str) -> str:
     """Give the key of a numeric address: the address itself, or the /64 of an IPv6 address.
 
-    An IPv4 address has the same key in the form that a socket for both families gives it.
+    An IPv4 address and its IPv4-mapped IPv6 form have the same key.
 
         >>> hosts = "192.0.2.7", "::ffff:192.0.2.7", "2001:db8:1:2:3:4:5:6"
         >>> tuple(map(rate_limit_key, hosts))

@@ -129,7 +129,7 @@ class Tracks:
 
     @property
     def codecs(self) -> list[str]:
-        """The names of the codecs seen, each once: of first messages, and of all headers kept."""
+        """The codecs of the first messages and of all kept headers, each named once."""
         seen = [*self._first.items(), *((key[0], header) for key, header in self._newest.items())]
         names = [name for type_id, payload in seen for name in codec_names(type_id, payload)]
         return list(dict.fromkeys(names))

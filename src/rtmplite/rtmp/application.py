@@ -148,7 +148,7 @@ class HasLengths(Protocol):
         answer: Callable[[float, float], None],
         now: float,
     ) -> None:
-        """Call `answer` once, with seconds, 0 without a recording, and the time.
+        """Call `answer(seconds, now)` once; `seconds` is 0 if there is no recording.
 
         `query` is what followed a question mark in the name.
         """

@@ -210,10 +210,10 @@ def _fixed(flag: int) -> tuple[bytes, Value]:
 
 @cache
 def unagreed() -> SearchStrategy[tuple[bytes, Opaque]]:
-    """An instance whose class writes itself, of a class that nobody has agreed on: AMF3 §3.12.
+    """An externalizable instance, of a class that nobody has agreed on: AMF3 §3.12.
 
-    No reader can tell where it ends, so it takes the outermost value around it, and all behind
-    that, for octets; or it refuses them.
+    No reader can tell where it ends.  A reader keeps the outermost value around it, and all that
+    follows, as octets; or it refuses them.
     """
     around = st.sampled_from([b"", b"\x09\x03\x01", b"\x0a\x0b\x01\x03a"])
     return st.builds(_unagreed, around, _NAMES, st.binary(max_size=12))

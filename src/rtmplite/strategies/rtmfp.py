@@ -50,7 +50,7 @@ def blobs() -> SearchStrategy[bytes]:
 
 @cache
 def openings() -> SearchStrategy[tuple[Option, ...]]:
-    """The options of a new flow, those to be passed by among them: RFC 7016 §2.3.11.1."""
+    """The options of a new flow, with some that a receiver ignores: RFC 7016 §2.3.11.1."""
     more = st.builds(Option, st.integers(0x2000, 1 << 20), blobs())
     answered = numbers().map(lambda flow: Option(0x0A, encode_vlu(flow)))
     some = st.tuples(st.builds(Option, st.just(0), blobs()), st.none() | answered, st.none() | more)

@@ -57,7 +57,7 @@ class CallInfo:
     def take(self, content_type: str, body: bytes, now: float) -> None:
         """Take an INFO of the phone: RFC 6086 §4.2.2, RFC 5168 §4.
 
-        Raises RemoteError; any other body is refused, since the phone may know another way.
+        Raises RemoteError for any other body, so that the phone may try another way.
         """
         if content_type in KEY_TYPES and body:
             if digit := key_of(body):

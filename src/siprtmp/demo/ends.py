@@ -85,7 +85,7 @@ class CallEnd:
 
 
 def parser(program: str) -> argparse.ArgumentParser:
-    """The parser of an end's arguments, as far as both ends have the same."""
+    """Make a parser of the arguments that both ends have."""
     shared = argparse.ArgumentParser(prog=f"python -m siprtmp.demo.{program}")
     shared.add_argument("--frames", type=int, required=True)
     shared.add_argument("--tone", type=int, required=True, help="Hz")

@@ -139,7 +139,7 @@ class MediaSide:
         session.open(ports, settings, now)
 
     def open_port(self, peers: Collection[str], share: PortShare) -> MediaPort:
-        """A pair of ports for peers at these hosts.  Raises LocalError."""
+        """Open a pair of ports for peers at these hosts.  Raises LocalError."""
         try:
             share.take()
         except LocalError as error:

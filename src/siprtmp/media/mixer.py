@@ -144,7 +144,7 @@ class Mixer:
         return loudest if loudest is not None and loudest.loudness >= QUIET else None
 
     def tick(self, now: float) -> None:
-        """Mix the blocks that are due; after a longer stall of the loop its time is left out."""
+        """Mix the blocks that are due; the time of a long stall of the loop is skipped."""
         if self.deadline is not None and now - self.deadline > STALL * SECONDS:
             missed = int((now - self.deadline) / SECONDS)
             self._blocks, self.deadline = self._blocks + missed, self.deadline + missed * SECONDS

@@ -50,7 +50,7 @@ class SessionLog:
         self.transcoded: list[str] = []
 
     def late(self, kind: str) -> None:
-        """Log, once for each medium, that the publisher's is left out: see `pacing`."""
+        """Log once for each medium that media of the publisher are left out: see `pacing`."""
         if kind not in self._late:
             self._late.add(kind)
             self._log.warning("media-late", kind=kind, cure=LATE_CURE)
@@ -89,9 +89,9 @@ class SessionLog:
         return f"The phone cannot hear {name}: {cure}."
 
     def unsuitable_video(self, reason: str, plan: MediaPlan | None, max_octets: int) -> str:
-        """Log that the peer does not see the publisher; the same for the publisher.
+        """Log that the peer does not see the publisher; return what to tell the publisher.
 
-        A tunnel has no cure: it takes every codec.
+        For a tunnel no remedy is named: it takes every codec.
         """
         if plan is not None and plan.x_flv is not None:
             self._log.unsuitable("video-unsuitable", reason=reason)

@@ -54,11 +54,11 @@ class World:
 
 
 def test_an_address_is_asked_for_without_a_password_first():
-    """Covers RFC 8656 §7.1 [requested-transport] [one-family], §7.3 [families-are-checked].
+    """Covers RFC 8656 §7.1 [requested-transport], §7.3 [families-are-checked].
 
     RFC 8656 §8 [refreshed-often].
-    RFC 8489 §9.2.3.1 [first-request-bare], §9.2.5 [retry-after-401] [copies-realm] [copies-nonce]
-    [name-or-its-hash], §9.2.3.2 [cached-values] [signs-again].
+    RFC 8489 §9.2.3.1 [first-request-bare], §9.2.5 [copies-realm] [copies-nonce],
+    §9.2.3.2 [cached-values] [signs-again].
     """
     world = World().pass_on()
     first, second = world.server.requests

@@ -24,6 +24,7 @@ from wsproto.events import (
     Request,
     TextMessage,
 )
+from wsproto.utilities import RemoteProtocolError
 
 from p2psip.net import tcp
 from p2psip.net.tls import Tls, TlsContexts, client_context, server_context
@@ -265,6 +266,18 @@ def test_a_handshake_without_one_of_its_fields_is_refused(field):
     framer = WebSocketFramer()
     framer.feed(handshake(**{field: None}))
     assert framer.take_output().startswith(b"HTTP/1.1 400 ") and framer.broken
+
+
+def test_a_mistake_that_the_library_has_no_answer_for_is_refused(monkeypatch):
+    """Covers RFC 6455 §4.2.2 [refused-by-http]: wsproto's errors need not bring an answer."""
+
+    def refuse(connection, data):
+        raise RemoteProtocolError("without a hint")
+
+    monkeypatch.setattr(WSConnection, "receive_data", refuse)
+    framer = WebSocketFramer()
+    assert framer.feed(handshake()) == [] and framer.broken
+    assert framer.take_output().startswith(b"HTTP/1.1 400 ")
 
 
 def test_another_version_and_extensions():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from p2psip.sdp.h265_parameters import negotiate
+from p2psip.sdp.h265_parameters import negotiate, parameter_sets
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,9 @@ def test_two_descriptions_are_of_one_configuration(ours, theirs, is_same):
     agreed = negotiate(ours, theirs)
     assert (agreed is not None) == is_same
     assert agreed is None or (agreed[1] == theirs and "x" not in agreed[0])
+
+
+def test_a_parameter_set_that_is_not_base64_is_left_out():
+    """Covers RFC 7798 §7.2.2 [sets-of-the-description]: the sets beside it are kept."""
+    said = "sprop-vps=QA!E=,QAE=;sprop-sps=QgE;sprop-pps=RAE="
+    assert parameter_sets(said) == (b"\x40\x01", b"\x44\x01")

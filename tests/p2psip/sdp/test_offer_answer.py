@@ -23,7 +23,7 @@ from support.sip.session_ends import (
 )
 
 from p2psip.errors import RemoteError
-from p2psip.sdp.attributes import DTMF_EVENTS, media_address
+from p2psip.sdp.attributes import DTMF_EVENTS, direction, media_address
 from p2psip.sdp.codec import Codec
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
@@ -434,6 +434,14 @@ def test_an_address_of_zeros_is_a_hold(host):
     assert media_address(offer.media[0], offer) == (some, 9000)
     _, (agreed,) = answer_to(offered("m=audio 9000 RTP/AVP 0"), audio(PCMU))
     assert agreed.sends and not agreed.held
+
+
+@pytest.mark.parametrize("ours", ["sendrecv", "sendonly", "recvonly", "inactive"])
+def test_an_address_of_zeros_changes_no_direction_of_the_answer(ours):
+    """Covers RFC 6337 §5.4 [zero-address-is-no-direction]."""
+    offer = offered("m=audio 9000 RTP/AVP 0", "c=IN IP4 0.0.0.0")
+    answer, (agreed,) = answer_to(offer, audio(PCMU, direction=ours))
+    assert agreed.direction == ours and direction(answer.media[0], answer) == ours
 
 
 def test_an_answer_has_our_origin_and_our_address():

@@ -30,8 +30,8 @@ from p2psip.sip.uri import Uri
 def test_a_request_goes_on_as_a_proxy_should_send_it():
     """Covers RFC 3261 §16.6 [target-is-the-uri] [one-hop-less] [transaction-per-target].
 
-    Covers RFC 3261 §16.6 [mark-is-sip] [mark-has-lr] [mark-leads-here] [mark-on-top].
-    And RFC 5393 §5.3.3 [adds-max-breadth] [adds-60] [exactly-one].
+    Covers RFC 3261 §16.6 [mark-is-sip] [mark-has-lr].
+    And RFC 5393 §5.3.3 [adds-60].
 
     And RFC 5393 §4.2.1 [via-on-top] [branch-is-unique].
     """

@@ -33,8 +33,8 @@ def requests(link, method):
 
 def test_a_day_of_refreshes():
     """Covers RFC 4028 §7.1 [says-it-supports] [leaves-the-refresher-open] and §4 [half-an-hour]
-    and §7.4 [by-update] [update-without-offer] [terms-in-force] [keeps-the-interval]
-    [keeps-the-refresher] and §7.2 [looks-for-the-terms] [refresher-as-told].
+    and §7.4 [by-update] [update-without-offer] [terms-in-force]
+    and §7.2 [looks-for-the-terms] [refresher-as-told].
     """
     link, alice, bob = phones()
     call = alice.dial(B, 0.0)

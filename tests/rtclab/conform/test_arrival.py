@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import gevent
 from gevent import socket
 
-from rtclab.conform.rtp import talk
+from rtclab.conform.rtp import peer
 
 
 def test_a_process_that_stands_still_makes_nothing_late():
-    listener, sender = talk._pair(socket.AF_INET)
+    listener, sender = peer._pair(socket.AF_INET)
     heard = SimpleNamespace(heard=[])
-    reading = gevent.spawn(talk._receive, listener, heard, False)
+    reading = gevent.spawn(peer._receive, listener, heard, False)
 
     def late():
         """By how much a datagram is that nobody reads for 0.5 s."""

@@ -58,6 +58,15 @@ def test_connect_is_answered_in_order():
     assert (information["description"], information["extra"]) == ("Welcome", 1.0)
 
 
+@pytest.mark.parametrize(("number", "answered"), [(7.0, 7.0), (0.0, 1.0)])
+def test_connect_is_answered_even_if_its_number_wants_no_answer(number, answered):
+    """Covers RTMP 1.0 §7.2.1.1: a client that numbers it 0 waits for the result as well."""
+    said, server = [], World().server()
+    server.send_command = said.append
+    server.on_command(Command("connect", number, {"app": "live"}), 0, 0.0)
+    assert [(each.name, each.transaction_id) for each in said] == [("_result", answered)]
+
+
 @pytest.mark.parametrize(("asked", "given"), [(None, 0.0), (0.0, 0.0), (3.0, 3.0), ("3", 0.0)])
 def test_object_encoding_is_never_more_than_asked_for(asked, given):
     """Covers RTMP Errata §8.1.1 [never-more-than-asked] [server-says].

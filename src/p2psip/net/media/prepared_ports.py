@@ -87,7 +87,7 @@ class MappedSocket:
 
     @property
     def relays(self) -> Sequence[MediaRelay]:
-        """None: the router lets peers in, or it does not."""
+        """No relay: a router need not be told of peers."""
         return ()
 
     def take(self) -> socket.socket:

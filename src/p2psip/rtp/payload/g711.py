@@ -91,13 +91,15 @@ def encode_ulaw(samples: Iterable[int]) -> bytes:
 
     IndexError for a sample outside -32768..32767 (those of an `array("h")` never are).
     """
-    # §4.5.14 [octet-aligned] [sign-bit-first] [sign-bit-on-host] [eight-bits]
+    # §4.5.14 [octet-aligned] [sign-bit-first] [sign-bit-on-host]
+    # §4.5.14 [eight-bits]
     return bytes(map(_ULAW_OCTETS.__getitem__, samples))
 
 
 def encode_alaw(samples: Iterable[int]) -> bytes:
     """Turn signed 16-bit samples into PCMA octets, as `encode_ulaw`: RFC 3551 §4.5.14."""
-    # §4.5.14 [octet-aligned] [sign-bit-first] [sign-bit-on-host] [eight-bits]
+    # §4.5.14 [octet-aligned] [sign-bit-first] [sign-bit-on-host]
+    # §4.5.14 [eight-bits]
     return bytes(map(_ALAW_OCTETS.__getitem__, samples))
 
 

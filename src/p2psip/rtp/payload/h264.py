@@ -150,7 +150,8 @@ def pack_h264(
         if len(unit) > max_octets:
             payloads += _fragments(unit, max_octets)  # §5.8 [fragments-follow-each-other]
         else:
-            # §5.5 [order-without-depth] [order-of-mode-0] [order-of-mode-1], §5.6 [decoding-order]
+            # §5.5 [order-without-depth] [order-of-mode-0] [order-of-mode-1]
+            # §5.6 [decoding-order]
             # §6.1 [slices-in-order], §6.2 [decoding-order], §6.3 [decoding-order]
             waiting.append(unit)
             aggregated += _SIZE.size + len(unit)

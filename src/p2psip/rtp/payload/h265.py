@@ -56,7 +56,8 @@ class H265Fragment:
     def __bytes__(self) -> bytes:
         """Write the payload: §4.4.3."""
         first, second = self.head
-        # §4.4.3 [fragment-type] [header-of-the-unit] [type-of-the-unit] [no-number-in-fragments]
+        # §4.4.3 [fragment-type] [header-of-the-unit] [type-of-the-unit]
+        # §4.4.3 [no-number-in-fragments]
         bits = (_START if self.start else 0) | (_END if self.end else 0) | first >> 1 & _FU_TYPE
         return bytes((first & ~_TYPE | FRAGMENT << 1, second, bits)) + self.data
 

@@ -141,7 +141,8 @@ def pack_vp8(
     return [
         # §4.4 [start-on-first-alone] [marker-on-last]
         # §4.4 [partitions-in-order] [one-frame-in-a-payload]
-        # §4.2 [start-at-a-partition] [start-on-first] [first-partition-is-0] [one-start]
+        # §4.2 [start-at-a-partition] [start-on-first] [first-partition-is-0]
+        # §4.2 [one-start]
         # §4.2 [unknown-reference], §4.1 [marker-on-last]
         (
             bytes(Vp8Descriptor(at == 0, picture_id=picture_id)) + frame[cuts[at] : cuts[at + 1]],

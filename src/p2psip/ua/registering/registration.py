@@ -387,7 +387,8 @@ class Registration:
 
     def _contact_field(self) -> Address:
         """Our Contact with instance and reg-id, the same each time: RFC 5626 §4.2.1."""
-        # RFC 5626 §4.2.1 [has-instance] [has-reg-id] [same-reg-ids], §4.5 [same-reg-id]
+        # RFC 5626 §4.2.1 [has-instance] [has-reg-id] [same-reg-ids]
+        # RFC 5626 §4.5 [same-reg-id]
         # RFC 5627 §4.1 [names-its-instance] [suggests-no-gruu], RFC 3261 §10.2 [no-action]
         contact = Address(self._contact).with_param("+sip.instance", f"<{self._instance}>")
         # RFC 5626 §10 [reg-id-of-31-bits]

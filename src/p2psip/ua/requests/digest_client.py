@@ -75,7 +75,7 @@ class DigestClient:
 
     @property
     def realms(self) -> frozenset[str]:
-        """The realms that were answered in (§22.1)."""
+        """The realms whose challenges were answered (§22.1)."""
         return frozenset(realm for _, realm in self._known)
 
     def is_for(self, request: Request, flow: Flow | None) -> bool:

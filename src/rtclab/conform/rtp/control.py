@@ -12,10 +12,10 @@ from p2psip.rtp.rtcp import Bye, ReceiverReport, SenderReport
 from p2psip.rtp.source_description import SourceDescription
 from rtclab.conform.case import Cases, NotApplicable, Unmet
 from rtclab.conform.checks import expect_equal
-from rtclab.conform.rtp.peer import LONGEST, RtpListener
+from rtclab.conform.rtp.peer import LONGEST, RtpPeer
 from rtclab.conform.rtp.talk import RATE, Talk, control
 
-cases: Cases[RtpListener] = Cases()
+cases: Cases[RtpPeer] = Cases()
 must = partial(cases.case, role="phone", alone=True)
 should = partial(cases.case, role="phone", level="SHOULD", alone=True)
 SOONEST: Final = 5 * 0.5 / 1.21828 - 0.1  # s between two reports: §6.3.1, and for our own clock
@@ -25,21 +25,21 @@ CLOCKS: Final = 0.1  # s by which two clocks of a report may differ
 
 
 @should("RFC 3550 §6", "reports-everywhere")
-def reports_are_sent(peer: RtpListener) -> None:
+def reports_are_sent(peer: RtpPeer) -> None:
     """In a call with sound RTCP arrives, at the port for it (§6.1, §11)."""
     if not peer.plain().rtcp:
         raise Unmet("RTCP", f"none in {LONGEST:g} s")
 
 
 @must("RFC 3550 §6.1", "whole-words")
-def compounds_are_well_formed(peer: RtpListener) -> None:
+def compounds_are_well_formed(peer: RtpPeer) -> None:
     """Each datagram is a compound whose lengths agree (§6.1, §A.2)."""
     for each in _compounds(peer.plain()):
         assert each
 
 
 @must("RFC 3550 §6.1", "report-first")
-def compound_begins_with_a_report(peer: RtpListener) -> None:
+def compound_begins_with_a_report(peer: RtpPeer) -> None:
     """The first packet of a compound is a sender or receiver report (§6.1)."""
     for each in _compounds(peer.plain()):
         if not isinstance(each[0], SenderReport | ReceiverReport):
@@ -47,14 +47,14 @@ def compound_begins_with_a_report(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.1", "cname-in-each")
-def compound_has_a_cname(peer: RtpListener) -> None:
+def compound_has_a_cname(peer: RtpPeer) -> None:
     """Each compound describes its source by a CNAME (§6.1, §6.5.1)."""
     if not all(any(_cnames(each)) for each in _compounds(peer.plain())):
         raise Unmet("SDES with a CNAME", "none")
 
 
 @should("RFC 3550 §6.5.1", "cname-stays")
-def cname_is_of_the_sound(peer: RtpListener) -> None:
+def cname_is_of_the_sound(peer: RtpPeer) -> None:
     """The CNAME describes the SSRC of the sound, and stays the same (§6.5.1)."""
     talk = peer.plain()
     found = {name for each in _compounds(talk) for name in _cnames(each)}
@@ -63,7 +63,7 @@ def cname_is_of_the_sound(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4", "reports-as-it-sends")
-def sender_sends_sender_reports(peer: RtpListener) -> None:
+def sender_sends_sender_reports(peer: RtpPeer) -> None:
     """Who sends sound reports as a sender, with the sound's SSRC (§6.4)."""
     talk = peer.plain()
     found = _sender_reports(talk)
@@ -71,7 +71,7 @@ def sender_sends_sender_reports(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "packets-since-the-beginning")
-def packets_are_counted(peer: RtpListener) -> None:
+def packets_are_counted(peer: RtpPeer) -> None:
     """A sender report has the number of packets so far (§6.4.1)."""
     talk = peer.plain()
     for when, report in _sender_reports(talk):
@@ -81,7 +81,7 @@ def packets_are_counted(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "octets-of-payloads")
-def octets_are_counted(peer: RtpListener) -> None:
+def octets_are_counted(peer: RtpPeer) -> None:
     """A sender report has the octets of the payloads so far, no headers (§6.4.1)."""
     talk = peer.plain()
     for when, report in _sender_reports(talk):
@@ -91,7 +91,7 @@ def octets_are_counted(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "timestamp-of-the-report")
-def timestamp_is_that_of_the_sound(peer: RtpListener) -> None:
+def timestamp_is_that_of_the_sound(peer: RtpPeer) -> None:
     """A sender report's timestamp is of its own time, on the clock of the sound (§6.4.1)."""
     talk = peer.plain()
     for when, report in _sender_reports(talk):
@@ -102,7 +102,7 @@ def timestamp_is_that_of_the_sound(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "time-of-day")
-def wall_clock_goes_on(peer: RtpListener) -> None:
+def wall_clock_goes_on(peer: RtpPeer) -> None:
     """The NTP time of sender reports advances as time does (§6.4.1)."""
     for (before, one), (after, two) in pairwise(_sender_reports(peer.plain(), 2)):
         told = (two.ntp - one.ntp) / 2**32
@@ -111,7 +111,7 @@ def wall_clock_goes_on(peer: RtpListener) -> None:
 
 
 @should("RFC 3550 §6.2", "waits-first")
-def first_report_waits(peer: RtpListener) -> None:
+def first_report_waits(peer: RtpPeer) -> None:
     """The first report comes half an interval after the beginning, at random (§6.2)."""
     talk = peer.plain()
     found = _sender_reports(talk)
@@ -120,7 +120,7 @@ def first_report_waits(peer: RtpListener) -> None:
 
 
 @should("RFC 3550 §6.2", "lower-bound")
-def reports_are_not_too_many(peer: RtpListener) -> None:
+def reports_are_not_too_many(peer: RtpPeer) -> None:
     """Between two reports there are 2.05 s at least: 5 s, at random (§6.3.1)."""
     talk = peer.plain()
     during = [
@@ -134,7 +134,7 @@ def reports_are_not_too_many(peer: RtpListener) -> None:
 
 
 @should("RFC 3550 §6.3.7", "bye-is-sent")
-def bye_is_sent_at_the_end(peer: RtpListener) -> None:
+def bye_is_sent_at_the_end(peer: RtpPeer) -> None:
     """Who leaves says BYE, with the SSRC of the sound (§6.3.7)."""
     talk = peer.plain()
     left = {ssrc for each in _compounds(talk) for packet in each for ssrc in _leaving(packet)}
@@ -142,7 +142,7 @@ def bye_is_sent_at_the_end(peer: RtpListener) -> None:
 
 
 @should("RFC 4961 §4", "always-symmetric")
-def reports_come_from_where_they_are_received(peer: RtpListener) -> None:
+def reports_come_from_where_they_are_received(peer: RtpPeer) -> None:
     """The source of RTCP is where the target receives it: symmetric RTCP (RFC 4961 §3)."""
     talk = peer.plain()
     _ = _compounds(talk)
@@ -151,7 +151,7 @@ def reports_come_from_where_they_are_received(peer: RtpListener) -> None:
 
 
 @must("RFC 5761 §5.1.1", "mux-is-answered")
-def reports_share_the_port(peer: RtpListener) -> None:
+def reports_share_the_port(peer: RtpPeer) -> None:
     """Where `rtcp-mux` was agreed, reports arrive at the port of the sound (RFC 5761 §5.1.1)."""
     talk = peer.call("a=rtcp-mux")
     if not talk.shares_a_port:

@@ -9,10 +9,10 @@ from typing import Final
 from p2psip.rtp.packet import RtpPacket
 from rtclab.conform.case import Cases, NotApplicable, Unmet
 from rtclab.conform.checks import expect_equal
-from rtclab.conform.rtp.peer import FIRST, RtpListener, blocks, last_block
+from rtclab.conform.rtp.peer import FIRST, RtpPeer, blocks, last_block
 from rtclab.conform.rtp.talk import RATE, TICKS, Sent, Talk
 
-cases: Cases[RtpListener] = Cases()
+cases: Cases[RtpPeer] = Cases()
 must = partial(cases.case, role="phone", alone=True)
 UNSURE: Final = 4  # of 256, of a fraction
 ON_THE_WAY: Final = 0.1  # s between a report's making and its arrival, and back
@@ -20,13 +20,13 @@ ROUGH: Final = 0.5  # of a jitter: the network adds its own
 
 
 @must("RFC 3550 §6.4.1", "block-of-each-source")
-def our_packets_are_reported(peer: RtpListener) -> None:
+def our_packets_are_reported(peer: RtpPeer) -> None:
     """Reports have a block about the sound that the target receives (§6.4.1)."""
     last_block(peer.lossy())
 
 
 @must("RFC 3550 §6.4.1", "highest-with-cycles")
-def highest_number_is_told(peer: RtpListener) -> None:
+def highest_number_is_told(peer: RtpPeer) -> None:
     """A report block has the highest sequence number sent before the report (§6.4.1)."""
     talk = peer.lossy()
     when, block = last_block(talk)
@@ -36,7 +36,7 @@ def highest_number_is_told(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "highest-with-cycles")
-def wraps_are_counted(peer: RtpListener) -> None:
+def wraps_are_counted(peer: RtpPeer) -> None:
     """After 65535 the highest sequence number has a cycle more (§6.4.1)."""
     _, block = last_block(peer.lossy())
     low = block.highest_sequence & 0xFFFF
@@ -44,7 +44,7 @@ def wraps_are_counted(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "lost-since-the-beginning")
-def lost_packets_are_counted(peer: RtpListener) -> None:
+def lost_packets_are_counted(peer: RtpPeer) -> None:
     """A block has the number of packets that were never sent (§6.4.1)."""
     talk = peer.lossy()
     _, block = last_block(talk)
@@ -53,7 +53,7 @@ def lost_packets_are_counted(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "fraction-since-the-last")
-def fraction_is_of_the_lost(peer: RtpListener) -> None:
+def fraction_is_of_the_lost(peer: RtpPeer) -> None:
     """The fraction lost is that of the packets since the block before (§6.4.1, §A.3)."""
     talk = peer.lossy()
     when, block = last_block(talk)
@@ -67,7 +67,7 @@ def fraction_is_of_the_lost(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "jitter-by-formula")
-def jitter_is_measured(peer: RtpListener) -> None:
+def jitter_is_measured(peer: RtpPeer) -> None:
     """The jitter of a block is that with which our packets came, in ticks (§A.8)."""
     talk = peer.lossy()
     _, block = last_block(talk)
@@ -77,14 +77,14 @@ def jitter_is_measured(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §6.4.1", "last-sr")
-def our_report_is_named(peer: RtpListener) -> None:
+def our_report_is_named(peer: RtpPeer) -> None:
     """A block has the time of our last sender report (§6.4.1)."""
     _, wanted, told = _echo(peer.lossy())
     expect_equal("last SR", f"{wanted:#x}", f"{told:#x}")
 
 
 @must("RFC 3550 §6.4.1", "delay-since-last-sr")
-def delay_since_our_report_is_told(peer: RtpListener) -> None:
+def delay_since_our_report_is_told(peer: RtpPeer) -> None:
     """A block has the time since our last sender report arrived (§6.4.1)."""
     talk = peer.lossy()
     when, block = last_block(talk)

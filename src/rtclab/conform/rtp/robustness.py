@@ -12,10 +12,10 @@ from p2psip.rtp.payload.dtmf import TelephoneEvent
 from p2psip.rtp.rtcp import ReceiverReport
 from rtclab.conform.case import Cases, NotApplicable, Unmet
 from rtclab.conform.checks import expect_equal
-from rtclab.conform.rtp.peer import PACKET, RtpListener, blocks
+from rtclab.conform.rtp.peer import PACKET, RtpPeer, blocks
 from rtclab.conform.rtp.talk import TICKS, Talk
 
-cases: Cases[RtpListener] = Cases()
+cases: Cases[RtpPeer] = Cases()
 must = partial(cases.case, role="phone", alone=True)
 should = partial(cases.case, role="phone", level="SHOULD", alone=True)
 SECONDS: Final = 0.6  # of a stream in which every second packet is odd
@@ -31,13 +31,13 @@ GARBAGE: Final = (
 
 
 @must("RFC 3550 §A.1", "header-checks")
-def garbage_does_no_harm(peer: RtpListener) -> None:
+def garbage_does_no_harm(peer: RtpPeer) -> None:
     """Datagrams that are no RTP, or lie about their lengths, change nothing (§A.1)."""
     _goes_on(peer, lambda number: GARBAGE[number % len(GARBAGE)])
 
 
 @must("RFC 3550 §A.2", "compound-checks")
-def garbage_as_control_does_no_harm(peer: RtpListener) -> None:
+def garbage_as_control_does_no_harm(peer: RtpPeer) -> None:
     """RTCP that lies about its lengths changes nothing (§A.2)."""
     good = bytes(ReceiverReport(1))
     bad = (good[:-1], good[:2] + b"\xff\xff" + good[4:], b"\x9f\xc8\0\1" + good[4:], b"\x81\xcb")
@@ -52,55 +52,55 @@ def garbage_as_control_does_no_harm(peer: RtpListener) -> None:
 
 
 @must("RFC 3550 §5.1", "unknown-types-ignored")
-def unknown_payload_type_is_ignored(peer: RtpListener) -> None:
+def unknown_payload_type_is_ignored(peer: RtpPeer) -> None:
     """Packets of a payload type that was not agreed change nothing (§5.1)."""
     _goes_on(peer, lambda number: peer.packet(number, payload_type=77, payload=b"?" * 33))
 
 
 @should("RFC 3550 §8.2", "no-flip-flop")
-def other_ssrc_does_no_harm(peer: RtpListener) -> None:
+def other_ssrc_does_no_harm(peer: RtpPeer) -> None:
     """A second source in between does not end the first (§8.2)."""
     _goes_on(peer, lambda number: peer.packet(number, ssrc=0xCAFE, sequence=7 * number & 0xFFFF))
 
 
 @must("RFC 3550 §A.1", "header-checks")
-def empty_packets_do_no_harm(peer: RtpListener) -> None:
+def empty_packets_do_no_harm(peer: RtpPeer) -> None:
     """Packets without a payload change nothing (§5.1)."""
     _goes_on(peer, lambda number: peer.packet(number, payload=b""))
 
 
 @must("RFC 3550 §5.1", "sequence-by-one")
-def repeated_packets_do_no_harm(peer: RtpListener) -> None:
+def repeated_packets_do_no_harm(peer: RtpPeer) -> None:
     """Packets that the network doubles change nothing (§A.1)."""
     _goes_on(peer, peer.packet)
 
 
 @must("RFC 3550 §5.1", "padding-counts-itself")
-def padding_is_taken_off(peer: RtpListener) -> None:
+def padding_is_taken_off(peer: RtpPeer) -> None:
     """Packets with padding are received: none is lost (§5.1)."""
     _is_received(peer, padding=7)
 
 
 @must("RFC 3550 §5.3.1", "extension-behind-csrcs")
-def extension_is_passed_over(peer: RtpListener) -> None:
+def extension_is_passed_over(peer: RtpPeer) -> None:
     """Packets with a header extension are received: none is lost (§5.3.1)."""
     _is_received(peer, extension=Extension(0xABAC, b"what is this"))
 
 
 @must("RFC 3550 §5.1", "csrc-count")
-def contributors_are_passed_over(peer: RtpListener) -> None:
+def contributors_are_passed_over(peer: RtpPeer) -> None:
     """Packets with CSRCs are received: none is lost (§5.1)."""
     _is_received(peer, csrcs=(1, 2, 3))
 
 
 @should("RFC 4733 §2.5.2.1", "events-listed")
-def events_are_agreed_to(peer: RtpListener) -> None:
+def events_are_agreed_to(peer: RtpPeer) -> None:
     """An offer with telephone-event is answered with it (RFC 4733 §2.4.1)."""
     _with_events(peer)
 
 
 @must("RFC 4733 §2.5.2.2", "ended-is-not-restarted")
-def events_do_no_harm(peer: RtpListener) -> None:
+def events_do_no_harm(peer: RtpPeer) -> None:
     """A key that is pressed is taken where it was agreed, and the sound goes on (RFC 4733 §2.5.2).
 
     It has three packets with the end, as RFC 4733 §2.5.1.4 wants it.
@@ -120,7 +120,7 @@ def events_do_no_harm(peer: RtpListener) -> None:
     _expect_more(peer, talk)
 
 
-def _with_events(peer: RtpListener) -> Talk:
+def _with_events(peer: RtpPeer) -> Talk:
     lines = "a=rtpmap:0 PCMU/8000", f"a=rtpmap:{EVENTS} telephone-event/8000", "a=fmtp:101 0-15"
     talk = peer.call(*lines, formats=f"0 {EVENTS}")
     if str(EVENTS) not in talk.media.formats:
@@ -128,7 +128,7 @@ def _with_events(peer: RtpListener) -> Talk:
     return talk
 
 
-def _goes_on(peer: RtpListener, odd: Callable[[int], RtpPacket | bytes]) -> None:
+def _goes_on(peer: RtpPeer, odd: Callable[[int], RtpPacket | bytes]) -> None:
     """Send a stream with something odd between its packets; then the target still talks."""
     talk = peer.call()
     good = round(SECONDS / PACKET)
@@ -140,7 +140,7 @@ def _goes_on(peer: RtpListener, odd: Callable[[int], RtpPacket | bytes]) -> None
     _expect_more(peer, talk)
 
 
-def _expect_more(peer: RtpListener, talk: Talk) -> None:
+def _expect_more(peer: RtpPeer, talk: Talk) -> None:
     """Unmet unless packets of the target follow, and its call is still there."""
     before, first = len(talk.rtp), len(talk.sent)
     later = range(first, first + 50)
@@ -156,7 +156,7 @@ def _expect_more(peer: RtpListener, talk: Talk) -> None:
     expect_equal("answer to BYE", 200, peer.sip.ask(bye).status)
 
 
-def _is_received(peer: RtpListener, **odd: object) -> None:
+def _is_received(peer: RtpPeer, **odd: object) -> None:
     """Send packets with something more in their headers; a report counts none as lost."""
     talk = peer.call()
 

@@ -186,7 +186,7 @@ class Publisher(_Following):
         self._lost: RemoteError | None = None  # on the way to a server that was left
 
     def close(self) -> None:
-        """End when all has arrived; RemoteError if some has not, at this server or one before."""
+        """Close when all has arrived; RemoteError if this server or an earlier one lacks some."""
         super().close()
         if self._lost is not None:
             raise self._lost

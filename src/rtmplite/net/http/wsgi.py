@@ -83,8 +83,9 @@ class Handler(WSGIHandler):
         if is_read:
             self._check()
             said = ",".join(self.headers.get_all("Connection", [])).lower()
-            # gevent looks for `close` alone, where it may stand beside Upgrade: RFC 9112 §9.6
-            # [close-ends-it] [said-and-done] [nothing-behind-close] [nothing-behind-our-close]
+            # gevent looks for `close` alone, where it may stand beside Upgrade
+            # RFC 9112 §9.6 [close-ends-it] [said-and-done]
+            # RFC 9112 §9.6 [nothing-behind-close] [nothing-behind-our-close]
             self.close_connection |= "close" in map(str.strip, said.split(","))
             # RFC 9112 §6.1 [closed-behind-both] [closed-behind-an-old-one]: whatever else it says
             self.close_connection |= "Transfer-Encoding" in self.headers

@@ -128,7 +128,7 @@ class HttpGuard:
             return verdict_of(*_answer(connected))
         finally:
             # RFC 9112 §9.6 [one-request-is-all] [closed-behind-the-answer] [close-is-heeded]
-            # [nothing-is-pipelined]
+            # RFC 9112 §9.6 [nothing-is-pipelined]
             connected.close()
 
 

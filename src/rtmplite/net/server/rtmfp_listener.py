@@ -104,7 +104,7 @@ class RtmfpListener(EndpointListener):
 
     @property
     def connections(self) -> list[RtmfpServerConnection]:
-        """All that are connected, in order of arrival."""
+        """All connections, in order of arrival."""
         return list(self._by_session.values())
 
     @property

@@ -46,7 +46,8 @@ class Negotiation:
 
     def sends_to(self, far: "Negotiation") -> bool:
         """Whether this end sends them in a session with the other end: §4.6.4, §4.6.6."""
-        # §4.6.4 [hmac-always] [hmac-on-request], §4.6.6 [sseq-always] [sseq-on-request]
+        # §4.6.4 [hmac-always] [hmac-on-request], §4.6.6 [sseq-always]
+        # §4.6.6 [sseq-on-request]
         return self.will_send_always or (self.will_send_on_request and far.request)
 
 

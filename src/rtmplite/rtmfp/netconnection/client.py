@@ -73,7 +73,7 @@ class ClientFlowTransport(FlowTransport):
         return flow.associated is not None and super().accepts(metadata, flow)
 
     def on_accepted(self, answer: Command) -> None:
-        """Say where else we are: §5.3.3."""
+        """Tell the server our other addresses: §5.3.3."""
         information = answer.args[0] if answer.args else None
         encoding = information.get("objectEncoding") if isinstance(information, dict) else None
         # §5.3.3 [type-by-encoding]

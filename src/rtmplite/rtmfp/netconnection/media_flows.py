@@ -172,7 +172,7 @@ class MediaFlow(FlowSender):
         self._owner.media_flow_rejected(self, now)
 
     def on_writable(self, flow: "SendFlow", now: float) -> None:
-        """Tell the connection that some of it has arrived."""
+        """Tell the connection that a part of the media has arrived."""
         self._owner.media_flow_moved(self, now)
 
     def on_complete(self, flow: "SendFlow", now: float) -> None:

@@ -165,7 +165,7 @@ class Output:
                 del self.flows[key]
 
     def close(self, now: float) -> bool:
-        """Close all flows; answer whether the far end knows: §5.3.6 [orderly].
+        """Close all flows; return whether the far end was told: §5.3.6 [orderly].
 
         Own design: the control flow is last, since with its end the other side stops listening,
         and last words about a stream are in a flow that may have only begun.

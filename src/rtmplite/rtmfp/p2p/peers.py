@@ -251,7 +251,7 @@ class PeerSession(SessionListener):
         self._peers = peers
 
     def add(self, stream: Subscription) -> None:
-        """Play one more: §5.4.1 [play-on-flow]."""
+        """Play one more stream: §5.4.1 [play-on-flow]."""
         # §5.4 [several-streams]
         self.next_id = max(self.next_id, stream.stream_id + 1)
         self._keep(stream)

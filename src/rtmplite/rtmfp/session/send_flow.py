@@ -317,8 +317,8 @@ class SendFlow:
         if follows:
             length = 1 + len(data)
             return b"\x11%c%c%c%b" % (length >> 8, length & 0xFF, flags, data)
-        # §2.3.11.1.1 [until-acknowledged] [once-in-a-packet], §2.3.11.1.2 [until-acknowledged]
-        # [once-in-a-packet]
+        # §2.3.11.1.1 [until-acknowledged] [once-in-a-packet]
+        # §2.3.11.1.2 [until-acknowledged] [once-in-a-packet]
         options = self._startup_options if is_first else b""
         if options:
             flags |= _OPTIONS

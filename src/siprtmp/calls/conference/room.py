@@ -45,7 +45,7 @@ class Screen:
 
 
 class Member:
-    """One who is in a room, until `leave`."""
+    """A participant of a room, until `leave`."""
 
     def __init__(self, room: "Room", screen: Screen, now: float) -> None:
         self.room, self.screen = room, screen
@@ -144,7 +144,7 @@ class Room:
         self._look(now)
 
     def enter(self, screen: Screen, now: float) -> Member:
-        """Take a seat."""
+        """Become a participant."""
         if self._audience is None:
             self._audience = Audience(self.open(), now)
             self._audience_seat = self.mixer.sit(hearing(self._audience), now)

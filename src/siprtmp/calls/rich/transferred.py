@@ -44,7 +44,7 @@ class TransferredCall(CallObserver, MediaSink):
         self.alone = False
 
     def give_up(self, now: float) -> None:
-        """End it with the old call, and tell the phone: RFC 3515 §2.4.5."""
+        """End the new call together with the old one, and tell the phone: RFC 3515 §2.4.5."""
         self.call.hang_up(now, "old call over")
         self._referral.progress(487, "Request Terminated", now)
 

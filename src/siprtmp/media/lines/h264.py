@@ -131,7 +131,8 @@ def others_of(names: Sequence[str]) -> tuple[Codec, ...]:
 def line(names: Sequence[str], transport: LocalTransport) -> LocalMedia:
     """The line of an offer of the codecs named, the others behind H.264: RFC 3264 §5.1."""
     formats = (*(FORMATS if NAME in names else ()), *others_of(names))
-    # RFC 6184 §8.2.1 [media-is-video] [name-is-h264] [clock-is-90000], §6.3 [mode-1-is-read]
+    # RFC 6184 §8.2.1 [media-is-video] [name-is-h264] [clock-is-90000]
+    # RFC 6184 §6.3 [mode-1-is-read]
     return LocalMedia("video", formats, transport, feedback=FEEDBACK)
 
 

@@ -19,7 +19,7 @@ from siprtmp.media.translate.conversion import Transcoded
 
 
 class AvAudioTranscoders:
-    """Makes translations; it keeps nothing."""
+    """Makes audio transcoders; it has no state."""
 
     def can_send(self, codec: AudioCodec) -> bool:
         """Whether any sound can be made into this codec."""

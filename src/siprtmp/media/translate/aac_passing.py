@@ -97,8 +97,8 @@ class AacToRtp:
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
         """The packets of this tag body, none for a header: FLV 10.1 §E.4.2.1.
 
-        A frame that is too long is in several.  Raises UnsuitableError for what is no frame of
-        AAC, and OtherRateError for a header of another rate.
+        A frame that is too long goes in several packets.  Raises UnsuitableError for a body that
+        has no AAC frame, and OtherRateError for a header of another rate.
         """
         if len(tag) < 2 or tag[0] >> 4 != AAC:
             raise UnsuitableError("not AAC")

@@ -43,7 +43,7 @@ class RealRate:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether there has been more sound than time, and it is not decided why."""
+        """Whether more audio than time has passed, and the reason is not decided."""
         return self._since is not None
 
     def mark(self, timestamp: int, position: int) -> None:

@@ -76,7 +76,7 @@ class TunnelAssembler:
         self._pieces: list[bytes] = []
 
     def put(self, payload: bytes, missing: int = 0) -> TunnelMessage | None:
-        """Take a payload, before which `missing` packets were lost; the message that it completes.
+        """Take a payload, before which `missing` packets were lost; return a message that is whole.
 
         Raises RemoteError if it is malformed.
         """

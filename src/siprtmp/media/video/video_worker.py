@@ -104,7 +104,7 @@ class VideoWorker:
 
     @property
     def dropped(self) -> int:
-        """The tags that came to nothing, as they were too many."""
+        """The number of tags dropped because too many were waiting."""
         return sum(queue.dropped for queue in self._queues)
 
     def begin(self, group: Iterable[tuple[int, bytes]], latest: int, now: float) -> None:

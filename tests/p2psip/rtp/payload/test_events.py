@@ -73,11 +73,11 @@ def test_what_is_lost_is_never_heard_twice_nor_longer(keys, chance, start):
 
 
 def test_a_key_as_packets():
-    """Covers RFC 4733 §2.5.1.2 [first-has-marker] [duration-grows] [no-end-meanwhile]
+    """Covers RFC 4733 §2.5.1.2 [duration-grows] [no-end-meanwhile]
     [final-has-end] [constant-intervals], §2.5.1.4 [final-three-times] and §2.3.5
     [no-zero-duration].
 
-    Covers RFC 4733 §2.5.1.2 [fifty-ms] [reports-at-once] and §2.5.1.4 [end-stays].
+    Covers RFC 4733 §2.5.1.2 [fifty-ms] and §2.5.1.4 [end-stays].
     """
     sender = EventSender(RATE)
     sender.press(EventPress(11, 0.12, 7), 0.0)

@@ -59,7 +59,7 @@ def test_each_header_type_keeps_what_it_leaves_out():
 
     And §5.3.1.2.2 [type-1-same-stream], §5.3.1.2.3 [type-2-same-length],
     §5.3.1.2.4 [type-3-takes-all], §5.3.1.2.5 [delta-is-difference] [length-is-of-message]
-    [stream-id-is-little], RTMP Errata §4.2 [stream-id-is-little].
+    [stream-id-is-little].
     """
     raw = "04 0003e8 000001 08 39300000 aa  44 000014 000002 09 bbbb  84 00001e cccc  c4 dddd"
     wanted = [
