@@ -21,7 +21,8 @@ AUDIO = MessageType.AUDIO
 GROWTH = 64 * 1024  # KiB of memory that an attack may cost for good
 ENOUGH = 40  # frames in a flow that a test has disturbed
 LEAD = 15  # frames sent at once: who is ahead loses nothing when a busy machine stalls
-COUNTERS = {"sip_repeated", "sip_malformed"}  # the only figures that an attack may leave changed
+# the only figures that an attack may leave changed
+COUNTERS = {"sip_repeated", "sip_malformed", "media_compiled", "media_interpreted"}
 
 
 def speex_frames(corpus):
