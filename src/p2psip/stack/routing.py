@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psip.sip.address import Address
+from p2psip.sip.known import known
 from p2psip.sip.message import Request
 from p2psip.sip.params import drop
 from p2psip.sip.uri import Uri
@@ -239,6 +240,10 @@ def is_loopback(host: str) -> bool:
 
     Own design: of names only localhost, since nothing proves it of any other.
     """
+    return known(_is_loopback, host)
+
+
+def _is_loopback(host: str) -> bool:
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
