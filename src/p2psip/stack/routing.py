@@ -340,7 +340,7 @@ def fallback_flow(request: Request, flow: Flow) -> Flow | None:
     Not done: RFC 3261 §18.2.2 [then-by-dns]: the host that sent-by names is not looked up when that
     fails, or a stranger's Via would make us connect to machines it cannot reach by itself.
     """
-    if flow.transport in (LOCAL, *WEB) or not flow.reliable:
+    if flow.transport == LOCAL or flow.transport in WEB or not flow.reliable:
         return None
     port = request.via.port or default_port(flow.transport)
     domain = request.via.host if flow.transport == "TLS" else ""
