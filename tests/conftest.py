@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from p2psip.sip.known import forget
+
 NO_CLOCK = [HealthCheck.too_slow]  # which a busy machine fails
 settings.register_profile("dev", max_examples=50, deadline=None, suppress_health_check=NO_CLOCK)
 settings.register_profile(
@@ -52,6 +54,12 @@ def pytest_collect_file(file_path: Path) -> Iterator[None]:
     if b">>>" in file_path.read_bytes():
         return found
     return [each for each in found if type(each) is pytest.Module]
+
+
+@pytest.fixture(autouse=True)
+def readers_read() -> None:
+    """No test gets a value that the reader of an earlier one has made."""
+    forget()
 
 
 def pytest_sessionfinish() -> None:

@@ -459,4 +459,5 @@ def _is_of_this_machine(flow: Flow) -> bool:
 
     A WebSocket proves nothing: a browser here may show the page of a stranger.
     """
-    return flow.transport not in (LOCAL, *WEB) and is_loopback(flow.remote[0])
+    is_proof = flow.transport != LOCAL and flow.transport not in WEB
+    return is_proof and is_loopback(flow.remote[0])

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import LWS, quote, split, split_list, text_of, unquote
+from p2psip.sip.known import known
 from p2psip.sip.params import Params, find, parse_params, put, write_params
 from p2psip.sip.uri import Uri
 
@@ -45,7 +46,10 @@ class Address:
         Raises RemoteError; also where a bare URI would need brackets: without them the
         parameters are the header's, and a question mark is refused (§20.10).
         """
-        text = text_of(data).strip(LWS)
+        return known(cls._read, text_of(data).strip(LWS))
+
+    @classmethod
+    def _read(cls, text: str) -> Self:
         if text == "*":
             return cls(Uri("", opaque="*"))
         first, *rest = split(text, ";")

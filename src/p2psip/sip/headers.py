@@ -68,6 +68,7 @@ _CANONICAL: Final = (
     | {name.lower(): name for name in (*LISTS, *_OTHERS)}
     | _COMPACT
 )
+_LONG: Final = frozenset(_CANONICAL.values())
 
 
 def canonical(name: str) -> str:
@@ -167,8 +168,11 @@ class Headers:
 
     def without(self, *names: str) -> Self:
         """Return a copy without any line of these names (§7.3.1)."""
-        unwanted = {canonical(name).lower() for name in names}
-        return self._of(tuple(pair for pair in self.fields if pair[0].lower() not in unwanted))
+        unwanted = {canonical(name) for name in names}
+        if unwanted <= _LONG:  # our fields have the same spelling
+            return self._of(tuple([pair for pair in self.fields if pair[0] not in unwanted]))
+        unwanted = {name.lower() for name in unwanted}
+        return self._of(tuple([pair for pair in self.fields if pair[0].lower() not in unwanted]))
 
     def prepend(self, name: str, value: object) -> Self:
         """Return a copy with a new topmost value of this name (§16.6)."""
@@ -182,8 +186,8 @@ class Headers:
 
     def _place(self, name: str) -> int:
         """Where the first line of this canonical name stands, or where a new one goes."""
-        wanted = name.lower()
-        keys = [key.lower() for key, _ in self.fields]
+        wanted = name if name in _LONG else name.lower()
+        keys = [key if wanted is name else key.lower() for key, _ in self.fields]
         return keys.index(wanted) if wanted in keys else len(keys)
 
     @classmethod

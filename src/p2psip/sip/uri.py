@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import MAX_VALUES, bracketed, bytes_of, host_port, text_of
+from p2psip.sip.known import known
 from p2psip.sip.params import MAX_PARAMS, Params, drop, find, without_empty_end
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*+")
@@ -29,6 +30,7 @@ _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 # Characters that stand for themselves beside letters, digits and "_.-~": §25.1.
 _MARK: Final = "!*'()"
+_UNRESERVED: Final = re.compile(r"[A-Za-z0-9_.~-]*+")
 _USER_SAFE: Final = _MARK + "&=+$,;?/"
 _PASSWORD_SAFE: Final = _MARK + "&=+$,"
 _PARAM_SAFE: Final = _MARK + "[]/:&+$"
@@ -64,7 +66,10 @@ class Uri:
 
         Raises RemoteError when it is not one.
         """
-        text = text_of(data)
+        return known(cls._read, text_of(data))
+
+    @classmethod
+    def _read(cls, text: str) -> Self:
         scheme, colon, rest = text.partition(":")
         # §7.1 [no-spaces-in-the-uri] [no-brackets-around-the-uri]
         if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):
@@ -105,9 +110,11 @@ class Uri:
         # RFC 3966 §3 [escaped-in-values]; RFC 3986 §2.1 [capital-hex], §2.2 [conflicts-are-escaped]
         # RFC 3986 §2.2 [reserved-is-escaped]
         params = "".join(
-            f";{quote(name, _PARAM_SAFE, errors='surrogateescape')}"
-            + ("" if value is None else f"={quote(value, _PARAM_SAFE, errors='surrogateescape')}")
-            for name, value in self.params
+            [
+                f";{_escape(name, _PARAM_SAFE)}"
+                + ("" if value is None else f"={_escape(value, _PARAM_SAFE)}")
+                for name, value in self.params
+            ]
         )
         if self.scheme == "tel":
             # RFC 3966 §3 [delimiters-stand]
@@ -186,6 +193,8 @@ def _header_set(uri: Uri) -> list[tuple[str, str]]:
 
 
 def _escape(text: str, safe: str) -> str:
+    if _UNRESERVED.fullmatch(text):  # most are, and this is four times as fast
+        return text
     return quote(text, safe, errors="surrogateescape")
 
 

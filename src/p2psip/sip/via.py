@@ -25,6 +25,7 @@ from p2psip.sip.grammar import (
     split_list,
     text_of,
 )
+from p2psip.sip.known import known
 from p2psip.sip.params import Params, find, parse_params, put, write_params
 
 
@@ -46,7 +47,11 @@ class Via:
 
         Any version is read, so that a request of version 7.0 can be answered 505.
         """
-        first, *rest = split(text_of(data), ";")
+        return known(cls._read, text_of(data))
+
+    @classmethod
+    def _read(cls, text: str) -> Self:
+        first, *rest = split(text, ";")
         protocol, *more = first.split("/", 2)
         if (
             protocol.strip(LWS).upper() != "SIP"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psip.sip.address import Address
+from p2psip.sip.known import known
 from p2psip.sip.message import Request
 from p2psip.sip.params import drop
 from p2psip.sip.uri import Uri
@@ -239,6 +240,10 @@ def is_loopback(host: str) -> bool:
 
     Own design: of names only localhost, since nothing proves it of any other.
     """
+    return known(_is_loopback, host)
+
+
+def _is_loopback(host: str) -> bool:
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
@@ -335,7 +340,7 @@ def fallback_flow(request: Request, flow: Flow) -> Flow | None:
     Not done: RFC 3261 §18.2.2 [then-by-dns]: the host that sent-by names is not looked up when that
     fails, or a stranger's Via would make us connect to machines it cannot reach by itself.
     """
-    if flow.transport in (LOCAL, *WEB) or not flow.reliable:
+    if flow.transport == LOCAL or flow.transport in WEB or not flow.reliable:
         return None
     port = request.via.port or default_port(flow.transport)
     domain = request.via.host if flow.transport == "TLS" else ""
