@@ -37,8 +37,8 @@ REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabi
 class VideoStream(MediaStream):
     """One call's video, from the description that agrees on it to the end.
 
-    RFC 3550 §6.4 for the session.  The frames follow the time of the audio: see `SharedContext`.  With a
-    transcoding frames are made that the phone cannot have as they are.
+    RFC 3550 §6.4 for the session.  The frames follow the time of the audio: see `SharedContext`.
+    With a transcoding, frames are made that the phone cannot have as they are.
     """
 
     def __init__(
