@@ -1,4 +1,4 @@
-"""`siprtmp demo`: a call through a gateway, judged by the sound that arrives at both ends.
+"""`siprtmp demo`: a call through a gateway, judged by the audio that arrives at both ends.
 
 Own design: gateway, client and phone are processes of their own that meet only at real sockets
 on free loopback ports, with the gateway's default settings.  The phone registers as bob at the

@@ -43,7 +43,7 @@ class CallEnd:
             say(number)
 
     def hear(self, payload: bytes, timestamp: int) -> None:
-        """Take sound of the other end; `timestamp` in samples."""
+        """Take audio of the other end; `timestamp` in samples."""
         now = monotonic()
         self._heard.append((now, self._recording.add(payload, timestamp)))
         self._count += 1

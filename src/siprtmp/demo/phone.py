@@ -1,6 +1,6 @@
-"""The phone of the demo: registers as bob, answers one call, and talks once it hears sound.
+"""The phone of the demo: registers as bob, answers one call, and talks once it hears audio.
 
-Own design: it waits for the caller's sound, since the caller hears nothing before it plays.
+Own design: it waits for the caller's audio, since the caller hears nothing before it plays.
 """
 
 import argparse

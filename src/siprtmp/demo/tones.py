@@ -1,4 +1,4 @@
-"""Tones as proof of sound: made as G.711, recognised again among samples.
+"""Tones as proof of audio: made as G.711, recognised again among samples.
 
 Implements RFC 3551 §4.5.14 by way of `p2psip.rtp.payload.g711`.
 

@@ -1,6 +1,6 @@
-"""Chooses how sound crosses: as it is where both sides have the codec, else decoded and encoded.
+"""Chooses how audio crosses: as it is where both sides have the codec, else decoded and encoded.
 
-Own design: sound that passes costs nothing and loses nothing, so a codec is made only where none
+Own design: audio that passes costs nothing and loses nothing, so a codec is made only where none
 passes; then it is the phone's favourite of those that can be made.
 """
 
@@ -57,7 +57,7 @@ class AudioCodecSelection:
     def to_phone(
         self, plan: AudioPlan, tag: bytes, before: AudioToRtp | None
     ) -> tuple[AudioToRtp, int] | None:
-        """A translation of sound as in this tag body (FLV 10.1 §E.4.2.1), and its payload type.
+        """A translation of audio as in this tag body (FLV 10.1 §E.4.2.1), and its payload type.
 
         It is `before`, the one in use, if that still suits; None if the phone cannot have it.
         """

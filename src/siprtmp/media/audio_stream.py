@@ -205,7 +205,7 @@ class AudioStream(MediaStream):
             self._pace(to_phone.codec.clock_rate, packets, now)
 
     def publish_ended(self, now: float) -> None:
-        """The publisher has ended; `on_drained` follows when all its sound has been sent.
+        """The publisher has ended; `on_drained` follows when all its audio has been sent.
 
         Own design: a file may have been published faster than it is heard.
         """
@@ -270,9 +270,9 @@ class AudioStream(MediaStream):
             self._hold_back(True)
 
     def _doubts(self, backlog: float) -> bool:
-        """Whether a publisher may seem to be ahead of time because its sound is of another rate.
+        """Whether a publisher may seem to be ahead of time because its audio is of another rate.
 
-        Own design: it is not held back then, as what tells the rate would come late, and all sound
+        Own design: it is not held back then, as what tells the rate would come late, and all audio
         behind it.
         """
         to_phone = self._to_phone
@@ -291,7 +291,7 @@ class AudioStream(MediaStream):
         self.sent += 1
 
     def tap(self, heard: OnSent) -> None:
-        """Give `heard` the sound of each packet that is sent from now on: RFC 3551 §4.5."""
+        """Give `heard` the audio of each packet that is sent from now on: RFC 3551 §4.5."""
 
         def send(data: bytes) -> None:
             self.transport.send_rtp(data)
@@ -391,7 +391,7 @@ class AudioStream(MediaStream):
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
     ) -> None:
-        """Pass on sound of the phone, which arrived at `now` and may have waited for its turn."""
+        """Pass on audio of the phone, which arrived at `now` and may have waited for its turn."""
         plan, to_rtmp = self._plan, self._to_rtmp
         # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None

@@ -2,7 +2,7 @@
 
 Implements RFC 4733 §2.5 by way of `EventSender` and `EventReceiver`.
 
-A sans-I/O machine.  Keys go in the stream of the sound, which is left out meanwhile: a phone that
+A sans-I/O machine.  Keys go in the stream of the audio, which is left out meanwhile: a phone that
 hears the tone as well would count it twice: Field §"Sound under a key".
 """
 
@@ -16,7 +16,7 @@ from p2psip.rtp.payload.event_receiver import EventBegan, EventReceiver
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
 from siprtmp.media.sdp_map import AudioPlan
 
-CLOCK_RATE: Final = 8000  # of sound and events, unless agreed otherwise
+CLOCK_RATE: Final = 8000  # of audio and events, unless agreed otherwise
 _SIGNAL: Final = re.compile(  # possessive, or a body of blanks would take its square in time
     r"(?:^|[\r\n])[ \t]*+(?:(?:Signal|d)[ \t]*+=[ \t]*+)?"
     r"\"?([0-9A-D*#]|1[0-6])\"?[ \t]*+(?=[\r\n]|$)",

@@ -1,6 +1,6 @@
-"""A conference of sound: each seat hears all others together, and not itself.
+"""A conference of audio: each seat hears all others together, and not itself.
 
-Own design: everybody's sound has one rate, by default the 8 kHz that every phone has, and is mixed
+Own design: everybody's audio has one rate, by default the 8 kHz that every phone has, and is mixed
 in blocks of 20 ms by one clock.  Each seat has a queue that takes up jitter and drift.  A seat that
 is silent hears the whole mix, which is added up and encoded once for all of these; only those who
 talk at the moment have a mix of their own.
@@ -30,7 +30,7 @@ BLOCK: Final = CLOCK_RATE * MS // 1000  # samples
 WAITING: Final = 3  # blocks that are in a queue before it is heard: two packets may be late
 PREFILL: Final = WAITING * BLOCK
 PLENTY: Final = 8  # blocks beyond which a silent one is left out
-LIMIT: Final = 25  # blocks beyond which sound is left out
+LIMIT: Final = 25  # blocks beyond which audio is left out
 QUIET: Final = 64  # of 32768: the noise of a silent line
 STALL: Final = 5  # blocks by which the clock may be late and still catch up
 WINDOW: Final = 50  # blocks by which the speaker is judged
@@ -54,7 +54,7 @@ Hear = Callable[[MixedAudio, int, float], object]
 class Seat:
     """One who talks and hears, until `leave`: see `Mixer.sit`.
 
-    `loudness` is the mean of its latest sound, 0 to 32768.
+    `loudness` is the mean of its latest audio, 0 to 32768.
     """
 
     def __init__(self, mixer: "Mixer", hear: Hear | None) -> None:
@@ -72,7 +72,7 @@ class Seat:
 
     @property
     def delay(self) -> float:
-        """The seconds until sound is heard that is put now."""
+        """The seconds until audio is heard that is put now."""
         blocks = len(self._queue) / self._block
         return SECONDS * (blocks if self._is_ready else max(blocks, WAITING - 1))
 

@@ -1,4 +1,4 @@
-"""Sends sound at the pace at which it is heard, even if its publisher is faster or in bursts.
+"""Sends audio at the pace at which it is heard, even if its publisher is faster or in bursts.
 
 Own design: a publisher may send in bursts, or a whole file at once; a phone has room for a
 few packets.  A packet is due when the packets before it have been heard.  For punctual input there
@@ -24,7 +24,7 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-HOLD_SECONDS: Final = 0.5  # queued sound beyond which the publisher is not read any more
+HOLD_SECONDS: Final = 0.5  # queued audio beyond which the publisher is not read any more
 RESUME_SECONDS: Final = 0.3
 LIVE_LEAD: Final = 0.2  # a publisher that was ever this far ahead of time is not live
 LIVE_BACKLOG: Final = 0.25  # what a live publisher may have queued after a stall

@@ -47,7 +47,7 @@ from siprtmp.media.translate.flv_to_vp8 import VP8
 
 # RFC 4733 §2.5.1.1 [events-offered]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
-# RFC 4733 §2.2.1, for phones that take events by the clock of their sound alone: Field §"Events by
+# RFC 4733 §2.2.1, for phones that take events by the clock of their audio alone: Field §"Events by
 # one clock or the other".  They list no events, and so mean those of `DTMF`: RFC 4733 §2.4.1.
 DTMF_BY_RATE: Final = {
     8000: DTMF,
@@ -57,15 +57,15 @@ DTMF_BY_RATE: Final = {
 # RFC 3551 §5 [video-at-90-khz] [fine-clock]
 X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
-# Own design: the best sound first.  L16 is answered and not offered: it takes six times the octets.
+# Own design: the best audio first.  L16 is answered and not offered: it takes six times the octets.
 _STOCK: Final = ("opus", "g722", "pcmu", "pcma", "wideband", "narrowband", "dtmf")
 STOCK_TOOLS: Final = (*_STOCK, *h264.NAMES)  # since nobody knows what will be published
 STOCK_ANSWERS: Final = (*_STOCK, H264, "l16", "l16-44")
 AAC_NAMES: Final = tuple(codec.name for codec in AAC_CODECS)
 VIDEO_NAMES: Final = ("flv", *h264.NAMES)
-TALK: Final = "sendrecv", "sendrecv"  # the directions of sound and pictures: RFC 8866 §6.7
+TALK: Final = "sendrecv", "sendrecv"  # the directions of audio and video: RFC 8866 §6.7
 _NAME: Final = re.compile(r"(?=.*[A-Za-z])[\w.-]+", re.ASCII)  # of a host: no IPv4 address, no IPv6
-HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still picture
+HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class AudioPlan:
 class MediaPlan:
     """The agreement of both ends on a call, line by line: RFC 3264 §6.
 
-    `video` is None for a call without pictures.  With `x_flv` nothing else is sent.
+    `video` is None for a call without video.  With `x_flv` nothing else is sent.
     """
 
     audio: AudioPlan
@@ -137,7 +137,7 @@ class Endpoint:
     RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `x_flv` and
     `video` are for the lines of x-flv and of H.264, which need their own: two lines of one port
     would be one stream (RFC 3264 §5.1).  0 and None when there are none.  `vp8` says that the
-    line of H.264 has VP8 too, since pictures may be made.
+    line of H.264 has VP8 too, since video may be transcoded.
     """
 
     host: str
@@ -177,9 +177,9 @@ def read(sdp: bytes, hosts: Iterable[str]) -> SessionDescription:
 
 
 def refusal(theirs: SessionDescription) -> RemoteError:
-    """The error for a description without sound that can cross: RFC 3261 §13.3.1.3.
+    """The error for a description without audio that can cross: RFC 3261 §13.3.1.3.
 
-    It is the fault of the line of sound, where that cannot be read.
+    It is the fault of the audio line, where that cannot be read.
     """
     fault = next((each.fault for each in theirs.media if each.kind == "audio" and each.fault), "")
     # RFC 3261 §13.3.1.3 [488-for-the-offer]
@@ -211,7 +211,7 @@ def default_names(narrowband: bool) -> tuple[str, ...]:
     """The codecs of a client that names none: Speex of its rate, digits, and x-flv.
 
     Own design: the original's default.  Another gateway takes x-flv, which carries every codec of
-    either client; a phone refuses that line, and has the sound.
+    either client; a phone refuses that line, and has the audio.
     """
     return ("narrowband" if narrowband else "wideband", "dtmf", "flv")
 
@@ -270,7 +270,7 @@ def offer_again(
             tunnel = replace(ours.x_flv, rtcp_mux=rtcp_mux(line))
             lines.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
         else:
-            # Not done: RFC 6337 §5.2.5 [video-is-tried-again]: a phone that has refused pictures,
+            # Not done: RFC 6337 §5.2.5 [video-is-tried-again]: a phone that has refused video,
             # which its user sees, is not asked for them with each hold.
             lines.append(None)
     # RFC 3261 §14.2 [overlaps-with-the-last]
@@ -338,7 +338,7 @@ def _is_x_flv(codec: Codec) -> bool:
 
 
 def _pictures(names: Sequence[str], ours: Endpoint) -> tuple[str, ...]:
-    """The codecs of pictures that are named, and VP8 beside H.264 where it can be made."""
+    """The video codecs that are named, and VP8 beside H.264 where it can be made."""
     named = tuple(name for name in names if name in h264.NAMES)
     return (*named, VP8) if ours.vp8 and H264 in named else named
 
@@ -346,16 +346,16 @@ def _pictures(names: Sequence[str], ours: Endpoint) -> tuple[str, ...]:
 def speex_names(narrowband: bool) -> tuple[str, ...]:
     """Both rates of Speex, the client's own rate first, digits, and x-flv.
 
-    Own design: for answering, since a wideband client's sound can be cut to 8 kHz.
+    Own design: for answering, since a wideband client's audio can be cut to 8 kHz.
     """
     first, second = ("narrowband", "wideband") if narrowband else ("wideband", "narrowband")
     return (first, second, "dtmf", "flv")
 
 
 def _codecs(names: Sequence[str], unnamed: bool = False) -> tuple[Codec, ...]:
-    """The formats of a line of sound, with events by 8000 and one other clock: RFC 4733 §2.2.1.
+    """The formats of an audio line, with events by 8000 and one other clock: RFC 4733 §2.2.1.
 
-    That is the clock of the first sound that has another.  Own design: with events by each clock
+    That is the clock of the first codec that has another.  Own design: with events by each clock
     an INVITE of all codecs would be too long for UDP, Field §"Requests too long for UDP".
     """
     sounds = (name for name in names if name not in VIDEO_NAMES)
@@ -367,7 +367,7 @@ def _codecs(names: Sequence[str], unnamed: bool = False) -> tuple[Codec, ...]:
 
 
 def _with_one_clock(codecs: Sequence[Codec], theirs: SessionDescription) -> tuple[Codec, ...]:
-    """The formats to answer with: of the events only one, for the peer's favourite sound.
+    """The formats to answer with: of the events only one, for the peer's favourite audio.
 
     Own design: a peer that may choose among several may choose one that does not fit, as browsers
     have done.
@@ -407,7 +407,7 @@ def _plans(agreed: Agreed, host: str, theirs: SessionDescription) -> MediaPlan:
 
 
 def _plan(media: AgreedMedia, host: str) -> AudioPlan | None:
-    """The plan of an accepted line of sound, None without a codec that can cross."""
+    """The plan of an accepted audio line, None without a codec that can cross."""
     sending, receiving = [], {}
     for codec, send, receive in zip(
         media.codecs, media.send_payload_types, media.receive_payload_types, strict=True

@@ -73,7 +73,7 @@ class MediaSink:
         """Tell the publisher what cannot be carried, and what to do."""
 
     def on_key_frame_wanted(self) -> None:
-        """Ask the publisher for a key frame, since the peer lacks a picture: RFC 5104 §3.5.1."""
+        """Ask the publisher for a key frame, since the peer lacks a frame: RFC 5104 §3.5.1."""
 
     def on_hold_back(self, hold: bool) -> None:
         """Hold the publisher back if `hold`, else let it go on."""

@@ -1,11 +1,11 @@
-"""One clock for the streams of a phone: that of its sound.
+"""One clock for the streams of a phone: that of its audio.
 
 Implements RFC 3550 §6.4.1 and §6.5.1 for a call: the sender reports of two streams of one end show
 which of their RTP times belong together.
 
 Own design: the devices of a phone have clocks of their own.  One tenth of a second in 1,000 is
-usual, and would part sound and picture by seconds in an hour.  Sound is passed on as its samples
-count, since ears notice a sample too many, and costs nothing here; the pictures follow it, which no
+usual, and would part audio and video by seconds in an hour.  Audio is passed on as its samples
+count, since ears notice a sample too many, and costs nothing here; the frames follow it, which no
 eye notices.
 
     >>> from p2psip.rtp.rtcp import SenderReport, ntp_time
@@ -33,27 +33,27 @@ from siprtmp.media.translate.timebase import (
     wrapped_difference,
 )
 
-MAX_SKEW: Final = 2.0  # s between sound and picture of one moment; more is no common clock
-LATEST: Final = 31  # pictures whose arrivals tell the usual one: a second or two
-STEADY: Final = 10  # ms by which the usual arrival may be off before the pictures follow it
+MAX_SKEW: Final = 2.0  # s between audio and video of one moment; more is no common clock
+LATEST: Final = 31  # frames whose arrivals tell the usual one: a second or two
+STEADY: Final = 10  # ms by which the usual arrival may be off before the frames follow it
 
 
 class UsualArrival:
-    """Tells when the pictures of a phone without reports are shown: as late as they usually come.
+    """Tells when the frames of a phone without reports are shown: as late as they usually come.
 
-    Own design: the first picture is long, or comes out of an encoder that has just begun, and so
+    Own design: the first frame is long, or comes out of an encoder that has just begun, and so
     may be late as no other is; those behind it are not shown as late for the rest of the call.
     """
 
     def __init__(self, clock_rate: int) -> None:
         self._clock_rate = clock_rate
         self._timestamp: int | None = None
-        self._ticks = 0  # RTP time of the latest picture since the first one
+        self._ticks = 0  # RTP time of the latest frame since the first one
         self._behind: deque[int] = deque(maxlen=LATEST)  # ms between that and its arrival
         self._usual = 0
 
     def of(self, timestamp: int, arrival_ms: int) -> int | None:
-        """RTMP time (ms) of a picture of this RTP time; None for one that is shown before others.
+        """RTMP time (ms) of a frame of this RTP time; None for one that is shown before others.
 
         RFC 3550 §5.1.
         """
@@ -89,7 +89,7 @@ class Timeline:
         self._audio, self._clock = audio, clock
 
     def arrival(self, now: float) -> float:
-        """RTMP time of a picture that arrives at `now`, by the sound beside it: RFC 3550 §5.1."""
+        """RTMP time of a frame that arrives at `now`, by the audio beside it: RFC 3550 §5.1."""
         self._before()
         audio, clock = self._audio, self._clock
         if audio is not None and clock is not None and audio.last_received is not None:
@@ -99,7 +99,7 @@ class Timeline:
         return (now - self.started) * 1000
 
     def at(self, moment: float, now: float) -> float | None:
-        """RTMP time of the sound of a moment by the phone's clock (Unix time): §6.4.1.
+        """RTMP time of the audio of a moment by the phone's clock (Unix time): §6.4.1.
 
         `now` is when something else of that moment has come.  None before the first report, and if
         the two are too far apart to be of one clock, as with phones that make their NTP times up.

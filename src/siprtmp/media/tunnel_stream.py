@@ -3,8 +3,8 @@
 Implements RFC 3550 §6.4 by way of `RtpSession`, for the payload `translate.x_flv`.
 
 A sans-I/O machine.  Codec headers are sent once by their publisher, and would be lost for the whole
-call with one packet; they are repeated before each key frame, and in a stream without pictures
-after every so many sounds.  After a loss, pictures are left out until the next key frame.
+call with one packet; they are repeated before each key frame, and in a stream without video
+after every so many messages of audio.  After a loss, frames are left out until the next key frame.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from siprtmp.media.transport import MediaTransport
 
 CLOCK_RATE: Final = 90000  # of x-flv; RFC 3551 §5
 EARLY: Final = 0.02  # s that a message may be early
-REPEAT_AUDIO: Final = 100  # sounds after which a codec header is sent again
+REPEAT_AUDIO: Final = 100  # messages of audio after which a codec header is sent again
 METADATA: Final = b"onMetaData"
 PEEK: Final = 40  # octets, in which that name is, after @setDataFrame or not
 
@@ -136,7 +136,7 @@ class TunnelStream(MediaStream):
 
     def _wants_headers(self, type_id: int, payload: bytes) -> bool:
         if type_id == VIDEO:
-            self._audio_count = -REPEAT_AUDIO  # which key frames bring, unless the pictures end
+            self._audio_count = -REPEAT_AUDIO  # which key frames bring, unless the frames end
             return video.is_key_frame(payload)
         self._audio_count += type_id == AUDIO
         if self._audio_count < REPEAT_AUDIO:
@@ -212,7 +212,7 @@ class TunnelStream(MediaStream):
             if video.is_key_frame(body):
                 self._skipping = False
             elif self._skipping and not video.is_sequence_header(body):
-                return  # it depends on a picture that was lost
+                return  # it depends on a frame that was lost
         self.on_tag(type_id, timestamp, body, now)
 
     # -- time ---------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""The way of a phone's pictures to the players: whole ones, each as one tag at its own time.
+"""The way of a phone's frames to the players: whole ones, each as one tag at its own time.
 
 Implements RFC 6184 §5, RFC 7798 §6 and RFC 7741 §4.5.1 by way of `packetization`, RFC 3550 §6.4.1
-for the time beside the sound, and RFC 5168 §4 for phones that take no RTCP feedback.
+for the time beside the audio, and RFC 5168 §4 for phones that take no RTCP feedback.
 
 Own design: H.264, which every player has, passes.  Another codec passes to players that have said
 that they take it; for others it is made into H.264, or left out where nothing may be made.
@@ -23,7 +23,7 @@ from siprtmp.media.video.packetization import DEPACKETIZERS
 from siprtmp.media.video.video_worker import VideoWorker
 
 ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
-MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a picture may be late
+MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a frame may be late
 BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key frame
 
 
@@ -45,7 +45,7 @@ class VideoFromPhone:
         self._timeline, self._listener, self._transcoding = timeline, listener, transcoding
         self._depacketizer = DEPACKETIZERS[plan.name](plan)
         self._arrivals = UsualArrival(CLOCK_RATE)
-        self._work: VideoWorker | None = None  # from the first picture that cannot pass
+        self._work: VideoWorker | None = None  # from the first frame that cannot pass
         self._told: tuple[tuple[int, int] | None, str] = None, plan.name  # size and codec
         self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self.ask_at: float | None = None
@@ -53,12 +53,12 @@ class VideoFromPhone:
 
     @property
     def freezes(self) -> int:
-        """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
+        """How often a lost frame of the phone has stopped the others.  RFC 6184 §6.3."""
         return self._depacketizer.to_flv.freezes
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """Width and height of the phone's pictures, once they are known: RFC 6184 §8.1."""
+        """Width and height of the phone's frames, once they are known: RFC 6184 §8.1."""
         return self._depacketizer.to_flv.size
 
     @property
@@ -70,7 +70,7 @@ class VideoFromPhone:
 
     @property
     def transcodes(self) -> str:
-        """What is decoded and encoded, as "vp8 9x9 > h264 9x9"; "" for pictures that pass."""
+        """What is decoded and encoded, as "vp8 9x9 > h264 9x9"; "" for frames that pass."""
         return self._work.transcodes if self._work is not None else ""
 
     def restart(self) -> None:
@@ -98,9 +98,9 @@ class VideoFromPhone:
             self._pass(tags, is_key, now)
 
     def _moments(self, timestamp: int, newest: int, now: float) -> tuple[int, float | None]:
-        """RTMP times (ms) of a picture: by its arrival, and when it is shown.
+        """RTMP times (ms) of a frame: by its arrival, and when it is shown.
 
-        That is as reports say, else as its like usually come, None where no picture tells.
+        That is as reports say, else as its like usually come, None where no frame tells.
 
         It came before the packet of time `newest`, which has completed it at `now`.
         """
@@ -114,7 +114,7 @@ class VideoFromPhone:
         return arrival, usual if shown is None else shown
 
     def _pass(self, tags: list[Tag], is_key: bool, now: float) -> None:
-        """Give the tags of a picture to the players, or ask for a key frame if it is damaged."""
+        """Give the tags of a frame to the players, or ask for a key frame if it is damaged."""
         name, to_flv = self._depacketizer.name, self._depacketizer.to_flv
         passes = name == H264 or self._listener.takes(name)
         if tags and (to_flv.size, name) != self._told:

@@ -3,9 +3,9 @@
 Implements RFC 6184 §5 and §8.2.2 by way of `p2psip.rtp`, between FLV 10.1 §E.4.3.1 tags and RTP;
 RFC 7798 and RFC 7741 likewise.
 
-A sans-I/O machine.  The packets of a picture leave together, when
-the picture is due; a picture of the phone leaves as one tag.  Neither way passes a picture on that
-a lost one has spoilt: it freezes, and asks for a key frame.
+A sans-I/O machine.  The packets of a frame leave together, when the frame is due; a frame of the
+phone leaves as one tag.  Neither way passes a frame on that a lost one has spoilt: it freezes, and
+asks for a key frame.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,14 +31,14 @@ from siprtmp.media.video.gop_cache import GopCache
 from siprtmp.media.video_from_phone import VideoFromPhone
 from siprtmp.media.video_to_phone import OnShown, VideoToPhone
 
-REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of pictures
+REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of video
 
 
 class VideoStream(MediaStream):
     """One call's video, from the description that agrees on it to the end.
 
-    RFC 3550 §6.4 for the session.  The pictures follow the time of the audio `beside` them.  With a
-    transcoding pictures are made that the phone cannot have as they are.
+    RFC 3550 §6.4 for the session.  The frames follow the time of the audio: see `SharedContext`.
+    With a transcoding, frames are made that the phone cannot have as they are.
     """
 
     def __init__(
@@ -117,27 +117,27 @@ class VideoStream(MediaStream):
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """Width and height of the phone's pictures, once they are known: RFC 6184 §8.1."""
+        """Width and height of the phone's frames, once they are known: RFC 6184 §8.1."""
         return self._from_phone.size if self._from_phone is not None else None
 
     @property
     def codec(self) -> str:
-        """The codec of the phone's pictures as players get them: FLV 10.1 §E.5."""
+        """The codec of the phone's frames as players get them: FLV 10.1 §E.5."""
         return self._from_phone.codec if self._from_phone is not None else ""
 
     @property
     def freezes(self) -> int:
-        """How often a lost picture of the phone has stopped the others.  RFC 6184 §6.3."""
+        """How often a lost frame of the phone has stopped the others.  RFC 6184 §6.3."""
         return self._from_phone.freezes if self._from_phone is not None else 0
 
     @property
     def received(self) -> int:
-        """The packets of pictures from the phone: RFC 3550 §6.4.1."""
+        """The packets of video from the phone: RFC 3550 §6.4.1."""
         return self._from_phone.received if self._from_phone is not None else 0
 
     @property
     def sent(self) -> int:
-        """The packets of pictures to the phone: RFC 3550 §6.4.1."""
+        """The packets of video to the phone: RFC 3550 §6.4.1."""
         return self._to_phone.sent
 
     @property
@@ -147,7 +147,7 @@ class VideoStream(MediaStream):
 
     @property
     def left_out(self) -> int:
-        """The published pictures that came too late.  Own design: see `pacing`."""
+        """The published frames that came too late.  Own design: see `pacing`."""
         return self._to_phone.left_out
 
     @property
@@ -164,14 +164,14 @@ class VideoStream(MediaStream):
     # -- the two ways -------------------------------------------------------------------
 
     def give_to(self, on_tag: OnTag) -> None:
-        """Give `on_tag` the phone's pictures from now on: FLV 10.1 §E.4.3.1."""
+        """Give `on_tag` the phone's frames from now on: FLV 10.1 §E.4.3.1."""
         super().give_to(on_tag)
         if self._from_phone is not None:
             self._from_phone.on_tag = on_tag
 
     @property
     def gop(self) -> GopCache:
-        """The pictures since the last key frame, also from before the call: FLV 10.1 §E.4.3.1."""
+        """The frames since the last key frame, also from before the call: FLV 10.1 §E.4.3.1."""
         return self._to_phone.gop
 
     @gop.setter
@@ -238,7 +238,7 @@ class VideoStream(MediaStream):
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`: the next picture, report or request.  RFC 3550 §6.2 for reports."""
+        """When to call `tick`: the next frame, report or request.  RFC 3550 §6.2 for reports."""
         reporter, receiver, from_phone = self._reporter, self._receiver, self._from_phone
         if self._closed or reporter is None or receiver is None or from_phone is None:
             return None
@@ -247,7 +247,7 @@ class VideoStream(MediaStream):
         return min((each for each in times if each is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do the work that is due: a picture, a report (RFC 3550 §6.3), a request."""
+        """Do the work that is due: a frame, a report (RFC 3550 §6.3), a request."""
         from_phone = self._from_phone
         if self._closed or from_phone is None:
             return

@@ -1,9 +1,9 @@
-"""The way of a publisher's pictures to a phone: as they are, or made into what the phone takes.
+"""The way of a publisher's frames to a phone: as they are, or made into what the phone takes.
 
 Implements RFC 6184 §5, RFC 7798 §5 and RFC 7741 §4.4 by way of `packetization`, and RFC 3550 §5.1
 for the times of the packets.
 
-Own design: pictures that pass cost nothing and lose nothing, so they are decoded and encoded only
+Own design: frames that pass cost nothing and lose nothing, so they are decoded and encoded only
 where the phone, or the operator, sets a limit that they exceed, and only with a
 `VideoTranscoders`.  Then they wait in front of the encoder until they are due, and leave as soon
 as they are made.
@@ -29,7 +29,7 @@ from siprtmp.media.video.gop_cache import GopCache, Message
 from siprtmp.media.video.packetization import VideoPacketizer, packetizer_for
 from siprtmp.media.video.video_worker import VideoWorker
 
-EARLY: Final = 0.02  # s before its time that a picture may leave
+EARLY: Final = 0.02  # s before its time that a frame may leave
 NOTHING: Final[list[Packet]] = []
 REPEAT_OCTETS: Final = 128 * 1024  # at once, on a path that has just lost something
 REPEAT_SECONDS: Final = 2.0  # between two repetitions, for the same reason
@@ -42,9 +42,9 @@ OnShown = Callable[[int, bytes, float], None]
 
 
 class VideoToPhone:
-    """Sends the pictures of one publisher; RFC 3550 §5.1.
+    """Sends the frames of one publisher; RFC 3550 §5.1.
 
-    `sender` is the source that they leave by.  `group` may be replaced by one that has pictures
+    `sender` is the source that they leave by.  `gop` may be replaced by one that has frames
     from before the call.  `on_shown` is called with each tag when it is due (RTMP time in ms, body,
     now); what was published before the first has its time.
     """
@@ -65,34 +65,34 @@ class VideoToPhone:
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self.gop = GopCache()
         self._plan: VideoPlan | None = None
-        self._packetizer: VideoPacketizer | None = None  # while pictures may be sent
+        self._packetizer: VideoPacketizer | None = None  # while frames may be sent
         self._payload_type = -1
         self.pacer: Pacer[Item] = Pacer(EARLY)
-        self._shown = 0  # the RTP time of the last picture, without its offset
+        self._shown = 0  # the RTP time of the last frame, without its offset
         self._repeats, self._repeat_at = False, float("-inf")  # whether to, and not before
         self._holding = self._skipping = False
         self._reason = ""
         self._meter = VideoMeter()
         self._limits = CodecLimits()
         self._work: VideoWorker | None = None
-        self._header, self._excess = b"", ""  # the publisher's; why its pictures cannot pass
+        self._header, self._excess = b"", ""  # the publisher's; why its frames cannot pass
         self.on_shown: OnShown = lambda timestamp, payload, now: None
         self.sent = self.unsuitable = self.wanted = 0
         self._left_out = 0  # by work that is closed
 
     @property
     def is_open(self) -> bool:
-        """Whether pictures are sent: RFC 3264 §5.1."""
+        """Whether frames are sent: RFC 3264 §5.1."""
         return self._packetizer is not None
 
     @property
     def transcodes(self) -> str:
-        """What is decoded and encoded, as "h264 9x9 > h264 9x9"; "" for pictures that pass."""
+        """What is decoded and encoded, as "h264 9x9 > h264 9x9"; "" for frames that pass."""
         return self._work.transcodes if self._work is not None else ""
 
     @property
     def left_out(self) -> int:
-        """The pictures that came too late, or were too many.  Own design: see `pacing`."""
+        """The frames that came too late, or were too many.  Own design: see `pacing`."""
         encodable = self._work.dropped if self._work is not None else 0
         return self._left_out + encodable + self.pacer.dropped
 
@@ -126,7 +126,7 @@ class VideoToPhone:
             self._send((True, packets, 0, b""), now)
 
     def _packetize_for(self, plan: VideoPlan, name: str, profile: str = "") -> VideoPacketizer:
-        """Pack pictures of a codec, and a profile of H.264, from now on."""
+        """Pack frames of a codec, and a profile of H.264, from now on."""
         packetizer, number = packetizer_for(plan, name, profile, self._max_octets)
         self._packetizer, self._payload_type = packetizer, number
         if self._maker is not None:
@@ -140,7 +140,7 @@ class VideoToPhone:
         is_key, packets = is_key_frame(payload), NOTHING
         if self._work is None:
             packets = self._convert(timestamp, payload)
-            if self._excess:  # what waits leaves as it is, and this picture behind it
+            if self._excess:  # what waits leaves as it is, and this frame behind it
                 before = [each for each in self.gop if each[1] is not payload]
                 self._make(before, 0, now)
                 packets = NOTHING
@@ -157,7 +157,7 @@ class VideoToPhone:
             self._queue(at, item, now)
 
     def _convert(self, timestamp: int, payload: bytes) -> list[Packet]:
-        """Make a picture into packets; a sequence header, or an unsuitable one, gives none."""
+        """Make a frame into packets; a sequence header, or an unsuitable one, gives none."""
         packetizer, plan = self._packetizer, self._plan
         assert packetizer is not None and plan is not None
         begins = is_sequence_header(payload) or is_key_frame(payload)
@@ -188,10 +188,10 @@ class VideoToPhone:
             self._reason = reason
             self._listener.on_video_unsuitable(reason)
 
-    # -- pictures that are made ---------------------------------------------------------
+    # -- frames that are made ---------------------------------------------------------
 
     def _begins_anew(self, timestamp: int, payload: bytes, now: float) -> bool:
-        """Count a picture; begin again with a new header, whose pictures may be others."""
+        """Count a frame; begin again with a new header, whose frames may be others."""
         self._meter.put(timestamp, payload)
         if is_sequence_header(payload):
             if payload == self._header:
@@ -204,7 +204,7 @@ class VideoToPhone:
         return False
 
     def _judge(self) -> None:
-        """Note in which respect the publisher's pictures are too much for the phone."""
+        """Note in which respect the publisher's frames are too much for the phone."""
         packetizer = self._packetizer
         if self._maker is None or packetizer is None:
             return
@@ -217,7 +217,7 @@ class VideoToPhone:
         self._excess = self._limits.excess(facts)
 
     def _make(self, group: Iterable[Message], latest: int, now: float) -> None:
-        """Decode and encode from now on, and of a group of pictures the `latest` ones."""
+        """Decode and encode from now on, and of a group of frames the `latest` ones."""
         maker, plan = self._maker, self._plan
         assert maker is not None and plan is not None
         packetizer = self._packetize_for(plan, plan.encodable, "CB")
@@ -240,7 +240,7 @@ class VideoToPhone:
             self._work = None
 
     def _give(self, timestamp: int, payload: bytes, at: float, now: float) -> None:
-        """Send a picture that has been made; it belongs to the sound of the time `at`."""
+        """Send a frame that has been made; it belongs to the audio of the time `at`."""
         packetizer, work = self._packetizer, self._work
         if packetizer is None or work is None:
             return
@@ -261,7 +261,7 @@ class VideoToPhone:
     # -- out ----------------------------------------------------------------------------
 
     def _repeat(self, next_ticks: int, is_key: bool, now: float) -> None:
-        """Repeat all since the last key frame, before a picture that is none: see `repeated`."""
+        """Repeat all since the last key frame, before a frame that is none: see `repeated`."""
         packetizer, waits = self._packetizer, self.pacer.deadline is not None
         self._repeats = not is_key and (waits or now < self._repeat_at)
         if self._repeats or is_key or packetizer is None:
@@ -287,7 +287,7 @@ class VideoToPhone:
         is_key, packets, timestamp, payload = item
         self._skipping = self._skipping and not is_key
         if self._skipping and not (payload and is_sequence_header(payload)):
-            return  # it depends on a picture that was dropped
+            return  # it depends on a frame that was dropped
         if payload:
             self.on_shown(timestamp, payload, now)
         if packets:
@@ -318,7 +318,7 @@ class VideoToPhone:
         self._listener.on_key_frame_wanted()
 
     def tick(self, now: float) -> None:
-        """Send the picture that is due: RFC 3550 §5.1."""
+        """Send the frame that is due: RFC 3550 §5.1."""
         dropped = self.pacer.dropped
         due = self.pacer.tick(now)
         self._skipping |= self.pacer.dropped != dropped
@@ -356,7 +356,7 @@ class VideoMeter:
 
 
 def repeated(frames: Iterable[Message], packetizer: VideoPacketizer, ticks: range) -> list[Packet]:
-    """Pack pictures of a publisher for the times of `ticks`, one each: RFC 6184 §5.1.
+    """Pack frames of a publisher for the times of `ticks`, one each: RFC 6184 §5.1.
 
     Own design: RFC 5104 §3.5.1 has the encoder make a key frame, but stock tools cannot be told,
     and ffmpeg makes one in ten seconds.  With the frames since the last one, in the order of
@@ -367,7 +367,7 @@ def repeated(frames: Iterable[Message], packetizer: VideoPacketizer, ticks: rang
     or if they are shown in another order than they are decoded (B-frames), which no other times
     could keep.
 
-    Departs from RFC 6184 §6.1 [no-duplicates]: whole pictures go out twice, each time as pictures
+    Departs from RFC 6184 §6.1 [no-duplicates]: whole frames go out twice, each time as frames
     of another time, for without them the phone would show a broken one until the next key frame.
     """
     convert = packetizer.anew().convert

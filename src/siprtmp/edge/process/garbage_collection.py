@@ -2,12 +2,12 @@
 
 Own design: a collection of the old generation walks through every object there is; with the
 transactions of a flood that takes a tenth of a second and more, several times a minute, and
-every call's sound is late by it.  No request of a stranger leaves reference cycles, so a collection
+every call's audio is late by it.  No request of a stranger leaves reference cycles, so a collection
 finds little: some 200 objects of each call that has ended, whose codecs have gone already.  Young
 objects are collected as usual, which takes a few milliseconds at most; old ones while no call would
 notice, after so many calls that what they have left is worth it, or when the process has grown so
 much that they may be the reason.  Then free memory goes back to the system, in 10 to 30 ms: the C
-library keeps what encoders of pictures have freed in their threads, megabytes for each call.
+library keeps what video encoders have freed in their threads, megabytes for each call.
 Measured: calling gc.freeze again and again saves no more time, and leaks.
 """
 

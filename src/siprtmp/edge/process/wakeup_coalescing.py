@@ -2,7 +2,7 @@
 
 Own design: with many calls a packet comes every fraction of a millisecond, and waking up for
 each one costs more than the packet.  From `BUSY_CALLS` on, the loop sleeps `GATHER_SECONDS`
-between two turns, as network cards coalesce interrupts.  Sound is delayed by that at most, a tenth
+between two turns, as network cards coalesce interrupts.  Audio is delayed by that at most, a tenth
 of a packet; a single call is not delayed at all.
 """
 

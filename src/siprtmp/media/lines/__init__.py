@@ -1,1 +1,1 @@
-"""How the lines of a description say what pictures both ends take."""
+"""How the lines of a description say what video both ends take."""

@@ -2,7 +2,7 @@
 
 Implements RFC 6184 §8.2.2 by way of `p2psip.sdp`.
 
-Own design: pictures pass as they are, so the gateway has no profile of its own.  It answers with
+Own design: frames pass as they are, so the gateway has no profile of its own.  It answers with
 each profile that the phone offers, and takes each one that a phone answers with.  It offers one
 alone, at the level that phones allow, in both ways of packing: an INVITE of more than 1,300 octets
 would leave by TCP (RFC 3261 §18.1.1), which not every phone hears.
@@ -41,7 +41,7 @@ FORMATS: Final = tuple(Codec(H264, CLOCK_RATE, 1, number, fmtp) for number, fmtp
 
 @dataclass(frozen=True, slots=True)
 class VideoPlan:
-    """The agreement of both ends on the pictures of a call: RFC 3264 §6.1.
+    """The agreement of both ends on the video of a call: RFC 3264 §6.1.
 
     `sending` holds (parameters, payload type to put on packets), the peer's favourite first;
     `receiving` maps the payload types that will arrive.  Both are of H.264, and empty for a phone
@@ -79,14 +79,14 @@ class VideoPlan:
         return next((each for each in self.others if each.name == name), None)
 
     def for_profile(self, profile: str) -> tuple[H264Parameters, int]:
-        """The way to send pictures of this profile, by its name in RFC 6184 §8.1 Table 5.
+        """The way to send frames of this profile, by its name in RFC 6184 §8.1 Table 5.
 
         The phone's favourite if it does not have the profile: most decoders have more profiles
-        than they name.  Of two ways of packing, the one in which any picture fits.
+        than they name.  Of two ways of packing, the one in which any frame fits.
 
         Departs from RFC 6184 §8.2.2: the level is that of the publisher, whatever was agreed on,
-        unless pictures may be made: no encoder is there else that could lower it, and a phone may
-        show it all the same.
+        unless video may be transcoded: no encoder is there else that could lower it, and a phone
+        may show it all the same.
         """
         exact = [each for each in self.sending if each[0].profile_level.sub_profile == profile]
         return max(exact or self.sending, key=lambda each: each[0].packetization_mode)
@@ -109,7 +109,7 @@ class VideoPlan:
         Field §"Parameter sets in one place".
 
         Departs from RFC 6184 §8.2.2 [sets-of-another-level]: sets of an answer count whatever its
-        level is: those among the pictures replace them, and may never come.
+        level is: those among the frames replace them, and may never come.
         """
         sets: list[bytes] = []
         for parameters, _ in self.sending:
@@ -194,7 +194,7 @@ def are_offered(theirs: SessionDescription, names: Sequence[str]) -> bool:
 
 
 def offered_video(of: SessionDescription) -> list[str]:
-    """The codecs of the lines for pictures that have a port, each once: RFC 8866 §5.14."""
+    """The codecs of the video lines that have a port, each once: RFC 8866 §5.14."""
     lines = [each for each in of.media if each.kind == "video" and each.port]
     names = [codec.name.lower() for line in lines for codec in codecs_of(line)]
     return [name for name in dict.fromkeys(names) if name not in _NO_VIDEO]

@@ -1,1 +1,1 @@
-"""Sound that a phone cannot decode, in a codec that it can: by the libraries of ffmpeg."""
+"""Audio that a phone cannot decode, in a codec that it can: by the libraries of ffmpeg."""

@@ -25,7 +25,7 @@ FRAME_HEAD: Final = b"\xaf\x01"
 
 
 class AacTags:
-    """Encodes sound of one channel; the rate may change: FLV 10.1 §E.4.2.1."""
+    """Encodes audio of one channel; the rate may change: FLV 10.1 §E.4.2.1."""
 
     def __init__(self) -> None:
         self._encoder: AudioCodecContext | None = None  # from the first samples on

@@ -1,4 +1,4 @@
-"""A publisher's sound as samples: AAC, MP3, Nellymoser, ADPCM, PCM, G.711, Speex and Opus.
+"""A publisher's audio as samples: AAC, MP3, Nellymoser, ADPCM, PCM, G.711, Speex and Opus.
 
 Implements FLV 10.1 §E.4.2.1 and E-RTMP v2 §"Enhanced Audio" as far as they say what a decoder is
 fed with.
@@ -21,8 +21,8 @@ from siprtmp.media.translate.real_rate import G711_RATE
 if TYPE_CHECKING:
     from av.audio.codeccontext import AudioCodecContext
 
-MAX_OCTETS: Final = 1 << 16  # of one tag: a second of sound is less in every codec
-MAX_SECONDS: Final = 1.0  # of sound that one tag may give
+MAX_OCTETS: Final = 1 << 16  # of one tag: a second of audio is less in every codec
+MAX_SECONDS: Final = 1.0  # of audio that one tag may give
 RATES: Final = (5512, 11025, 22050, 44100)  # Source: FLV 10.1 §E.4.2.1, SoundRate
 _NATIVE: Final[dict[int, str]] = {
     SoundFormat.ADPCM: "adpcm_swf",

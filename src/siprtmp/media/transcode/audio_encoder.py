@@ -1,6 +1,6 @@
 """Samples as payloads: G.711, L16, by PyAV G.722 and Opus, and by libspeex Speex.
 
-Implements RFC 3551 §4.5, RFC 7587 §4.2 and RFC 5574 §3.3: how much sound makes a payload.
+Implements RFC 3551 §4.5, RFC 7587 §4.2 and RFC 5574 §3.3: how much audio makes a payload.
 
 Own design: one packet time of samples goes in, whole payloads come out, since the encoders of
 ffmpeg take frames of one size.

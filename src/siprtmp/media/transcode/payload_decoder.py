@@ -19,7 +19,7 @@ from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW,
 
 Decode = Callable[[bytes], "array[int]"]
 
-MAX_SECONDS: Final = 0.5  # of sound that one payload may give
+MAX_SECONDS: Final = 0.5  # of audio that one payload may give
 
 
 def payload_decoder(codec: AudioCodec) -> Decode:

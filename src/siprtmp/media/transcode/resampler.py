@@ -1,8 +1,8 @@
-"""Sound of one rate, format and number of channels as one channel of another rate.
+"""Audio of one rate, format and number of channels as one channel of another rate.
 
 Own design: ffmpeg does it, with one thread.  A filter graph, and PyAV's encoders have one inside,
 starts a thread for each processor with its first frame, and keeps them as long as it lives; 20 ms
-of sound are too short to be shared among threads, and calls are many.
+of audio are too short to be shared among threads, and calls are many.
 """
 
 import os

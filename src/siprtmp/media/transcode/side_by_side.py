@@ -1,9 +1,9 @@
-"""The pictures of two sources as one of H.264, side by side.
+"""The frames of two sources as one of H.264, side by side.
 
-Own design: the size is fixed, so that it never changes under a player.  Each picture keeps its
-shape, as large as its half takes it, with black around it; a source without pictures is black,
-and one that stops keeps its last picture.  The source with more pictures sets the pace: each of
-its pictures is shown beside the last one of the other.
+Own design: the size is fixed, so that it never changes under a player.  Each frame keeps its
+shape, as large as its half takes it, with black around it; a source without video is black,
+and one that stops keeps its last frame.  The source with more frames sets the pace: each of
+its frames is shown beside the last one of the other.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ WIDTH, HEIGHT = SIDE_BY_SIDE
 HALF: Final = WIDTH // 2
 BLACK: Final = (16, 128, 128)  # of each plane
 PLANES: Final = ((0, 1), (1, 2), (2, 2))  # and by what its sides are divided
-OVERTAKES: Final = 2  # pictures without one of the other source, after which it sets the pace
+OVERTAKES: Final = 2  # frames without one of the other source, after which it sets the pace
 
 
 class SideBySide:
-    """Makes tags of the pictures of two sources; it is used by one thread at a time.
+    """Makes tags of the frames of two sources; it is used by one thread at a time.
 
     The times of both are those of one clock, and nothing is made for those up to `after` (ms).
-    `rate` is the most pictures a second, 0 for any.
+    `rate` is the most frames a second, 0 for any.
     """
 
     def __init__(self, rate: float = 0.0, after: int = -1) -> None:
@@ -45,7 +45,7 @@ class SideBySide:
     def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
         """The tags made of these; of the first `late` ones none is encoded.
 
-        With `wants_key` the first picture is a key frame.  It raises nothing, being called in a
+        With `wants_key` the first frame is a key frame.  It raises nothing, being called in a
         thread of its own.
         """
         out: list[tuple[int, bytes]] = []
@@ -63,7 +63,7 @@ class SideBySide:
         return Transcoded(out, transcodes, error)
 
     def _leads(self, source: int) -> bool:
-        """Whether a picture of this source is made, or only shown beside one that is."""
+        """Whether a frame of this source is made, or only shown beside one that is."""
         self._others = 0 if source == self._leader else self._others + 1
         if self._others >= OVERTAKES:
             self._leader, self._others = source, 0
@@ -88,7 +88,7 @@ class SideBySide:
 
 
 class _Side:
-    """One half of the picture, which begins `at` pixels from the left."""
+    """One half of the frame, which begins `at` pixels from the left."""
 
     def __init__(self, canvas: "VideoFrame", at: int) -> None:
         from av.video.reformatter import VideoReformatter
@@ -105,14 +105,14 @@ class _Side:
         return f"{self._decoder.codec} {width}x{height}" if width else ""
 
     def decode(self, source: QueuedTag) -> Sequence["VideoFrame"]:
-        """The pictures that are complete with a tag, of which the last one is to be drawn."""
+        """The frames that are complete with a tag, of which the last one is to be drawn."""
         frames = self._decoder.decode(source.body, source.time)
         if frames:
             self._frame = frames[-1]
         return frames
 
     def draw(self) -> None:
-        """Put the last picture into its half, unless it is there."""
+        """Put the last frame into its half, unless it is there."""
         frame, self._frame = self._frame, None
         if frame is None:
             return

@@ -74,7 +74,7 @@ class TranscodedToFlv:
         return self._tags.encode(filled + samples, self.codec.sample_rate, at)
 
     def _fill(self, timestamp: int) -> "array[int]":
-        """Sound in place of packets lost before this one, if they were few."""
+        """Audio in place of packets lost before this one, if they were few."""
         if self._next is None:
             return array("h")
         missing = wrapped_difference(timestamp, self._next, RTP_WRAP) * self._per_tick

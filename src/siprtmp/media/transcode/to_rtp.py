@@ -49,7 +49,7 @@ class TranscodedToRtp:
 
     @property
     def packet_seconds(self) -> float:
-        """The seconds of sound in a packet: RFC 3551 §4.2."""
+        """The seconds of audio in a packet: RFC 3551 §4.2."""
         return self._encoder.samples / self._encoder.parts / self.codec.sample_rate
 
     @property
@@ -117,7 +117,7 @@ class TranscodedToRtp:
 
 
 class _Surplus:
-    """What a clock says of more sound than time: another rate, if it is G.711.
+    """What a clock says of more audio than time: another rate, if it is G.711.
 
     Own design: it does not refer to the translation, or both would wait for the garbage collector.
     """

@@ -1,7 +1,7 @@
 """The translations that decode and encode, as a leg asks for them.
 
 Own design: one object for all calls of a gateway that has the extra `transcode`, and another one
-where pictures may be made too.
+where video may be transcoded too.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class AvAudioTranscoders:
     """Makes audio transcoders; it has no state."""
 
     def can_send(self, codec: AudioCodec) -> bool:
-        """Whether any sound can be made into this codec."""
+        """Whether any audio can be made into this codec."""
         return can_encode(codec)
 
     def to_phone(
@@ -37,10 +37,10 @@ class AvAudioTranscoders:
 
 
 class AvVideoTranscoders:
-    """Makes translations of pictures, within the `limits` of the operator.
+    """Makes translations of video, within the `limits` of the operator.
 
     `run` calls a job in a thread, and then a function in the loop with the result and the time.
-    Of the limits 0 is none; `rate` is in pictures a second.
+    Of the limits 0 is none; `rate` is in frames a second.
     """
 
     def __init__(
@@ -61,5 +61,5 @@ class AvVideoTranscoders:
         return VideoTranscoder(codec, limits, slice_octets)
 
     def side_by_side(self, after: int) -> SideBySide:
-        """Two sources as one picture, no more a second than the operator wants."""
+        """Two sources as one frame, no more a second than the operator wants."""
         return SideBySide(self.limits.rate, after)

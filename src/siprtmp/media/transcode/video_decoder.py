@@ -1,4 +1,4 @@
-"""A publisher's pictures, decoded: H.264, HEVC, AV1, VP9, VP8 and Sorenson's H.263.
+"""A publisher's frames, decoded: H.264, HEVC, AV1, VP9, VP8 and Sorenson's H.263.
 
 Implements FLV 10.1 §E.4.3.1 and E-RTMP v2 §"Enhanced Video" as far as they say what a decoder is
 fed with.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
 
-MAX_PIXELS: Final = 4096 * 2304  # of a picture; a few octets may claim any size
+MAX_PIXELS: Final = 4096 * 2304  # of a frame; a few octets may claim any size
 MILLISECOND: Final = Fraction(1, 1000)
 _NATIVE: Final[dict[int, str]] = {
     CodecId.AVC: "h264",
@@ -47,7 +47,7 @@ _CODED: Final = (VideoPacketType.CODED_FRAMES, VideoPacketType.CODED_FRAMES_X)
 
 
 class VideoDecoder:
-    """Turns the tags of one publisher into pictures: FLV 10.1 §E.4.3.1.
+    """Turns the tags of one publisher into frames: FLV 10.1 §E.4.3.1.
 
     A tag of another codec, or a new header, begins anew, and so does a tag behind a broken one, at
     the next key frame.
@@ -59,7 +59,7 @@ class VideoDecoder:
         self._context: VideoCodecContext | None = None
 
     def decode(self, body: bytes, time: int) -> Sequence["VideoFrame"]:
-        """The pictures that are complete with this tag of RTMP time `time` (ms).
+        """The frames that are complete with this tag of RTMP time `time` (ms).
 
         The time of each is that of showing.  Raises UndecodableError.
         """

@@ -1,10 +1,10 @@
-"""Pictures as tags of H.264 or VP8, for an end that takes no others.
+"""Frames as tags of H.264 or VP8, for an end that takes no others.
 
 Implements FLV 10.1 §E.4.3.1 and §E.4.3.2, and E-RTMP v2 §"Enhanced Video" for VP8.
 
-Own design: the encoders are x264 and libvpx as PyAV has them, set for calls: no picture waits for
+Own design: the encoders are x264 and libvpx as PyAV has them, set for calls: no frame waits for
 a later one, and none depends on a later one.  Key frames are made when somebody asks for one, and
-else seldom, as each is as long as many other pictures.
+else seldom, as each is as long as many other frames.
 """
 
 from fractions import Fraction
@@ -36,9 +36,9 @@ def missing() -> list[str]:
 
 
 class VideoEncoder:
-    """Makes tags of pictures of one size: FLV 10.1 §E.4.3.1.
+    """Makes tags of frames of one size: FLV 10.1 §E.4.3.1.
 
-    `rate` is in pictures a second, `bits` a second; `level` is that of H.264, 0 for any, and no
+    `rate` is in frames a second, `bits` a second; `level` is that of H.264, 0 for any, and no
     slice of it has more octets than `slice_octets`, 0 for any number.
     """
 
@@ -72,7 +72,7 @@ class VideoEncoder:
         return context
 
     def encode(self, frame: "VideoFrame", is_key: bool) -> list[tuple[int, bytes]]:
-        """The tags of a picture and their time (ms): its header first where that is new."""
+        """The tags of a frame and their time (ms): its header first where that is new."""
         from av.video.frame import PictureType
 
         frame.pict_type = PictureType.I if is_key else PictureType.NONE

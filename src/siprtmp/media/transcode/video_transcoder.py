@@ -1,9 +1,9 @@
-"""From any video tags to those that one end takes: another codec, a smaller size, fewer pictures.
+"""From any video tags to those that one end takes: another codec, a smaller size, fewer frames.
 
 Implements FLV 10.1 §E.4.3.1 between a decoder and an encoder.
 
-Own design: each picture keeps the time at which it is shown, so that it stays with its sound.  All
-pictures are decoded, since later ones depend on them; of those that are too many, or late, none is
+Own design: each frame keeps the time at which it is shown, so that it stays with its audio.  All
+frames are decoded, since later ones depend on them; of those that are too many, or late, none is
 encoded.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class FrameRateLimiter:
-    """Own design: a steady source loses every so many pictures, and a late one makes up for it.
+    """Own design: a steady source loses every so many frames, and a late one makes up for it.
 
-    `rate` is in pictures a second.
+    `rate` is in frames a second.
 
     >>> pace = FrameRateLimiter(15)
     >>> [at for at in range(0, 320, 40) if pace.has_room(at)]
@@ -35,7 +35,7 @@ class FrameRateLimiter:
         self.rate, self._due = rate, 0.0
 
     def has_room(self, time: int) -> bool:
-        """Whether to make a picture of this time (ms); a jump of the time begins anew."""
+        """Whether to make a frame of this time (ms); a jump of the time begins anew."""
         step, early = 1000 / self.rate, self._due - time
         if step / 4 < early < 2 * step:
             return False
@@ -44,7 +44,7 @@ class FrameRateLimiter:
 
 
 class VideoTranscoder:
-    """Makes the pictures of one end into those of another; it is used by one thread at a time.
+    """Makes the frames of one end into those of another; it is used by one thread at a time.
 
     `codec` is that to make, "h264" or "vp8"; `slice_octets` as `VideoEncoder` has it.
     """
@@ -63,7 +63,7 @@ class VideoTranscoder:
     def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
         """The tags made of these; of the first `late` ones none is encoded.
 
-        With `wants_key` the first picture is a key frame.  It raises nothing, being called in a
+        With `wants_key` the first frame is a key frame.  It raises nothing, being called in a
         thread of its own.
         """
         out: list[tuple[int, bytes]] = []
@@ -78,7 +78,7 @@ class VideoTranscoder:
                     out += [(time % RTMP_WRAP, body) for time, body in made]
             except UndecodableError as broken:
                 error = str(broken)
-                self._source = ""  # the next picture is a key frame
+                self._source = ""  # the next frame is a key frame
         return Transcoded(out, self._transcodes, error)
 
     @property

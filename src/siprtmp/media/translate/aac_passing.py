@@ -91,7 +91,7 @@ class AacToRtp:
 
     @property
     def packet_seconds(self) -> float:
-        """The seconds of sound in a packet, those of a frame: RFC 3640 §4.1."""
+        """The seconds of audio in a packet, those of a frame: RFC 3640 §4.1."""
         return FRAME_TICKS / self.codec.clock_rate
 
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:

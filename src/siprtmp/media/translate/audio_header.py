@@ -1,4 +1,4 @@
-"""A publisher's codec header for sound, for a decoder that begins later.
+"""A publisher's codec header for audio, for a decoder that begins later.
 
 Own design: AAC, and the codecs of Enhanced RTMP, cannot be decoded without a header that the
 publisher sends once (FLV 10.1 §E.4.2.1).  The phone may call, or ask for another codec, long after.

@@ -1,4 +1,4 @@
-"""The most that one end takes of pictures: a level of H.264, a size, a rate, and bits a second.
+"""The most that one end takes of video: a level of H.264, a size, a rate, and bits a second.
 
 Own design: what a phone says (RFC 6184 §8.1, RFC 8866 §5.8) and what an operator wants are limits
 of one kind, and the lower of both holds.  The table of levels is Table A-1 of ITU-T H.264, which is
@@ -18,14 +18,14 @@ from typing import Final, NamedTuple, Self
 
 from p2psip.sdp.h264_parameters import LEVEL_1B, H264Parameters
 
-MOST: Final = 30.0  # pictures a second that are made, where nobody asks for fewer
+MOST: Final = 30.0  # frames a second that are made, where nobody asks for fewer
 LEAST: Final = 15.0  # that a level has to leave room for, at the cost of the size
 SIDE: Final = 16  # pixels of a macroblock
-BITS_PER_PIXEL: Final = 0.1  # of a picture: half a megabit a second at 640x360 and 24 pictures
+BITS_PER_PIXEL: Final = 0.1  # of a frame: half a megabit a second at 640x360 and 24 frames
 MIN_BITS: Final = 48_000  # a second
 SPARE: Final = 0.9  # of the bits that are allowed, since encoders keep to them on average
 
-# Macroblocks a second, macroblocks of a picture, and kilobits a second, by level.
+# Macroblocks a second, macroblocks of a frame, and kilobits a second, by level.
 _LEVELS: Final[dict[float, tuple[int, int, int]]] = {
     1.0: (1485, 99, 64),
     LEVEL_1B: (1485, 99, 128),
@@ -48,7 +48,7 @@ _LEVELS: Final[dict[float, tuple[int, int, int]]] = {
 
 
 class VideoProperties(NamedTuple):
-    """A publisher's pictures, as far as they are known; 0 and "" where they are not."""
+    """A publisher's video, as far as it is known; 0 and "" where it is not."""
 
     width: int = 0
     height: int = 0
@@ -62,8 +62,8 @@ class VideoProperties(NamedTuple):
 class CodecLimits:
     """The most that may be sent; 0 is no limit.
 
-    `width` and `height` are in pixels, `rate` in pictures a second, `bits` a second; `blocks` are
-    macroblocks of a picture, `block_rate` of a second.  With `baseline` only the Constrained
+    `width` and `height` are in pixels, `rate` in frames a second, `bits` a second; `blocks` are
+    macroblocks of a frame, `block_rate` of a second.  With `baseline` only the Constrained
     Baseline profile is sent.
     """
 
@@ -90,7 +90,7 @@ class CodecLimits:
         )
 
     def excess(self, seen: VideoProperties) -> str:
-        """In which respect these pictures are too much, "" if they may be sent as they are."""
+        """The limit that this video exceeds, "" if it may be sent unchanged."""
         if self.level and seen.level > self.level:
             return f"level {seen.level:g}"
         if self.baseline and seen.profile and seen.profile != "CB":
@@ -110,7 +110,7 @@ class CodecLimits:
         return ""
 
     def fitted(self, width: int, height: int) -> tuple[int, int, float]:
-        """The size and rate to make of pictures of this size, in their shape and never larger."""
+        """The size and rate to make of frames of this size, in their shape and never larger."""
         scale = min(1.0, (self.width or width) / width, (self.height or height) / height)
         most = self.blocks or _blocks(width, height)
         if self.block_rate:
@@ -127,7 +127,7 @@ class CodecLimits:
         return *sides, rate
 
     def bits_for(self, width: int, height: int, rate: float) -> int:
-        """How many bits a second to make pictures of."""
+        """How many bits a second to encode with."""
         wanted = max(MIN_BITS, int(BITS_PER_PIXEL * width * height * rate))
         return min(wanted, int(SPARE * self.bits)) if self.bits else wanted
 

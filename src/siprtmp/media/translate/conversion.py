@@ -15,7 +15,7 @@ from siprtmp.media.translate.flv_to_rtp import Packet
 from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import MediaClock
 
-SIDE_BY_SIDE: Final = 1280, 360  # pixels of the pictures of two sources as one
+SIDE_BY_SIDE: Final = 1280, 360  # pixels of the frames of two sources as one
 
 
 class AudioToRtp(Protocol):
@@ -25,7 +25,7 @@ class AudioToRtp(Protocol):
 
     @property
     def transcodes(self) -> str:
-        """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
+        """What is decoded and encoded, as "aac > opus"; "" for audio that passes."""
 
     @property
     def in_doubt(self) -> bool:
@@ -33,7 +33,7 @@ class AudioToRtp(Protocol):
 
     @property
     def packet_seconds(self) -> float:
-        """The seconds of sound in a packet: RFC 3551 §4.2."""
+        """The seconds of audio in a packet: RFC 3551 §4.2."""
 
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
         """The packets that are complete with this tag body of RTMP time `timestamp` (ms)."""
@@ -50,7 +50,7 @@ class AudioToFlv(Protocol):
 
     @property
     def transcodes(self) -> str:
-        """What is decoded and encoded, as "aac > opus"; "" for sound that passes."""
+        """What is decoded and encoded, as "aac > opus"; "" for audio that passes."""
 
     @property
     def audio_format(self) -> tuple[int, int]:
@@ -67,7 +67,7 @@ class AudioTranscoders(Protocol):
     """Makes translations that decode and encode: `siprtmp.media.transcode` has the real one."""
 
     def can_send(self, codec: AudioCodec) -> bool:
-        """Whether any sound can be made into this codec."""
+        """Whether any audio can be made into this codec."""
 
     def to_phone(
         self, codec: AudioCodec, ptime: int, fmtp: str, header: AudioHeader, g711_rate: int
@@ -98,7 +98,7 @@ class Transcoded(NamedTuple):
     """What became of some tags: others, with their RTMP times in ms.
 
     `making` says from what and into what, as "h264 1280x720 > h264 640x360", "" before the first
-    picture; `error` why pictures could not be made, "" if all could.
+    frame; `error` why frames could not be made, "" if all could.
     """
 
     tags: list[tuple[int, bytes]]
@@ -107,17 +107,17 @@ class Transcoded(NamedTuple):
 
 
 class VideoConverter(Protocol):
-    """Makes pictures from those of one source, or several: FLV 10.1 §E.4.3.1."""
+    """Makes frames from those of one source, or several: FLV 10.1 §E.4.3.1."""
 
     def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
         """The tags made of these; of the first `late` ones none is encoded.
 
-        With `wants_key` the first picture is a key frame.
+        With `wants_key` the first frame is a key frame.
         """
 
 
 class VideoTranscoders(Protocol):
-    """Makes pictures, in threads: `siprtmp.media.transcode` has the real one.
+    """Makes frames, in threads: `siprtmp.media.transcode` has the real one.
 
     `limits` are the operator's.  `run` calls a job in a thread, and then a function in the loop
     with what the job gave, and the time.
@@ -130,4 +130,4 @@ class VideoTranscoders(Protocol):
         """A translation into "h264" or "vp8", whose slices have at most so many octets."""
 
     def side_by_side(self, after: int) -> VideoConverter:
-        """A maker of one picture from those of two sources, for times beyond `after` (ms)."""
+        """A maker of one frame from those of two sources, for times beyond `after` (ms)."""

@@ -29,15 +29,15 @@ TOO_LONG: Final = "NAL units longer than a packet, which packetization mode 0 ca
 
 
 class FlvToH264(FlvToUnits[AvcConfig]):
-    """Packs the pictures of one publisher for one phone: RFC 6184 §6.
+    """Packs the frames of one publisher for one phone: RFC 6184 §6.
 
     `mode` is the packetization mode, 0 or 1; no payload is longer than `max_octets`.
 
     Departs from RFC 6184 §8.1 [mtu-discovery]: the length is a constant that any link carries, for
-    pictures do not wait while a path is tried.
+    frames do not wait while a path is tried.
     Not done: RFC 6184 §8.1 [no-redundant-slices]: a publisher's redundant slices pass, for no
     encoder in use makes them, and only a look into each slice could tell.
-    Not done: RFC 6184 §10 [congestion-control] [loss-is-watched]: pictures leave as the publisher
+    Not done: RFC 6184 §10 [congestion-control] [loss-is-watched]: frames leave as the publisher
     makes them; lost ones are sent again, but nothing here could make them smaller.
     Not done: RFC 4585 §7 [fair-to-tcp]: for the same reason, whatever feedback tells.
     """
@@ -55,7 +55,7 @@ class FlvToH264(FlvToUnits[AvcConfig]):
 
     @property
     def profile_level(self) -> ProfileLevel | None:
-        """Profile and level of the publisher's pictures, None before the sequence header.
+        """Profile and level of the publisher's frames, None before the sequence header.
 
         As the parameter set has them, for the negotiation of RFC 6184 §8.2.2: the octets of the
         FLV record are not always the same (Flash Player 11).
@@ -67,7 +67,7 @@ class FlvToH264(FlvToUnits[AvcConfig]):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height of the publisher's pictures, 0 if they are not known: FLV 10.1 §E.5."""
+        """Width and height of the publisher's frames, 0 if they are not known: FLV 10.1 §E.5."""
         try:
             read = SequenceParameters.parse(self._config.sps[0] if self._config else b"")
         except (IndexError, RemoteError):

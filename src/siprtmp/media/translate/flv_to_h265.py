@@ -20,7 +20,7 @@ H265: Final = "h265"
 
 
 class FlvToH265(FlvToUnits[HevcConfig]):
-    """Packs the pictures of one publisher for one phone: RFC 7798 §5."""
+    """Packs the frames of one publisher for one phone: RFC 7798 §5."""
 
     name, slices, sets, intra = H265, SLICES, frozenset((VPS, SPS, PPS)), INTRA
     first_at = 2
@@ -31,7 +31,7 @@ class FlvToH265(FlvToUnits[HevcConfig]):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height of the publisher's pictures, 0 if they are not known: FLV 10.1 §E.5."""
+        """Width and height of the publisher's frames, 0 if they are not known: FLV 10.1 §E.5."""
         try:
             read = HevcParameters.parse(self._config.units(SPS)[0] if self._config else b"")
         except (IndexError, RemoteError):

@@ -3,9 +3,9 @@
 Implements RFC 3551 §4.2 (one packet time a packet) and RFC 5574 §3.3 (Speex frames), from
 tags as FLV 10.1 §E.4.2.1 lays them out.
 
-Pure: tags in, packets out.  A publisher cuts its sound as it likes (ffmpeg puts 170 to 186
+Pure: tags in, packets out.  A publisher cuts its audio as it likes (ffmpeg puts 170 to 186
 octets of G.711 in a tag, others put several Speex frames); a phone wants one packet time in
-each packet, so sound is re-cut here and its time is counted in samples.
+each packet, so audio is re-cut here and its time is counted in samples.
 """
 
 from typing import Final, NamedTuple
@@ -59,7 +59,7 @@ class FlvToRtp:
 
     @property
     def packet_seconds(self) -> float:
-        """The seconds of sound in a packet: RFC 3551 §4.2; one frame of Speex: RFC 5574 §3.3."""
+        """The seconds of audio in a packet: RFC 3551 §4.2; one frame of Speex: RFC 5574 §3.3."""
         return self._size / self.codec.clock_rate if self.codec.is_g711 else speex.FRAME_SECONDS
 
     @property
@@ -76,7 +76,7 @@ class FlvToRtp:
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
         """The packets that are complete with this tag body of RTMP time `timestamp` (ms).
 
-        FLV 10.1 §E.4.2.1.  Raises UnsuitableError for another codec's sound, for what is not a
+        FLV 10.1 §E.4.2.1.  Raises UnsuitableError for another codec's audio, for what is not a
         Speex frame, and for Speex's header and comment packets, and OtherRateError for G.711 that
         is not of 8 kHz.
         """

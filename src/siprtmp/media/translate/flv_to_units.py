@@ -1,4 +1,4 @@
-"""From FLV video tags to RTP payloads, for codecs whose pictures are NAL units.
+"""From FLV video tags to RTP payloads, for codecs whose frames are NAL units.
 
 Implements RFC 6184 §5 and §6, from tags as FLV 10.1 §E.4.3.1 lays them out, or E-RTMP v2
 §"Enhanced Video"; RFC 7798 §4 and §5 are alike in all that is here.
@@ -41,7 +41,7 @@ Coded: TypeAlias = tuple[bool, int, bytes]
 
 
 class FlvToUnits(ABC, Generic[ConfigT]):
-    """Packs the pictures of one publisher for one phone: RFC 6184 §6.
+    """Packs the frames of one publisher for one phone: RFC 6184 §6.
 
     No payload is longer than `max_octets`.
     """
@@ -50,7 +50,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
     slices: ClassVar[Collection[int]]  # types of NAL units
     sets: ClassVar[Collection[int]]
     intra: ClassVar[Collection[int]]  # of slices where a decoder can begin
-    first_at: ClassVar[int]  # octet of a slice whose highest bit is set where a picture begins
+    first_at: ClassVar[int]  # octet of a slice whose highest bit is set where a frame begins
 
     def __init__(self, max_octets: int = MAX_OCTETS) -> None:
         self.max_octets = max_octets
@@ -58,12 +58,12 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         self._waiting = True  # for a key frame
         self._announce = False  # the parameter sets, as they have changed
         self._time: int | None = None  # ms, unbounded
-        self._shown: int | None = None  # ms, of the last picture
+        self._shown: int | None = None  # ms, of the last frame
 
     @property
     @abstractmethod
     def size(self) -> tuple[int, int]:
-        """Width and height of the publisher's pictures, 0 if they are not known: FLV 10.1 §E.5."""
+        """Width and height of the publisher's frames, 0 if they are not known: FLV 10.1 §E.5."""
 
     @abstractmethod
     def anew(self) -> Self:
@@ -71,7 +71,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def _read(self, body: bytes) -> ConfigT | Coded | None:
-        """Read a tag body: a sequence header, a picture, or what has neither."""
+        """Read a tag body: a sequence header, a frame, or what has neither."""
 
     @staticmethod
     @abstractmethod
@@ -84,13 +84,13 @@ class FlvToUnits(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def _payloads(self, units: list[bytes]) -> list[tuple[bytes, bool]]:
-        """The payloads of a picture, each with its marker.
+        """The payloads of a frame, each with its marker.
 
         UnsuitableError or LocalError if one cannot be sent.
         """
 
     def restart(self) -> None:
-        """Send nothing until a key frame: the phone has missed pictures.  RFC 6184 §5."""
+        """Send nothing until a key frame: the phone has missed frames.  RFC 6184 §5."""
         self._waiting = True
 
     def convert(self, body: bytes, timestamp_ms: int) -> list[Packet]:
@@ -149,7 +149,7 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         return [Packet(ticks, payload, marker) for payload, marker in payloads]
 
     def _begins(self, units: list[bytes]) -> bool:
-        """Whether the first slice is that of a picture; one cut short is."""
+        """Whether the first slice is that of a frame; one cut short is."""
         first = next(unit for unit in units if self._kind(unit) in self.slices)
         return len(first) <= self.first_at or bool(first[self.first_at] & 0x80)
 
@@ -161,7 +161,7 @@ def refused(body: bytes) -> UnsuitableError:
 
 
 def numbered(body: bytes, codec_id: int) -> VideoTag | Coded | None:
-    """Read a tag with a codec's number: the header as it is, or a picture.  FLV 10.1 §E.4.3.1.
+    """Read a tag with a codec's number: the header as it is, or a frame.  FLV 10.1 §E.4.3.1.
 
     None for other packets; UnsuitableError for another codec.
     """
@@ -190,7 +190,7 @@ def track_of(body: bytes, four_cc: int) -> tuple[ExVideoTag, VideoTrack] | None:
 
 
 def coded(tag: ExVideoTag, track: VideoTrack) -> Coded | None:
-    """The picture of a track, None without: E-RTMP v2 §"Enhanced Video"."""
+    """The frame of a track, None without: E-RTMP v2 §"Enhanced Video"."""
     if tag.packet_type not in CODED:
         return None
     return tag.frame_type == FrameType.KEY, track.composition_time, track.data

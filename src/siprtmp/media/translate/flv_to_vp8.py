@@ -25,9 +25,9 @@ _SIDES: Final = Struct("<HH")
 
 
 class FlvToVp8:
-    """Packs the pictures of one publisher for one phone: RFC 7741 §4.4.
+    """Packs the frames of one publisher for one phone: RFC 7741 §4.4.
 
-    No payload is longer than `max_octets`; `numbers` gives the next picture's number.
+    No payload is longer than `max_octets`; `numbers` gives the next frame's number.
     """
 
     name: Final = VP8
@@ -74,7 +74,7 @@ def _picture_ids() -> Iterator[int]:
 
 
 def _frame(body: bytes) -> tuple[bool, bytes] | None:
-    """Whether a tag has a key frame, and its octets; None for a tag without a picture."""
+    """Whether a tag has a key frame, and its octets; None for a tag without a frame."""
     if body[:1] < b"\x80":
         raise refused(body)
     found = track_of(body, VideoFourCc.VP8)

@@ -1,10 +1,10 @@
-"""From a phone's pictures of H.264 to FLV video tags.
+"""From a phone's frames of H.264 to FLV video tags.
 
-Implements FLV 10.1 §E.4.3.1 and §E.4.3.2, from the pictures of RFC 6184 §5.
+Implements FLV 10.1 §E.4.3.1 and §E.4.3.2, from the frames of RFC 6184 §5.
 
-Pure: pictures in, tags out.  A player needs the parameter sets before the first picture and all
-slices of a picture in one tag; a phone sends the sets once, or in its description alone, and
-slices as it likes.  What a lost picture has spoilt is never passed on: the picture freezes until
+Pure: frames in, tags out.  A player needs the parameter sets before the first frame and all
+slices of a frame in one tag; a phone sends the sets once, or in its description alone, and
+slices as it likes.  What a lost frame has spoilt is never passed on: the video freezes until
 the next IDR picture, which `wants_key_frame` says to ask for.  A stream that has none, because it
 is refreshed bit by bit behind recovery points (`x264 --intra-refresh`), shows nothing until the
 phone answers a request with an IDR picture: no player could tell when it is whole.
@@ -21,25 +21,25 @@ from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, MediaClock, wrapped_difference
 
 CLOCK_RATE: Final = 90_000  # ticks a second: RFC 6184 §5.1 [clock-of-90-khz]
-MAX_REORDER: Final = 16  # pictures, as many as any decoder keeps
-MAX_LEARNT: Final = 4  # pictures of these that a stream alone shows, as a deep pyramid has
+MAX_REORDER: Final = 16  # frames, as many as any decoder keeps
+MAX_LEARNT: Final = 4  # frames of these that a stream alone shows, as a deep pyramid has
 _KEY, _INTER, _HEADER = b"\x17\x01", b"\x27\x01", b"\x17\x00\0\0\0"  # AVC: FLV 10.1 §E.4.3.1
 
 
 class H264ToFlv:
-    """Turns one phone's pictures into tags: FLV 10.1 §E.4.3.1.
+    """Turns one phone's frames into tags: FLV 10.1 §E.4.3.1.
 
     `sprop_units` are the NAL units of the description's sprop-parameter-sets: RFC 6184 §8.1.
-    `wants_key_frame` is true while pictures are held back that only a key frame can follow.
+    `wants_key_frame` is true while frames are held back that only a key frame can follow.
 
-    Not done: RFC 6184 §5.1 [one-time-of-showing]: a tag is shown once, so a picture that its SEI
+    Not done: RFC 6184 §5.1 [one-time-of-showing]: a tag is shown once, so a frame that its SEI
     shows several times, as fields of films are, is shown at its first time alone.
     """
 
     def __init__(self, sprop_units: Sequence[bytes] = ()) -> None:
         self.wants_key_frame = False
         self._frozen = True
-        self.freezes = 0  # how often a lost picture has stopped the others
+        self.freezes = 0  # how often a lost frame has stopped the others
         self._sets = self._new_sets()
         # RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer]
         self._sets.learn(sprop_units)
@@ -75,9 +75,9 @@ class H264ToFlv:
     def convert(
         self, frame: AccessUnit, arrival_ms: int, shown_ms: float | None = None
     ) -> list[Tag]:
-        """Tags of one picture, with their RTMP time; `arrival_ms` of the gateway's clock.
+        """Tags of one frame, with their RTMP time; `arrival_ms` of the gateway's clock.
 
-        `shown_ms` is the RTMP time that the picture's reports say, None where there is none.
+        `shown_ms` is the RTMP time that the frame's reports say, None where there is none.
 
         The parameter sets come first, in a tag of their own, if they are new to the player:
         FLV 10.1 §E.4.3.2.
@@ -117,16 +117,16 @@ class H264ToFlv:
 
 
 class DecodeTimes:
-    """Times of decoding for pictures that have times of showing only: FLV 10.1 §E.4.3.1.
+    """Times of decoding for frames that have times of showing only: FLV 10.1 §E.4.3.1.
 
-    RFC 6184 §5.1 gives each picture the time when it is shown, and sends in the order of decoding.
-    With B-frames the one runs back and forth.  A picture is decoded when the last but `reorder` of
+    RFC 6184 §5.1 gives each frame the time when it is shown, and sends in the order of decoding.
+    With B-frames the one runs back and forth.  A frame is decoded when the last but `reorder` of
     those so far is shown, which never runs backwards and is never after its own time.  Where nobody
-    says how many pictures are reordered, the stream shows it: then composition times are negative
-    until so many pictures have come.
+    says how many frames are reordered, the stream shows it: then composition times are negative
+    until so many frames have come.
 
-    Where reports say at what time a picture is to be shown, the times come closer to that with each
-    picture, by an eighth of the time that passes: less than any order of pictures could notice.
+    Where reports say at what time a frame is to be shown, the times come closer to that with each
+    frame, by an eighth of the time that passes: less than any order of frames could notice.
     """
 
     def __init__(self) -> None:
@@ -150,14 +150,14 @@ class DecodeTimes:
         reorder: int,
         shown_ms: float | None = None,
     ) -> tuple[int, int]:
-        """Time of decoding (ms) and composition time of the next picture: FLV 10.1 §E.4.3.1.
+        """Time of decoding (ms) and composition time of the next frame: FLV 10.1 §E.4.3.1.
 
-        `reorder` is how many pictures may come before one that is shown earlier, at least.
+        `reorder` is how many frames may come before one that is shown earlier, at least.
         """
         shown = self._time(timestamp, is_key, arrival_ms, shown_ms)
         times = self._shown
         insort(times, shown)
-        later = len(times) - bisect_right(times, shown)  # pictures that are shown after it
+        later = len(times) - bisect_right(times, shown)  # frames that are shown after it
         self._reorder = max(self._reorder, reorder, min(later, MAX_LEARNT))
         if len(times) == 1:  # those before the first one are as if they had been 1 ms apart
             times[:0] = range(shown - MAX_REORDER, shown)
@@ -170,7 +170,7 @@ class DecodeTimes:
         """RTMP time of showing; before the newest one it is counted back from there."""
         if self._newest is not None:
             back = -wrapped_difference(timestamp, self._newest, RTP_WRAP)
-            # Nothing behind a key frame is shown before it, nothing waits for more pictures.
+            # Nothing behind a key frame is shown before it, nothing waits for more frames.
             if 0 < back <= 2 * CLOCK_RATE and not is_key:
                 return self._newest_ms - back * 1000 // CLOCK_RATE
             if back > 0:

@@ -1,6 +1,6 @@
-"""From a phone's pictures of H.265 to FLV video tags.
+"""From a phone's frames of H.265 to FLV video tags.
 
-Implements E-RTMP v2 §"Enhanced Video" with the FourCC `hvc1`, from the pictures of RFC 7798 §4.1.
+Implements E-RTMP v2 §"Enhanced Video" with the FourCC `hvc1`, from the frames of RFC 7798 §4.1.
 
 Own design: all but the tags and the parameter sets is as `H264ToFlv` has it.
 """
@@ -16,7 +16,7 @@ from siprtmp.media.translate.h264_to_flv import H264ToFlv
 
 
 class H265ToFlv(H264ToFlv):
-    """Turns one phone's pictures into tags: E-RTMP v2 §"Enhanced Video"."""
+    """Turns one phone's frames into tags: E-RTMP v2 §"Enhanced Video"."""
 
     _new_sets = HevcSets
 

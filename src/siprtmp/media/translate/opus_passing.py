@@ -34,7 +34,7 @@ def is_opus(tag: bytes) -> bool:
 def suits(fmtp: str) -> bool:
     """Whether a phone takes any Opus, by its parameters: RFC 7587 §6.1.
 
-    Departs from RFC 7587 §7.1 [mono-from-a-gateway]: sound of two channels passes to phones that
+    Departs from RFC 7587 §7.1 [mono-from-a-gateway]: audio of two channels passes to phones that
     would rather have one, which can decode it all the same; to encode it anew costs more.
     """
     theirs = OpusParameters.parse(fmtp)

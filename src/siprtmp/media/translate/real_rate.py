@@ -10,7 +10,7 @@ channels need no care: octets of both in turn, at the rate of both, are heard as
 from typing import Final
 
 G711_RATE: Final = 8000  # Source: FLV 10.1 §E.4.2.1
-FACTOR: Final = 1.3  # more sound than time from here on is another rate, not a clock that is fast
+FACTOR: Final = 1.3  # more audio than time from here on is another rate, not a clock that is fast
 MARKS: Final = 3  # steps backwards within a second each, before that is sure
 SPAN_MS: Final = 60
 # Octets a second that are likely, of one channel and two
@@ -31,9 +31,9 @@ class OtherRateError(UnsuitableError):
 
 
 class RealRate:
-    """Watches a clock of samples for sound that takes less time than it should.
+    """Watches a clock of samples for audio that takes less time than it should.
 
-    `clock_rate` is what the clock counts in a second of sound at 8 kHz.
+    `clock_rate` is what the clock counts in a second of audio at 8 kHz.
     """
 
     def __init__(self, clock_rate: int) -> None:
@@ -47,7 +47,7 @@ class RealRate:
         return self._since is not None
 
     def mark(self, timestamp: int, position: int) -> None:
-        """Take RTMP time (ms) and the position of sound that is too early for it.
+        """Take RTMP time (ms) and the position of audio that is too early for it.
 
         Raises OtherRateError when that has become the rule.
         """

@@ -1,4 +1,4 @@
-"""The two clocks of a sound, RTMP's milliseconds and RTP's ticks, and their conversion.
+"""The two clocks of audio, RTMP's milliseconds and RTP's ticks, and their conversion.
 
 Implements RFC 3550 §5.1 (the timestamp counts samples) beside RTMP 1.0 §5.4.1 (it is
 milliseconds, whatever the medium).
@@ -27,8 +27,8 @@ class SampleClock:
     """Counts samples for RTP, and follows RTMP time over gaps: RFC 3550 §5.1.
 
     `position` is in ticks since the stream began; RTP's random offset is not
-    added here.  `on_surplus` is called with RTMP time (ms) and the ticks of sound so far when there
-    has been more sound than time.
+    added here.  `on_surplus` is called with RTMP time (ms) and the ticks of audio so far when there
+    has been more audio than time.
     """
 
     __slots__ = (
@@ -48,7 +48,7 @@ class SampleClock:
     def gap(self, timestamp: int, pending: int) -> int:
         """Ticks missing before a tag of RTMP time `timestamp` (ms); 0 when it follows on.
 
-        `pending` ticks of earlier sound wait beyond `position`.  A clock that ran
+        `pending` ticks of earlier audio wait beyond `position`.  A clock that ran
         backwards counts as a new anchor, never as a negative gap.  RFC 3550 §5.1: silence
         that was not sent still takes its time.
         """

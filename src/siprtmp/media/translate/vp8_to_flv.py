@@ -2,7 +2,7 @@
 
 Implements E-RTMP v2 §"Enhanced Video", from the frames of RFC 7741 §4.5.1.
 
-Pure: frames in, tags out.  What a lost frame has spoilt is never passed on: the picture freezes
+Pure: frames in, tags out.  What a lost frame has spoilt is never passed on: the video freezes
 until the next key frame, which `wants_key_frame` says to ask for.
 """
 

@@ -10,9 +10,9 @@ milliseconds (32 bits each), and the body.  It is cut into pieces, one in each R
 The length is in piece 0 alone.  Its 16 bits cannot say 64 KiB or more; such a message is not sent.
 Of a message that lacks a piece nothing can be used.
 
-A picture is never sent in one piece, however small.  So whoever misses more packets than messages
-has missed a picture, even if nothing of it came, and can wait for the next key frame; one packet
-and one message less were some sound.
+A frame is never sent in one piece, however small.  So whoever misses more packets than messages
+has missed a frame, even if nothing of it came, and can wait for the next key frame; one packet
+and one message less were some audio.
 
     >>> pieces = pack(TunnelMessage(8, 1000, b"some sound"), number=7)
     >>> [piece.hex(" ", -4) for piece in pieces]
@@ -63,8 +63,8 @@ class TunnelAssembler:
     """Makes messages of payloads, which come in order, perhaps with gaps.
 
     `lost` counts messages that did not come, or not whole.  `has_lost_frame` tells that one of
-    these may have been a picture, until the owner clears it: the first piece says what it was, and
-    sound fits into one.
+    these may have been a frame, until the owner clears it: the first piece says what it was, and
+    audio fits into one.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""A publisher's pictures since its last key frame, for a receiver that comes later.
+"""A publisher's frames since its last key frame, for a receiver that comes later.
 
-Own design: a decoder begins at a key frame, which may be seconds away.  With those pictures sent at
+Own design: a decoder begins at a key frame, which may be seconds away.  With those frames sent at
 once, each with its own time, it shows the present one at once.  A group that is too long to be
 sent at once is not kept, and the receiver waits for the next key frame.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media.translate.tag_codec import codec_of
 
-MAX_OCTETS: Final = 512 * 1024  # four seconds of a good picture; it leaves at once, so no more
+MAX_OCTETS: Final = 512 * 1024  # four seconds of good video; it leaves at once, so no more
 
 Message = tuple[int, bytes]  # RTMP time in ms, body
 

@@ -1,4 +1,4 @@
-"""The codecs of pictures that pass: how packets of each become tags, and tags packets.
+"""The video codecs that pass: how packets of each become tags, and tags packets.
 
 Own design: one object for each codec and direction, all with the same face, so that the machines
 around them know no codec.  RFC 6184 §5, RFC 7798 §4 and RFC 7741 §4.
@@ -25,7 +25,7 @@ VideoPacketizer = FlvToH264 | FlvToH265 | FlvToVp8
 
 
 class ReceivedFrame(Protocol):
-    """A picture of a phone, or word of one that is missing."""
+    """A frame of a phone, or word of one that is missing."""
 
     @property
     def timestamp(self) -> int:
@@ -41,9 +41,9 @@ FrameT_contra = TypeVar("FrameT_contra", bound=ReceivedFrame, contravariant=True
 
 
 class VideoToFlv(Protocol[FrameT_contra]):
-    """A translation of a phone's pictures into tags: FLV 10.1 §E.4.3.1.
+    """A translation of a phone's frames into tags: FLV 10.1 §E.4.3.1.
 
-    `wants_key_frame` is true while pictures are held back that only a key frame can follow.
+    `wants_key_frame` is true while frames are held back that only a key frame can follow.
     """
 
     wants_key_frame: bool
@@ -59,13 +59,13 @@ class VideoToFlv(Protocol[FrameT_contra]):
     def convert(
         self, frame: FrameT_contra, arrival_ms: int, shown_ms: float | None = None
     ) -> list[Tag]:
-        """Tags of one picture, as `H264ToFlv` has it."""
+        """Tags of one frame, as `H264ToFlv` has it."""
 
 
 class VideoDepacketizer(Generic[FrameT]):
     """Packets of one codec to tags: RFC 6184 §5.
 
-    `begin` gives what puts pictures together, each time from the beginning.
+    `begin` gives what puts frames together, each time from the beginning.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class VideoDepacketizer(Generic[FrameT]):
     def convert(
         self, packet: VideoPacket, moments: Callable[[int], tuple[int, float | None]]
     ) -> list[tuple[bool, list[Tag]]]:
-        """Whether each picture that is complete is a key frame, and its tags.
+        """Whether each frame that is complete is a key frame, and its tags.
 
         `moments` gives RTMP times (ms) of an RTP timestamp: by its arrival, and as reports say.
         """
@@ -136,7 +136,7 @@ DEPACKETIZERS: Final[Mapping[str, Callable[[VideoPlan], AnyDepacketizer]]] = {
 def packetizer_for(
     plan: VideoPlan, name: str, profile: str, max_octets: int
 ) -> tuple[VideoPacketizer, int]:
-    """What packs pictures of a codec for a phone, and the payload type: RFC 3264 §6.1.
+    """What packs frames of a codec for a phone, and the payload type: RFC 3264 §6.1.
 
     `profile` is that of H.264.
     """

@@ -1,4 +1,4 @@
-"""Pictures of one call that are decoded and encoded, in a thread, one piece of work at a time.
+"""Frames of one call that are decoded and encoded, in a thread, one piece of work at a time.
 
 Own design: the loop hands over what has come since the last piece and goes on; the result comes
 back by a callback.  What is late is decoded and not encoded, and if even that takes too long,
@@ -81,7 +81,7 @@ class VideoQueue:
 
 
 class VideoWorker:
-    """Makes pictures of one end, or of several, into those of another by a `maker`.
+    """Makes frames of one end, or of several, into those of another by a `converter`.
 
     `give` is called with each tag that is made: its RTMP time (ms), its body, when it would have
     come by the time of its source (s), and now.  `changed` is called when `making` or `error` is
@@ -118,7 +118,7 @@ class VideoWorker:
         self._start()
 
     def want_key_frame(self) -> None:
-        """Make the next picture a key frame."""
+        """Make the next frame a key frame."""
         self._wants_key = True
 
     def close(self) -> None:
