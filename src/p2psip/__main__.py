@@ -21,7 +21,6 @@ from p2psip.call_audio import CallAudio, say
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net import addresses
 from p2psip.net.locator import ServerLocator, proxies
-from p2psip.net.phone.nat_options import add_nat_options, stun_of, turn_of
 from p2psip.net.phone.settings import Account, CallSettings, NetworkSettings
 from p2psip.net.phone.wav import LAWS
 from p2psip.net.tls import TlsContexts, client_context
@@ -31,9 +30,12 @@ from p2psip.phone_options import (
     add_audio_options,
     add_from,
     add_identity,
+    add_nat_options,
     add_network,
     count,
     seconds,
+    stun_of,
+    turn_of,
 )
 from p2psip.serve import add_options, serve
 from p2psip.sip.address import Address

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.server.binding_index import BindingIndex
 from p2psip.server.contact_probe import ContactProbes
 from p2psip.server.digest_server import DigestServer
 from p2psip.server.domains import Aor, Domains
@@ -52,6 +51,45 @@ MAX_USERS: Final = 10_000
 MAX_FACTOR: Final = 2.9  # how many times a datagram's size its answer may have
 
 __all__ = ["Binding", "Registrar"]
+
+
+Place = Flow | str
+
+
+class BindingIndex:
+    """Finds the users that are bound at a place: a connection of a phone, or a host's address.
+
+    Own design: a registrar asks whenever a connection is lost or swept, or an address has to be
+    told from a forged one, and should not look at all of its bindings each time.
+    """
+
+    def __init__(self) -> None:
+        self._users: dict[Place, set[Aor]] = {}
+
+    def __len__(self) -> int:
+        """How many places have bindings."""
+        return len(self._users)
+
+    def at(self, place: Place) -> tuple[Aor, ...]:
+        """The users with a binding at a place."""
+        return tuple(self._users.get(place, ()))
+
+    def moved(self, aor: Aor, before: Sequence[Binding], after: Sequence[Binding]) -> None:
+        """Note that a user has these bindings now."""
+        old, new = _places_of(before), _places_of(after)
+        for place in old - new:
+            users = self._users[place]
+            users.discard(aor)
+            if not users:
+                del self._users[place]
+        for place in new - old:
+            self._users.setdefault(place, set()).add(aor)
+
+
+def _places_of(bindings: Sequence[Binding]) -> set[Place]:
+    flows = [binding.flow for binding in bindings]
+    places: set[Place] = {flow.remote[0] for flow in flows}
+    return places.union(flow for flow in flows if flow.reliable and flow.transport != LOCAL)
 
 
 class Registrar:

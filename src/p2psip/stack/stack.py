@@ -8,6 +8,7 @@ above it sees new requests, and the answers to its own; repetitions, duplicates 
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, NoReturn, Protocol
 
@@ -25,7 +26,6 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.address_validation import AddressValidator, ReplyAllowance
 from p2psip.stack.causes import TOO_MANY
 from p2psip.stack.clients import ClientHandle, Clients, ClientUser
-from p2psip.stack.counters import Counters
 from p2psip.stack.fair_pool import Pool
 from p2psip.stack.outbox import Locate, Order, Outbox, Send
 from p2psip.stack.request_origin import Peer, host_of, hosts_named
@@ -56,6 +56,18 @@ __all__ = [
 MAX_BYTES: Final = 128 * 1024 * 1024
 RETRY_AFTER: Final = 5  # s, said with a 503: §21.5.4
 REFUSALS: Final = 200  # 503s a second; more would only help a flood to fill the line
+
+
+@dataclass(slots=True)
+class Counters:
+    """The messages that a stack has received since it began.  Own design: for `/status`."""
+
+    requests: int = 0
+    responses: int = 0
+    repeated: int = 0  # requests that a transaction absorbed
+    malformed: int = 0
+    stray: int = 0
+    refused: int = 0  # for want of room
 
 
 class Recipient(NamedTuple):

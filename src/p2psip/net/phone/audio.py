@@ -21,8 +21,7 @@ from p2psip.rtp.payload.dtmf import event_of
 from p2psip.rtp.payload.duration import ticks
 from p2psip.rtp.payload.event_receiver import EventReceiver, HeardEvent
 from p2psip.rtp.payload.event_sender import EventPress, EventSender
-from p2psip.rtp.payload.red import RedundantPayload
-from p2psip.rtp.payload.red_sender import RedundantSender
+from p2psip.rtp.payload.red import RedundantPayload, RedundantSender
 from p2psip.rtp.reorder import HOLD_SECONDS, ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from p2psip.rtp.voip_metrics import BurstMeter

@@ -19,11 +19,11 @@ class Account:
 
     `domain`, "host" or "host:port", is where `user` registers; without one the agent is reached at
     its own address only.  `registrar`, "host", "host:port" or a SIP URI, takes registrations and
-    calls where the domain itself does not lead to it (§8.1.2).  Of several, the agent registers by
-    each, and calls by the first that is there (RFC 5626 §4.2.1).  `password` is proven to these
-    servers alone, never to callees; `login` is the name that goes with it, `user` unless given.
-    `display` is the name that callees are shown (§20.20).  With `uses_gruus` calls have our GRUU as
-    Contact (RFC 5627 §4.4), which not every proxy can route to within a call.
+    calls where the domain itself does not lead to it (RFC 3261 §8.1.2).  Of several, the agent
+    registers by each, and calls by the first that is there (RFC 5626 §4.2.1).  `password` is proven
+    to these servers alone, never to callees; `login` is the name that goes with it, `user` unless
+    given.  `display` is the name that callees are shown (RFC 3261 §20.20).  With `uses_gruus` calls
+    have our GRUU as Contact (RFC 5627 §4.4), which not every proxy can route to within a call.
     """
 
     user: str = "anonymous"

@@ -81,3 +81,35 @@ class RedundantPayload:
         # §3 [last-header-is-short]
         blocks = b"".join(each.data for each in self.older)
         return headers + bytes((self.payload_type,)) + blocks + self.data
+
+
+class RedundantSender:
+    """Keeps the last payload of a stream, for the packet after it: §3.
+
+    >>> ours = RedundantSender()
+    >>> ours.packed(0, 97, b"one", 0)
+    (97, b'\\x00one')
+    >>> ours.packed(0, 97, b"two", 160)
+    (97, b'\\x80\\x02\\x80\\x03\\x00onetwo')
+    """
+
+    def __init__(self) -> None:
+        self._said: tuple[int, bytes] | None = None  # position and payload
+
+    def packed(
+        self, kind: int, red: int | None, payload: bytes, position: int
+    ) -> tuple[int, bytes]:
+        """The payload type and payload to send, of the type `red` where that was agreed on: §3.
+
+        `kind` is the type of the audio, `position` its time in ticks.  What does not fit into a
+        block stays out.
+        """
+        before, self._said = self._said, (position, payload)
+        if red is None:
+            return kind, payload
+        older: tuple[RedundantBlock, ...] = ()
+        offset = position - before[0] if before is not None else 0
+        if before is not None and 0 < offset <= MAX_OFFSET and len(before[1]) <= MAX_LENGTH:
+            # §3 [same-clock] [copy-of-the-primary] [no-more-bandwidth]
+            older = (RedundantBlock(kind, offset, before[1]),)
+        return red, bytes(RedundantPayload(kind, payload, older))

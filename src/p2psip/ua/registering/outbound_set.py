@@ -13,12 +13,12 @@ from functools import partial
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Stack
-from p2psip.ua.registering.instance import new_instance
 from p2psip.ua.registering.registration import (
     DEFAULT_EXPIRES,
     Registration,
     RegistrationHandler,
     State,
+    new_instance,
 )
 from p2psip.ua.requests.digest_client import Login
 

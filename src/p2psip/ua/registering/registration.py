@@ -14,16 +14,15 @@ from typing import Final, Protocol
 
 from p2psip.sip.address import Address
 from p2psip.sip.build import MAX_FORWARDS
+from p2psip.sip.grammar import readable
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri, equivalent
 from p2psip.sip.views import seconds
 from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import LOCAL, Flow, HostPort
-from p2psip.ua.registering.instance import new_instance
 from p2psip.ua.registering.keep_alive import KeepAlives, is_recoverable, retry_delay
 from p2psip.ua.registering.own_gruus import OwnGruus
-from p2psip.ua.registering.service_route import ServiceRoute
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import DigestClient, Login, hop_of
 
@@ -33,6 +32,42 @@ RETRY_MIN: Final = 5.0  # s after a failed refresh, doubled each time; no refres
 RETRY_MAX: Final = 300.0
 MAX_HOSTS: Final = 16  # addresses of one registrar that are remembered
 MAX_EXPIRES: Final = 86_400  # s, the most a 423 or a Retry-After can make us ask for
+
+
+def new_instance(random: Callable[[int], bytes]) -> str:
+    """The URN of a random UUID, for a device that keeps none: RFC 5626 §4.1."""
+    octets = bytearray(random(16))
+    octets[6], octets[8] = octets[6] & 0x0F | 0x40, octets[8] & 0x3F | 0x80
+    text = octets.hex()
+    return f"urn:uuid:{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+class ServiceRoute:
+    """The service route of one registration: RFC 3608 §6.1."""
+
+    def __init__(self) -> None:
+        self._proxies: tuple[Uri, ...] = ()
+
+    def learn(self, response: Response) -> None:
+        """Take that of a 200, without values that cannot be read: RFC 3608 §6.1."""
+        lines = response.headers.values("Service-Route")
+        route = [each.uri for line in lines for each in readable(line, Address.parse)]
+        # RFC 3608 §6.1 [route-is-replaced] [order-is-kept]
+        self._proxies = tuple(uri for uri in route if uri.scheme in ("sip", "sips"))
+
+    def clear(self) -> None:
+        """Forget it, since a registration was refused: RFC 3608 §6.1."""
+        self._proxies = ()  # RFC 3608 §6.1 [refused-clears-it]
+
+    def after(self, first: Sequence[Uri]) -> list[Uri]:
+        """The route of later requests: our own proxies, then those of the registrar: RFC 3608 §6.1.
+
+        The registrar may name ours again, which is then passed once.
+        """
+        service = self._proxies
+        if service and first and equivalent(service[0], first[-1]):
+            service = service[1:]
+        return [*first, *service]  # RFC 3608 §6.1 [route-is-used]
 
 
 class State(StrEnum):
