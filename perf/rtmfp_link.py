@@ -104,7 +104,7 @@ class Link:
                 self.now = until
                 return
             self.now = at
-            self._turn(index)
+            self.turn(index)
 
     def _wake(self, index: int) -> float:
         """When an end has its next turn: on the first grain after what it waits for."""
@@ -118,7 +118,8 @@ class Link:
             return at
         return max(math.ceil(at / GRAIN) * GRAIN, self._turned[index] + GRAIN)
 
-    def _turn(self, index: int) -> None:
+    def turn(self, index: int) -> None:
+        """Give an end a turn now, also when its user has given it something to send."""
         coming, come = self._coming[index], []
         while coming and coming[0][0] <= self.now:
             _, _, datagram, source = heapq.heappop(coming)

@@ -65,6 +65,8 @@ class CongestionControl:
     what was outstanding at the cut has been acknowledged or lost; what a router drops when its
     queue is full comes back as many acknowledgements with a loss each.  It is never cut by less
     than one and a half of what was lost, since a window twice too large loses half of itself.
+    Frames of real-time data leave gaps, so their sender is cut from its window, not from what
+    happened to be in flight.
     Departs from RFC 7016 §A.2 [full-window-grows]: a window counts as full when less than a 64th of
     it is free, as data leave in whole packets and, by the burst's alarm, one by one.
     """
@@ -136,6 +138,12 @@ class CongestionControl:
         self.cwnd = CWND_TIMEDOUT if was_loss else CWND_INIT
         self.burst.timeout()
 
+    def moved(self) -> None:
+        """Begin with a small window on another path, of which nothing is known: §3.5.4.2."""
+        self.cwnd = CWND_INIT
+        self.acked_bytes_accumulator = self._recovery = self.pre_ack_outstanding = 0
+        self.burst.acknowledged()
+
     def finish(self, outstanding: int, now: float) -> None:
         """Adapt the window after the chunks of a packet that leaves `outstanding` bytes: §A.2."""
         self._recovery = max(0, self._recovery - self.acked_bytes_this_packet - self.lost)
@@ -158,7 +166,8 @@ class CongestionControl:
 
     def _shrink(self, tc_sent: bool, fastgrow: bool) -> None:
         """Reduce the window to 7/8 of the bytes in flight, or to a half, or further: §A.2."""
-        before = self._before = min(self.pre_ack_outstanding, self.cwnd)
+        before = self.cwnd if tc_sent else min(self.pre_ack_outstanding, self.cwnd)
+        self._before = before
         self._lost = self.lost
         if tc_sent or (self.pre_ack_outstanding > LARGE_WINDOW and fastgrow):
             self.cwnd = max(before * 7 // 8, CWND_INIT)

@@ -12,8 +12,11 @@ Implements RFC 7016 §3.5.4.1.
 """
 
 from math import inf
+from typing import Final
 
 from rtmplite.rtmfp.session.rtt import RoundTrip
+
+STALL_SECONDS: Final = 1.0  # without a packet, after user data
 
 
 class Keepalive:
@@ -21,14 +24,27 @@ class Keepalive:
 
     After `interval` seconds without a packet a Ping goes, or sooner after `haste` seconds; after
     `timeout` seconds the far end is lost.  `heard` is when the last packet came.
+
+    Own design: where user data came and then no packet for a second (`expects`), a Ping goes too.
+    If this end has another address by now, as behind a NAT, its packets tell the far end of it;
+    a receiver has no others to send.
     """
 
-    __slots__ = ("_asked", "_pinged", "_round_trip", "haste", "heard", "interval", "timeout")
+    __slots__ = (
+        "_asked",
+        "_pinged",
+        "_round_trip",
+        "expects",
+        "haste",
+        "heard",
+        "interval",
+        "timeout",
+    )
 
     def __init__(self, round_trip: RoundTrip, interval: float, timeout: float, now: float) -> None:
         self._round_trip = round_trip
         self.interval, self.timeout = interval, timeout
-        self.heard, self.haste = now, inf
+        self.heard, self.haste, self.expects = now, inf, False
         self._pinged = self._asked = -inf  # the last Ping, and the first since a packet came
 
     @property
@@ -38,9 +54,15 @@ class Keepalive:
 
     @property
     def _due(self) -> float:
-        interval = min(self.interval, self.haste)
+        interval = min(self.interval, self.haste, STALL_SECONDS if self.expects else inf)
         # §3.5.4.1 [once-per-erto]
         return max(self.heard + interval, self._pinged + self._round_trip.erto)
+
+    def hear(self, now: float) -> None:
+        """Note a packet; if a Ping went before it the far end has nothing to send: §3.5.4.1."""
+        if self._pinged > self.heard:
+            self.expects = False
+        self.heard = now
 
     def tick(self, now: float) -> bool:
         """Whether to send a Ping now: §3.5.4.1."""

@@ -93,6 +93,10 @@ class RoundTrip:
             if ticks <= MODULO // 2 - 1:  # §3.5.2.2 [rtt-valid]
                 self._measure(ticks / TICKS_PER_SECOND)
 
+    def reset(self) -> None:
+        """Forget what time-outs have added to ERTO, as the path is another one now: §3.5.4.2."""
+        self.erto = ERTO_SECONDS if self.srtt is None else max(self.mrto, ERTO_LEAST_SECONDS)
+
     def back_off(self) -> None:
         """Raise ERTO after a timeout, or a Ping without a reply: §3.5.2.2 [erto-backoff]."""
         capped = min(self.erto * BACKOFF, ERTO_MOST_SECONDS)

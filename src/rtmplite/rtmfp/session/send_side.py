@@ -139,6 +139,21 @@ class SendSide:
         """Prepare for the chunks of a received packet: §A.2."""
         self.congestion.begin()
 
+    def measured(self, now: float) -> None:
+        """Have the alarm ring no later than the first measured ERTO says: §3.6.2.6."""
+        if self.timeout_alarm != inf:
+            self.timeout_alarm = min(self.timeout_alarm, now + self.round_trip.erto)
+
+    def moved(self) -> None:
+        """Send again what went to the address that the far end has left: §3.5.4.2.
+
+        Own design: the RFC leaves it to the time-out, which silence has made as long as it gets.
+        """
+        self.timeout_alarm = inf
+        self.round_trip.reset()
+        self._lose(self.flight.time_out())
+        self.congestion.moved()
+
     def on_ack(self, chunk: DataAckBitmap | DataAckRanges, now: float) -> None:
         """Take an acknowledgement: §3.6.2.4."""
         flow = self.flows.get(chunk.flow_id)

@@ -205,12 +205,17 @@ class Session:
             self.invalid += 1
             return
         if self.state is State.OPEN:
-            self.keepalive.heard = now
+            self.keepalive.hear(now)
             if self._protection.heard(flags, now):
                 self.congestion.tcr_received = now
+            was_measured = self.round_trip.srtt is not None
             self.round_trip.heard(timestamp, echo, now)
+            if not was_measured and self.round_trip.srtt is not None:
+                self._send.measured(now)
             self._send.begin_packet()
         has_data = self._dispatch.read(packet, at, source, now)
+        if has_data:
+            self.keepalive.expects = True
         if self.state is State.OPEN:
             self._end_packet(has_data, source, now)
 
@@ -320,6 +325,8 @@ class Session:
         if self._mobility.is_answer(message, source, now):
             former, self.address = self.address, source
             if former != source:
+                self._send.moved()
+                self._wake()
                 self.listener.on_address_change(self, former, now)
         self._mtu.on_reply(message, now)
 

@@ -102,13 +102,13 @@ def test_only_a_full_window_without_trouble_grows():
     ("outstanding", "tc_ago", "tcr_ago", "want"),
     [
         (40000, None, None, 20000),
-        (40000, 0.79, None, 35000),
+        (40000, 0.79, None, 78750),
         (40000, 0.81, None, 20000),
         (80000, None, None, 70000),
         (67200, None, None, 33600),
         (67208, None, None, 58807),
         (80000, None, 0.5, 40000),
-        (80000, 0.5, 0.5, 70000),
+        (80000, 0.5, 0.5, 78750),
         (5000, None, None, 4380),
         (99999, None, None, 78750),
     ],
@@ -286,3 +286,11 @@ def test_a_timeout_ends_the_recovery():
     congestion = packet(control(64_000), acked=1000, lost=1000, left=62_000)
     congestion.timeout(True)
     assert packet(congestion, acked=1000, outstanding=1460).cwnd == 4380
+
+
+def test_another_path_begins_with_a_small_window():
+    """RFC 7016 §3.5.4.2."""
+    congestion = packet(control(64_000), acked=1000, lost=1000, left=62_000)
+    congestion.moved()
+    assert (congestion.cwnd, congestion.ssthresh) == (4380, 32_000)
+    assert packet(congestion, acked=1000).cwnd == 5380  # no recovery is left

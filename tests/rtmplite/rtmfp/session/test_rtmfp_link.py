@@ -86,3 +86,44 @@ def _at_the_end(session):
             fill(self, to, now)
 
     return wrapped
+
+
+@pytest.mark.parametrize("moving", [0, 1])
+def test_a_flow_goes_on_soon_after_an_end_has_moved(moving):
+    """RFC 7016 §3.5.4.2: the receiver, which has nothing to send, tells of it by a Ping."""
+    from rtmfp_link import HOST, Line, Link, Ours
+
+    ends = Ours(opens=True), Ours(opens=False)
+    link = Link(Line(rate=10.0, round_trip=0.1), *ends)
+    link.run(5.0)
+    link.addresses[moving] = HOST, 6000
+    link.run(5.5)
+    before = ends[1].delivered
+    link.run(7.0)
+    assert ends[1].delivered - before > 100_000
+    assert ends[1 - moving].session.address == (HOST, 6000)
+
+
+def test_live_video_on_a_path_with_loss():
+    """RFC 7016 §3.6.2.3: 1 Mb/s at 25 frames a second, 100 ms and 1 % of loss: all frames, soon."""
+    from rtmfp_link import Line, Link, Ours
+
+    flows, frames = [], 500
+
+    def begin(session, now):
+        flows.append(session.open_flow(b"video", now, time_critical=True))
+
+    ends = Ours(opens=True, begin=begin), Ours(opens=False)
+    ends[1].keeps = True
+    link = Link(Line(rate=10.0, round_trip=0.1, loss=0.01, seed=2), *ends)
+    link.run(1.0)
+    for number in range(frames):
+        size = 16_000 if number % 50 == 0 else 4_700  # a key frame each two seconds
+        flows[0].send(number.to_bytes(4) + bytes(size - 4), link.now)
+        link.turn(0)
+        link.run(1.0 + (number + 1) / 25)
+    link.run(link.now + 3.0)
+    assert [int.from_bytes(message[:4]) for _, message in ends[1].messages] == list(range(frames))
+    late = sorted(at - 1.05 - number / 25 for number, (at, _) in enumerate(ends[1].messages))
+    assert late[frames // 2] < 0.1
+    assert late[frames * 9 // 10] < 0.2

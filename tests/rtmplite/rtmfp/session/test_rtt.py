@@ -105,3 +105,17 @@ def test_timeouts_back_off_to_ten_seconds():
     timing = measured(12.0)
     timing.back_off()
     assert timing.erto == timing.mrto > 12.0
+
+
+def test_another_path_begins_with_the_measured_timeout():
+    """RFC 7016 §3.5.4.2: what time-outs have added says nothing of it."""
+    timing = measured(0.1, 0.1)
+    before = timing.erto
+    timing.back_off()
+    assert timing.erto > before
+    timing.reset()
+    assert timing.erto == before
+    timing = RoundTrip()
+    timing.back_off()
+    timing.reset()
+    assert timing.erto == 3.0

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from support.rtmfp.pair import FAR
 from support.rtmfp.wire import Sending, send
 
 from rtmplite.errors import LocalError
@@ -10,6 +11,7 @@ from rtmplite.rtmfp.session.flow_states import SendState
 from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
+from rtmplite.rtmfp.wire.packet import Mode, Packet
 
 
 def test_six_segments_leave_at_once_and_then_none():
@@ -207,3 +209,15 @@ def test_a_window_that_opens_for_a_moment_ends_the_probes():
     assert wire.probes() == 0
     wire.wait(0.1)
     assert wire.probes() == 1
+
+
+def test_the_first_measurement_brings_the_alarm_forward():
+    """RFC 7016 §3.6.2.6, §3.5.2.2: it does not ring by the three seconds of the beginning."""
+    wire = Sending()
+    send(wire.flow(), 4, 0.0)
+    wire.take()
+    wire.now = 0.1
+    wire.session.receive(b"ours" + Packet(Mode.RESPONDER, (), None, 0).encode(), FAR, wire.now)
+    assert wire.session.round_trip.srtt == pytest.approx(0.1)
+    assert wire.session.deadline == pytest.approx(0.1 + wire.session.round_trip.erto)
+    assert wire.session.round_trip.erto < 1

@@ -1,7 +1,7 @@
 """How fast a reliable RTMFP flow is on links of many kinds: kB/s in ten seconds of virtual time.
 
-    python perf/bench_rtmfp_link.py [--seconds 10] [--seeds 3] [--only LOSS RTT RATE]
-    PEER_RTMFP_CPP=/path/to/program python perf/bench_rtmfp_link.py --pairs
+    python perf/rtmfp_link_table.py [--seconds 10] [--seeds 3] [--only LOSS RTT RATE]
+    PEER_RTMFP_CPP=/path/to/program python perf/rtmfp_link_table.py --pairs
 
 Rows are the share of datagrams lost and the round trip, columns the rate. It needs no idle machine
 and gives the same figures on any. With `--pairs` the same is done by the RTMFP author's library,
