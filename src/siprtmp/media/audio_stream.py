@@ -63,7 +63,7 @@ class AudioStream(MediaStream):
         self.codec_selection = AudioCodecSelection(settings.transcoding)
         self.hear(Published())
         self._settings, self._started = settings, now
-        self._plan: AudioPlan | None = None
+        self.plan: AudioPlan | None = None  # of the last answer
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
         self._to_phone: AudioToRtp | None = None
@@ -114,11 +114,11 @@ class AudioStream(MediaStream):
             self._order, self._reporter = ReorderBuffer(), self._session.reporter
         if self._to_rtmp is not None:
             self._timeline.lead(self._session.reception, self._to_rtmp.clock)
-        before = self._plan
+        before = self.plan
         # RFC 3264 §8.3.2 [new-formats-at-once] [no-old-formats] and §8.3.4 [new-parameters-at-once]
         if before and (before.sending, before.media.ptime) != (plan.sending, media.ptime):
             self._to_phone, self._to_phone_format = None, -1
-        self._plan = plan
+        self.plan = plan
         self._trust(media, by, now)
         self._alive(now)
         if not by.early:
@@ -134,13 +134,8 @@ class AudioStream(MediaStream):
 
     def hears(self, host: str) -> bool:
         """Whether audio comes from this host, and so other media may go there: RFC 3264 §8.3.1."""
-        at = self._plan.media.remote if self._plan is not None else None
+        at = self.plan.media.remote if self.plan is not None else None
         return self._consent.is_heard and at is not None and at[0] == host
-
-    @property
-    def plan(self) -> AudioPlan | None:
-        """The plan of the last answer: RFC 3264 §7."""
-        return self._plan
 
     @property
     def audio_format(self) -> tuple[int, int] | None:
@@ -180,7 +175,7 @@ class AudioStream(MediaStream):
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message (RTMP 1.0 §7.1.4), and send audio to the phone at its pace."""
-        plan = self._plan
+        plan = self.plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
             self._published.put(type_id, timestamp, payload)  # for what begins later
             return
@@ -295,7 +290,7 @@ class AudioStream(MediaStream):
 
         def send(data: bytes) -> None:
             self.transport.send_rtp(data)
-            for codec, number in self._plan.sending if self._plan is not None else ():
+            for codec, number in self.plan.sending if self.plan is not None else ():
                 if number == data[1] & 0x7F:
                     heard(codec, data[HEADER:])
 
@@ -310,7 +305,7 @@ class AudioStream(MediaStream):
 
     def press(self, digits: str, now: float) -> bool:
         """Press keys one after another; False if the peer takes no such events: RFC 4733 §2.5.1."""
-        is_taken = not self._closed and self._dtmf.press(digits, self._plan, now)
+        is_taken = not self._closed and self._dtmf.press(digits, self.plan, now)
         if is_taken:
             self.mute(self._dtmf, self._dtmf.busy)
             self._wake()
@@ -323,7 +318,7 @@ class AudioStream(MediaStream):
 
     def _send_keys(self, now: float) -> None:
         """Send the reports of keys that are due: RFC 4733 §2.5.1.2."""
-        plan, session = self._plan, self._session
+        plan, session = self.plan, self._session
         number = plan.media.telephone_event if plan is not None else None
         for timestamp, marker, payload in self._dtmf.tick(now, self._timestamp(now)):
             if session is None or number is None or not self._may_send:
@@ -345,7 +340,7 @@ class AudioStream(MediaStream):
     @property
     def _may_send(self) -> bool:
         """Whether the peer takes media, and packets get through to it: RFC 3264 §5.1."""
-        return self._plan is not None and self._plan.media.sends and self.transport.is_ready
+        return self.plan is not None and self.plan.media.sends and self.transport.is_ready
 
     def _heed_consent(self) -> None:
         self._sends = self._may_send and self._consent.is_open and not self._mutes
@@ -392,7 +387,7 @@ class AudioStream(MediaStream):
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
     ) -> None:
         """Pass on audio of the phone, which arrived at `now` and may have waited for its turn."""
-        plan, to_rtmp = self._plan, self._to_rtmp
+        plan, to_rtmp = self.plan, self._to_rtmp
         # RFC 3264 §6.1 [hears-after-the-answer]
         codec = plan.receiving.get(payload_type) if plan else None
         if codec is None:
@@ -421,7 +416,7 @@ class AudioStream(MediaStream):
 
     def _offload(self, session: RtpSession, payload_type: int, sequence: int) -> None:
         """Have a pump pass on the packets behind this one, if they would be as usual as it was."""
-        offloading, to_rtmp, plan = self._offloading, self._to_rtmp, self._plan
+        offloading, to_rtmp, plan = self._offloading, self._to_rtmp, self.plan
         offloading.next_try = sequence + AGAIN
         if to_rtmp is None or plan is None or self._closed:
             return

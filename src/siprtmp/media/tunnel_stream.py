@@ -60,7 +60,7 @@ class TunnelStream(MediaStream):
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._next: int | None = None  # the sequence number that follows
         self._assembler = TunnelAssembler()
-        self._plan: XFlvPlan | None = None
+        self.plan: XFlvPlan | None = None  # of the last answer
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self._pacer: Pacer[list[bytes]] = Pacer(EARLY)
         self._number = self._audio_count = 0
@@ -77,15 +77,10 @@ class TunnelStream(MediaStream):
         """
         if self._closed:
             return
-        self._plan, media = plan, plan.media
+        self.plan, media = plan, plan.media
         self._trust(media, by, now)
         self._aim(media, by.hosts)
         self._wake()
-
-    @property
-    def plan(self) -> XFlvPlan | None:
-        """The plan of the last answer: RFC 3264 §7."""
-        return self._plan
 
     @property
     def lost(self) -> int:
@@ -113,7 +108,7 @@ class TunnelStream(MediaStream):
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message (RTMP 1.0 §7.1.4, §7.1.5), and send it when it is due."""
-        plan = self._plan
+        plan = self.plan
         if plan is None or self._closed or type_id not in (AUDIO, VIDEO, DATA):
             return
         if not self._reaches(plan.media, now):
@@ -168,7 +163,7 @@ class TunnelStream(MediaStream):
             self._hold_back(True)
 
     def _send(self, item: list[bytes], now: float) -> None:
-        plan, session = self._plan, self._session
+        plan, session = self.plan, self._session
         assert plan is not None
         ticks, last = int.from_bytes(item[0], "big"), len(item) - 1
         for at, payload in enumerate(item[1:], 1):
@@ -192,7 +187,7 @@ class TunnelStream(MediaStream):
             self._wake()
 
     def _deliver(self, sequence: int, payload_type: int, payload: bytes, now: float) -> None:
-        plan = self._plan
+        plan = self.plan
         missing = 0 if self._next is None else max(0, sequence - self._next)
         self._next = sequence + 1
         # RFC 3550 §5.1: what was never agreed is ignored
@@ -220,14 +215,14 @@ class TunnelStream(MediaStream):
     @property
     def deadline(self) -> float | None:
         """When to call `tick`: the next message or report.  RFC 3550 §6.2 for reports."""
-        if self._closed or self._plan is None:
+        if self._closed or self.plan is None:
             return None
         times = self._pacer.deadline, self._order.deadline, self._session.deadline
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Do the work that is due: a message, a report (RFC 3550 §6.3), the end of a wait."""
-        if self._closed or self._plan is None:
+        if self._closed or self.plan is None:
             return
         for item in self._pacer.tick(now):
             self._send(item, now)

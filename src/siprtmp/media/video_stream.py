@@ -53,7 +53,7 @@ class VideoStream(MediaStream):
         super().__init__(transport, listener, wake, shared)
         self._settings, self._transcoding = settings, settings.video_transcoding
         self._told_late = 0
-        self._plan: VideoPlan | None = None
+        self.plan: VideoPlan | None = None  # of the last answer
         self._to_phone = VideoToPhone(
             transport, listener, settings.random, wake, settings.max_octets, self._transcoding
         )
@@ -70,7 +70,7 @@ class VideoStream(MediaStream):
         """
         if self._closed:
             return
-        before, self._plan = self._plan, plan
+        before, self.plan = self.plan, plan
         if self._from_phone is None:
             self._prepare(plan, now)
         else:
@@ -109,11 +109,6 @@ class VideoStream(MediaStream):
             self._from_phone.close()
 
     # -- figures ------------------------------------------------------------------------
-
-    @property
-    def plan(self) -> VideoPlan | None:
-        """The plan of the last answer: RFC 3264 §7."""
-        return self._plan
 
     @property
     def size(self) -> tuple[int, int] | None:
@@ -180,7 +175,7 @@ class VideoStream(MediaStream):
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
-        plan, to_phone = self._plan, self._to_phone
+        plan, to_phone = self.plan, self._to_phone
         if type_id != VIDEO or self._closed or not payload:
             return
         to_phone.gop.put(timestamp, payload)

@@ -9,19 +9,14 @@ from typing import Final, Self
 from p2psip.rtp.payload.h264 import SINGLE_NAL_MODE, pack_h264
 from p2psip.rtp.payload.h264_access_units import IDR, SLICES
 from p2psip.sdp.h264_parameters import ProfileLevel
-from rtmplite.errors import RemoteError
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.avc_sps import PPS, SPS, SequenceParameters
-from rtmplite.flv.enhanced_video import VideoFourCc, VideoPacketType
-from rtmplite.flv.video import CodecId, VideoTag
+from rtmplite.flv.enhanced_video import VideoFourCc
+from rtmplite.flv.video import CodecId
 from siprtmp.media.translate.flv_to_rtp import UnsuitableError
 from siprtmp.media.translate.flv_to_units import (
     MAX_OCTETS,
-    Coded,
     FlvToUnits,
-    coded,
-    numbered,
-    track_of,
 )
 
 H264: Final = "h264"
@@ -44,6 +39,7 @@ class FlvToH264(FlvToUnits[AvcConfig]):
 
     name, slices, sets, intra = H264, frozenset(SLICES), frozenset((SPS, PPS)), (IDR,)
     first_at = 1
+    codec_id, four_cc = CodecId.AVC, VideoFourCc.AVC
 
     def __init__(self, mode: int, max_octets: int = MAX_OCTETS) -> None:
         super().__init__(max_octets)
@@ -65,25 +61,14 @@ class FlvToH264(FlvToUnits[AvcConfig]):
             return None
         return ProfileLevel(*config.sps[0][1:4])
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height of the publisher's frames, 0 if they are not known: FLV 10.1 §E.5."""
-        try:
-            read = SequenceParameters.parse(self._config.sps[0] if self._config else b"")
-        except (IndexError, RemoteError):
-            return 0, 0
-        return read.width, read.height
+    @staticmethod
+    def _config_of(data: bytes) -> AvcConfig:
+        return AvcConfig.parse(data)
 
-    def _read(self, body: bytes) -> AvcConfig | Coded | None:
-        if body[:1] < b"\x80":
-            content = numbered(body, CodecId.AVC)
-            return AvcConfig.parse(content.data) if isinstance(content, VideoTag) else content
-        found = track_of(body, VideoFourCc.AVC)
-        if found is None:
-            return None
-        if found[0].packet_type == VideoPacketType.SEQUENCE_START:
-            return AvcConfig.parse(found[1].data)
-        return coded(*found)
+    @staticmethod
+    def _size_of(config: AvcConfig) -> tuple[int, int]:
+        read = SequenceParameters.parse(config.sps[0])
+        return read.width, read.height
 
     @staticmethod
     def _kind(unit: bytes) -> int:

@@ -47,6 +47,8 @@ class FlvToUnits(ABC, Generic[ConfigT]):
     """
 
     name: ClassVar[str]  # of the codec
+    codec_id: ClassVar[int]  # in tags
+    four_cc: ClassVar[int]
     slices: ClassVar[Collection[int]]  # types of NAL units
     sets: ClassVar[Collection[int]]
     intra: ClassVar[Collection[int]]  # of slices where a decoder can begin
@@ -61,17 +63,38 @@ class FlvToUnits(ABC, Generic[ConfigT]):
         self._shown: int | None = None  # ms, of the last frame
 
     @property
-    @abstractmethod
     def size(self) -> tuple[int, int]:
         """Width and height of the publisher's frames, 0 if they are not known: FLV 10.1 §E.5."""
+        try:
+            return self._size_of(self._config) if self._config is not None else (0, 0)
+        except (IndexError, RemoteError):
+            return 0, 0
 
     @abstractmethod
     def anew(self) -> Self:
         """Another one that packs in the same way, and has seen nothing yet: RFC 6184 §5."""
 
+    @staticmethod
     @abstractmethod
+    def _config_of(data: bytes) -> ConfigT:
+        """The record of a sequence header."""
+
+    @staticmethod
+    @abstractmethod
+    def _size_of(config: ConfigT) -> tuple[int, int]:
+        """Width and height by a record.  IndexError without a set."""
+
     def _read(self, body: bytes) -> ConfigT | Coded | None:
         """Read a tag body: a sequence header, a frame, or what has neither."""
+        if body[:1] < b"\x80":
+            content = numbered(body, self.codec_id)
+            return self._config_of(content.data) if isinstance(content, VideoTag) else content
+        found = track_of(body, self.four_cc)
+        if found is None:
+            return None
+        if found[0].packet_type == VideoPacketType.SEQUENCE_START:
+            return self._config_of(found[1].data)
+        return coded(*found)
 
     @staticmethod
     @abstractmethod
