@@ -142,7 +142,7 @@ def test_keys_stand_in_media_lines_alone():
     """Covers RFC 4568 §4 [media-level-only] and §5.1.1 [offer-has-crypto] [tag-is-unique]
     [strongest-first].  Covers RFC 4568 §4.1 [tag-without-zeros].
 
-    Covers RFC 3711 §5.1 [aes-cm-by-default], §5.2 [tag-of-80]
+    Covers RFC 3711 §5.1 [aes-cm-by-default], §5.2 [sha1-by-default] [tag-of-80]
     [short-tag-is-not-offered].
     """
     ours = LocalMedia(

@@ -16,7 +16,7 @@ def test_the_ack_of_a_refusal_follows_its_invite():
     And RFC 3261 §17.1.1.3 [ack-copies] [ack-to] [ack-via] [ack-cseq] [ack-route] [ack-no-body],
     RFC 5393 §4.2.1.
 
-    Covers RFC 3263 §4.
+    Covers RFC 3263 §4 [same-server].
     """
     stack, asker = lone_stack(), Asker()
     route = ("Route", f"<sip:{THEM};lr>")

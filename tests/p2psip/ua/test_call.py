@@ -39,7 +39,7 @@ def test_what_a_peer_can_ask_at_any_time():
     """Covers RFC 3261 §8.2.6.1 [final-at-once], §11 [takes-options], §11.2 [lists-abilities]
     [options-without-a-body].
 
-    And RFC 3261 §8.2 [in-this-order], §8.2.1 [405-for-others]
+    And RFC 3261 §8.2 [in-this-order], §8.2.1 [looks-at-the-method] [405-for-others]
     [405-says-allow] [allow-is-what-it-takes].
     """
     link, script, bob, invite, response = called()

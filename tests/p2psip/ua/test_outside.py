@@ -16,7 +16,7 @@ def test_what_every_request_has():
     """Covers RFC 3261 §8.1.1 [six-fields], §8.1.1.1 [target-is-the-to], §8.1.1.3 [new-tag].
 
     And RFC 3261 §8.1.1.2 [no-tag-in-the-first-to], §8.1.1.4 [unique-name] [random-name],
-    §8.1.1.5 [small-numbers].
+    §8.1.1.5 [method-in-cseq] [small-numbers], §8.1.1.6 [says-how-far] [seventy-hops].
     And RFC 3323 §4.1 [random-call-id].
     """
     random = random_source("x")

@@ -75,7 +75,7 @@ def test_what_an_invite_says():
     """Covers RFC 3261 §13.2.1 [says-allow] [says-info] [says-supported], §12.1.2
     [contact-in-the-request].
 
-    And §20 [mandatory-are-written], §20.37 [standard-tags-only],
+    And §20 [mandatory-are-written], §20.15 [type-with-a-body], §20.37 [standard-tags-only],
     §20.42 [branch-has-the-cookie]; RFC 3311 §4 [invite-allows-update].
     """
     link, alice, _, call, invite = calling()

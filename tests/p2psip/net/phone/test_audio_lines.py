@@ -58,7 +58,7 @@ def test_another_clock_is_another_source():
     """Covers RFC 3711 §4.1.1 [block-is-distinct] [index-is-distinct], §9.2 [distinct-packets] and
     RFC 4568 §6.4 [keystream-is-used-once]: its numbers begin anew, and the key stays.
 
-    Covers RFC 3711 §8 [distinct-ssrcs] and §9.1
+    Covers RFC 3711 §3.4 [first-size-with-srtcp] [sizes-with-srtcp], §8 [distinct-ssrcs] and §9.1
     [ssrcs-are-unique], RFC 4568 §6.4.2 [ssrcs-differ].
     """
     codecs = [audio_codec("PCMU"), audio_codec("opus/48000/2")]

@@ -162,9 +162,9 @@ def test_any_packets_make_frames_of_what_came(packets):
 
 @given(frames, st.integers(5, 80))
 def test_unpacking_aac_undoes_packing(sounds, size):
-    """Covers RFC 3640 §3.2.3 [decoding-order]
+    """Covers RFC 3640 §3.2.1.1 [size-before-index], §3.2.3 [decoding-order]
     [fits-the-path] [sizes-are-told] [size-in-the-header], §3.2.3.1 [whole-or-one-fragment],
-    §3.3.6 [no-auxiliary-section] and
+    §3.3.6 [length-precedes] [no-auxiliary-section] and
     §3.2.3.2 [index-by-time] [duration-is-constant].
     """
     assert [len(pack_aac([b"a", b"b"], room)) for room in (8, 7)] == [1, 2]
