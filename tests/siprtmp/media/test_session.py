@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from support.gateway.loopback_transport import HOST, Loopback, LoopbackTransports
@@ -88,6 +89,20 @@ def agreed(*names, **options):
 
 def sounds(count, at=0):
     return [(AUDIO, at + 20 * number, ULAW) for number in range(count)]
+
+
+def test_the_owner_publishes_to_the_only_stream_without_a_call_between():
+    """Own design: the session hands out the bound method, and another one when that changes."""
+    way, caller, _ = agreed("pcmu")
+    assert caller.publish == caller.session._audio.publish
+    caller.session.hold(on=True)
+    assert caller.publish == caller.session._keep
+    caller.session.hold(on=False)
+    assert caller.publish == caller.session._audio.publish
+    caller.session.record(SimpleNamespace())
+    assert caller.publish == caller.session._publish_sorted
+    caller.session.close(way.now)
+    assert caller.publish == caller.session._keep
 
 
 def test_audio_crosses_both_ways_after_an_offer_and_an_answer():
