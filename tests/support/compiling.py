@@ -6,6 +6,7 @@ at the same moment, which takes three times as long as to read what one has writ
 
 import fcntl
 import importlib.util
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +16,8 @@ LOCK = pytest.StashKey[Path | None]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The workers of one run meet in its folder."""
-    several = hasattr(config, "workerinput")
+    """The workers of one run meet in its folder, unless none keeps what it compiles."""
+    several = hasattr(config, "workerinput") and not sys.dont_write_bytecode
     config.stash[LOCK] = Path(config.option.basetemp).parent / "compiling" if several else None
 
 
