@@ -5,6 +5,7 @@ import socket
 import struct
 import sys
 import weakref
+from itertools import product
 
 import gevent
 import pytest
@@ -17,6 +18,7 @@ from support.sockets import until
 
 from p2psip.net.media.port_pool import PortPool
 from p2psip.net.media.rtp_ports import MediaPort
+from p2psip.rtp.payload import opus, speex
 from siprtmp.pump.packet_pump import packet_pump
 
 pytestmark = pytest.mark.needs("gcc")
@@ -198,6 +200,29 @@ def test_without_it_python_handles_all(monkeypatch):
     monkeypatch.delenv("SIPRTMP_PURE")
     monkeypatch.setitem(sys.modules, "siprtmp.pump._pump", None)  # as if it were not there
     assert packet_pump() is None
+
+
+@pytest.mark.parametrize(
+    ("check", "is_sound"),
+    [
+        (1, lambda payload: bool(speex.one_frame(payload)[0])),
+        (2, lambda payload: bool(opus.total_ticks(payload))),
+    ],
+)
+def test_a_payload_is_judged_as_in_python(check, is_sound):
+    """Covers RFC 5574 §3.3 and RFC 7587 §4.2: every mode, lengths about those of frames."""
+    outlet, source = Outlet(), ("127.0.0.1", 5)
+    sizes = (1, 2, 5, 6, 7, 10, 15, 16, 20, 21, 28, 29, 38, 42, 46, 52, 62, 66)
+    middles, ends = (0, 1, 6, 13, 63, 0x5B, 0xB9, 255), (0, 1, 3, 7, 8, 15, 16, 31)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        pump = built().Pump()
+        flow = pump.open(opened.fileno(), lambda *datagram: None, print)
+        for first, middle, size, end in product(range(256), middles, sizes, ends):
+            payload = (bytes([first]) + bytes([middle]) * size)[: size - 1] + bytes([end])
+            flow.offload(source, *terms(outlet, check=check))
+            flow.feed(packet(1, payload), source, 1.0)
+            assert bool(flow.reclaim()[0]) == is_sound(payload), payload.hex()
+            outlet.output.clear()
 
 
 addresses = st.one_of(
