@@ -52,13 +52,14 @@ def test_codecs_and_machines_load_no_gevent(door):
     assert inner
     program = f"""
 import sys, {door} as door
-inside = sorted(name for name in sys.modules if name.startswith({door!r} + "."))
+loaded = {{name for name in sys.modules if name.startswith({door!r} + ".")}}
+inside = sorted(loaded - {{"{door}.compiled"}})
 for name in {inner}:
     getattr(door, name)
 print(inside, "gevent" in sys.modules, "socket" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == (f"['{door}.compiled'] False False\n", "")
+    assert (done.stdout, done.stderr) == ("[] False False\n", "")
 
 
 @pytest.mark.parametrize("family, base", [("p2psip", "SipError"), ("rtmplite", "RtmpError")])
