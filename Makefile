@@ -27,6 +27,9 @@ PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-
 
 .PHONY: help demo test fast pure testfast sanitize bare oracle reach vectors lint types check mutants docs bench soak peers specs clean
 
+# What judges the sources reads them, also after `make fast`.
+test oracle reach vectors check mutants docs: export SIPRTMP_PURE = 1
+
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile | expand -t 10
 
@@ -34,7 +37,7 @@ demo: .venv/.core  ## place a call on loopback and judge it by what both ends he
 	$(BIN)/python -m siprtmp demo $(ARGS)
 
 test: .venv/.test  ## run the whole test suite
-	SIPRTMP_PURE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p rfc_annotations.pytest_plugin \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p rfc_annotations.pytest_plugin \
 	  --annotations $(EVIDENCE) $(ARGS)
 
 fast: .venv/.test  ## compile the busiest modules in place; edit a source, and run this again
