@@ -104,7 +104,8 @@ def test_a_flow_goes_on_soon_after_an_end_has_moved(moving):
     assert ends[1 - moving].session.address == (HOST, 6000)
 
 
-def test_live_video_on_a_path_with_loss():
+@pytest.mark.parametrize("seed", (1, 2, 3))
+def test_live_video_on_a_path_with_loss(seed):
     """RFC 7016 §3.6.2.3: 1 Mb/s at 25 frames a second, 100 ms and 1 % of loss: all frames, soon."""
     from rtmfp_link import Line, Link, Ours
 
@@ -115,7 +116,7 @@ def test_live_video_on_a_path_with_loss():
 
     ends = Ours(opens=True, begin=begin), Ours(opens=False)
     ends[1].keeps = True
-    link = Link(Line(rate=10.0, round_trip=0.1, loss=0.01, seed=2), *ends)
+    link = Link(Line(rate=10.0, round_trip=0.1, loss=0.01, seed=seed), *ends)
     link.run(1.0)
     for number in range(frames):
         size = 16_000 if number % 50 == 0 else 4_700  # a key frame each two seconds
@@ -126,4 +127,4 @@ def test_live_video_on_a_path_with_loss():
     assert [int.from_bytes(message[:4]) for _, message in ends[1].messages] == list(range(frames))
     late = sorted(at - 1.05 - number / 25 for number, (at, _) in enumerate(ends[1].messages))
     assert late[frames // 2] < 0.1
-    assert late[frames * 9 // 10] < 0.2
+    assert late[frames * 99 // 100] < 0.7
