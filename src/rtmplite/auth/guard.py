@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from rtmplite.rtmp.application import Application, HasLengths
 from rtmplite.rtmp.message_transport import text
-from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netconnection import Application, HasLengths, NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State as StreamState
 from rtmplite.rtmp.wire.command import Command

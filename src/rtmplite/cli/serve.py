@@ -48,7 +48,7 @@ from rtmplite.net.usage import sentence
 from rtmplite.net.workers import Workers
 from rtmplite.relay.link import Link
 from rtmplite.rtmp import live_application
-from rtmplite.rtmp.application import Application
+from rtmplite.rtmp.netconnection import Application
 from rtmplite.vod import application
 
 log = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ Implements RTMP 1.0 §7.2.2.1 and RTMP 1.0 §7.2.2.6 for everybody who connects.
 from typing import Final
 
 from rtmplite.live.streams import LiveStream
-from rtmplite.rtmp.application import Application, OpenApplication
-from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.application import OpenApplication
+from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 
 APP: Final = "live"

@@ -7,7 +7,7 @@ applications: an end hands it what is to be sent, and hears from it what has com
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rtmplite.amf.values import Value
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MEDIA_TYPES: Final = frozenset(
     (MessageType.AUDIO, MessageType.VIDEO, MessageType.DATA, MessageType.DATA_AMF3)
 )
+HOLD_ON_PING: Final = 2.0  # s; GStreamer's rtmp2sink waits 5, librtmp 30
 _SHARED_TYPES: Final = (MessageType.SHARED_OBJECT, MessageType.SHARED_OBJECT_AMF3)
 _COMMAND_TYPES: Final = (MessageType.COMMAND, MessageType.COMMAND_AMF3)
 
@@ -66,6 +67,7 @@ class MessageTransport:
 
     def __init__(self, now: float, limits: ConnectionLimits) -> None:
         self.limits = limits
+        self._usual: ConnectionLimits | None = None  # to go back to after `hold_on`
         self.output_size = 0
         self.peer_address: tuple[str, int] = ("", 0)
         self.traffic: Callable[[], tuple[int, int] | None] = lambda: None
@@ -132,6 +134,19 @@ class MessageTransport:
     def is_silent(self, now: float, answer: float = ANSWER) -> bool:
         """Whether the peer neither sends nor answers a ping for so long: see `timestamp_rebase`."""
         raise NotImplementedError
+
+    def hold_on(self) -> None:
+        """Ping the peer often while a verdict takes its time: RTMP 1.0 §7.1.7.
+
+        Own design: librtmp and GStreamer close after some seconds without a word of the server.
+        """
+        self._usual = self._usual or self.limits
+        self.limits = replace(self.limits, ping_after=HOLD_ON_PING)
+
+    def held_on(self) -> None:
+        """Own design: undo `hold_on`."""
+        self.limits = self._usual or self.limits
+        self._usual = None
 
     # -- reading ------------------------------------------------------------------------
 

@@ -5,18 +5,16 @@ what ffmpeg, librtmp, GStreamer, OBS and Flash Media Live Encoder need of that i
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp import reconnect
-from rtmplite.rtmp.application import MAX_NAME, Application, HasLengths
 from rtmplite.rtmp.bandwidth_check import NAMES, BandwidthCheck
 from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits, MessageTransport, text
-from rtmplite.rtmp.netstream import ServerStream
+from rtmplite.rtmp.netstream import MAX_NAME, ServedClient, ServerStream
 from rtmplite.rtmp.netstream_state import State as StreamState
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import RELAY, Capabilities, Extra
@@ -27,7 +25,6 @@ from rtmplite.rtmp.wire.shared_object import SharedObject
 T = TypeVar("T")
 
 DEFAULT_LIMITS: Final = ConnectionLimits()
-HOLD_ON_PING: Final = 2.0  # s; GStreamer's rtmp2sink waits 5, librtmp 30
 
 # What Flash Media Server 3.5 said.  Flash Player enables some features by version only, and
 # ffmpeg and rtmpdump print it.
@@ -41,6 +38,61 @@ class State(StrEnum):
     ASKING = "asking"  # the application has not decided
     CONNECTED = "connected"
     CLOSED = "closed"
+
+
+class Application(Protocol):
+    """The part of a server that decides; one object may serve any number of connections.
+
+    Own design: the commands of RTMP 1.0 §7.2 leave every decision to "the server"; the methods are
+    the requests that it may refuse.  None may block: an application that needs time answers later,
+    by the same methods.
+    """
+
+    def on_connect(self, connection: "NetConnection", now: float) -> None:
+        """Lead to `accept` or `reject`, now or later: RTMP 1.0 §7.2.1.1.
+
+        Nothing more is read from that client until then.
+        """
+
+    def on_command(self, connection: "NetConnection", command: Command, now: float) -> None:
+        """Take a call that RTMP 1.0 §7.2.1 does not define (RTMP 1.0 §7.2.1.2).
+
+        Answer with `connection.result` or `connection.error`.
+        """
+
+    def on_publish(
+        self, connection: "NetConnection", stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Lead to `stream.accept_publish` or `stream.reject_publish`: RTMP 1.0 §7.2.2.6."""
+
+    def on_play(
+        self, connection: "NetConnection", stream: ServerStream, name: str, now: float
+    ) -> None:
+        """Lead to `stream.accept_play` or `stream.reject_play`: RTMP 1.0 §7.2.2.1."""
+
+    def on_disconnect(self, connection: "NetConnection", now: float) -> None:
+        """Note that the connection has ended, after its streams; once for each `on_connect`."""
+
+
+@runtime_checkable
+class HasLengths(Protocol):
+    """An application whose streams may be recorded and then have a length.
+
+    Own design: clients ask by getStreamLength, which RTMP 1.0 does not define.
+    """
+
+    def on_length(
+        self,
+        connection: "NetConnection",
+        path: str,
+        query: str,
+        answer: Callable[[float, float], None],
+        now: float,
+    ) -> None:
+        """Call `answer(seconds, now)` once; `seconds` is 0 if there is no recording.
+
+        `query` is what followed a question mark in the name.
+        """
 
 
 class NetConnection(ConnectionEnd):
@@ -77,7 +129,6 @@ class NetConnection(ConnectionEnd):
         self._connect_id = 1.0
         self._next_call = 2.0
         self._check: BandwidthCheck | None = None
-        self._usual: ConnectionLimits | None = None  # the limits to go back to after `hold_on`
 
     @property
     def application(self) -> Application:
@@ -85,6 +136,23 @@ class NetConnection(ConnectionEnd):
         if self._application is None:
             raise LocalError("no application before connect")
         return self._application
+
+    @property
+    def client(self) -> ServedClient:
+        """The client as its streams know it: RTMP 1.0 §7.2.1.1."""
+        return ServedClient(self, self.id, self.app, self.instance, self.tc_url, self.capabilities)
+
+    def add_stream(self, stream_id: int) -> None:
+        """Add a stream, whose requests go to the application: RTMP 1.0 §7.2.1.3."""
+        stream = ServerStream(self.client, stream_id, self._ask_publish, self._ask_play)
+        self.streams[stream_id] = stream
+
+    def _ask_publish(self, stream: ServerStream, now: float) -> None:
+        stream.released = self.released
+        self.application.on_publish(self, stream, stream.name, now)
+
+    def _ask_play(self, stream: ServerStream, now: float) -> None:
+        self.application.on_play(self, stream, stream.name, now)
 
     def accept(
         self, now: float, description: str = "Connection succeeded.", **extra: Value
@@ -159,19 +227,6 @@ class NetConnection(ConnectionEnd):
         # NetConnection.Connect.ReconnectRequest" [old-server-goes-on]
         self.send_command(reconnect.request(tc_url))
         return True
-
-    def hold_on(self, now: float) -> None:
-        """Ping the client often while a verdict takes its time: RTMP 1.0 §7.1.7.
-
-        Own design: librtmp and GStreamer close after some seconds without a word of the server.
-        """
-        self._usual = self._usual or self.transport.limits
-        self.transport.limits = replace(self.transport.limits, ping_after=HOLD_ON_PING)
-
-    def held_on(self, now: float) -> None:
-        """Own design: undo `hold_on`."""
-        self.transport.limits = self._usual or self.transport.limits
-        self._usual = None
 
     def wait_for(
         self,
@@ -311,7 +366,7 @@ class NetConnection(ConnectionEnd):
         if stream_id is None:
             self.error(command.transaction_id, RemoteError("Too many streams"))
             return
-        self.streams[stream_id] = ServerStream(self, stream_id)  # RTMP 1.0 §7.2.2 [several-streams]
+        self.add_stream(stream_id)  # RTMP 1.0 §7.2.2 [several-streams]
         # RTMP 1.0 §7.2.1.3 [gives-the-stream]
         self.result(command.transaction_id, float(stream_id))
 

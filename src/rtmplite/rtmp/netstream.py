@@ -5,7 +5,8 @@ not; in between the stream waits for that verdict.  `netstream_state` has the ta
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
@@ -14,35 +15,61 @@ from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.sink import MendedSink, Sink, mended
 from rtmplite.live.streams import LivePlayer, LiveStream
 from rtmplite.live.timestamp_rebase import ANSWER
-from rtmplite.rtmp.application import MAX_NAME, TO_THE_END, Playback, PlayRequest
-from rtmplite.rtmp.message_transport import text
+from rtmplite.rtmp.message_transport import ConnectionEnd, text
 from rtmplite.rtmp.netstream_state import NETSTREAM, Do, Event, State
+from rtmplite.rtmp.play_request import TO_THE_END, Playback, PlayRequest
 from rtmplite.rtmp.wire import control
+from rtmplite.rtmp.wire.capabilities import Capabilities
 from rtmplite.rtmp.wire.command import Command, on_status
 from rtmplite.rtmp.wire.message import Message, MessageType
 
-if TYPE_CHECKING:
-    from rtmplite.rtmp.netconnection import NetConnection
-
-
+MAX_NAME: Final = 4096  # characters of a stream's name, with keys and tokens
 MAX_KIND: Final = 32  # characters
 RELEASED: Final = 0.5  # s that a ping is unanswered until who comes back has its name again
+
+Ask: TypeAlias = Callable[["ServerStream", float], None]
+"""Hands a request of the client over to who decides, which answers now or later: §7.2.2."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedClient:
+    """The client that has a stream, with what it said by connect: RTMP 1.0 §7.2.1.1.
+
+    Own design: `instance` is `app` without its first part, which chooses the application.
+    """
+
+    connection: ConnectionEnd
+    id: str
+    app: str
+    instance: str
+    tc_url: str
+    capabilities: Capabilities
+
+    @property
+    def host(self) -> str:
+        """The host that it has now.  Own design: RTMFP lets a client move."""
+        return self.connection.peer_address[0]
 
 
 class ServerStream:
     """One message stream of a client, from createStream to deleteStream: §7.2.2.
 
     `name` is the client's name of the stream, `path` the same with the rest of the application's
-    name before it: both ways to split a URL give the same `path` (see `NetConnection.instance`);
+    name before it: both ways to split a URL give the same `path` (see `ServedClient.instance`);
     `query` is what followed a question mark.  `kind` is live, record or append: §7.2.2.6.
-    `request` holds the further arguments of play, `buffer` the length of the client's buffer in
-    ms.  An application that answers `on_publish` later may set `on_withdrawn`, called when the
-    client waits no longer; `on_done` is called once when publishing or playing has ended.
+    `released` is the name that its client has asked by releaseStream to be free before it asks to
+    publish.  `request` holds the further arguments of play, `buffer` the length of the client's
+    buffer in ms.  An application that answers `on_publish` later may set `on_withdrawn`, called
+    when the client waits no longer; `on_done` is called once when publishing or playing has ended.
     Own design: members without a section are what servers need beyond the texts.
     """
 
-    def __init__(self, connection: "NetConnection", stream_id: int) -> None:
-        self.connection, self.id = connection, stream_id
+    def __init__(
+        self, client: ServedClient, stream_id: int, ask_publish: Ask, ask_play: Ask
+    ) -> None:
+        self.client, self.connection, self.id = client, client.connection, stream_id
+        self._ask_publish, self._ask_play = ask_publish, ask_play
+        self.released = ""
         self.state = State.IDLE
         self.name, self.path, self.query, self.kind = "", "", "", "live"
         self.request, self.buffer = PlayRequest(), 0
@@ -110,9 +137,8 @@ class ServerStream:
         One that comes back says so by releaseStream, and soon: a ping that its host has not
         answered needs to wait less.
         """
-        mine, its = self.connection, other.connection
-        is_back = its.released == other.name and its.peer_address[0] == mine.peer_address[0]
-        return mine.transport.is_silent(now, RELEASED if is_back else ANSWER)
+        is_back = other.released == other.name and other.client.host == self.client.host
+        return self.connection.transport.is_silent(now, RELEASED if is_back else ANSWER)
 
     def replaced(self, now: float) -> None:
         """Tell the client that another one publishes under this name, then close.
@@ -126,7 +152,7 @@ class ServerStream:
     def rename(self, name: str) -> None:
         """Take the name that an authority has chosen in place of the client's."""
         self.name = name
-        self.path = "/".join(part for part in (self.connection.instance, name) if part)
+        self.path = "/".join(part for part in (self.client.instance, name) if part)
 
     def redirect(self, url: str, description: str, now: float) -> None:
         """Send the client to another server, then close: Field §"Redirects"."""
@@ -254,8 +280,7 @@ class ServerStream:
         kind = text(command.args[1]) if len(command.args) > 1 else ""
         self.kind = kind[:MAX_KIND] or "live"
         self._on(Event.PUBLISH)
-        connection = self.connection
-        connection.application.on_publish(connection, self, self.name, now)
+        self._ask_publish(self, now)
 
     def on_buffer(self, milliseconds: int, now: float) -> None:
         """Remember the length of the client's buffer: RTMP 1.0 §7.1.7."""
@@ -268,7 +293,7 @@ class ServerStream:
     ) -> None:
         """Send an onStatus for this stream, with its name if `details` is None: §7.2.2."""
         details = self.name if details is None else details
-        status = on_status(level, code, description, details=details, clientid=self.connection.id)
+        status = on_status(level, code, description, details=details, clientid=self.client.id)
         self.connection.send_command(status, self.id)
 
     def data(self, *values: Value) -> None:
@@ -288,8 +313,7 @@ class ServerStream:
             self.stop(now)
             self._on(Event.PLAY)
         self._take_name(command)
-        connection = self.connection
-        connection.application.on_play(connection, self, self.name, now)
+        self._ask_play(self, now)
 
     def _on_play2(self, command: Command, now: float) -> None:
         """Change a recording's stream, or play another live one: §7.2.2.2."""

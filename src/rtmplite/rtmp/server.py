@@ -18,7 +18,7 @@ from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:
     from rtmplite.live.streams import Registry
-    from rtmplite.rtmp.application import Application
+    from rtmplite.rtmp.netconnection import Application
 
 USUAL_CONNECT: Final = 2048  # bytes; tools and players need a third of that
 VALUES: Final = 32  # bytes of memory for each byte of AMF, at most: `amf.cursor`

@@ -6,8 +6,8 @@ Implements RTMP 1.0 §7.2.2.1 for recorded streams, with a library of files that
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from rtmplite.rtmp.application import Application, OpenApplication
-from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.application import OpenApplication
+from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.vod.playback import FilePlayback
 from rtmplite.vod.playlist import Library, Recording
@@ -59,7 +59,7 @@ class VodApplication(OpenApplication):
             return
         playback = stream.playback
         if not isinstance(playback, FilePlayback):
-            library = _Shelf(stream, self._library_for)
+            library = _Shelf(connection, stream, self._library_for)
             playback = stream.playback = FilePlayback(stream, library, self._wake)
         playback.append(stream.path, stream.request)
 
@@ -67,12 +67,13 @@ class VodApplication(OpenApplication):
 class _Shelf:
     """The library of one stream's client, asked for anew whenever the playlist needs a file."""
 
-    def __init__(self, stream: ServerStream, library_for: LibraryFor) -> None:
-        self._stream, self._library_for = stream, library_for
+    def __init__(
+        self, connection: NetConnection, stream: ServerStream, library_for: LibraryFor
+    ) -> None:
+        self._connection, self._stream, self._library_for = connection, stream, library_for
 
     def open(self, name: str, then: Callable[[Recording | None, float], None]) -> None:
-        stream = self._stream
-        self._library_for(stream.connection, stream.query).open(name, then)
+        self._library_for(self._connection, self._stream.query).open(name, then)
 
 
 _: type[Application] = VodApplication  # the type checker's proof

@@ -97,13 +97,13 @@ class CallApplication(OpenApplication):
         address from being called.
         """
         rights, name = self.home.rights, stream.path
-        holder, named = rights.holder(connection, stream.query, now), self._names.get(name)
+        holder, named = rights.holder(stream.client, stream.query, now), self._names.get(name)
         reason = "" if is_dialled(name) else rights.of_stream(name, holder)
         if named is not None and named.holder is not None and named.holder.isdisjoint(holder):
             reason = reason or (HELD if named.is_busy or not is_publisher else "")
         if reason:
             wants = "publish" if is_publisher else "play"
-            say_refused(self.context.log, connection, wants, name, reason)
+            say_refused(self.context.log, stream.client, wants, name, reason)
             return reason
         if named is not None and is_publisher:
             named.release(stream, now)
@@ -116,9 +116,9 @@ class CallApplication(OpenApplication):
     def _turn_out(self, viewer: Viewer, holder: Holder, now: float) -> None:
         """End the play of a client that is not the holder: RTMP 1.0 §7.2.2.1."""
         if isinstance(viewer, ServerStream):
-            its = self.home.rights.holder(viewer.connection, viewer.query, now)
+            its = self.home.rights.holder(viewer.client, viewer.query, now)
             if its.isdisjoint(holder):
-                say_refused(self.context.log, viewer.connection, "play", viewer.path, HELD)
+                say_refused(self.context.log, viewer.client, "play", viewer.path, HELD)
                 viewer.status("NetStream.Play.Failed", f"{viewer.path}: {HELD}.", "error")
                 viewer.stop(now)
 

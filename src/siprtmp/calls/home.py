@@ -9,6 +9,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServedClient
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call import CallContext
@@ -33,7 +34,7 @@ class CallHome(Protocol):
     def may_use(self, connection: NetConnection, query: str) -> bool:
         """Whether this client may place calls, so that strangers may not."""
 
-    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
+    def payer(self, client: ServedClient, identity: Uri | None, query: str) -> str:
         """The key that a client's calls are counted under."""
 
     def is_proven(self, server: ServerHandle, now: float) -> bool:

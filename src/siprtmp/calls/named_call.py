@@ -112,7 +112,7 @@ class NamedCall(CallObserver, MediaSink):
             stream.reject_publish(BAD_NAME, f"{self.name} is already published.", now)
             return
         self._publisher = stream
-        self.log_id = stream.connection.id
+        self.log_id = stream.client.id
         if not self.dials:
             stream.accept_publish(self, now)
             if self._call is None:
@@ -120,7 +120,7 @@ class NamedCall(CallObserver, MediaSink):
                 log = self._context.log
                 log.event("call-wait", rtmp=self.log_id, name=self.name, source=source)
             return
-        stream.connection.hold_on(now)
+        stream.connection.transport.hold_on()
         stream.on_withdrawn = self.end
         try:
             self._dial(now)
@@ -218,13 +218,13 @@ class NamedCall(CallObserver, MediaSink):
     def host(self) -> str:
         """The host of its publisher, empty without one."""
         publisher = self._publisher
-        return publisher.connection.peer_address[0] if publisher is not None else ""
+        return publisher.client.host if publisher is not None else ""
 
     @property
     def payer(self) -> str:
         """The user that its publisher has proved to be, or else the publisher's host."""
         home, publisher = self._home, self._publisher
-        return home.payer(publisher.connection, None, publisher.query) if publisher else ""
+        return home.payer(publisher.client, None, publisher.query) if publisher else ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Tell the publisher: RFC 3261 §13.2.2.1."""
@@ -235,7 +235,7 @@ class NamedCall(CallObserver, MediaSink):
         self._is_up = True
         self._hear_if_possible()
         if self._publisher is not None and self.dials:
-            self._publisher.connection.held_on(now)
+            self._publisher.connection.transport.held_on()
             self._publisher.accept_publish(self, now)
         self._tell(CallStatus.ANSWERED, plan.audio.codec.name, now)
 
@@ -310,7 +310,7 @@ class NamedCall(CallObserver, MediaSink):
         publisher = self._publisher
         if publisher is not None and self.dials:
             self._publisher = None
-            publisher.connection.held_on(now)
+            publisher.connection.transport.held_on()
             publisher.end_publish(code, description, now)
         else:
             self._tell(CallStatus.ENDED, description, now)
@@ -391,4 +391,4 @@ def beside_h264(sent: str, publisher: ServerStream | None, remote: LiveStream) -
 def _supports(end: object, codec: str) -> bool:
     if not isinstance(end, ServerStream):
         return False
-    return end.connection.capabilities.supports(four_cc_text(FOUR_CCS[codec]))
+    return end.client.capabilities.supports(four_cc_text(FOUR_CCS[codec]))

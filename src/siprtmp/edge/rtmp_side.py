@@ -22,8 +22,7 @@ from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.net.server.transports import Transports, place
 from rtmplite.net.workers import Workers
 from rtmplite.relay.link import Link, State
-from rtmplite.rtmp.application import Application
-from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.vod.application import VodApplication
 from siprtmp.calls.access.admission import Admission
 from siprtmp.edge.vod_library import VodLibrary

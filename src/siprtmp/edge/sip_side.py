@@ -35,6 +35,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
 from rtmplite.net.server.settings import TlsSettings
 from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServedClient
 from siprtmp import __version__
 from siprtmp.calls import quality
 from siprtmp.calls.access.admission import Admission, Admitted, Holder
@@ -224,10 +225,10 @@ class SipSide:
         """The holder of the stream or the line with this name, None if nobody has it."""
         return self.names.holder_of(name) or self.lines.holder_of(name)
 
-    def payer(self, connection: NetConnection, identity: Uri | None, query: str) -> str:
+    def payer(self, client: ServedClient, identity: Uri | None, query: str) -> str:
         """The key that a client's calls are counted under, see `admission`."""
         aor = self._domains.address_of_record(identity) if identity is not None else None
-        return self._admission.payer(connection.peer_address[0], aor, connection.tc_url, query)
+        return self._admission.payer(client.host, aor, client.tc_url, query)
 
     # -- the rest -----------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ def only_version_3(version):
 
 
 def one_stream(self, command, now):
-    self.streams[1] = ServerStream(self, 1)
+    self.add_stream(1)
     self.result(command.transaction_id, 1.0)
 
 

@@ -11,7 +11,8 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
 from rtmplite.rtmp.connection import ConnectionLimits
 from rtmplite.rtmp.live_application import LiveApplication
-from rtmplite.rtmp.netconnection import HOLD_ON_PING, State
+from rtmplite.rtmp.message_transport import HOLD_ON_PING
+from rtmplite.rtmp.netconnection import State
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.chunk import ChunkReader
@@ -262,13 +263,13 @@ def test_who_waits_for_a_verdict_hears_that_we_live():
     world = World()
     peer = world.client()
     before = peer.server.transport.limits
-    peer.server.hold_on(world.now)
-    peer.server.hold_on(world.now)
+    peer.server.transport.hold_on()
+    peer.server.transport.hold_on()
     assert peer.server.deadline == world.now + HOLD_ON_PING < world.now + 5.0
     world.wait(60.0)
     assert not peer.server.closed
-    peer.server.held_on(world.now)
-    peer.server.held_on(world.now)
+    peer.server.transport.held_on()
+    peer.server.transport.held_on()
     assert peer.server.transport.limits == before
 
 

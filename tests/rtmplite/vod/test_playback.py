@@ -7,7 +7,7 @@ from support.rtmp.vod_world import AAC, AVC, INTER, KEY, SOUND, VodWorld, as_pla
 
 from rtmplite.flv import file
 from rtmplite.flv.tag import Tag
-from rtmplite.rtmp.application import MAX_NAME
+from rtmplite.rtmp.netstream import MAX_NAME
 from rtmplite.vod.playback import BURST
 from rtmplite.vod.playlist import MAX_ITEMS, MAX_NAMES
 

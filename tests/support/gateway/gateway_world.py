@@ -198,8 +198,8 @@ class Gateway(Home):
     def is_proven(self, server, now):
         return False
 
-    def payer(self, connection, identity, query):
-        return str(identity) if identity is not None else connection.peer_address[0]
+    def payer(self, client, identity, query):
+        return str(identity) if identity is not None else client.host
 
     def holder_of(self, name):
         return self.call.holder_of(name) or self.sip.holder_of(name)

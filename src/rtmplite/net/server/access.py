@@ -45,9 +45,8 @@ from rtmplite.net.secret_files import keep_private
 from rtmplite.net.server.hooks import HttpGuard
 from rtmplite.net.server.settings import AccessSettings, ClientLimits
 from rtmplite.net.usage import sentence
-from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.message_transport import ConnectionLimits
-from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State
 

@@ -21,9 +21,9 @@ from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
-from rtmplite.rtmp.application import Application, applications
+from rtmplite.rtmp.application import applications
 from rtmplite.rtmp.message_transport import ConnectionLimits
-from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.rtmp.server import ServerConnection
 
 Address: TypeAlias = tuple[str, int]

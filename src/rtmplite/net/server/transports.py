@@ -32,10 +32,9 @@ from rtmplite.relay.link import Link, State
 from rtmplite.relay.rules import Relays, Rule
 from rtmplite.rtmfp.endpoint.limits import StartupLimits as PortLimits
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
-from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message_transport import ConnectionLimits
-from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire.url import split
 

@@ -21,8 +21,8 @@ from rtmplite.rtmp.wire.command import Command
 
 if TYPE_CHECKING:
     from rtmplite.live.streams import Registry
-    from rtmplite.rtmp.application import Application
     from rtmplite.rtmp.message_transport import ConnectionLimits
+    from rtmplite.rtmp.netconnection import Application
 
 # Own design, for §5.3.4 [server-chooses], in milliseconds: address translators forget a client that
 # is silent for half a minute; other clients are asked only to notice that they have gone.

@@ -16,9 +16,8 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.netconnection.connection import PUBLISHER_LINGER, FlowTransport
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, Lifetimes, MediaFlow, Medium
 from rtmplite.rtmfp.netconnection.messages import Control, FlowMetadata
-from rtmplite.rtmp.application import Application
 from rtmplite.rtmp.client import Called, Ended, NetClient, Target
-from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, NetConnection, State
+from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, Application, NetConnection, State
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.command import Command, on_status
@@ -200,7 +199,7 @@ class Publication(NetConnection):
         super().__init__(transport, lambda name: application, registry, random, now)
         self.peer_id = peer_id
         self.state, self._application = State.CONNECTED, application
-        self.streams[stream_id] = ServerStream(self, stream_id)
+        self.add_stream(stream_id)
 
     def on_command(self, command: Command, stream_id: int, now: float) -> None:
         """Obey the commands of the stream, without a NetConnection: §5.4.1."""

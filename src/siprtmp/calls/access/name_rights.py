@@ -13,7 +13,7 @@ from typing import Final
 
 from p2psip.server.domains import Domains
 from p2psip.sip.uri import Uri
-from rtmplite.rtmp.netconnection import NetConnection
+from rtmplite.rtmp.netstream import ServedClient
 from siprtmp.calls.access.admission import Admission, Holder
 from siprtmp.operation.logs import Log
 from siprtmp.settings.trunks import TrunkSettings
@@ -35,9 +35,9 @@ class NameRights:
     trunks: Sequence[TrunkSettings] = ()
     rooms: Collection[str] = ()
 
-    def holder(self, connection: NetConnection, query: str, now: float) -> Holder:
+    def holder(self, client: ServedClient, query: str, now: float) -> Holder:
         """The client as a holder of names; `query` is that of its stream's name."""
-        return self.admission.holder(connection.peer_address[0], connection.tc_url, query, now)
+        return self.admission.holder(client.host, client.tc_url, query, now)
 
     def of_stream(self, name: str, holder: Holder) -> str:
         """Why a client may not have a name that waits for calls; empty if it may."""
@@ -92,14 +92,14 @@ class NameRights:
         return uri.user == number.user and is_there
 
 
-def say_refused(log: Log, connection: NetConnection, wants: str, name: str, reason: str) -> None:
+def say_refused(log: Log, client: ServedClient, wants: str, name: str, reason: str) -> None:
     """Log that a client did not get a name."""
     log.event(
         "refused",
-        source=connection.peer_address[0],
-        rtmp=connection.id,
+        source=client.host,
+        rtmp=client.id,
         wants=wants,
-        app=connection.app,
+        app=client.app,
         name=name,
         reason=reason,
     )

@@ -55,7 +55,9 @@ class RoomApplication(OpenApplication):
             why = failures.forbidden(connection.tc_url, stream.query)
             stream.reject_publish(failures.REJECTED, why, now)
             connection.close(now, "not allowed to call")
-        elif place := room.reserve(self.home.payer(connection, None, stream.query), is_known=True):
+        elif place := room.reserve(
+            self.home.payer(stream.client, None, stream.query), is_known=True
+        ):
             stream.accept_publish(RoomPublisher(room, place, stream, self.home, now), now)
         else:
             stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
@@ -95,8 +97,8 @@ class RoomPublisher(Screen):
         self._pace = DiscardPacer(self._hold_back, self._wake)
         self._waker = home.context.media.waker(self._pace)
         self._member = room.enter(self, now)
-        self._about: dict[str, object] = {"rtmp": stream.connection.id, "room": room.name}
-        source = f"RTMP:{stream.connection.peer_address[0]}"
+        self._about: dict[str, object] = {"rtmp": stream.client.id, "room": room.name}
+        source = f"RTMP:{stream.client.host}"
         self._context.log.event("room-enter", **self._about, source=source)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:

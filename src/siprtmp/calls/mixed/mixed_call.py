@@ -55,7 +55,7 @@ class MixedApplication(OpenApplication):
             why = failures.forbidden(connection.tc_url, stream.query)
             stream.reject_play("NetStream.Play.Failed", why, now)
         elif reason := self._refusal(connection, stream, now):
-            say_refused(self._home.context.log, connection, "play", stream.path, reason)
+            say_refused(self._home.context.log, connection.client, "play", stream.path, reason)
             stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
         else:
             stream.accept_play(connection.registry.open(APP, stream.path), now)
@@ -63,7 +63,8 @@ class MixedApplication(OpenApplication):
     def _refusal(self, connection: NetConnection, stream: ServerStream, now: float) -> str:
         """Why a client may not hear a call, which belongs to the holder of its name."""
         rights, name = self._home.rights, stream.path
-        holder, held = rights.holder(connection, stream.query, now), self._home.holder_of(name)
+        holder = rights.holder(stream.client, stream.query, now)
+        held = self._home.holder_of(name)
         if held is not None and held.isdisjoint(holder):
             return HELD
         return rights.of_stream(name, holder)

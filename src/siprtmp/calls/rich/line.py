@@ -351,7 +351,7 @@ class Line(CallObserver, MediaSink):
     @property
     def payer(self) -> str:
         """The line's identity if that is a user of ours, else the client's host."""
-        return self._home.payer(self.connection, self.account.identity, "")
+        return self._home.payer(self.connection.client, self.account.identity, "")
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
         """Tell `ringing`: RFC 3261 §13.2.2.1."""

@@ -142,7 +142,7 @@ class SipApplication:
         remote = connection.registry.open(APP, connection.id)
         rights = self._home.rights
         users = rights.users([account.identity])
-        holder = users or rights.holder(connection, query, now)
+        holder = users or rights.holder(connection.client, query, now)
         line = connection.data = Line(connection, account, self._home, remote, holder)
         reason = "" if self._is_proving(line) else self._refusal(line, query, now)
         if reason:
@@ -204,7 +204,7 @@ class SipApplication:
     def _refusal(self, line: Line, query: str, now: float) -> str:
         """Why a line that proves no password may not have its identity; empty if it may."""
         rights, identity, connection = self._home.rights, line.account.identity, line.connection
-        reason = rights.of_identity(identity, rights.holder(connection, query, now))
+        reason = rights.of_identity(identity, rights.holder(connection.client, query, now))
         is_user = bool(rights.users([identity]))
         if not (reason or is_user) and self._home.is_local_domain(identity):
             held = self._home.holder_of(identity.user or "")
@@ -214,7 +214,7 @@ class SipApplication:
             values = {"source": source, "rtmp": connection.id, "reason": "a password is needed"}
             self.context.log.event("login-refused", **values)
         elif reason:
-            say_refused(self.context.log, connection, "connect", str(identity), reason)
+            say_refused(self.context.log, connection.client, "connect", str(identity), reason)
         elif not self._home.may_use(connection, query):
             reason = NEEDS_PASSWORD
         return reason

@@ -91,7 +91,7 @@ def test_a_trunks_number_is_for_the_user_that_its_table_names(secured, how):
     rights.trunks = [TrunkSettings("berlin", number, ("*",), user="bob")]
     assert begun(secured.tool(), how, f"{NUMBER}?user=eve&pass={PASSWORD}") in (BAD_NAME, FAILED)
     assert begun(secured.tool(), how, NUMBER + PROOF) == STARTED[how]
-    held = rights.holder(secured.tool().server, PROOF[1:], 0.0)
+    held = rights.holder(secured.tool().server.client, PROOF[1:], 0.0)
     called, others = Uri("sip", NUMBER, host="home"), frozenset({"eve@home"})
     assert rights.is_for(called, held) and not rights.is_for(called, others)
     assert secured.is_clean()
