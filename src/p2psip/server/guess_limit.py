@@ -5,7 +5,7 @@ Own design: a wrong password makes its sender wait, not the owner of the account
 that have not lately proved its password.  A host that has proved it is judged by its own wrong
 passwords for that account alone, so that strangers cannot lock the owner out.
 
-    >>> guesses = Guesses()
+    >>> guesses = GuessLimit()
     >>> for _ in range(BURST): guesses.failed("192.0.2.7", "bob", now=0.0)
     >>> guesses.wait("192.0.2.7", "ann", now=0.0), guesses.wait("192.0.2.8", "bob", now=0.0)
     (10.0, 0.0)

@@ -50,6 +50,7 @@ class Address:
 
     @classmethod
     def _read(cls, text: str) -> Self:
+        """Read an address that is not known yet (§25.1)."""
         if text == "*":
             return cls(Uri("", opaque="*"))
         first, *rest = split(text, ";")

@@ -70,6 +70,7 @@ class Uri:
 
     @classmethod
     def _read(cls, text: str) -> Self:
+        """Read a URI that is not known yet (§25.1)."""
         scheme, colon, rest = text.partition(":")
         # §7.1 [no-spaces-in-the-uri] [no-brackets-around-the-uri]
         if not (colon and rest and _SCHEME.fullmatch(scheme)) or _NEVER_IN_A_URI.search(text):

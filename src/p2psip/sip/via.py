@@ -51,6 +51,7 @@ class Via:
 
     @classmethod
     def _read(cls, text: str) -> Self:
+        """Read a `via-parm` that is not known yet (§25.1)."""
         first, *rest = split(text, ";")
         protocol, *more = first.split("/", 2)
         if (

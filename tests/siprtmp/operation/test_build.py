@@ -57,6 +57,7 @@ def test_what_is_compiled_is_named(tmp_path, monkeypatch):
     (tmp_path / "twofold" / "__init__.py").touch()
     (tmp_path / "twofold" / "room" / "other.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("SIPRTMP_PURE", raising=False)
     monkeypatch.setattr(module, "FAMILIES", ("twofold",))
     assert compiled_modules() == ["twofold.room.table"]
     assert build.__wrapped__() == "compiled"

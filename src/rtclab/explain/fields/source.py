@@ -13,7 +13,7 @@ the source files are absent, docstrings alone must do.
     ...     Via.parse("SIP/2.0")
     ... except SipError as error:
     ...     fault_of(error)
-    Fault(reason='Bad Via', citation='RFC 3261 §25.1', name='p2psip.sip.via.Via.parse')
+    Fault(reason='Bad Via', citation='RFC 3261 §25.1', name='p2psip.sip.via.Via._read')
 """
 
 import inspect

@@ -17,7 +17,7 @@ and one message less were some audio.
     >>> pieces = pack(TunnelMessage(8, 1000, b"some sound"), number=7)
     >>> [piece.hex(" ", -4) for piece in pieces]
     ['52544d50 00000007 00000016 00000008 0000000a 000003e8 736f6d65 20736f75 6e64']
-    >>> Assembler().put(pieces[0])
+    >>> TunnelAssembler().put(pieces[0])
     TunnelMessage(type_id=8, timestamp=1000, body=b'some sound')
 """
 
