@@ -10,6 +10,7 @@ from rfc_annotations.scan import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER_FILES, MODULE_LINES, FUNCTION_LINES = 24, 600, 60  # "some twenty" files
+CLASS_LINES, CLASS_ROOMS = 400, ("src/siprtmp/calls/", "src/siprtmp/media/")
 
 OURS = [
     path
@@ -27,6 +28,18 @@ def test_no_room_outgrows_a_look():
 def test_no_module_outgrows_a_reader():
     sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in OURS}
     assert {path: size for path, size in sizes.items() if size > MODULE_LINES} == {}
+
+
+def test_no_class_of_calls_or_media_outgrows_its_idea():
+    rooms = [path for path in OURS if str(path.relative_to(ROOT)).startswith(CLASS_ROOMS)]
+    sizes = {
+        f"{path.relative_to(ROOT)}:{node.name}": node.end_lineno - node.lineno + 1
+        for path in rooms
+        for node in chain.from_iterable(blocks(parsed(path.read_text())))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert sizes  # the rooms are where they were
+    assert {place: size for place, size in sizes.items() if size > CLASS_LINES} == {}
 
 
 def test_no_function_outgrows_a_screen():

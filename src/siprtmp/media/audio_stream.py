@@ -13,7 +13,7 @@ from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.audio_codec_selection import AudioCodecSelection
 from siprtmp.media.dtmf import CLOCK_RATE, DtmfKeys
-from siprtmp.media.offload import AGAIN, Offloading, Players
+from siprtmp.media.offload import Offloading, Players
 from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
@@ -21,7 +21,6 @@ from siprtmp.media.sink import Published
 from siprtmp.media.stream import (
     AUDIO,
     MediaStream,
-    OnTag,
     SharedContext,
     Signalled,
     StreamListener,
@@ -31,8 +30,6 @@ from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp
 from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.translate.opus_passing import OpusToFlv
-from siprtmp.media.translate.rtp_to_flv import RtpToFlv
 from siprtmp.media.transport import MediaTransport
 
 HEADER: Final = 12  # octets before the payload of a packet of ours: RFC 3550 §5.1
@@ -79,8 +76,7 @@ class AudioStream(MediaStream):
         self._draining = self._swallowed = False
         self._sends = False  # whether audio is sent without further questions
         self.sent = self.received = self.unsuitable = 0
-        self._left_out = 0  # by the pacers before this one
-        self._offloading = Offloading(settings.has_pump)
+        self._offloading = Offloading(settings.has_pump, self.reclaim)
         self.players: Callable[[Callable[[], None]], Players | None] = lambda recall: None
         transport.on_ready = self._heed_consent
 
@@ -101,16 +97,7 @@ class AudioStream(MediaStream):
         self._offloading.next_try = 0
         media, codec = plan.media, plan.codec
         if self._session is None or self._session.clock_rate != codec.clock_rate:
-            # RFC 3550 §6.5.1 [cname-stays]
-            settings = self._settings  # of a new SSRC: RFC 3550 §5.2 ties one to a clock rate
-            self._session = RtpSession(
-                None,
-                codec.clock_rate,
-                settings.cname,
-                settings.random,
-                now,
-                wallclock=settings.wallclock,
-            )
+            self._session = self._settings.rtp_session(codec.clock_rate, now)
             self._order, self._reporter = ReorderBuffer(), self._session.reporter
         if self._to_rtmp is not None:
             self._timeline.lead(self._session.reception, self._to_rtmp.clock)
@@ -145,23 +132,13 @@ class AudioStream(MediaStream):
     @property
     def left_out(self) -> int:
         """The packets that came too late to be sent.  Own design: see `pacing`."""
-        return self._left_out + self._pacer.dropped
+        return self._pacer.dropped
 
     @property
     def statistics(self) -> Statistics | None:
         """Loss, jitter and round trip both ways; None before the first answer.  RFC 3550 §6.4.4."""
         self.reclaim()
         return self._session.statistics if self._session is not None else None
-
-    def give_to(self, on_tag: OnTag) -> None:
-        """Give another what the peer sends.  Own design: see `reclaim`."""
-        self.reclaim()
-        super().give_to(on_tag)
-
-    def close(self, now: float) -> None:
-        """End with a report of all that came: RFC 3550 §6.6.  Own design: see `reclaim`."""
-        self.reclaim()
-        super().close(now)
 
     def _let_go(self) -> None:
         self._pacer.clear()
@@ -232,8 +209,7 @@ class AudioStream(MediaStream):
             self._session.send_at(codec.clock_rate)
         if to_phone is not self._to_phone:
             self._to_phone = to_phone
-            self._left_out += self._pacer.dropped
-            self._pacer = Pacer(to_phone.packet_seconds / 2)
+            self._pacer = Pacer(to_phone.packet_seconds / 2, self._pacer.dropped)
             self._hold_back(False)  # the packets that held the publisher back are dropped
             # RTP time continues where a first publisher, or codec, would be now
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
@@ -254,15 +230,17 @@ class AudioStream(MediaStream):
     def _queue(self, at: float, packet: Packet, now: float) -> None:
         """Queue a packet that is early or behind others, and send packets that are due."""
         pacer = self._pacer
-        idle, dropped = pacer.deadline is None, pacer.dropped
-        for due in pacer.put(at, packet, now):
-            self._send(due, now)
-        if pacer.dropped != dropped:
-            self.on_late(now)
+        idle = pacer.deadline is None
+        self._send_due(pacer.put(at, packet, now), now)
         if idle and pacer.deadline is not None:
             self._wake()
         if pacer.is_ahead and not self._holding and not self._doubts(pacer.backlog):
             self._hold_back(True)
+
+    def _send_due(self, packets: list[Packet], now: float) -> None:
+        for packet in packets:
+            self._send(packet, now)
+        self._tell_late(self._pacer.dropped, now)
 
     def _doubts(self, backlog: float) -> bool:
         """Whether a publisher may seem to be ahead of time because its audio is of another rate.
@@ -369,7 +347,7 @@ class AudioStream(MediaStream):
             order.next = sequence + 1
             self._deliver(payload_type, timestamp, data[start:end], ssrc, now)
             if offloading.is_wanted and sequence >= offloading.next_try:
-                self._offload(session, payload_type, sequence)
+                self._offload(session, payload_type)
             return
         heard = payload_type, timestamp, data[start:end], ssrc, now
         for item in order.put(sequence, heard, now):
@@ -379,9 +357,8 @@ class AudioStream(MediaStream):
 
     def _welcome(self, now: float) -> None:
         """Send media from now on, since the peer has sent some: see `Consent`."""
-        if not self._consent.is_heard:
-            super()._welcome(now)
-            self._heed_consent()
+        super()._welcome(now)
+        self._heed_consent()
 
     def _deliver(
         self, payload_type: int, timestamp: int, payload: bytes, ssrc: int, now: float
@@ -407,41 +384,19 @@ class AudioStream(MediaStream):
         for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
             self.on_tag(AUDIO, time, tag, now)
 
-    def on_rtcp(self, data: bytes, now: float) -> None:
-        """Take RTCP, which may change the source: RFC 3550 §6.3.4.  Own design: see `reclaim`."""
-        self.reclaim()
-        super().on_rtcp(data, now)
-
-    # -- packets that a pump passes on ----------------------------------------------------
-
-    def _offload(self, session: RtpSession, payload_type: int, sequence: int) -> None:
-        """Have a pump pass on the packets behind this one, if they would be as usual as it was."""
-        offloading, to_rtmp, plan = self._offloading, self._to_rtmp, self.plan
-        offloading.next_try = sequence + AGAIN
-        if to_rtmp is None or plan is None or self._closed:
-            return
-        codec, reception = plan.receiving.get(payload_type), session.reception
-        arrival, clock = reception.source.arrival, to_rtmp.clock.state
-        if codec is not to_rtmp.codec or not isinstance(to_rtmp, RtpToFlv | OpusToFlv):
-            return
-        if reception.source.highest != sequence or arrival is None or clock is None:
-            return
-        players = self.players(self.reclaim)
-        if players is not None:
-            source = payload_type, reception.ssrc, sequence & 0xFFFF, session.clock_rate, *arrival
-            offloading.begin(self.transport.offload, players, to_rtmp.passing, source, clock)
+    def _offload(self, session: RtpSession, payload_type: int) -> None:
+        """Have a pump pass on the packets behind this one, if it was audio of the codec in use."""
+        plan, to_rtmp = self.plan, self._to_rtmp
+        if plan and to_rtmp and plan.receiving.get(payload_type) is to_rtmp.codec:
+            way = self.transport.offload, self.players
+            self._offloading.begin(*way, session, self._order, to_rtmp, payload_type)
 
     def reclaim(self) -> None:
         """Take back what a pump has counted, before anybody looks.  Own design: see `offload`."""
-        counted, session, to_rtmp = self._offloading.end(), self._session, self._to_rtmp
-        if counted is None or session is None or to_rtmp is None or self._order.next is None:
-            return
-        self._offloading.next_try = 0
-        session.reception.went_on(counted.packets, counted.octets, counted.arrival)
-        self._order.next += counted.packets
-        self._watch.heard = max(self._watch.heard, counted.heard_at)
-        self.received += counted.packets
-        to_rtmp.clock.went_on(counted.media_timestamp, counted.ticks, counted.last_ms)
+        counted = self._offloading.end()
+        if counted is not None:
+            self._watch.heard = max(self._watch.heard, counted.heard_at)
+            self.received += counted.packets
 
     # -- time ---------------------------------------------------------------------------
 
@@ -458,11 +413,7 @@ class AudioStream(MediaStream):
         """Do the work that is due: a queued packet, a report (RFC 3550 §6.3), the silence check."""
         if self._closed or self._session is None:
             return
-        dropped = self._pacer.dropped
-        for packet in self._pacer.tick(now):
-            self._send(packet, now)
-        if self._pacer.dropped != dropped:
-            self.on_late(now)
+        self._send_due(self._pacer.tick(now), now)
         if self._holding and self._pacer.has_room:
             self._hold_back(False)
         self._finish(now)
@@ -472,11 +423,9 @@ class AudioStream(MediaStream):
             self._deliver(*heard)
         if self._dtmf.deadline is not None and self._dtmf.deadline <= now:
             self._send_keys(now)
-        watch, reporter = self._watch.deadline, self._reporter
-        if (watch is not None and watch <= now) or (reporter and reporter.deadline <= now):
-            self.reclaim()
         self._report(now)
         if self._watch.deadline is not None and self._watch.deadline <= now:
+            self.reclaim()
             seen = self._watch.check(now)
             if seen is Silence.QUIET:
                 self._listener.on_quiet(now)

@@ -6,10 +6,16 @@ that a stream gives; every other packet comes to the stream, which first takes b
 meanwhile.  So the stream is always right when anybody looks, and stays the specification.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
-from siprtmp.media.translate.rtp_to_flv import Passing
+from p2psip.rtp.reception import Reception
+from p2psip.rtp.reorder import ReorderBuffer
+from p2psip.rtp.session import RtpSession
+from siprtmp.media.translate.conversion import AudioToFlv
+from siprtmp.media.translate.opus_passing import OpusToFlv
+from siprtmp.media.translate.rtp_to_flv import RtpToFlv
+from siprtmp.media.translate.timebase import MediaClock
 
 AGAIN: Final = 10  # packets after which a stream that could not be offloaded is tried again
 
@@ -53,52 +59,83 @@ class Flow(Protocol):
         """Handle no packets from now on, and give what `Counted` has."""
 
 
-class Offloading:
-    """Whether a pump has the packets of one stream now, and since when.
+class Lent(NamedTuple):
+    """What a pump moves on in place of a stream, and by which flow."""
 
-    `is_wanted` is false where there is no pump.  `next_try` is the extended sequence number from
+    flow: Flow
+    players: Players
+    reception: Reception
+    order: ReorderBuffer[Any]
+    next: int  # the extended sequence number that `order` waited for
+    clock: MediaClock
+
+
+class Offloading:
+    """What of one stream a pump may pass on, and whether the pump has it now.
+
+    `recall` is called when the players change.  `is_wanted` is false where there is no pump, and
+    `next_try` is the extended sequence number from
     which it is worth asking again.
     """
 
-    def __init__(self, is_wanted: bool) -> None:
+    def __init__(self, is_wanted: bool, recall: Callable[[], None]) -> None:
         self.is_wanted, self.next_try = is_wanted, 0
-        self._flow: Flow | None = None
-        self._players: Players | None = None
+        self._recall = recall
+        self._lent: Lent | None = None
 
     @property
     def is_active(self) -> bool:
-        """Whether the pump has them."""
-        return self._flow is not None
+        """Whether the pump has the packets."""
+        return self._lent is not None
 
     def begin(
         self,
         offload: Callable[..., Flow | None],
-        players: Players,
-        passing: Passing,
-        source: Sequence[object],
-        clock: Sequence[object],
-    ) -> bool:
-        """Offload a stream by what its source, its clock and its players have; whether that is."""
+        players_until: Callable[[Callable[[], None]], Players | None],
+        session: RtpSession,
+        order: ReorderBuffer[Any],
+        to_rtmp: AudioToFlv | None,
+        payload_type: int,
+    ) -> None:
+        """Have a pump pass on the packets behind the last one, if that was as usual as can be."""
+        following, reception = order.next, session.reception
+        if following is None:
+            return
+        self.next_try = following - 1 + AGAIN
+        if not isinstance(to_rtmp, RtpToFlv | OpusToFlv):
+            return
+        arrival, clock = reception.source.arrival, to_rtmp.clock.state
+        if reception.source.highest != following - 1 or arrival is None or clock is None:
+            return
+        players = players_until(self._recall)
+        if players is None:
+            return
+        passing, source = to_rtmp.passing, (following - 1 & 0xFFFF, session.clock_rate, *arrival)
         flow = offload(
             players.outlets, players.header, players.longest, passing.head, passing.check,
-            *source[:2], tuple(source[2:]), tuple(clock),
+            payload_type, reception.ssrc, source, tuple(clock),
         )  # fmt: skip
         if flow is None:
             players.returned(None)
-            return False
-        self._flow, self._players = flow, players
-        return True
+            return
+        self._lent = Lent(flow, players, reception, order, following, to_rtmp.clock)
 
     def end(self) -> Counted | None:
-        """Have the packets again, and what was counted; None if there was nothing."""
-        flow, players = self._flow, self._players
-        self._flow = self._players = None
-        if flow is None or players is None:
+        """Have the packets again, with reception, order and clock moved on by what was counted.
+
+        None if nothing was.
+        """
+        lent, self._lent = self._lent, None
+        if lent is None:
             return None
-        seen = flow.reclaim()
+        seen = lent.flow.reclaim()
         counted = Counted(*seen) if seen is not None else None
         if counted is None or not counted.packets:
-            players.returned(None)
+            lent.players.returned(None)
             return None
-        players.returned(counted.last_ms)
+        lent.players.returned(counted.last_ms)
+        self.next_try = 0
+        lent.reception.went_on(counted.packets, counted.octets, counted.arrival)
+        lent.order.next = lent.next + counted.packets
+        lent.clock.went_on(counted.media_timestamp, counted.ticks, counted.last_ms)
         return counted

@@ -45,12 +45,12 @@ MAX_GAP: Final = (
 class Pacer(Generic[T]):
     """A schedule of packets in seconds of media time.
 
-    `early` is how long before its time a packet may leave, in seconds.
+    `early` is how long before its time a packet may leave, in seconds.  `dropped` counts packets
+    that came too late, on from those of the pacer before this one.
     """
 
-    def __init__(self, early: float = 0.01) -> None:
-        self.early = early
-        self.dropped = 0
+    def __init__(self, early: float = 0.01, dropped: int = 0) -> None:
+        self.early, self.dropped = early, dropped
         self._queue: deque[tuple[float, T]] = deque()
         self._anchor: float | None = None  # when media time 0 is due
         self._first = 0.0  # when media time 0 would have come, by the last punctual packet

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from p2psip.rtp.reporter import Event, Reporter
+from p2psip.rtp.session import RtpSession
 from p2psip.sdp.agreed_media import AgreedMedia
 from siprtmp.media.consent import Consent
 from siprtmp.media.timeline import Timeline
@@ -43,6 +44,11 @@ class StreamSettings:
     transcoding: AudioTranscoders | None = None
     video_transcoding: VideoTranscoders | None = None
     has_pump: bool = False
+
+    def rtp_session(self, clock_rate: int, now: float) -> RtpSession:
+        """An RTP session of this name with a new SSRC: RFC 3550 §5.2 ties one to a clock rate."""
+        # RFC 3550 §6.5.1 [cname-stays]
+        return RtpSession(None, clock_rate, self.cname, self.random, now, wallclock=self.wallclock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +150,16 @@ class MediaStream(ABC):
         self._consent = Consent()
         self._reporter: Reporter | None = None  # once there is something to report on
         self._holding = self._closed = False
+        self._told_late = 0
 
     def give_to(self, on_tag: OnTag) -> None:
         """Give `on_tag` what the peer sends from now on: RTMP 1.0 §7.1.4."""
+        self.reclaim()
         self.on_tag = on_tag
+
+    def reclaim(self) -> None:
+        """Take back what a pump has counted, before anybody looks.  Own design: see `offload`."""
+        return
 
     @abstractmethod
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
@@ -162,6 +174,7 @@ class MediaStream(ABC):
         reporter = self._reporter
         if self._closed or reporter is None:
             return
+        self.reclaim()
         invalid = reporter.invalid
         events = reporter.received(data, now)  # RFC 8866 §6.7.3 [reports-while-sending]
         if reporter.invalid == invalid:
@@ -182,6 +195,7 @@ class MediaStream(ABC):
         """Send an RTCP BYE (RFC 3550 §6.6) and close the transport."""
         if self._closed:
             return
+        self.reclaim()
         self._closed = True
         transport, reporter = self.transport, self._reporter
         if reporter is not None and self._consent.is_open and transport.remote_rtcp:
@@ -236,11 +250,18 @@ class MediaStream(ABC):
             self._holding = hold
             self._listener.on_hold_back(self, hold)
 
+    def _tell_late(self, left_out: int, now: float) -> None:
+        """Tell of what was left out since the last time, if `left_out` is more than then."""
+        if left_out != self._told_late:
+            self._told_late = left_out
+            self.on_late(now)
+
     def _report(self, now: float) -> None:
         """Send the reports that are due: RFC 3550 §6.3."""
         reporter = self._reporter
         if reporter is None or reporter.deadline > now:
             return
+        self.reclaim()
         # RFC 3550 §6 [reports-everywhere], §6.2 [never-off]
         # RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive]
         for report in reporter.tick(now):

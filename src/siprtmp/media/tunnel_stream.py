@@ -12,7 +12,6 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp.reorder import ReorderBuffer
-from p2psip.rtp.session import RtpSession
 from rtmplite.flv import audio, video
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import XFlvPlan
@@ -54,14 +53,13 @@ class TunnelStream(MediaStream):
         shared: SharedContext,
     ) -> None:
         super().__init__(transport, listener, wake, shared)
-        random, cname, wallclock = settings.random, settings.cname, settings.wallclock
-        self._session = RtpSession(None, CLOCK_RATE, cname, random, now, wallclock=wallclock)
+        self._session = settings.rtp_session(CLOCK_RATE, now)
         self._reporter = self._session.reporter
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._next: int | None = None  # the sequence number that follows
         self._assembler = TunnelAssembler()
         self.plan: XFlvPlan | None = None  # of the last answer
-        self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
+        self._offset = int.from_bytes(settings.random(4), "big")  # RFC 3550 §5.1: not guessable
         self._pacer: Pacer[list[bytes]] = Pacer(EARLY)
         self._number = self._audio_count = 0
         self._headers: dict[int, bytes] = {}  # by message type

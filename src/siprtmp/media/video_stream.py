@@ -52,7 +52,6 @@ class VideoStream(MediaStream):
     ) -> None:
         super().__init__(transport, listener, wake, shared)
         self._settings, self._transcoding = settings, settings.video_transcoding
-        self._told_late = 0
         self.plan: VideoPlan | None = None  # of the last answer
         self._to_phone = VideoToPhone(
             transport, listener, settings.random, wake, settings.max_octets, self._transcoding
@@ -247,9 +246,7 @@ class VideoStream(MediaStream):
         if self._closed or from_phone is None:
             return
         self._to_phone.tick(now)
-        if self.left_out != self._told_late:
-            self._told_late = self.left_out
-            self.on_late(now)
+        self._tell_late(self.left_out, now)
         from_phone.tick(now)
         self._sender.tick(now)
         self._report(now)

@@ -313,3 +313,13 @@ def test_a_loss_costs_a_few_packets_of_python():
     pair.compare()
     assert pair.pump.passed > 0.9 * (pair.pump.passed + pair.pump.handed)
     pair.close()
+
+
+def test_the_last_report_counts_what_stayed_in_c():
+    """Own design: the report before a BYE (RFC 3550 §6.6) tells of all packets."""
+    pair = Pair("pcmu")
+    pair.do("publish", ULAW)
+    pair.usual(20)
+    assert pair.pump.passed
+    pair.close()
+    pair.compare()
