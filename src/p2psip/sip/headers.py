@@ -168,11 +168,14 @@ class Headers:
 
     def without(self, *names: str) -> Self:
         """Return a copy without any line of these names (§7.3.1)."""
-        unwanted = {canonical(name) for name in names}
-        if unwanted <= _LONG:  # our fields have the same spelling
-            return self._of(tuple([pair for pair in self.fields if pair[0] not in unwanted]))
-        unwanted = {name.lower() for name in unwanted}
-        return self._of(tuple([pair for pair in self.fields if pair[0].lower() not in unwanted]))
+        given = {canonical(name) for name in names}
+        unwanted = given | {name.lower() for name in given - _LONG}
+        kept = [
+            pair
+            for pair in self.fields  # names that are known have the same spelling here
+            if pair[0] not in unwanted and (pair[0] in _LONG or pair[0].lower() not in unwanted)
+        ]
+        return self._of(tuple(kept))
 
     def prepend(self, name: str, value: object) -> Self:
         """Return a copy with a new topmost value of this name (§16.6)."""
