@@ -72,11 +72,17 @@ def test_how_baresip_talks(start):
     assert rtp_unmet(targets) == RTP_DATA["baresip"]["unmet"]
 
 
-@pytest.mark.alone  # this phone's reports are late, and the next ones early, when it has to wait
+@pytest.mark.alone
 @pytest.mark.needs("linphonec")
 def test_how_linphone_talks(start):
-    phones = [start(Linphone, "bob", codec="PCMU/8000") for _ in range(4)]
-    assert rtp_unmet([phone.uri for phone in phones]) == RTP_DATA["linphonec"]["unmet"]
+    """Asked again if a report came too early: this phone's are, behind one that had to wait."""
+    wanted = RTP_DATA["linphonec"]["unmet"]
+    for _ in range(2):
+        phones = [start(Linphone, "bob", codec="PCMU/8000") for _ in range(4)]
+        found = rtp_unmet([phone.uri for phone in phones])
+        if set(found) ^ set(wanted) != {"reports_are_not_too_many"}:
+            break
+    assert found == wanted
 
 
 @pytest.mark.parametrize(("name", "data"), [("sip-peers", DATA), ("rtp-peers", RTP_DATA)])
