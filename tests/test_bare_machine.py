@@ -57,6 +57,7 @@ ELSEWHERE = {
     "specs": "downloads from the RFC Editor",
     "mutants": ".ci/run tries a sample, with the evidence of its tests",
     "reach": ".ci/run",
+    "sanitize": ".ci/run",
     "soak": ".ci/run, for three minutes",
     "bare": "this file",
     "fast": "needs a compiler: .ci/run, within testfast",
