@@ -33,7 +33,7 @@ Ask: TypeAlias = Callable[["ServerStream", float], None]
 
 @dataclass(frozen=True, slots=True)
 class ServedClient:
-    """The client that has a stream, with what it said by connect: RTMP 1.0 §7.2.1.1.
+    """The owner of a stream, with the arguments of its connect: RTMP 1.0 §7.2.1.1.
 
     Own design: `instance` is `app` without its first part, which chooses the application.
     """

@@ -12,7 +12,7 @@ from siprtmp.media.stream import AUDIO
 
 
 def players_of(remote: LiveStream, recall: Callable[[], None]) -> Players | None:
-    """Who plays a stream by RTMP, until `recall`; None if other things than chunks are written."""
+    """The RTMP players of a stream, until `recall`; None if any is written other than chunks."""
     offloaded = remote.offload(recall)
     if offloaded is None:
         return None

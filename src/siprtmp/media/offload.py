@@ -56,7 +56,7 @@ class Flow(Protocol):
     """The packets of one transport, while a pump handles them."""
 
     def reclaim(self) -> tuple[Any, ...] | None:
-        """Handle no packets from now on, and give what `Counted` has."""
+        """Give the packets back, with the fields of `Counted`; None if the pump had none."""
 
 
 class Lent(NamedTuple):
@@ -74,8 +74,7 @@ class Offloading:
     """What of one stream a pump may pass on, and whether the pump has it now.
 
     `recall` is called when the players change.  `is_wanted` is false where there is no pump, and
-    `next_try` is the extended sequence number from
-    which it is worth asking again.
+    `next_try` is the extended sequence number from which it is worth asking again.
     """
 
     def __init__(self, is_wanted: bool, recall: Callable[[], None]) -> None:
@@ -121,7 +120,7 @@ class Offloading:
         self._lent = Lent(flow, players, reception, order, following, to_rtmp.clock)
 
     def end(self) -> Counted | None:
-        """Have the packets again, with reception, order and clock moved on by what was counted.
+        """Take the packets back, and move reception, order and clock on by the counts of the pump.
 
         None if nothing was.
         """

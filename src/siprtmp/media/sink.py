@@ -50,7 +50,7 @@ class MediaSink:
         """Take audio or video of the peer as an RTMP message: RTMP 1.0 §7.1.4."""
 
     def offload(self, recall: Callable[[], None]) -> Players | None:
-        """Who gets plain audio, for one who writes it in place of `on_tag` until `recall`.
+        """The players of audio, for a pump that writes to them instead of `on_tag` until `recall`.
 
         None where `on_tag` does anything else.
         """

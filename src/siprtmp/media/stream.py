@@ -251,7 +251,7 @@ class MediaStream(ABC):
             self._listener.on_hold_back(self, hold)
 
     def _tell_late(self, left_out: int, now: float) -> None:
-        """Tell of what was left out since the last time, if `left_out` is more than then."""
+        """Tell the listener of late packets, if more were left out since the last time."""
         if left_out != self._told_late:
             self._told_late = left_out
             self.on_late(now)

@@ -65,7 +65,7 @@ class PumpFlow(Protocol):
         """Have the pump handle those packets of `source` that meet the terms; False if it won't."""
 
     def reclaim(self) -> tuple[Any, ...] | None:
-        """Handle no packets from now on, and tell what was counted; None if it handled none."""
+        """Give the packets back to Python, with counts; None if the pump had none."""
 
     def close(self) -> None:
         """Read the socket no longer."""

@@ -64,7 +64,7 @@ def cname_is_of_the_sound(peer: RtpPeer) -> None:
 
 @must("RFC 3550 §6.4", "reports-as-it-sends")
 def sender_sends_sender_reports(peer: RtpPeer) -> None:
-    """Who sends sound reports as a sender, with the sound's SSRC (§6.4)."""
+    """A sender of audio reports as a sender, with the SSRC of its audio (§6.4)."""
     talk = peer.plain()
     found = _sender_reports(talk)
     expect_equal("SSRCs", {talk.rtp[0].packet.ssrc}, {report.ssrc for _, report in found})
@@ -135,7 +135,7 @@ def reports_are_not_too_many(peer: RtpPeer) -> None:
 
 @should("RFC 3550 §6.3.7", "bye-is-sent")
 def bye_is_sent_at_the_end(peer: RtpPeer) -> None:
-    """Who leaves says BYE, with the SSRC of the sound (§6.3.7)."""
+    """A participant that leaves says BYE, with the SSRC of its audio (§6.3.7)."""
     talk = peer.plain()
     left = {ssrc for each in _compounds(talk) for packet in each for ssrc in _leaving(packet)}
     expect_equal("sources that leave", {talk.rtp[0].packet.ssrc}, left)

@@ -47,7 +47,7 @@ class VideoQueue:
         return len(self._waiting)
 
     def fill(self, group: Iterable[QueuedTag]) -> None:
-        """Have these instead of what waits."""
+        """Replace the tags that wait by this group."""
         self._waiting = list(group)
         self._header = next((each for each in self._waiting if is_sequence_header(each.body)), None)
 
