@@ -15,7 +15,7 @@ from p2psip.sip.auth import Challenge, Credentials, answer
 from p2psip.sip.authentication_info import AuthenticationInfo
 from p2psip.sip.grammar import quote
 from p2psip.sip.params import put
-from p2psip.strategies.faults import Drawn, MediaFault, broken, written
+from p2psip.strategies.faults import MediaFault, written
 from p2psip.strategies.sip_parts import free_text, header_params, tokens
 
 _HASHES: Final = ("MD5", "SHA-256", "SHA-512-256")  # Source: RFC 8760 §2.1
@@ -135,18 +135,3 @@ INFO_FAULTS: Final = (
     written("text behind a quote", _GRAMMAR, 'nextnonce="x"y'),
 )
 """Every fault of what follows credentials: RFC 3261 §20.6, §25.1."""
-
-
-def broken_challenges() -> SearchStrategy[Drawn]:
-    """Values of WWW-Authenticate that are none: RFC 7616 §3.3."""
-    return broken(CHALLENGE_FAULTS)
-
-
-def broken_credentials() -> SearchStrategy[Drawn]:
-    """Values of Authorization that are none: RFC 7616 §3.4."""
-    return broken(CREDENTIAL_FAULTS)
-
-
-def broken_infos() -> SearchStrategy[Drawn]:
-    """Values of Authentication-Info that are none: RFC 3261 §20.6."""
-    return broken(INFO_FAULTS)

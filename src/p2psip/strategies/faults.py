@@ -4,7 +4,7 @@ Own design: a fault names the clause that it breaks, so that a reader's answer c
 A list has at most some sixteen, and a few hundred draws reach all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -30,6 +30,15 @@ def broken(faults: Sequence[MediaFault]) -> SearchStrategy[Drawn]:
     """Draw a fault of `faults`, and octets with it."""
     return st.sampled_from(faults).flatmap(
         lambda fault: fault.inputs.map(lambda octets: (fault, octets))
+    )
+
+
+def by_clause(table: Mapping[str, Mapping[str, Octets]]) -> tuple[MediaFault, ...]:
+    """The faults of a table: for each clause the names, and what has the fault."""
+    return tuple(
+        MediaFault(name, clause, inputs)
+        for clause, faults in table.items()
+        for name, inputs in faults.items()
     )
 
 

@@ -72,26 +72,6 @@ CRYPTO_FAULTS: Final = (
 """Every fault of a key of SRTP in the signalling: RFC 4568 §6.1, §9.1."""
 
 
-def broken_rtpmaps() -> SearchStrategy[Drawn]:
-    """Values of rtpmap with one fault: RFC 8866 §6.6."""
-    return broken(RTPMAP_FAULTS)
-
-
-def broken_fmtps() -> SearchStrategy[Drawn]:
-    """Values of fmtp with one fault: RFC 8866 §6.15."""
-    return broken(FMTP_FAULTS)
-
-
-def broken_h264_fmtps() -> SearchStrategy[Drawn]:
-    """Parameters of H.264 with one fault: RFC 6184 §8.1."""
-    return broken(H264_FMTP_FAULTS)
-
-
-def broken_cryptos() -> SearchStrategy[Drawn]:
-    """Values of crypto with one fault: RFC 4568 §9.1."""
-    return broken(CRYPTO_FAULTS)
-
-
 def _named(name: str, drawn: SearchStrategy[Drawn]) -> SearchStrategy[Attribute]:
     return drawn.map(lambda pair: Attribute(name, pair[1].decode()))
 
@@ -105,9 +85,9 @@ _ATTRIBUTES: Final = st.lists(
         rtpmaps().map(lambda each: Attribute("rtpmap", str(each))),
         crypto_attributes().map(lambda each: Attribute("crypto", str(each))),
         st.sampled_from(["0 x=1", "96 y"]).map(lambda text: Attribute("fmtp", text)),
-        _named("rtpmap", broken_rtpmaps()),
-        _named("fmtp", broken_fmtps()),
-        _named("crypto", broken_cryptos()),
+        _named("rtpmap", broken(RTPMAP_FAULTS)),
+        _named("fmtp", broken(FMTP_FAULTS)),
+        _named("crypto", broken(CRYPTO_FAULTS)),
         st.builds(Attribute, st.sampled_from(["ptime", "maxptime"]), _PACKET_TIMES),
         _RTCP.map(lambda text: Attribute("rtcp", text)),
         st.sampled_from([Attribute(each) for each in ("sendonly", "rtcp-mux", "mid", "inactive")]),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from p2psip.sip.values import Reference, RetryAfter, Term, Timestamp, Warn, date_text
-from p2psip.strategies.faults import Drawn, broken, written
+from p2psip.strategies.faults import written
 from p2psip.strategies.sip_parts import free_text, header_params, ip_addresses, tokens, uris
 
 _SECONDS: Final = st.integers(0, 2**32 - 1)
@@ -128,33 +128,3 @@ DATE_FAULTS: Final = (
     written("day of one digit", _GRAMMAR, "Sat, 6 Nov 2010 23:29:00 GMT"),
 )
 """Every fault of Date: §20.17, §25.1."""
-
-
-def broken_terms() -> SearchStrategy[Drawn]:
-    """Values of Accept and its kin with one fault: §20.1."""
-    return broken(TERM_FAULTS)
-
-
-def broken_references() -> SearchStrategy[Drawn]:
-    """Values of Call-Info and its kin with one fault: §20.9."""
-    return broken(REFERENCE_FAULTS)
-
-
-def broken_retries() -> SearchStrategy[Drawn]:
-    """Values of Retry-After with one fault: §20.33."""
-    return broken(RETRY_FAULTS)
-
-
-def broken_timestamps() -> SearchStrategy[Drawn]:
-    """Values of Timestamp with one fault: §20.38."""
-    return broken(TIMESTAMP_FAULTS)
-
-
-def broken_warnings() -> SearchStrategy[Drawn]:
-    """Values of Warning with one fault: §20.43."""
-    return broken(WARNING_FAULTS)
-
-
-def broken_dates() -> SearchStrategy[Drawn]:
-    """Values of Date with one fault: §20.17."""
-    return broken(DATE_FAULTS)

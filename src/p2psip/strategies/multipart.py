@@ -13,7 +13,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.sip.headers import NO_HEADERS, Headers
 from p2psip.sip.multipart import MAX_DEPTH, MAX_PARTS, Part, write_multipart
-from p2psip.strategies.faults import Drawn, MediaFault, broken
+from p2psip.strategies.faults import by_clause
 
 _TYPES: Final = st.sampled_from(["application/sdp", "text/plain;charset=utf-8", "application/isup"])
 _BODIES: Final = st.binary(max_size=30) | st.sampled_from(
@@ -62,33 +62,28 @@ def _entity(parameters: str, *bodies: bytes) -> SearchStrategy[bytes]:
     return st.sampled_from([head + body for body in bodies])
 
 
-_COMMON: Final = "RFC 2046 §5.1.1"
 _BODY: Final = b"--b\r\n\r\nx\r\n--b--"
 _SPACED: Final = b"--b \r\n\r\nx\r\n--b --"
 _OPEN: Final = b"--b\r\n\r\nx\r\n"
 
-MULTIPART_FAULTS: Final = (
-    MediaFault("no boundary", _COMMON, _entity("", _BODY) | _entity(";x=b", _BODY)),
-    MediaFault("boundary of nothing", _COMMON, _entity(';boundary=""', b"--\r\n\r\nx\r\n----")),
-    MediaFault("boundary of 71 characters", _COMMON, _entity(f";boundary={'b' * 71}", _BODY, b"x")),
-    MediaFault("boundary that ends in a space", _COMMON, _entity(';boundary="b "', _SPACED)),
-    MediaFault(
-        "boundary with a star", _COMMON, _entity(";boundary=b*", b"--b*\r\n\r\nx\r\n--b*--")
-    ),
-    MediaFault("no end", _COMMON, _entity(";boundary=b", _OPEN, _OPEN + b"--b", _OPEN + b"--b-")),
-    MediaFault("no part", _COMMON, _entity(";boundary=b", b"", b"x", b"-b--", b"x--b--")),
-    MediaFault(
-        "line without colon",
-        "RFC 2046 §5.1.1",
-        _entity(
-            ";boundary=b", b"--b\r\nx\r\n\r\n--b--", b"--b\r\nA: b\r\nno colon\r\n\r\nx\r\n--b--"
-        ),
-    ),
-    MediaFault(
-        "bare line feed",
-        "RFC 2046 §5.1.1",
-        _entity(";boundary=b", b"--b\r\nA: b\nC: d\r\n\r\nx\r\n--b--"),
-    ),
+MULTIPART_FAULTS: Final = by_clause(
+    {
+        "RFC 2046 §5.1.1": {
+            "no boundary": _entity("", _BODY) | _entity(";x=b", _BODY),
+            "boundary of nothing": _entity(';boundary=""', b"--\r\n\r\nx\r\n----"),
+            "boundary of 71 characters": _entity(f";boundary={'b' * 71}", _BODY, b"x"),
+            "boundary that ends in a space": _entity(';boundary="b "', _SPACED),
+            "boundary with a star": _entity(";boundary=b*", b"--b*\r\n\r\nx\r\n--b*--"),
+            "no end": _entity(";boundary=b", _OPEN, _OPEN + b"--b", _OPEN + b"--b-"),
+            "no part": _entity(";boundary=b", b"", b"x", b"-b--", b"x--b--"),
+            "line without colon": _entity(
+                ";boundary=b",
+                b"--b\r\nx\r\n\r\n--b--",
+                b"--b\r\nA: b\r\nno colon\r\n\r\nx\r\n--b--",
+            ),
+            "bare line feed": _entity(";boundary=b", b"--b\r\nA: b\nC: d\r\n\r\nx\r\n--b--"),
+        },
+    }
 )
 """Every fault of a body of several parts: RFC 2046 §5.1.1."""
 
@@ -101,22 +96,14 @@ def _nested(depth: int) -> bytes:
     return _octets(part)
 
 
-MULTIPART_LIMITS: Final = (
-    MediaFault(
-        "too many parts",
-        _COMMON,
-        _entity(";boundary=b", b"--b\r\n\r\nx\r\n" * (MAX_PARTS + 1) + b"--b--"),
-    ),
-    MediaFault("parts too deep", _COMMON, st.just(_nested(MAX_DEPTH + 1))),
+MULTIPART_LIMITS: Final = by_clause(
+    {
+        "RFC 2046 §5.1.1": {
+            "too many parts": _entity(
+                ";boundary=b", b"--b\r\n\r\nx\r\n" * (MAX_PARTS + 1) + b"--b--"
+            ),
+            "parts too deep": st.just(_nested(MAX_DEPTH + 1)),
+        },
+    }
 )
 """Bodies that are well-formed, and more than ours takes: RFC 2046 §5.1.1."""
-
-
-def broken_entities() -> SearchStrategy[Drawn]:
-    """Entities with one fault: RFC 2046 §5.1.1."""
-    return broken(MULTIPART_FAULTS)
-
-
-def excessive_entities() -> SearchStrategy[Drawn]:
-    """Entities of more parts than ours takes: RFC 2046 §5.1.1."""
-    return broken(MULTIPART_LIMITS)

@@ -5,7 +5,7 @@ The clauses are of RFC 8866 §5 and §9.  A strict reader refuses each of them; 
 over most of them.
 
     >>> from hypothesis import given
-    >>> @given(broken_values())
+    >>> @given(broken(VALUE_FAULTS))
     ... def test_refused(drawn):
     ...     fault, octets = drawn
     ...     with pytest.raises(RemoteError):
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from p2psip.sdp.session import Connection, SessionDescription
-from p2psip.strategies.faults import Drawn, MediaFault, broken
+from p2psip.strategies.faults import MediaFault, broken
 from p2psip.strategies.sdp import media, origins, texts, timings
 
 _Lines: TypeAlias = list[bytes]
@@ -33,29 +33,11 @@ _SHORT: Final = st.builds(  # what surrounds a fault, and is right
 ).map(bytes)
 
 
-def broken_sections() -> SearchStrategy[Drawn]:
-    """Descriptions with a line too few or too many: RFC 8866 §5."""
-    return broken(SECTION_FAULTS)
-
-
-def broken_kinds() -> SearchStrategy[Drawn]:
-    """Descriptions with a line that may not stand there: RFC 8866 §5."""
-    return broken(KIND_FAULTS)
-
-
-def broken_places() -> SearchStrategy[Drawn]:
-    """Descriptions with an origin or a connection of no such form: RFC 8866 §5.2, §5.7."""
-    return broken(PLACE_FAULTS)
-
-
-def broken_values() -> SearchStrategy[Drawn]:
-    """Descriptions with a value of no such form in another line: RFC 8866 §9."""
-    return broken(VALUE_FAULTS)
-
-
 def broken_sessions() -> SearchStrategy[bytes]:
     """Descriptions with one fault of any kind: RFC 8866 §5, §9."""
-    drawn = broken_sections() | broken_kinds() | broken_places() | broken_values()
+    drawn = (
+        broken(SECTION_FAULTS) | broken(KIND_FAULTS) | broken(PLACE_FAULTS) | broken(VALUE_FAULTS)
+    )
     return drawn.map(lambda pair: pair[1])
 
 

@@ -14,7 +14,7 @@ from hypothesis.strategies import SearchStrategy
 from p2psip.sip.framing import LIMIT, SHORTEST
 from p2psip.sip.message import Message
 from p2psip.sip.message_limits import MAX_HEAD, MAX_LINES
-from p2psip.strategies.faults import Drawn, MediaFault, broken
+from p2psip.strategies.faults import Octets, by_clause
 from p2psip.strategies.sip import messages
 
 _BETWEEN: Final = st.sampled_from(
@@ -38,70 +38,58 @@ def streams() -> SearchStrategy[tuple[bytes, list[Message]]]:
     )
 
 
-def _edited(name: str, clause: str, old: bytes, new: bytes) -> MediaFault:
+def _edited(old: bytes, new: bytes) -> Octets:
     """Edit the second message of a stream."""
-    return MediaFault(
-        name,
-        clause,
-        st.builds(
-            lambda first, second: bytes(first) + bytes(second).replace(old, new, 1),
-            messages(),
-            messages(),
-        ),
+    return st.builds(
+        lambda first, second: bytes(first) + bytes(second).replace(old, new, 1),
+        messages(),
+        messages(),
     )
 
 
 _LENGTH: Final = b"\r\nContent-Length: "
 _REQUEST: Final = b"OPTIONS sip:a@b SIP/2.0"
 
-STREAM_FAULTS: Final = (
-    _edited("no length", "RFC 3261 §18.3", _LENGTH, b"\r\nX-Length: "),
-    _edited("length below zero", "RFC 3261 §25.1", _LENGTH, _LENGTH + b"-"),
-    _edited("length of letters", "RFC 3261 §25.1", _LENGTH, _LENGTH + b"x"),
-    _edited("two lengths", "RFC 3261 §20.14", _LENGTH, b"\r\nl: 1000000" + _LENGTH),
-    _edited("bare line feed", "RFC 3261 §25.1", b"\r\n", b"\n"),
-    _edited("bare carriage return", "RFC 3261 §25.1", b"\r\n", b"\r"),
-    _edited("line without colon", "RFC 3261 §25.1", b"\r\n", b"\r\nno colon here\r\n"),
-    MediaFault(
-        "no SIP",
-        "RFC 3261 §7",
-        st.text("abcxyz", min_size=1, max_size=SHORTEST - 25).map(
-            lambda text: text.encode() + _LENGTH + b"0\r\n\r\n"
-        ),
-    ),
+STREAM_FAULTS: Final = by_clause(
+    {
+        "RFC 3261 §18.3": {"no length": _edited(_LENGTH, b"\r\nX-Length: ")},
+        "RFC 3261 §25.1": {
+            "length below zero": _edited(_LENGTH, _LENGTH + b"-"),
+            "length of letters": _edited(_LENGTH, _LENGTH + b"x"),
+            "bare line feed": _edited(b"\r\n", b"\n"),
+            "bare carriage return": _edited(b"\r\n", b"\r"),
+            "line without colon": _edited(b"\r\n", b"\r\nno colon here\r\n"),
+        },
+        "RFC 3261 §20.14": {"two lengths": _edited(_LENGTH, b"\r\nl: 1000000" + _LENGTH)},
+        "RFC 3261 §7": {
+            "no SIP": st.text("abcxyz", min_size=1, max_size=SHORTEST - 25).map(
+                lambda text: text.encode() + _LENGTH + b"0\r\n\r\n"
+            )
+        },
+    }
 )
 """Every fault of a stream: RFC 3261 §7, §18.3, §20.14, §25.1."""
 
 
-def _long_head(end: bytes) -> SearchStrategy[bytes]:
+def _long_head(end: bytes) -> Octets:
     return st.integers(LIMIT, LIMIT + 9).map(
         lambda size: _REQUEST + b"\r\nX-Long: " + b"x" * size + end
     )
 
 
-STREAM_LIMITS: Final = (
-    MediaFault("head without an end", "RFC 3261 §21.5.7", _long_head(b"")),
-    MediaFault("head beyond the limit", "RFC 3261 §21.5.7", _long_head(_LENGTH + b"0\r\n\r\n")),
-    MediaFault(
-        "head of too many lines",
-        "RFC 3261 §21.5.7",
-        st.just(_REQUEST + b"\r\na:b" * (MAX_LINES + 1) + _LENGTH + b"0\r\n\r\n"),
-    ),
-    MediaFault(
-        "head too long to be read",
-        "RFC 3261 §21.5.7",
-        st.just(_REQUEST + b"\r\nX-Long: " + b"x" * MAX_HEAD + _LENGTH + b"0\r\n\r\n"),
-    ),
-    _edited("body beyond the limit", "RFC 3261 §21.5.7", _LENGTH, _LENGTH + b"999999"),
+STREAM_LIMITS: Final = by_clause(
+    {
+        "RFC 3261 §21.5.7": {
+            "head without an end": _long_head(b""),
+            "head beyond the limit": _long_head(_LENGTH + b"0\r\n\r\n"),
+            "head of too many lines": st.just(
+                _REQUEST + b"\r\na:b" * (MAX_LINES + 1) + _LENGTH + b"0\r\n\r\n"
+            ),
+            "head too long to be read": st.just(
+                _REQUEST + b"\r\nX-Long: " + b"x" * MAX_HEAD + _LENGTH + b"0\r\n\r\n"
+            ),
+            "body beyond the limit": _edited(_LENGTH, _LENGTH + b"999999"),
+        },
+    }
 )
 """Streams that are well-formed, and more than ours takes: RFC 3261 §21.5.7."""
-
-
-def broken_streams() -> SearchStrategy[Drawn]:
-    """Streams with one fault: RFC 3261 §18.3."""
-    return broken(STREAM_FAULTS)
-
-
-def excessive_streams() -> SearchStrategy[Drawn]:
-    """Streams with a head or a body that is too long: RFC 3261 §21.5.7."""
-    return broken(STREAM_LIMITS)

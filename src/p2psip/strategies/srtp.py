@@ -21,7 +21,7 @@ from p2psip.rtp.srtp import (
     SrtpSender,
     derive,
 )
-from p2psip.strategies.faults import Drawn, MediaFault, Octets, broken
+from p2psip.strategies.faults import Octets, by_clause
 from p2psip.strategies.rtp import compounds, rtp_packets
 
 KEY: Final = bytes(range(16))
@@ -94,36 +94,26 @@ def _changed(whole: Octets) -> Octets:
     )
 
 
-SRTP_FAULTS: Final = (
-    MediaFault("packet cut", "RFC 3711 §3.1", st.binary(max_size=11 + TAG_OCTETS)),
-    MediaFault(
-        "another version",
-        "RFC 3550 §5.1",
-        _authentic(
-            rtp_packets().map(lambda each: bytes((bytes(each)[0] ^ 0x40,)) + bytes(each)[1:])
-        ),
-    ),
-    MediaFault("another tag", "RFC 3711 §4.2.1", _changed(_protected())),
-    MediaFault(
-        "sources beyond the end",
-        "RFC 3550 §5.1",
-        _authentic(st.integers(1, 15).map(lambda count: pack("!BBHII", 0x80 | count, 0, 1, 0, 1))),
-    ),
+SRTP_FAULTS: Final = by_clause(
+    {
+        "RFC 3711 §3.1": {"packet cut": st.binary(max_size=11 + TAG_OCTETS)},
+        "RFC 3550 §5.1": {
+            "another version": _authentic(
+                rtp_packets().map(lambda each: bytes((bytes(each)[0] ^ 0x40,)) + bytes(each)[1:])
+            ),
+            "sources beyond the end": _authentic(
+                st.integers(1, 15).map(lambda count: pack("!BBHII", 0x80 | count, 0, 1, 0, 1))
+            ),
+        },
+        "RFC 3711 §4.2.1": {"another tag": _changed(_protected())},
+    }
 )
 """Every fault of one SRTP packet: RFC 3711 §3.1, §4.2.1, RFC 3550 §5.1."""
 
-SRTCP_FAULTS: Final = (
-    MediaFault("packet cut", "RFC 3711 §3.4", st.binary(max_size=7 + RTCP_OCTETS)),
-    MediaFault("another tag", "RFC 3711 §4.2.1", _changed(srtcp())),
+SRTCP_FAULTS: Final = by_clause(
+    {
+        "RFC 3711 §3.4": {"packet cut": st.binary(max_size=7 + RTCP_OCTETS)},
+        "RFC 3711 §4.2.1": {"another tag": _changed(srtcp())},
+    }
 )
 """Every fault of one SRTCP packet: RFC 3711 §3.4, §4.2.1."""
-
-
-def broken_srtp() -> SearchStrategy[Drawn]:
-    """SRTP packets with one fault: RFC 3711 §3.3."""
-    return broken(SRTP_FAULTS)
-
-
-def broken_srtcp() -> SearchStrategy[Drawn]:
-    """SRTCP packets with one fault: RFC 3711 §3.4."""
-    return broken(SRTCP_FAULTS)

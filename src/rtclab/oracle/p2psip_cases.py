@@ -14,7 +14,17 @@ from hypothesis.strategies import SearchStrategy
 from p2psip.nat.stun import StunAttribute, StunMessage
 from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import RtcpPacket
-from p2psip.strategies import large, rtp, rtp_faults, sdp, sdp_faults, sip, stun, stun_faults
+from p2psip.strategies import (
+    faults,
+    large,
+    rtp,
+    rtp_faults,
+    sdp,
+    sdp_faults,
+    sip,
+    stun,
+    stun_faults,
+)
 from rtclab.oracle.cases import Cases, broken, excessive, odd, rarely, valid
 from rtclab.oracle.codec import Case, Codec
 from rtclab.oracle.p2psip_codecs import Stun
@@ -75,10 +85,10 @@ def _sdp(codec: Codec) -> Cases:
     """RFC 8866 §5 for lines that are lost, or end otherwise: a reader may refuse them."""
     forgiven = sdp.odd_sessions().map(lambda data: (data, codec.decode(data)))
     faulty = st.one_of(
-        sdp_faults.broken_sections(),
-        sdp_faults.broken_kinds(),
-        sdp_faults.broken_places(),
-        sdp_faults.broken_values(),
+        faults.broken(sdp_faults.SECTION_FAULTS),
+        faults.broken(sdp_faults.KIND_FAULTS),
+        faults.broken(sdp_faults.PLACE_FAULTS),
+        faults.broken(sdp_faults.VALUE_FAULTS),
     )
     widest = _optional(valid(codec, large.sessions()))
     return {
@@ -101,7 +111,7 @@ def _rtp(codec: Codec) -> Cases:
     return {
         "valid": valid(codec, rtp.rtp_packets()),
         "odd": odd(codec, filled, "RFC 3550 §5.1"),
-        "broken": broken(rtp_faults.broken_rtp()),
+        "broken": broken(faults.broken(rtp_faults.RTP_FAULTS)),
     }
 
 
@@ -122,7 +132,9 @@ def _rtcp(codec: Codec) -> Cases:
         lambda packets: (b"".join(map(bytes, packets)), packets)
     )
     faulty = st.one_of(
-        rtp_faults.broken_compounds(), rtp_faults.broken_rtcp(), rtp_faults.broken_feedback()
+        faults.broken(rtp_faults.COMPOUND_FAULTS),
+        faults.broken(rtp_faults.RTCP_FAULTS),
+        faults.broken(rtp_faults.FEEDBACK_FAULTS),
     )
     padded = st.builds(_padded_rtcp, rtp.compounds(), st.integers(1, 5), st.integers(0, 255))
     return {
@@ -166,7 +178,7 @@ def _stun(codec: Codec) -> Cases:
             odd(codec, filled, "RFC 8489 §14"),
             odd(codec, trailed, "RFC 8489 §14.5"),
         ).map(_left_open),
-        "broken": broken(stun_faults.broken_stun()),
+        "broken": broken(faults.broken(stun_faults.STUN_FAULTS)),
     }
 
 

@@ -8,7 +8,7 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.attributes import Fmtp, RtpMap
 from p2psip.sdp.crypto import CryptoAttribute
 from p2psip.sdp.h264_parameters import H264Parameters, negotiate
-from p2psip.strategies import format_faults, formats
+from p2psip.strategies import faults, format_faults, formats
 
 MAPPING, NUMBER = "Bad rtpmap", "Bad number"
 RTPMAPS = {
@@ -52,10 +52,10 @@ CRYPTOS = {
 @pytest.mark.parametrize(
     ("broken", "parse", "reasons"),
     [
-        (format_faults.broken_rtpmaps(), RtpMap.parse, RTPMAPS),
-        (format_faults.broken_fmtps(), Fmtp.parse, FMTPS),
-        (format_faults.broken_h264_fmtps(), H264Parameters.parse, H264),
-        (format_faults.broken_cryptos(), CryptoAttribute.parse, CRYPTOS),
+        (faults.broken(format_faults.RTPMAP_FAULTS), RtpMap.parse, RTPMAPS),
+        (faults.broken(format_faults.FMTP_FAULTS), Fmtp.parse, FMTPS),
+        (faults.broken(format_faults.H264_FMTP_FAULTS), H264Parameters.parse, H264),
+        (faults.broken(format_faults.CRYPTO_FAULTS), CryptoAttribute.parse, CRYPTOS),
     ],
     ids=["rtpmap", "fmtp", "H.264", "crypto"],
 )

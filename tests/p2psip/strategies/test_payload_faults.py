@@ -14,7 +14,7 @@ from p2psip.rtp.payload.l16 import decode_l16
 from p2psip.rtp.payload.opus import OpusPacket
 from p2psip.rtp.payload.red import RedundantPayload
 from p2psip.rtp.payload.vp8 import Vp8Descriptor
-from p2psip.strategies import payload_faults, video
+from p2psip.strategies import faults, payload_faults, video
 from p2psip.strategies.audio import aac_payloads
 
 NO_UNIT = "NAL unit beyond the end, or of none"
@@ -92,16 +92,24 @@ MUCH_SPEEX = dict.fromkeys(("too many frames", "too many octets"), "more than a 
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (payload_faults.broken_h264(), read_h264, H264),
-        (payload_faults.broken_h265(), read_h265, H265),
-        (payload_faults.broken_vp8(), Vp8Descriptor.parse, VP8),
-        (payload_faults.broken_aac(), read_aac, AAC),
-        (payload_faults.broken_opus(), OpusPacket.parse, OPUS),
-        (payload_faults.broken_red(), RedundantPayload.parse, RED),
-        (payload_faults.broken_noise(), ComfortNoise.parse, {"nothing": "of 0 octets"}),
-        (payload_faults.broken_l16(), decode_l16, {"half a sample": "within a sample"}),
-        (payload_faults.broken_speex(), speex.split, SPEEX),
-        (payload_faults.excessive_speex(), speex.count, MUCH_SPEEX),
+        (faults.broken(payload_faults.H264_FAULTS), read_h264, H264),
+        (faults.broken(payload_faults.H265_FAULTS), read_h265, H265),
+        (faults.broken(payload_faults.VP8_FAULTS), Vp8Descriptor.parse, VP8),
+        (faults.broken(payload_faults.AAC_FAULTS), read_aac, AAC),
+        (faults.broken(payload_faults.OPUS_FAULTS), OpusPacket.parse, OPUS),
+        (faults.broken(payload_faults.RED_FAULTS), RedundantPayload.parse, RED),
+        (
+            faults.broken(payload_faults.NOISE_FAULTS),
+            ComfortNoise.parse,
+            {"nothing": "of 0 octets"},
+        ),
+        (
+            faults.broken(payload_faults.L16_FAULTS),
+            decode_l16,
+            {"half a sample": "within a sample"},
+        ),
+        (faults.broken(payload_faults.SPEEX_FAULTS), speex.split, SPEEX),
+        (faults.broken(payload_faults.SPEEX_LIMITS), speex.count, MUCH_SPEEX),
     ],
     ids=["H.264", "H.265", "VP8", "AAC", "Opus", "RED", "noise", "L16", "Speex", "much-Speex"],
 )

@@ -8,7 +8,7 @@ from p2psip.rtp import fast
 from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.payload.dtmf import parse_events
 from p2psip.rtp.rtcp import parse_compound
-from p2psip.strategies import large, rtp_faults
+from p2psip.strategies import faults, large, rtp_faults
 
 SHORT = "too short for what it says it holds"
 RTP = {
@@ -72,11 +72,11 @@ def read_rtp(data):
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (rtp_faults.broken_rtp(), read_rtp, RTP),
-        (rtp_faults.broken_compounds(), parse_compound, COMPOUNDS),
-        (rtp_faults.broken_rtcp(), parse_compound, RTCP),
-        (rtp_faults.broken_feedback(), parse_compound, FEEDBACK),
-        (rtp_faults.broken_events(), parse_events, EVENTS),
+        (faults.broken(rtp_faults.RTP_FAULTS), read_rtp, RTP),
+        (faults.broken(rtp_faults.COMPOUND_FAULTS), parse_compound, COMPOUNDS),
+        (faults.broken(rtp_faults.RTCP_FAULTS), parse_compound, RTCP),
+        (faults.broken(rtp_faults.FEEDBACK_FAULTS), parse_compound, FEEDBACK),
+        (faults.broken(rtp_faults.EVENT_FAULTS), parse_events, EVENTS),
         (large.excessive_rtcp(), parse_compound, EXCESSES),
     ],
     ids=["RTP", "compound", "RTCP", "feedback", "telephone-event", "excess"],

@@ -16,6 +16,7 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport, make_answer
 from p2psip.sdp.session import SessionDescription
 from p2psip.strategies import large, sdp, sdp_faults
+from p2psip.strategies.faults import broken
 
 
 def strictly(data):
@@ -166,10 +167,10 @@ VALUES = {
 @pytest.mark.parametrize(
     ("broken", "reasons"),
     [
-        (sdp_faults.broken_sections(), SECTIONS),
-        (sdp_faults.broken_kinds(), KINDS),
-        (sdp_faults.broken_places(), PLACES),
-        (sdp_faults.broken_values(), VALUES),
+        (broken(sdp_faults.SECTION_FAULTS), SECTIONS),
+        (broken(sdp_faults.KIND_FAULTS), KINDS),
+        (broken(sdp_faults.PLACE_FAULTS), PLACES),
+        (broken(sdp_faults.VALUE_FAULTS), VALUES),
     ],
     ids=["sections", "kinds", "places", "values"],
 )

@@ -10,7 +10,7 @@ from p2psip.sip.auth import Challenge, Credentials
 from p2psip.sip.authentication_info import AuthenticationInfo
 from p2psip.sip.framing import KeepAlive, Malformed, StreamFramer
 from p2psip.sip.multipart import leaves
-from p2psip.strategies import digest, header_values, multipart, sip_streams
+from p2psip.strategies import digest, faults, header_values, multipart, sip_streams
 
 FORM = {
     "scheme of no token": "Bad Authentication Scheme",
@@ -115,19 +115,23 @@ def read_entity(data):
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (digest.broken_challenges(), Challenge.parse, CHALLENGES),
-        (digest.broken_credentials(), Credentials.parse, CREDENTIALS),
-        (digest.broken_infos(), AuthenticationInfo.parse, INFOS),
-        (sip_streams.broken_streams(), read_stream, STREAMS),
-        (sip_streams.excessive_streams(), read_stream, LONG_STREAMS),
-        (multipart.broken_entities(), read_entity, BODIES),
-        (multipart.excessive_entities(), read_entity, MANY_PARTS),
-        (header_values.broken_terms(), values.Term.parse, TERMS),
-        (header_values.broken_references(), values.Reference.parse, REFERENCES),
-        (header_values.broken_retries(), values.RetryAfter.parse, RETRIES),
-        (header_values.broken_timestamps(), values.Timestamp.parse, TIMESTAMPS),
-        (header_values.broken_warnings(), values.Warn.parse, WARNINGS),
-        (header_values.broken_dates(), lambda data: values.date_of(data.decode()), DATES),
+        (faults.broken(digest.CHALLENGE_FAULTS), Challenge.parse, CHALLENGES),
+        (faults.broken(digest.CREDENTIAL_FAULTS), Credentials.parse, CREDENTIALS),
+        (faults.broken(digest.INFO_FAULTS), AuthenticationInfo.parse, INFOS),
+        (faults.broken(sip_streams.STREAM_FAULTS), read_stream, STREAMS),
+        (faults.broken(sip_streams.STREAM_LIMITS), read_stream, LONG_STREAMS),
+        (faults.broken(multipart.MULTIPART_FAULTS), read_entity, BODIES),
+        (faults.broken(multipart.MULTIPART_LIMITS), read_entity, MANY_PARTS),
+        (faults.broken(header_values.TERM_FAULTS), values.Term.parse, TERMS),
+        (faults.broken(header_values.REFERENCE_FAULTS), values.Reference.parse, REFERENCES),
+        (faults.broken(header_values.RETRY_FAULTS), values.RetryAfter.parse, RETRIES),
+        (faults.broken(header_values.TIMESTAMP_FAULTS), values.Timestamp.parse, TIMESTAMPS),
+        (faults.broken(header_values.WARNING_FAULTS), values.Warn.parse, WARNINGS),
+        (
+            faults.broken(header_values.DATE_FAULTS),
+            lambda data: values.date_of(data.decode()),
+            DATES,
+        ),
     ],
     ids=[
         *("challenge", "credentials", "info", "stream", "long-stream", "body", "many-parts"),

@@ -6,7 +6,7 @@ from support.faults import drawn_until_all, refused
 from p2psip.errors import RemoteError
 from p2psip.nat.turn import read_channel_data, read_lifetime
 from p2psip.rtp.srtp import SrtpReceiver
-from p2psip.strategies import srtp, stun_faults
+from p2psip.strategies import faults, srtp, stun_faults
 
 FORM, TAG = "no SRTP packet", "not authentic"
 SRTP = {
@@ -26,9 +26,9 @@ def receiver():
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (srtp.broken_srtp(), lambda data: receiver().open_rtp(data), SRTP),
-        (srtp.broken_srtcp(), lambda data: receiver().open_rtcp(data), SRTCP),
-        (stun_faults.broken_lifetimes(), read_lifetime, {"no 32 bits": "no LIFETIME"}),
+        (faults.broken(srtp.SRTP_FAULTS), lambda data: receiver().open_rtp(data), SRTP),
+        (faults.broken(srtp.SRTCP_FAULTS), lambda data: receiver().open_rtcp(data), SRTCP),
+        (faults.broken(stun_faults.LIFETIME_FAULTS), read_lifetime, {"no 32 bits": "no LIFETIME"}),
     ],
     ids=["SRTP", "SRTCP", "LIFETIME"],
 )
@@ -39,5 +39,5 @@ def test_each_fault_is_refused(broken, read, reasons):
 
 def test_what_is_no_channel_data_is_not_taken_for_it():
     """Covers RFC 8656 §12.4 and §12.6."""
-    for _, data in drawn_until_all(stun_faults.broken_channel_data(), CHANNELS):
+    for _, data in drawn_until_all(faults.broken(stun_faults.CHANNEL_FAULTS), CHANNELS):
         assert read_channel_data(data) is None

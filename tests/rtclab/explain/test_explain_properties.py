@@ -7,7 +7,7 @@ from support.explained import bounded, gaps
 from support.mutations import mutations
 
 from p2psip.rtp.payload.aac import pack_aac
-from p2psip.strategies import audio, rtp_faults, sdp_faults, video
+from p2psip.strategies import audio, faults, rtp_faults, sdp_faults, video
 from p2psip.strategies import rtp as rtp_strategies
 from p2psip.strategies import sdp as sdp_strategies
 from p2psip.strategies import sip as sip_strategies
@@ -135,9 +135,9 @@ def test_messages_of_rtmp_are_explained_to_the_last_octet(whole):
 
 # Strategies that break one rule at a time.
 BROKEN = {
-    "rtp": rtp_faults.broken_rtp(),
-    "rtcp": rtp_faults.broken_compounds(),
-    "telephone-event": rtp_faults.broken_events(),
+    "rtp": faults.broken(rtp_faults.RTP_FAULTS),
+    "rtcp": faults.broken(rtp_faults.COMPOUND_FAULTS),
+    "telephone-event": faults.broken(rtp_faults.EVENT_FAULTS),
     "amf0": amf_faults.amf0_messages(),
     "amf3": amf_faults.amf3_messages(),
     "rtmp-chunks": rtmp_faults.chunk_stream_faults(),

@@ -19,7 +19,7 @@ from p2psip.rtp.payload import (
     speex,
     vp8,
 )
-from p2psip.strategies import audio, payload_faults, rtp, video
+from p2psip.strategies import audio, faults, payload_faults, rtp, video
 from p2psip.strategies import srtp as protected
 
 MEDIA_PARSERS = (
@@ -45,42 +45,44 @@ def _lengths(payload):
 
 
 _SPEEX = rtp.speex_payloads().map(lambda each: each.payload) | second(
-    payload_faults.broken_speex() | payload_faults.excessive_speex()
+    faults.broken(payload_faults.SPEEX_FAULTS) | faults.broken(payload_faults.SPEEX_LIMITS)
 )
-_OPUS = octets(audio.opus_packets()) | second(payload_faults.broken_opus())
+_OPUS = octets(audio.opus_packets()) | second(faults.broken(payload_faults.OPUS_FAULTS))
 MEDIA = (
     Reading(
         "H.264",
         video.h264_payloads()
         | first(video.odd_h264_payloads())
-        | second(payload_faults.broken_h264()),
+        | second(faults.broken(payload_faults.H264_FAULTS)),
         h264.read_h264,
     ),
     Reading(
         "H.265",
         video.h265_payloads()
         | first(video.odd_h265_payloads())
-        | second(payload_faults.broken_h265()),
+        | second(faults.broken(payload_faults.H265_FAULTS)),
         h265.read_h265,
     ),
     Reading(
         "VP8",
-        octets(video.vp8_descriptors()) | second(payload_faults.broken_vp8()),
+        octets(video.vp8_descriptors()) | second(faults.broken(payload_faults.VP8_FAULTS)),
         vp8.Vp8Descriptor.parse,
     ),
-    Reading("AAC", audio.aac_payloads() | second(payload_faults.broken_aac()), aac.read_aac),
+    Reading(
+        "AAC", audio.aac_payloads() | second(faults.broken(payload_faults.AAC_FAULTS)), aac.read_aac
+    ),
     Reading("Opus", _OPUS, opus.OpusPacket.parse),
     Reading(
         "redundant audio",
-        octets(audio.redundant_payloads()) | second(payload_faults.broken_red()),
+        octets(audio.redundant_payloads()) | second(faults.broken(payload_faults.RED_FAULTS)),
         red.RedundantPayload.parse,
     ),
     Reading(
         "comfort noise",
-        octets(audio.comfort_noises()) | second(payload_faults.broken_noise()),
+        octets(audio.comfort_noises()) | second(faults.broken(payload_faults.NOISE_FAULTS)),
         lambda data: asked(comfort_noise.ComfortNoise.parse(data)),
     ),
-    Reading("L16", st.binary() | second(payload_faults.broken_l16()), l16.decode_l16),
+    Reading("L16", st.binary() | second(faults.broken(payload_faults.L16_FAULTS)), l16.decode_l16),
     Reading("Speex", _SPEEX, speex.split),
     Reading("Speex at 8 kHz", _SPEEX, speex.narrowband),
     Reading("lengths of payloads", _OPUS | _SPEEX, _lengths),
@@ -89,12 +91,12 @@ SRTP = (
     Reading("SRTP", protected.streams() | protected.many_sources(), _opened),
     Reading(
         "broken SRTP",
-        second(protected.broken_srtp()),
+        second(faults.broken(protected.SRTP_FAULTS)),
         lambda data: _receiver().open_rtp(data),
     ),
     Reading(
         "SRTCP",
-        protected.srtcp() | second(protected.broken_srtcp()),
+        protected.srtcp() | second(faults.broken(protected.SRTCP_FAULTS)),
         lambda data: _receiver().open_rtcp(data),
     ),
 )

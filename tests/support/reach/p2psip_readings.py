@@ -29,7 +29,7 @@ from p2psip.sip import (
     via,
     views,
 )
-from p2psip.strategies import rtp, rtp_faults, sip, stun_faults
+from p2psip.strategies import faults, rtp, rtp_faults, sip, stun_faults
 from p2psip.strategies.stun import addresses, channel_messages, transaction_ids
 
 _PARSERS = (
@@ -83,11 +83,15 @@ FAMILY = Family(
         Reading(
             "what can be read of RTCP",
             st.lists(_PACKETS, min_size=1, max_size=3).map(lambda each: b"".join(map(bytes, each)))
-            | second(rtp_faults.broken_rtcp()),
+            | second(faults.broken(rtp_faults.RTCP_FAULTS)),
             rtcp.parse_readable,
         ),
         Reading("RTP, fast", rtp.rtp_packets().map(bytes), fast.unpack),
-        Reading("broken RTP, fast", rtp_faults.broken_rtp(), lambda pair: fast.unpack(pair[1])),
+        Reading(
+            "broken RTP, fast",
+            faults.broken(rtp_faults.RTP_FAULTS),
+            lambda pair: fast.unpack(pair[1]),
+        ),
         Reading(
             "RTCP that begins with a report",
             st.lists(_PACKETS, min_size=1, max_size=3).map(lambda each: b"".join(map(bytes, each))),
@@ -113,29 +117,31 @@ FAMILY = Family(
         ),
         Reading(
             "broken addresses of STUN",
-            stun_faults.broken_addresses(),
+            faults.broken(stun_faults.VALUE_FAULTS),
             lambda pair: stun.read_address(pair[1]),
         ),
         Reading("events", rtp.telephone_events().map(bytes), dtmf.parse_events),
         Reading(
-            "broken events", rtp_faults.broken_events(), lambda pair: dtmf.parse_events(pair[1])
+            "broken events",
+            faults.broken(rtp_faults.EVENT_FAULTS),
+            lambda pair: dtmf.parse_events(pair[1]),
         ),
         Reading(
             "one broken event",
-            rtp_faults.broken_events(),
+            faults.broken(rtp_faults.EVENT_FAULTS),
             lambda pair: dtmf.TelephoneEvent.parse(pair[1]),
         ),
         Reading(
             "ChannelData",
             channel_messages.map(lambda pair: turn.channel_data(*pair))
-            | second(stun_faults.broken_channel_data()),
+            | second(faults.broken(stun_faults.CHANNEL_FAULTS)),
             turn.read_channel_data,
         ),
         Reading(
             "lifetimes",
             st.none()
             | st.integers(0, 3600).map(turn.write_lifetime)
-            | second(stun_faults.broken_lifetimes()),
+            | second(faults.broken(stun_faults.LIFETIME_FAULTS)),
             turn.read_lifetime,
         ),
     ),

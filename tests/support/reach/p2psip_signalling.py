@@ -16,6 +16,7 @@ from p2psip.sdp import (
 from p2psip.sip import auth, authentication_info, framing, headers, multipart, values
 from p2psip.strategies import (
     digest,
+    faults,
     format_faults,
     header_values,
     sdp,
@@ -55,10 +56,12 @@ def _leaves(data):
 
 
 _CHALLENGES = (
-    texts(digest.challenges()) | digest.other_schemes() | second(digest.broken_challenges())
+    texts(digest.challenges())
+    | digest.other_schemes()
+    | second(faults.broken(digest.CHALLENGE_FAULTS))
 )
-_STREAMS = first(sip_streams.streams()) | second(sip_streams.broken_streams())
-_LONG_STREAMS = second(sip_streams.excessive_streams())
+_STREAMS = first(sip_streams.streams()) | second(faults.broken(sip_streams.STREAM_FAULTS))
+_LONG_STREAMS = second(faults.broken(sip_streams.STREAM_LIMITS))
 SIGNALLING = (
     Reading("challenges", _CHALLENGES, lambda data: asked(auth.Challenge.parse(data))),
     Reading(
@@ -70,12 +73,12 @@ SIGNALLING = (
         "credentials",
         texts(digest.credentials() | digest.foreign_credentials())
         | digest.other_schemes()
-        | second(digest.broken_credentials()),
+        | second(faults.broken(digest.CREDENTIAL_FAULTS)),
         _verified,
     ),
     Reading(
         "what follows credentials",
-        texts(digest.authentication_infos()) | second(digest.broken_infos()),
+        texts(digest.authentication_infos()) | second(faults.broken(digest.INFO_FAULTS)),
         lambda data: asked(authentication_info.AuthenticationInfo.parse(data)),
     ),
     Reading("a stream", _STREAMS | _LONG_STREAMS, lambda each: framing.StreamFramer().feed(each)),
@@ -86,13 +89,13 @@ SIGNALLING = (
     Reading(
         "bodies",
         first(entities.entities())
-        | second(entities.broken_entities())
-        | second(entities.excessive_entities()),
+        | second(faults.broken(entities.MULTIPART_FAULTS))
+        | second(faults.broken(entities.MULTIPART_LIMITS)),
         _leaves,
     ),
     Reading(
         "terms",
-        texts(header_values.terms()) | second(header_values.broken_terms()),
+        texts(header_values.terms()) | second(faults.broken(header_values.TERM_FAULTS)),
         lambda data: asked(values.Term.parse(data)),
     ),
     Reading(
@@ -102,27 +105,27 @@ SIGNALLING = (
     ),
     Reading(
         "references",
-        texts(header_values.references()) | second(header_values.broken_references()),
+        texts(header_values.references()) | second(faults.broken(header_values.REFERENCE_FAULTS)),
         values.Reference.parse,
     ),
     Reading(
         "times to try again",
-        texts(header_values.retries()) | second(header_values.broken_retries()),
+        texts(header_values.retries()) | second(faults.broken(header_values.RETRY_FAULTS)),
         values.RetryAfter.parse,
     ),
     Reading(
         "timestamps",
-        texts(header_values.timestamps()) | second(header_values.broken_timestamps()),
+        texts(header_values.timestamps()) | second(faults.broken(header_values.TIMESTAMP_FAULTS)),
         values.Timestamp.parse,
     ),
     Reading(
         "warnings",
-        texts(header_values.warnings()) | second(header_values.broken_warnings()),
+        texts(header_values.warnings()) | second(faults.broken(header_values.WARNING_FAULTS)),
         values.Warn.parse,
     ),
     Reading(
         "dates",
-        header_values.dates() | second(header_values.broken_dates()).map(bytes.decode),
+        header_values.dates() | second(faults.broken(header_values.DATE_FAULTS)).map(bytes.decode),
         values.date_of,
     ),
 )
@@ -157,7 +160,7 @@ def _negotiated(name):
     return read
 
 
-_H264 = fmtps.h264_fmtps() | second(format_faults.broken_h264_fmtps()).map(bytes.decode)
+_H264 = fmtps.h264_fmtps() | second(faults.broken(format_faults.H264_FMTP_FAULTS)).map(bytes.decode)
 _FMTPS = {
     "H264": _H264,
     "H265": fmtps.h265_fmtps(),
@@ -193,7 +196,7 @@ DESCRIPTIONS = (
     Reading("attributes", st.tuples(format_faults.odd_media(), sdp.sessions()), _attributes),
     Reading(
         "mappings",
-        second(format_faults.broken_rtpmaps()).map(bytes.decode),
+        second(faults.broken(format_faults.RTPMAP_FAULTS)).map(bytes.decode),
         attributes.RtpMap.parse,
     ),
     Reading(
@@ -215,7 +218,7 @@ DESCRIPTIONS = (
         "keys of SRTP",
         texts(fmtps.crypto_attributes())
         | fmtps.odd_cryptos()
-        | second(format_faults.broken_cryptos()).map(bytes.decode),
+        | second(faults.broken(format_faults.CRYPTO_FAULTS)).map(bytes.decode),
         lambda text: asked(crypto.CryptoAttribute.parse(text)),
     ),
 )
