@@ -10,8 +10,7 @@ from rtmplite.amf.values import EcmaArray, Value
 from rtmplite.flv.video import CodecId
 from rtmplite.live.streams import LiveStream
 from siprtmp.calls.call import Call
-from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.tag_codec import FOUR_CCS
+from siprtmp.media.translate.video_tag import FOUR_CCS, H264
 
 DATA: Final = 18  # the message type of AMF0 data: RTMP 1.0 §7.1.2
 

@@ -41,8 +41,7 @@ from siprtmp.media.offload import Players
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.sink import MediaSink
-from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.tag_codec import FOUR_CCS
+from siprtmp.media.translate.video_tag import FOUR_CCS, H264
 from siprtmp.media.transport import Waker
 
 APP: Final = "call"

@@ -10,9 +10,14 @@ from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.translate import aac_passing
 from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp
 from siprtmp.media.translate.audio_formats import AAC, OPUS, AudioCodec
-from siprtmp.media.translate.audio_header import AudioHeader
-from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp, AudioTranscoders
-from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
+from siprtmp.media.translate.conversion import (
+    AudioHeader,
+    AudioToFlv,
+    AudioToRtp,
+    AudioTranscoders,
+    UnsuitableError,
+)
+from siprtmp.media.translate.flv_to_rtp import FlvToRtp
 from siprtmp.media.translate.opus_passing import OpusToFlv, OpusToRtp, is_opus, suits
 from siprtmp.media.translate.real_rate import OtherRateError
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv

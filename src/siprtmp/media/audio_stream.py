@@ -28,8 +28,7 @@ from siprtmp.media.stream import (
 )
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp
-from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp, Packet, UnsuitableError
 from siprtmp.media.transport import MediaTransport
 
 HEADER: Final = 12  # octets before the payload of a packet of ours: RFC 3550 §5.1

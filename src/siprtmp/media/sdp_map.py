@@ -42,8 +42,7 @@ from siprtmp.media.translate.audio_formats import (
     AudioCodec,
     find,
 )
-from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.flv_to_vp8 import VP8
+from siprtmp.media.translate.video_tag import H264, VP8
 
 # RFC 4733 §2.5.1.1 [events-offered]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")

@@ -24,9 +24,8 @@ from siprtmp.media.session_log import MediaLog, SessionLog, sound_format_name
 from siprtmp.media.sink import MediaSink
 from siprtmp.media.stream import VIDEO, MediaStream, Signalled, StreamSettings
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
-from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.flv_to_units import MAX_OCTETS
-from siprtmp.media.translate.flv_to_vp8 import VP8
+from siprtmp.media.translate.flv_to_video import MAX_OCTETS
+from siprtmp.media.translate.video_tag import H264, VP8
 from siprtmp.media.transport import Transports
 from siprtmp.media.tunnel_stream import TunnelStream
 from siprtmp.media.video_stream import VideoStream

@@ -12,8 +12,8 @@ from rtmplite.flv.audio import SoundFormat
 from siprtmp.media.lines.h264 import NAMES, offered_video
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.transcode import audio_decoder
-from siprtmp.media.translate.flv_to_h264 import H264, TOO_LONG
-from siprtmp.media.translate.flv_to_vp8 import VP8
+from siprtmp.media.translate.flv_to_video import TOO_LONG
+from siprtmp.media.translate.video_tag import H264, VP8
 
 MAX_TRANSCODED: Final = (
     32  # pairs of codecs that are kept of a call; a publisher may change its video

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from siprtmp.media.offload import Players
 from siprtmp.media.stream import AUDIO, VIDEO
-from siprtmp.media.translate.audio_header import AudioHeader
+from siprtmp.media.translate.conversion import AudioHeader
 from siprtmp.media.video.gop_cache import GopCache
 
 

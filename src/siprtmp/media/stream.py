@@ -18,7 +18,7 @@ from p2psip.sdp.agreed_media import AgreedMedia
 from siprtmp.media.consent import Consent
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.conversion import AudioTranscoders, VideoTranscoders
-from siprtmp.media.translate.flv_to_units import MAX_OCTETS
+from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.transport import MediaTransport
 
 AUDIO: Final = 8  # message types: RTMP 1.0 §7.1

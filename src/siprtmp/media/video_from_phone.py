@@ -15,11 +15,10 @@ from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.stream import VIDEO, OnTag, StreamListener
 from siprtmp.media.timeline import Timeline, UsualArrival
 from siprtmp.media.translate.codec_limits import CodecLimits
-from siprtmp.media.translate.conversion import VideoTranscoders
-from siprtmp.media.translate.flv_to_h264 import H264
-from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.conversion import Tag, VideoTranscoders
 from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
-from siprtmp.media.video.packetization import DEPACKETIZERS
+from siprtmp.media.translate.video_tag import H264
+from siprtmp.media.video.packetization import depacketizer_for
 from siprtmp.media.video.video_worker import VideoWorker
 
 ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
@@ -43,7 +42,7 @@ class VideoFromPhone:
     ) -> None:
         self.plan, self._receiver = plan, receiver
         self._timeline, self._listener, self._transcoding = timeline, listener, transcoding
-        self._depacketizer = DEPACKETIZERS[plan.name](plan)
+        self._to_flv = depacketizer_for(plan, plan.name)
         self._arrivals = UsualArrival(CLOCK_RATE)
         self._work: VideoWorker | None = None  # from the first frame that cannot pass
         self._told: tuple[tuple[int, int] | None, str] = None, plan.name  # size and codec
@@ -54,17 +53,17 @@ class VideoFromPhone:
     @property
     def freezes(self) -> int:
         """How often a lost frame of the phone has stopped the others.  RFC 6184 §6.3."""
-        return self._depacketizer.to_flv.freezes
+        return self._to_flv.freezes
 
     @property
     def size(self) -> tuple[int, int] | None:
         """Width and height of the phone's frames, once they are known: RFC 6184 §8.1."""
-        return self._depacketizer.to_flv.size
+        return self._to_flv.size
 
     @property
     def codec(self) -> str:
         """The codec of the tags: FLV 10.1 §E.5."""
-        name = self._depacketizer.name
+        name = self._to_flv.name
         is_made = self._transcoding is not None and not self._listener.takes(name)
         return H264 if is_made else name
 
@@ -75,7 +74,7 @@ class VideoFromPhone:
 
     def restart(self) -> None:
         """Begin anew with a new SSRC: RFC 3550 §5.1."""
-        self._depacketizer.restart()
+        self._to_flv.restart()
         self._arrivals = UsualArrival(CLOCK_RATE)
 
     def close(self) -> None:
@@ -90,10 +89,11 @@ class VideoFromPhone:
         if name is None:
             return
         self.received += 1
-        if self._depacketizer.name != name:
-            self._depacketizer = DEPACKETIZERS[name](self.plan)
-        for is_key, tags in self._depacketizer.convert(
-            packet, lambda timestamp: self._moments(timestamp, packet.timestamp, now)
+        if self._to_flv.name != name:
+            self._to_flv = depacketizer_for(self.plan, name)
+        sequence, _, newest, marker, payload = packet
+        for is_key, tags in self._to_flv.take(
+            sequence, newest, marker, payload, lambda at: self._moments(at, newest, now)
         ):
             self._pass(tags, is_key, now)
 
@@ -115,7 +115,7 @@ class VideoFromPhone:
 
     def _pass(self, tags: list[Tag], is_key: bool, now: float) -> None:
         """Give the tags of a frame to the players, or ask for a key frame if it is damaged."""
-        name, to_flv = self._depacketizer.name, self._depacketizer.to_flv
+        to_flv, name = self._to_flv, self._to_flv.name
         passes = name == H264 or self._listener.takes(name)
         if tags and (to_flv.size, name) != self._told:
             self._told = to_flv.size, name

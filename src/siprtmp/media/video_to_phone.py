@@ -19,14 +19,13 @@ from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.stream import StreamListener
 from siprtmp.media.translate.codec_limits import CodecLimits, VideoProperties
-from siprtmp.media.translate.conversion import VideoTranscoders
-from siprtmp.media.translate.flv_to_h264 import FlvToH264
-from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.translate.tag_codec import codec_of
+from siprtmp.media.translate.conversion import Packet, UnsuitableError, VideoTranscoders
+from siprtmp.media.translate.flv_to_video import FlvToH264, FlvToVideo
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
+from siprtmp.media.translate.video_tag import codec_of
 from siprtmp.media.transport import MediaTransport
 from siprtmp.media.video.gop_cache import GopCache, Message
-from siprtmp.media.video.packetization import VideoPacketizer, packetizer_for
+from siprtmp.media.video.packetization import packetizer_for
 from siprtmp.media.video.video_worker import VideoWorker
 
 EARLY: Final = 0.02  # s before its time that a frame may leave
@@ -65,7 +64,7 @@ class VideoToPhone:
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
         self.gop = GopCache()
         self._plan: VideoPlan | None = None
-        self._packetizer: VideoPacketizer | None = None  # while frames may be sent
+        self._packetizer: FlvToVideo | None = None  # while frames may be sent
         self._payload_type = -1
         self.pacer: Pacer[Item] = Pacer(EARLY)
         self._shown = 0  # the RTP time of the last frame, without its offset
@@ -125,7 +124,7 @@ class VideoToPhone:
                 return
             self._send((True, packets, 0, b""), now)
 
-    def _packetize_for(self, plan: VideoPlan, name: str, profile: str = "") -> VideoPacketizer:
+    def _packetize_for(self, plan: VideoPlan, name: str, profile: str = "") -> FlvToVideo:
         """Pack frames of a codec, and a profile of H.264, from now on."""
         packetizer, number = packetizer_for(plan, name, profile, self._max_octets)
         self._packetizer, self._payload_type = packetizer, number
@@ -171,11 +170,8 @@ class VideoToPhone:
             else:
                 self._say_unsuitable(str(error))
             return []
-        if (
-            begins
-            and isinstance(packetizer, FlvToH264)
-            and (read := packetizer.profile_level) is not None
-        ):
+        read = packetizer.profile_level
+        if begins and isinstance(packetizer, FlvToH264) and read is not None:
             parameters, self._payload_type = plan.for_profile(read.sub_profile)
             packetizer.mode = parameters.packetization_mode
         if begins:
@@ -208,12 +204,9 @@ class VideoToPhone:
         packetizer = self._packetizer
         if self._maker is None or packetizer is None:
             return
-        level, profile = 0.0, ""
-        if isinstance(packetizer, FlvToH264) and (read := packetizer.profile_level) is not None:
-            level, profile = read.level, read.sub_profile
-        facts = VideoProperties(
-            *packetizer.size, level, profile, self._meter.rate, self._meter.bits
-        )
+        read, meter = packetizer.profile_level, self._meter
+        level, profile = (read.level, read.sub_profile) if read is not None else (0.0, "")
+        facts = VideoProperties(*packetizer.size, level, profile, meter.rate, meter.bits)
         self._excess = self._limits.excess(facts)
 
     def _make(self, group: Iterable[Message], latest: int, now: float) -> None:
@@ -355,7 +348,7 @@ class VideoMeter:
         self._octets += len(body)
 
 
-def repeated(frames: Iterable[Message], packetizer: VideoPacketizer, ticks: range) -> list[Packet]:
+def repeated(frames: Iterable[Message], packetizer: FlvToVideo, ticks: range) -> list[Packet]:
     """Pack frames of a publisher for the times of `ticks`, one each: RFC 6184 §5.1.
 
     Own design: RFC 5104 §3.5.1 has the encoder make a key frame, but stock tools cannot be told,

@@ -17,7 +17,7 @@ from rtmplite.flv.avc_sps import SPS
 from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.video import FrameType, is_key_frame
 from siprtmp.media.transcode.video_encoder import H264, VideoEncoder
-from siprtmp.media.translate.h264_to_flv import H264ToFlv
+from siprtmp.media.translate.video_to_flv import H264ToFlv
 
 VIDEO = 9
 OFFER = sdp(PCMU) + (

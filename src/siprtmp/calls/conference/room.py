@@ -14,9 +14,9 @@ from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.media.mixer import Hear, Mixer, Seat
 from siprtmp.media.stream import AUDIO, VIDEO
-from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.to_samples import ToSamples
 from siprtmp.media.translate.audio_formats import PCMU
+from siprtmp.media.translate.conversion import UnsuitableError
 from siprtmp.media.transport import Waker
 
 APP: Final = "room"
@@ -60,7 +60,7 @@ class Member:
         if type_id == AUDIO:
             try:
                 self.seat.put(self._ears.decode(payload))
-            except UndecodableError as error:
+            except UnsuitableError as error:
                 self.unsuitable = str(error)
         elif type_id == VIDEO and payload:
             if is_sequence_header(payload):

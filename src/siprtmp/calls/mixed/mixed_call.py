@@ -30,9 +30,9 @@ from siprtmp.media.session import MediaSession, Taps
 from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.transcode.aac import AAC_FORMAT, AacTags
-from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples
 from siprtmp.media.translate.audio_formats import AudioCodec
+from siprtmp.media.translate.conversion import UnsuitableError
 
 APP: Final = MIXED
 NARROW: Final = 8_000  # samples a second, of G.711
@@ -198,7 +198,7 @@ class MixedCall:
     def _listen(self, timestamp: int, payload: bytes, now: float) -> None:
         try:
             samples = self._from_phone.decode(payload)
-        except UndecodableError:
+        except UnsuitableError:
             return
         if samples:
             self._lead.note(timestamp, now)
@@ -219,7 +219,7 @@ class MixedCall:
             return
         try:
             self._said.put(self._to_phone.decode(codec, payload))
-        except UndecodableError:
+        except UnsuitableError:
             return
 
     def _hear(self, audio: MixedAudio, at: int, now: float) -> None:

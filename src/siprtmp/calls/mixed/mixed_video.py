@@ -15,7 +15,7 @@ from siprtmp.media.mixer import Mixer, Seat
 from siprtmp.media.session import MediaSession
 from siprtmp.media.stream import VIDEO
 from siprtmp.media.translate.conversion import SIDE_BY_SIDE
-from siprtmp.media.translate.flv_to_h264 import H264
+from siprtmp.media.translate.video_tag import H264
 from siprtmp.media.video.gop_cache import GopCache
 from siprtmp.media.video.video_worker import VideoWorker
 

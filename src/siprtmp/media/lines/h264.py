@@ -24,7 +24,7 @@ from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from siprtmp.media.lines.video_format import CLOCK_RATE, H265, VP8, VideoFormat
 from siprtmp.media.translate.codec_limits import CodecLimits, h264_limits
-from siprtmp.media.translate.flv_to_h264 import H264 as NAME
+from siprtmp.media.translate.video_tag import H264 as NAME
 
 H264: Final = "H264"
 OTHERS: Final = (H265, VP8)  # codecs beside H.264, the better one first

@@ -17,8 +17,7 @@ from p2psip.sdp.attributes import parameters
 from p2psip.sdp.codec import Codec, codecs_of
 from p2psip.sdp.h265_parameters import parameter_sets
 from p2psip.sdp.session import SessionDescription
-from siprtmp.media.translate import flv_to_h265 as h265
-from siprtmp.media.translate import flv_to_vp8 as vp8
+from siprtmp.media.translate import video_tag
 from siprtmp.media.translate.codec_limits import CodecLimits
 
 CLOCK_RATE: Final = 90_000  # Source: RFC 7741 §6.2.1, RFC 7798 §7
@@ -74,9 +73,8 @@ class VideoCodec:
         return same and codec.clock_rate == self.format.clock_rate
 
 
-_H265_FORMAT: Final = Codec(
-    "H265", CLOCK_RATE, 1, 104
-)  # RFC 7798 §7.2.1 [named-h265] [clock-of-90000]
+# RFC 7798 §7.2.1 [named-h265] [clock-of-90000]
+_H265_FORMAT: Final = Codec("H265", CLOCK_RATE, 1, 104)
 
 
 def _h265_limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
@@ -84,7 +82,7 @@ def _h265_limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
     return CodecLimits(bits=media.bits)
 
 
-H265: Final = VideoCodec(h265.H265, _H265_FORMAT, _h265_limits, parameter_sets)
+H265: Final = VideoCodec(video_tag.H265, _H265_FORMAT, _h265_limits, parameter_sets)
 
 # What is decoded here is bounded by its size alone: 1920 by 1088.
 _VP8_FORMAT: Final = Codec("VP8", CLOCK_RATE, 1, 102, "max-fr=30;max-fs=8160")
@@ -102,4 +100,4 @@ def _number(text: str) -> int:
     return int(text[:6]) if text.isascii() and text.isdigit() else 0
 
 
-VP8: Final = VideoCodec(vp8.VP8, _VP8_FORMAT, _vp8_limits)
+VP8: Final = VideoCodec(video_tag.VP8, _VP8_FORMAT, _vp8_limits)

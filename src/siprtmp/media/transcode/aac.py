@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from siprtmp.media.transcode.resampler import as_frame, begun_alone, resampler
 from siprtmp.media.translate.audio_formats import AAC
-from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.conversion import Tag
 
 if TYPE_CHECKING:
     from av.audio.codeccontext import AudioCodecContext

@@ -16,6 +16,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv.audio import AacPacketType, AudioTag, SoundFormat
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, ExAudioTag
 from siprtmp.media.transcode.resampler import as_samples, resampler
+from siprtmp.media.translate.conversion import UnsuitableError
 from siprtmp.media.translate.real_rate import G711_RATE
 
 if TYPE_CHECKING:
@@ -66,10 +67,6 @@ def load() -> None:
     importlib.import_module("av")
 
 
-class UndecodableError(Exception):
-    """The tag is not of a codec that can be decoded, or is broken."""
-
-
 class AudioDecoder:
     """Turns the tags of one publisher into samples of one channel at `rate`.
 
@@ -92,14 +89,14 @@ class AudioDecoder:
     def decode(self, payload: bytes) -> "array[int]":
         """The samples of one tag body, none for a header: FLV 10.1 §E.4.2.1.
 
-        Raises UndecodableError.
+        Raises UnsuitableError.
         """
         if len(payload) > MAX_OCTETS:
-            raise UndecodableError("more sound in a tag than a second")
+            raise UnsuitableError("more sound in a tag than a second")
         try:
             data = self._unwrap(payload)
         except RemoteError as error:
-            raise UndecodableError(str(error)) from None
+            raise UnsuitableError(str(error)) from None
         if not data or self._context is None:
             return array("h")
         import av
@@ -109,10 +106,10 @@ class AudioDecoder:
             for frame in self._context.decode(av.Packet(data)):
                 samples += as_samples(self._resample(frame))
                 if len(samples) > MAX_SECONDS * self._rate:
-                    raise UndecodableError("more sound in a tag than a second")
+                    raise UnsuitableError("more sound in a tag than a second")
         except (av.FFmpegError, ValueError) as error:  # ValueError: another rate or layout
             self._key = ()  # the next tag begins anew
-            raise UndecodableError(f"broken {self._codec}: {error}") from None
+            raise UnsuitableError(f"broken {self._codec}: {error}") from None
         return samples
 
     def _unwrap(self, payload: bytes) -> bytes:
@@ -122,7 +119,7 @@ class AudioDecoder:
         tag = AudioTag.parse(payload)
         name = _NATIVE.get(tag.sound_format)
         if name is None:
-            raise UndecodableError(f"sound of format {tag.sound_format}")
+            raise UnsuitableError(f"sound of format {tag.sound_format}")
         if tag.sound_format == SoundFormat.AAC:
             if tag.aac_packet_type == AacPacketType.SEQUENCE_HEADER:
                 self._header = tag.data
@@ -144,10 +141,10 @@ class AudioDecoder:
         try:
             name = _BY_FOUR_CC[AudioFourCc(track.four_cc)]
         except (KeyError, ValueError):
-            raise UndecodableError(f"sound of FourCC {track.four_cc:08x}") from None
+            raise UnsuitableError(f"sound of FourCC {track.four_cc:08x}") from None
         if tag.packet_type == AudioPacketType.SEQUENCE_START:
             if name == "opus" and track.data[CHANNELS_AT : CHANNELS_AT + 1] > b"\x02":
-                raise UndecodableError("Opus of more than two channels")
+                raise UnsuitableError("Opus of more than two channels")
             self._header = track.data
         if tag.packet_type != AudioPacketType.CODED_FRAMES:
             return b""
@@ -176,6 +173,6 @@ class AudioDecoder:
             context.thread_count = 1
             context.open(strict=False)
         except (av.FFmpegError, ValueError) as error:
-            raise UndecodableError(f"no decoder for this {name}: {error}") from None
+            raise UnsuitableError(f"no decoder for this {name}: {error}") from None
         self._context = context
         self._resample = resampler("s16", self._rate)

@@ -12,10 +12,10 @@ from typing import Final
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, l16
 from p2psip.rtp.payload.aac import read_aac
-from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.resampler import as_samples, resampler
 from siprtmp.media.translate.aac_passing import codec_config
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
+from siprtmp.media.translate.conversion import UnsuitableError
 
 Decode = Callable[[bytes], "array[int]"]
 
@@ -25,7 +25,7 @@ MAX_SECONDS: Final = 0.5  # of audio that one payload may give
 def payload_decoder(codec: AudioCodec) -> Decode:
     """A function from payloads to samples of one channel at `codec.sample_rate`.
 
-    It raises UndecodableError for what is no payload of the codec.
+    It raises UnsuitableError for what is no payload of the codec.
     """
     if codec.sound_format == ULAW:
         return g711.decode_ulaw
@@ -46,7 +46,7 @@ def _l16(payload: bytes) -> "array[int]":
     try:
         return l16.decode_l16(payload)
     except RemoteError as error:
-        raise UndecodableError(str(error)) from None
+        raise UnsuitableError(str(error)) from None
 
 
 def _aac(codec: AudioCodec) -> Decode:
@@ -58,7 +58,7 @@ def _aac(codec: AudioCodec) -> Decode:
         try:
             frames = read_aac(payload)
         except RemoteError as error:
-            raise UndecodableError(str(error)) from None
+            raise UnsuitableError(str(error)) from None
         for size, frame in frames:
             samples += decode_frame(frame) if len(frame) == size else array("h")
         return samples
@@ -84,7 +84,7 @@ def _by_av(name: str, codec: AudioCodec, config: bytes = b"") -> Decode:
             for frame in context.decode(av.Packet(payload)) if payload else ():
                 samples += as_samples(resample(frame))
         except (av.FFmpegError, ValueError) as error:
-            raise UndecodableError(f"broken {name}: {error}") from None
+            raise UnsuitableError(f"broken {name}: {error}") from None
         return samples[:limit]
 
     return decode

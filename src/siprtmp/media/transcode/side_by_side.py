@@ -9,12 +9,11 @@ its frames is shown beside the last one of the other.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import H264, VideoEncoder
 from siprtmp.media.transcode.video_transcoder import FrameRateLimiter
 from siprtmp.media.translate.codec_limits import MOST, CodecLimits
-from siprtmp.media.translate.conversion import SIDE_BY_SIDE, QueuedTag, Transcoded
+from siprtmp.media.translate.conversion import SIDE_BY_SIDE, QueuedTag, Transcoded, UnsuitableError
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
@@ -56,7 +55,7 @@ class SideBySide:
                     if self._leads(source.source) and at >= late and self._is_due(frame.pts):
                         out += self._encode(frame.pts or 0, wants_key)
                         wants_key = False
-            except UndecodableError as broken:
+            except UnsuitableError as broken:
                 error = str(broken)
         left, right = (side.transcodes for side in self._sides)
         transcodes = f"{left} + {right} > {H264} {WIDTH}x{HEIGHT}" if left and right else ""
@@ -84,7 +83,7 @@ class SideBySide:
             self._canvas.pts = self._last = time
             return self._encoder.encode(self._canvas, is_key)
         except (av.FFmpegError, ValueError) as error:
-            raise UndecodableError(f"cannot make {H264}: {error}") from None
+            raise UnsuitableError(f"cannot make {H264}: {error}") from None
 
 
 class _Side:

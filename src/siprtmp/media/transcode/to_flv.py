@@ -12,10 +12,9 @@ from array import array
 from typing import Final
 
 from siprtmp.media.transcode.aac import AAC_FORMAT, AacTags
-from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.payload_decoder import payload_decoder
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.conversion import Tag, UnsuitableError
 from siprtmp.media.translate.timebase import RTP_WRAP, MediaClock, wrapped_difference
 
 MAX_FILLED: Final = 0.2  # s of loss that are filled up
@@ -63,7 +62,7 @@ class TranscodedToFlv:
         at = self.clock.milliseconds(timestamp, arrival_ms)
         try:
             samples = self._decode(payload)
-        except UndecodableError:
+        except UnsuitableError:
             return []
         if not samples:
             return []

@@ -9,11 +9,10 @@ publisher's time is a gap in that of RTP, and clocks that drift apart are set ri
 from array import array
 from contextlib import suppress
 
-from siprtmp.media.transcode.audio_decoder import G711_DECODERS, AudioDecoder, UndecodableError
+from siprtmp.media.transcode.audio_decoder import G711_DECODERS, AudioDecoder
 from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.audio_header import AudioHeader
-from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
+from siprtmp.media.translate.conversion import AudioHeader, Packet, UnsuitableError
 from siprtmp.media.translate.real_rate import G711_RATE, RealRate
 from siprtmp.media.translate.timebase import SampleClock
 
@@ -68,10 +67,7 @@ class TranscodedToRtp:
         FLV 10.1 §E.4.2.1.  None for a header.  Raises UnsuitableError for what cannot be decoded,
         and OtherRateError for G.711 that is not of the rate in use.
         """
-        try:
-            samples = self._decoder.decode(tag)
-        except UndecodableError as error:
-            raise UnsuitableError(str(error)) from None
+        samples = self._decoder.decode(tag)
         if not samples:
             self._header.put(tag)
             return []

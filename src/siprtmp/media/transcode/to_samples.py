@@ -12,6 +12,7 @@ from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.transcode.payload_decoder import Decode, payload_decoder
 from siprtmp.media.transcode.resampler import as_frame, as_samples, resampler
 from siprtmp.media.translate.audio_formats import ALAW, ULAW, AudioCodec
+from siprtmp.media.translate.conversion import UnsuitableError
 
 
 class ToSamples:
@@ -24,7 +25,7 @@ class ToSamples:
     def decode(self, tag: bytes) -> "array[int]":
         """The samples of a tag body: FLV 10.1 §E.4.2.1.  None for a header.
 
-        Raises UndecodableError, also for what only a decoder reads that is not installed.
+        Raises UnsuitableError, also for what only a decoder reads that is not installed.
         """
         sound_format = tag[0] >> 4 if tag else ULAW
         if self._rate == g711.CLOCK_RATE:
@@ -34,7 +35,7 @@ class ToSamples:
                 return g711.decode_alaw(tag[1:])
         if self._decoder is None:
             if not audio_decoder.is_available():
-                raise audio_decoder.UndecodableError("its codec needs the extra transcode")
+                raise UnsuitableError("its codec needs the extra transcode")
             self._decoder = audio_decoder.AudioDecoder(self._rate)
         return self._decoder.decode(tag)
 
@@ -48,7 +49,7 @@ class PayloadsToSamples:
         self._decode: Decode | None = None
 
     def decode(self, codec: AudioCodec, payload: bytes) -> "array[int]":
-        """The samples of a payload.  Raises UndecodableError.  RFC 3551 §4.5."""
+        """The samples of a payload.  Raises UnsuitableError.  RFC 3551 §4.5."""
         if codec is not self._codec or self._decode is None:
             self._codec, self._decode = codec, payload_decoder(codec)
             self._resample = resampler("s16", self._rate)

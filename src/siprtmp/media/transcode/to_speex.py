@@ -12,7 +12,7 @@ from typing import Final
 from siprtmp.media.transcode import libspeex
 from siprtmp.media.transcode.payload_decoder import payload_decoder
 from siprtmp.media.translate.audio_formats import NARROWBAND, SPEEX, AudioCodec
-from siprtmp.media.translate.rtp_to_flv import Tag
+from siprtmp.media.translate.conversion import Tag
 from siprtmp.media.translate.timebase import MediaClock
 
 FRAME: Final = 160  # samples, 20 ms: RFC 5574 §3.3

@@ -13,9 +13,8 @@ from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.transcode.to_speex import SpeexToFlv
 from siprtmp.media.transcode.video_transcoder import VideoTranscoder
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.codec_limits import CodecLimits
-from siprtmp.media.translate.conversion import Transcoded
+from siprtmp.media.translate.conversion import AudioHeader, Transcoded
 
 
 class AvAudioTranscoders:

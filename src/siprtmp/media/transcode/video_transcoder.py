@@ -10,11 +10,10 @@ encoded.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import VideoEncoder
 from siprtmp.media.translate.codec_limits import MOST, CodecLimits
-from siprtmp.media.translate.conversion import QueuedTag, Transcoded
+from siprtmp.media.translate.conversion import QueuedTag, Transcoded, UnsuitableError
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class VideoTranscoder:
                     made = self._encode(frame, wants_key)
                     wants_key = wants_key and not made
                     out += [(time % RTMP_WRAP, body) for time, body in made]
-            except UndecodableError as broken:
+            except UnsuitableError as broken:
                 error = str(broken)
                 self._source = ""  # the next frame is a key frame
         return Transcoded(out, self._transcodes, error)
@@ -109,7 +108,7 @@ class VideoTranscoder:
             scaled.pts = pts
             return self._encoder.encode(scaled, wants_key)
         except (av.FFmpegError, ValueError) as error:
-            raise UndecodableError(f"cannot make {self._codec}: {error}") from None
+            raise UnsuitableError(f"cannot make {self._codec}: {error}") from None
 
     def _begin(self, width: int, height: int) -> None:
         limits = self._limits

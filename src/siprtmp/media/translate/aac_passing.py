@@ -20,11 +20,9 @@ from p2psip.rtp.payload.aac import FMTP, FRAME_TICKS, MAX_FRAME_OCTETS, pack_aac
 from p2psip.sdp.attributes import parameters
 from rtmplite.flv.audio import AacPacketType
 from siprtmp.media.translate.audio_formats import AAC, AudioCodec
-from siprtmp.media.translate.audio_header import AudioHeader
-from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.translate.flv_to_units import MAX_OCTETS
+from siprtmp.media.translate.conversion import AudioHeader, Packet, Tag, UnsuitableError
+from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.translate.real_rate import OtherRateError
-from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import MediaClock, SampleClock
 
 _FIRST = 0xAF  # FLV 10.1 §E.4.2.1: of AAC the byte is always the same

@@ -8,14 +8,51 @@ tags of FLV, so that what passes and what is made take the same way before and b
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from rtmplite.flv.audio import is_sequence_header
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.audio_header import AudioHeader
 from siprtmp.media.translate.codec_limits import CodecLimits
-from siprtmp.media.translate.flv_to_rtp import Packet
-from siprtmp.media.translate.rtp_to_flv import Tag
 from siprtmp.media.translate.timebase import MediaClock
 
 SIDE_BY_SIDE: Final = 1280, 360  # pixels of the frames of two sources as one
+MAX_HEADER: Final = 4096  # octets; AAC has 2 to some 70, Opus and FLAC fewer than 300
+
+Tag = tuple[int, bytes]  # RTMP time (ms), tag body
+
+
+class Packet(NamedTuple):
+    """One RTP payload; `ticks` count from the stream's beginning, in clock-rate units.
+
+    `marker` opens a talk spurt (RFC 3551 §4.1), or ends a frame.
+    """
+
+    ticks: int
+    payload: bytes
+    marker: bool
+
+
+class UnsuitableError(Exception):
+    """A tag or payload is not in the codec of the call, of none that is decoded, or broken."""
+
+
+class AudioHeader:
+    """Keeps a publisher's last codec header, `body`, a tag body that is empty without any.
+
+    Own design: AAC, and the codecs of Enhanced RTMP, cannot be decoded without a header that the
+    publisher sends once (FLV 10.1 §E.4.2.1).  The phone may call, or ask for another codec, long
+    after.
+    """
+
+    def __init__(self) -> None:
+        self.body = b""
+
+    def put(self, payload: bytes) -> None:
+        """Take the body of an audio message."""
+        if len(payload) <= MAX_HEADER and is_sequence_header(payload):
+            self.body = payload
+
+    def clear(self) -> None:
+        """Forget the header, when the publisher has ended."""
+        self.body = b""
 
 
 class AudioToRtp(Protocol):

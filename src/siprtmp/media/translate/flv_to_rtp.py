@@ -8,31 +8,20 @@ octets of G.711 in a tag, others put several Speex frames); a phone wants one pa
 each packet, so audio is re-cut here and its time is counted in samples.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, speex
 from p2psip.rtp.payload.speex import one_frame
 from siprtmp.media.translate.audio_formats import ALAW, SPEEX, ULAW, AudioCodec
+from siprtmp.media.translate.conversion import Packet, UnsuitableError
 from siprtmp.media.translate.real_rate import RealRate
-from siprtmp.media.translate.real_rate import UnsuitableError as UnsuitableError
 from siprtmp.media.translate.timebase import SampleClock
 
 DEFAULT_PTIME: Final = 20  # ms: RFC 3551 §4.2
 MAX_PTIME: Final = 200  # ms, what an answerer may ask of us: RFC 3551 §4.2
 
 _HEADER: Final = ord("S")  # how a Speex header begins: see `speex.is_header`
-
-
-class Packet(NamedTuple):
-    """One RTP payload; `ticks` count from the stream's beginning, in clock-rate units.
-
-    RFC 3551 §4.1: `marker` opens a talk spurt.
-    """
-
-    ticks: int
-    payload: bytes
-    marker: bool
 
 
 class FlvToRtp:

@@ -11,9 +11,8 @@ from p2psip.sdp.opus_parameters import OpusParameters
 from rtmplite.errors import RemoteError
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack, ExAudioTag
 from siprtmp.media.translate.audio_formats import OPUS, AudioCodec
-from siprtmp.media.translate.audio_header import AudioHeader
-from siprtmp.media.translate.flv_to_rtp import Packet, UnsuitableError
-from siprtmp.media.translate.rtp_to_flv import Check, Passing, Tag
+from siprtmp.media.translate.conversion import AudioHeader, Packet, Tag, UnsuitableError
+from siprtmp.media.translate.rtp_to_flv import Check, Passing
 from siprtmp.media.translate.timebase import MediaClock, SampleClock
 
 # What a decoder begins with: version 1, two channels, 6.5 ms of delay, 48 kHz.  It is the header of

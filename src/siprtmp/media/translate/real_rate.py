@@ -9,6 +9,8 @@ channels need no care: octets of both in turn, at the rate of both, are heard as
 
 from typing import Final
 
+from siprtmp.media.translate.conversion import UnsuitableError
+
 G711_RATE: Final = 8000  # Source: FLV 10.1 §E.4.2.1
 FACTOR: Final = 1.3  # more audio than time from here on is another rate, not a clock that is fast
 MARKS: Final = 3  # steps backwards within a second each, before that is sure
@@ -16,10 +18,6 @@ SPAN_MS: Final = 60
 # Octets a second that are likely, of one channel and two
 RATES: Final = (11025, 16000, 22050, 24000, 32000, 44100, 48000, 64000, 88200, 96000)
 MAX_RATE: Final = 192_000
-
-
-class UnsuitableError(Exception):
-    """The tag is not in the codec of the call, or broken; the caller counts these."""
 
 
 class OtherRateError(UnsuitableError):

@@ -13,9 +13,8 @@ from p2psip.errors import RemoteError
 from p2psip.rtp.payload import speex
 from p2psip.rtp.payload.speex import one_frame
 from siprtmp.media.translate.audio_formats import SPEEX, AudioCodec
+from siprtmp.media.translate.conversion import Tag
 from siprtmp.media.translate.timebase import MediaClock
-
-Tag = tuple[int, bytes]  # RTMP time (ms), tag body
 
 
 class Check(IntEnum):

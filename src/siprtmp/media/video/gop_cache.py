@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.translate.tag_codec import codec_of
+from siprtmp.media.translate.video_tag import codec_of
 
 MAX_OCTETS: Final = 512 * 1024  # four seconds of good video; it leaves at once, so no more
 

@@ -18,8 +18,7 @@ from rtmplite.flv.enhanced_audio import (
 from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.translate.audio_formats import PCMA, PCMU
-from siprtmp.media.translate.audio_header import AudioHeader
-from siprtmp.media.translate.flv_to_rtp import UnsuitableError
+from siprtmp.media.translate.conversion import AudioHeader, UnsuitableError
 
 
 @pytest.mark.parametrize("codec", [PCMU, PCMA], ids=["pcmu", "pcma"])

@@ -15,12 +15,11 @@ from rtmplite.flv.avc_sps import SequenceParameters
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType, VideoTag, is_key_frame, is_sequence_header
 from siprtmp.media.transcode import video_encoder
-from siprtmp.media.transcode.audio_decoder import UndecodableError
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
 from siprtmp.media.transcode.video_transcoder import VideoTranscoder
 from siprtmp.media.translate.codec_limits import CodecLimits, h264_limits
-from siprtmp.media.translate.conversion import QueuedTag
+from siprtmp.media.translate.conversion import QueuedTag, UnsuitableError
 
 
 def passed(transcoder, sources, *, late=0, key=False):
@@ -159,7 +158,7 @@ def test_b_frames_come_out_in_the_order_in_which_they_are_shown():
 def test_what_cannot_be_decoded_is_said(body, reason):
     made = VideoTranscoder(H264, CodecLimits()).convert([QueuedTag(0, body, 0.0)], 0, False)
     assert reason in made.error and not made.tags
-    with pytest.raises(UndecodableError):
+    with pytest.raises(UnsuitableError):
         VideoDecoder().decode(body, 0)
 
 
@@ -199,7 +198,7 @@ def test_tags_without_a_picture_make_none():
 def test_a_picture_of_any_size_is_not_decoded():
     """Own design: a few octets may claim one, and memory is bounded."""
     head = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A]) + (16000).to_bytes(2, "little") * 2
-    with pytest.raises(UndecodableError):
+    with pytest.raises(UnsuitableError):
         VideoDecoder().decode(b"\x91vp08" + head + bytes(100), 0)
 
 

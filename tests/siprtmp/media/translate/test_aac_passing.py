@@ -19,8 +19,7 @@ from siprtmp.media.translate.aac_passing import (
     suits,
 )
 from siprtmp.media.translate.audio_formats import AAC_CODECS, PCMU
-from siprtmp.media.translate.audio_header import AudioHeader
-from siprtmp.media.translate.flv_to_rtp import UnsuitableError
+from siprtmp.media.translate.conversion import AudioHeader, UnsuitableError
 
 STEREO, OTHER = AAC_CODECS[:2]  # 44.1 and 48 kHz
 HEADER, OTHER_HEADER = b"\xaf\x00\x12\x10\x56\xe5\x00", b"\xaf\x00\x11\x90"  # as ffmpeg has it

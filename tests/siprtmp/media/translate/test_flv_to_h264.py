@@ -20,8 +20,8 @@ from p2psip.sdp.h264_parameters import ProfileLevel
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import AvcPacketType, FrameType
-from siprtmp.media.translate.flv_to_h264 import FlvToH264
-from siprtmp.media.translate.flv_to_rtp import UnsuitableError
+from siprtmp.media.translate.conversion import UnsuitableError
+from siprtmp.media.translate.flv_to_video import FlvToH264
 
 
 def test_parameter_sets_go_before_each_key_frame():
@@ -84,16 +84,22 @@ def test_parameter_sets_do_not_come_in_mid_picture():
         assert [packet.payload for packet in packets] == [low]
     again = machine.convert(tag_of(FrameType.KEY, [slice_of(5, 3), low]), 40)
     assert frames_of(again) == [((*SETS, slice_of(5, 3), low), 3600)]
-    machine.restart()  # the beginning of the picture does not come again
+    break_off(machine, 40)  # the beginning of the picture does not come again
     assert machine.convert(tag_of(FrameType.KEY, [low]), 40) == []
 
 
-def test_after_a_restart_a_key_frame_comes_first():
+def break_off(machine, at):
+    """Publish a tag that is cut short."""
+    with pytest.raises(UnsuitableError):
+        machine.convert(b"\x17\1\0\0\0\0\0\0\5a", at)
+
+
+def test_after_a_broken_tag_a_key_frame_comes_first():
     """Covers RFC 6184 §5: pictures that the phone could not decode are not sent."""
     machine = FlvToH264(1)
     for body in (HEADER, tag_of(FrameType.KEY, [slice_of(5)])):
         machine.convert(body, 0)
-    machine.restart()
+    break_off(machine, 0)
     assert machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 40) == []
     assert machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), 80)
 
@@ -117,7 +123,10 @@ def test_mode_0_says_so_where_a_slice_is_too_long():
     assert machine.convert(tag_of(FrameType.INTER, [slice_of(1)]), 40) == []
     packets = machine.convert(tag_of(FrameType.KEY, [slice_of(5)]), 80)
     assert [each.payload for each in packets] == [SPS, PPS, slice_of(5)]
-    assert len(FlvToH264(1, 100)._pack([*SETS, slice_of(5, filling=bytes(100))], True, 0)) == 3
+    assert (
+        len(FlvToH264(1, 100)._pack(join_units([*SETS, slice_of(5, filling=bytes(100))]), True, 0))
+        == 3
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from p2psip.rtp.payload.speex import is_metadata
 from p2psip.strategies.rtp import speex_payloads
 from rtmplite.flv import file
 from siprtmp.media.translate.audio_formats import NARROWBAND, PCMA, PCMU, WIDEBAND
-from siprtmp.media.translate.flv_to_rtp import FlvToRtp, UnsuitableError
+from siprtmp.media.translate.conversion import UnsuitableError
+from siprtmp.media.translate.flv_to_rtp import FlvToRtp
 
 
 def cut(data, sizes):

@@ -24,9 +24,9 @@ from rtmplite.flv.file import read_flv, write_flv
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import FrameType, VideoTag, is_key_frame
 from rtmplite.strategies.avc import avc_units
-from siprtmp.media.translate.flv_to_h264 import FlvToH264
-from siprtmp.media.translate.flv_to_rtp import UnsuitableError
-from siprtmp.media.translate.h264_to_flv import H264ToFlv
+from siprtmp.media.translate.conversion import UnsuitableError
+from siprtmp.media.translate.flv_to_video import FlvToH264
+from siprtmp.media.translate.video_to_flv import H264ToFlv
 
 
 def cross(bodies, mode=1, size=1200, lost=()):

@@ -21,7 +21,7 @@ from support.gateway.h264_world import (
 from p2psip.rtp.payload.h264_access_units import AccessUnit
 from rtmplite.flv.video import VideoTag
 from rtmplite.strategies.avc import BitWriter
-from siprtmp.media.translate.h264_to_flv import H264ToFlv
+from siprtmp.media.translate.video_to_flv import H264ToFlv
 
 
 def test_the_sets_come_first_and_all_slices_of_a_picture_are_in_one_tag():

@@ -22,10 +22,10 @@ from support.mutations import mutations
 
 from p2psip.rtp.payload.h265_access_units import H265AccessUnitAssembler, H265Unpacker
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoPacketType
-from siprtmp.media.translate.flv_to_h265 import H265, FlvToH265
-from siprtmp.media.translate.flv_to_rtp import UnsuitableError
-from siprtmp.media.translate.h265_to_flv import H265ToFlv
-from siprtmp.media.translate.tag_codec import codec_of
+from siprtmp.media.translate.conversion import UnsuitableError
+from siprtmp.media.translate.flv_to_video import FlvToH265
+from siprtmp.media.translate.video_tag import H265, codec_of
+from siprtmp.media.translate.video_to_flv import H265ToFlv
 
 OTHER_PPS = b"\x44\x01\x70\x73\xc1\x89"  # of number 2
 

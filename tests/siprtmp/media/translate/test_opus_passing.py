@@ -10,8 +10,7 @@ from support.gateway.audio_rig import Rig, plan
 from p2psip.rtp.payload.opus import OpusPacket
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack, ExAudioTag
 from siprtmp.media.translate.audio_formats import OPUS, PCMU
-from siprtmp.media.translate.audio_header import AudioHeader
-from siprtmp.media.translate.flv_to_rtp import UnsuitableError
+from siprtmp.media.translate.conversion import AudioHeader, UnsuitableError
 from siprtmp.media.translate.opus_passing import HEAD, OpusToFlv, OpusToRtp
 
 PACKET = bytes(OpusPacket(15, False, (b"sound",)))  # 20 ms

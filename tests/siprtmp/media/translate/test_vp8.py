@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from p2psip.rtp.payload.vp8 import Vp8Damage, Vp8Descriptor, Vp8Frame, Vp8Unpacker
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType, is_key_frame
-from siprtmp.media.translate.flv_to_rtp import UnsuitableError
-from siprtmp.media.translate.flv_to_vp8 import FlvToVp8
-from siprtmp.media.translate.vp8_to_flv import Vp8ToFlv
+from siprtmp.media.translate.conversion import UnsuitableError
+from siprtmp.media.translate.flv_to_video import FlvToVp8
+from siprtmp.media.translate.video_to_flv import Vp8ToFlv
 
 KEY = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0x40, 48, 0x80]) + bytes(30)  # 64x48, scaled
 INTER = bytes([0x11, 0, 0]) + bytes(30)

@@ -1,8 +1,9 @@
-"""From a phone's frames of H.264 to FLV video tags.
+"""From a phone's packets of H.264, H.265 and VP8 to FLV video tags.
 
-Implements FLV 10.1 §E.4.3.1 and §E.4.3.2, from the frames of RFC 6184 §5.
+Implements FLV 10.1 §E.4.3.1 and §E.4.3.2 for H.264, and E-RTMP v2 §"Enhanced Video" for the others,
+from the frames of RFC 6184 §5, RFC 7798 §4.1 and RFC 7741 §4.5.1.
 
-Pure: frames in, tags out.  A player needs the parameter sets before the first frame and all
+Pure: packets in, tags out.  A player needs the parameter sets before the first frame and all
 slices of a frame in one tag; a phone sends the sets once, or in its description alone, and
 slices as it likes.  What a lost frame has spoilt is never passed on: the video freezes until
 the next IDR picture, which `wants_key_frame` says to ask for.  A stream that has none, because it
@@ -10,43 +11,108 @@ is refreshed bit by bit behind recovery points (`x264 --intra-refresh`), shows n
 phone answers a request with an IDR picture: no player could tell when it is whole.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
-from typing import Final, SupportsBytes
+from typing import ClassVar, Final, Generic, SupportsBytes, TypeVar
 
-from p2psip.rtp.payload.h264_access_units import SLICES, AccessUnit
+from p2psip.rtp.payload.h264_access_units import SLICES, AccessUnit, AccessUnitAssembler
+from p2psip.rtp.payload.h264_unpacker import H264Unpacker
+from p2psip.rtp.payload.h265 import kind_of
+from p2psip.rtp.payload.h265_access_units import SLICES as H265_SLICES
+from p2psip.rtp.payload.h265_access_units import H265AccessUnitAssembler, H265Unpacker
+from p2psip.rtp.payload.vp8 import Vp8Damage, Vp8Unpacked, Vp8Unpacker
 from rtmplite.flv.avc import join_units
-from rtmplite.flv.parameter_sets import AvcSets, Sets
-from siprtmp.media.translate.rtp_to_flv import Tag
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
+from rtmplite.flv.parameter_sets import AvcSets, HevcSets, Sets
+from rtmplite.flv.video import FrameType
+from siprtmp.media.translate.conversion import Tag
+from siprtmp.media.translate.flv_to_video import vp8_size
 from siprtmp.media.translate.timebase import RTP_WRAP, MediaClock, wrapped_difference
+from siprtmp.media.translate.video_tag import H264, H265, VP8
 
 CLOCK_RATE: Final = 90_000  # ticks a second: RFC 6184 §5.1 [clock-of-90-khz]
 MAX_REORDER: Final = 16  # frames, as many as any decoder keeps
 MAX_LEARNT: Final = 4  # frames of these that a stream alone shows, as a deep pyramid has
 _KEY, _INTER, _HEADER = b"\x17\x01", b"\x27\x01", b"\x17\x00\0\0\0"  # AVC: FLV 10.1 §E.4.3.1
 
+FrameT = TypeVar("FrameT", AccessUnit, Vp8Unpacked)
+Moments = Callable[[int], tuple[int, float | None]]
 
-class H264ToFlv:
-    """Turns one phone's frames into tags: FLV 10.1 §E.4.3.1.
+
+class VideoToFlv(ABC, Generic[FrameT]):
+    """Turns one phone's packets of a codec into tags: FLV 10.1 §E.4.3.1.
+
+    `wants_key_frame` is true while frames are held back that only a key frame can follow, and
+    `freezes` counts how often a lost frame has stopped the others.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.wants_key_frame, self.freezes = False, 0
+        self._frozen = True
+        self._times = DecodeTimes()
+        self._take: Callable[[int, int, bool, bytes], list[FrameT]] = self._taker()
+
+    @property
+    @abstractmethod
+    def size(self) -> tuple[int, int] | None:
+        """Width and height in pixels, None before they are known: FLV 10.1 §E.5."""
+
+    @abstractmethod
+    def _taker(self) -> Callable[[int, int, bool, bytes], list[FrameT]]:
+        """What makes frames of packets: extended sequence number, timestamp, marker, payload."""
+
+    def restart(self) -> None:
+        """Begin anew with a new SSRC: RFC 3550 §5.1.  RTMP time goes on."""
+        self._take, self._frozen = self._taker(), True
+        self._times.restart()
+
+    def take(
+        self, sequence: int, timestamp: int, marker: bool, payload: bytes, moments: Moments
+    ) -> list[tuple[bool, list[Tag]]]:
+        """Whether each frame that is complete with a packet is a key frame, and its tags.
+
+        `moments` gives RTMP times (ms) of an RTP timestamp, as `convert` takes them.
+        """
+        frames = self._take(sequence, timestamp, marker, payload)
+        return [(each.is_key, self.convert(each, *moments(each.timestamp))) for each in frames]
+
+    @abstractmethod
+    def convert(self, frame: FrameT, arrival_ms: int, shown_ms: float | None = None) -> list[Tag]:
+        """The tags of one frame, with their RTMP time; `arrival_ms` of the gateway's clock.
+
+        `shown_ms` is the RTMP time that the frame's reports say, None where there is none.
+        """
+
+    def _freeze(self) -> None:
+        """Note that a frame is lost."""
+        self.freezes += not self._frozen
+        self._frozen = self.wants_key_frame = True
+
+
+class H264ToFlv(VideoToFlv[AccessUnit]):
+    """Turns one phone's H.264 into tags: FLV 10.1 §E.4.3.1.
 
     `sprop_units` are the NAL units of the description's sprop-parameter-sets: RFC 6184 §8.1.
-    `wants_key_frame` is true while frames are held back that only a key frame can follow.
 
     Not done: RFC 6184 §5.1 [one-time-of-showing]: a tag is shown once, so a frame that its SEI
     shows several times, as fields of films are, is shown at its first time alone.
     """
 
+    name = H264
+    _new_sets: Callable[[], Sets] = AvcSets
+
     def __init__(self, sprop_units: Sequence[bytes] = ()) -> None:
-        self.wants_key_frame = False
-        self._frozen = True
-        self.freezes = 0  # how often a lost frame has stopped the others
+        super().__init__()
         self._sets = self._new_sets()
         # RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer]
         self._sets.learn(sprop_units)
         self._config: SupportsBytes | None = None  # as last sent
-        self._times = DecodeTimes()
 
-    _new_sets: Callable[[], Sets] = AvcSets
+    def _taker(self) -> Callable[[int, int, bool, bytes], list[AccessUnit]]:
+        return _units(H264Unpacker(), AccessUnitAssembler())
 
     @staticmethod
     def _is_slice(unit: bytes) -> bool:
@@ -64,22 +130,13 @@ class H264ToFlv:
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """Width and height in pixels, for the onMetaData of FLV 10.1 §E.5; None before a set."""
         return self._sets.size
-
-    def restart(self) -> None:
-        """Begin anew with a new SSRC: RFC 3550 §5.1.  RTMP time goes on."""
-        self._frozen = True
-        self._times.restart()
 
     def convert(
         self, frame: AccessUnit, arrival_ms: int, shown_ms: float | None = None
     ) -> list[Tag]:
-        """Tags of one frame, with their RTMP time; `arrival_ms` of the gateway's clock.
+        """The tag of one frame, behind one of the parameter sets if these are new to the player.
 
-        `shown_ms` is the RTMP time that the frame's reports say, None where there is none.
-
-        The parameter sets come first, in a tag of their own, if they are new to the player:
         FLV 10.1 §E.4.3.2.
         """
         sets, units = self._sets, frame.units
@@ -88,8 +145,7 @@ class H264ToFlv:
         if len(slices) < len(units):
             sets.learn(units)
         if frame.damaged:
-            self.freezes += not self._frozen
-            self._frozen = self.wants_key_frame = True
+            self._freeze()
         elif not slices:
             return []
         is_key = frame.is_key
@@ -114,6 +170,75 @@ class H264ToFlv:
             self._frozen = self.wants_key_frame = False
         tags.append((decode, self._tag(is_key, composition, slices)))
         return tags
+
+
+class H265ToFlv(H264ToFlv):
+    """Turns one phone's H.265 into tags: E-RTMP v2 §"Enhanced Video", with the FourCC `hvc1`."""
+
+    name = H265
+    _new_sets = HevcSets
+
+    def _taker(self) -> Callable[[int, int, bool, bytes], list[AccessUnit]]:
+        return _units(H265Unpacker(), H265AccessUnitAssembler())
+
+    @staticmethod
+    def _is_slice(unit: bytes) -> bool:
+        return kind_of(unit) in H265_SLICES
+
+    @staticmethod
+    def _header(config: SupportsBytes) -> bytes:
+        return _enhanced(True, VideoFourCc.HEVC, bytes(config), VideoPacketType.SEQUENCE_START)
+
+    @staticmethod
+    def _tag(is_key: bool, composition: int, slices: list[bytes]) -> bytes:
+        return _enhanced(is_key, VideoFourCc.HEVC, join_units(slices), composition=composition)
+
+
+class Vp8ToFlv(VideoToFlv[Vp8Unpacked]):
+    """Turns one phone's VP8 into tags: E-RTMP v2 §"Enhanced Video"."""
+
+    name = VP8
+    size: tuple[int, int] | None = None
+
+    def _taker(self) -> Callable[[int, int, bool, bytes], list[Vp8Unpacked]]:
+        return Vp8Unpacker().push
+
+    def convert(
+        self, frame: Vp8Unpacked, arrival_ms: int, shown_ms: float | None = None
+    ) -> list[Tag]:
+        if isinstance(frame, Vp8Damage):
+            self._freeze()
+            return []
+        time, _ = self._times.of(frame.timestamp, frame.is_key, arrival_ms, 0, shown_ms)
+        if frame.is_key:
+            self._frozen = self.wants_key_frame = False
+            self.size = vp8_size(frame.data) or self.size
+        elif self._frozen:
+            self.wants_key_frame = True
+            return []
+        return [(time, _enhanced(frame.is_key, VideoFourCc.VP8, frame.data))]
+
+
+def _units(
+    unpacker: H264Unpacker, assembler: AccessUnitAssembler
+) -> Callable[[int, int, bool, bytes], list[AccessUnit]]:
+    def take(sequence: int, timestamp: int, marker: bool, payload: bytes) -> list[AccessUnit]:
+        items = unpacker.push(sequence, timestamp, marker, payload)
+        return [frame for item in items for frame in assembler.push(item)]
+
+    return take
+
+
+def _enhanced(
+    is_key: bool,
+    codec: VideoFourCc,
+    data: bytes,
+    packet_type: VideoPacketType = VideoPacketType.CODED_FRAMES,
+    composition: int = 0,
+) -> bytes:
+    kind = FrameType.KEY if is_key else FrameType.INTER
+    track = VideoTrack(codec, data, composition_time=composition)
+    return bytes(ExVideoTag(kind, packet_type, (track,)))
 
 
 class DecodeTimes:
