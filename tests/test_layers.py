@@ -177,7 +177,7 @@ edge    [siprtmp.settings.generated]
 edge    [siprtmp.settings.load]
 edge    [siprtmp.settings.table]
 edge    [siprtmp.settings.types]
-machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
+machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack
                                      p2psip.server rtmplite.auth rtmplite.rtmp siprtmp.operation
                                      siprtmp.settings
 edge    siprtmp.pump
@@ -198,7 +198,7 @@ machine siprtmp.calls.rich           p2psip.sip p2psip.stack p2psip.ua.requests 
 machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.video siprtmp.media siprtmp.calls.access
-                                     siprtmp.calls siprtmp.calls.rich
+                                     siprtmp.calls
 edge    siprtmp.edge.process         p2psip.net
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.ua p2psip.ua.registering p2psip.server p2psip.net

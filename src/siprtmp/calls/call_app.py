@@ -16,11 +16,10 @@ from rtmplite.live.streams import Registry, Viewer
 from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from siprtmp.calls import failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.name_rights import HELD, say_refused
-from siprtmp.calls.home import CallHome
-from siprtmp.calls.named_call import APP, BAD_NAME, MIXED, NamedCall, is_dialled
+from siprtmp.calls.home import BAD_NAME, NOT_FOUND, PLAY_FAILED, CallHome, may_play, may_publish
+from siprtmp.calls.named_call import APP, MIXED, NamedCall, is_dialled
 
 
 class CallApplication(OpenApplication):
@@ -42,29 +41,24 @@ class CallApplication(OpenApplication):
         path = stream.path
         if not path:
             stream.reject_publish(BAD_NAME, "A call needs a name.", now)
-        elif not self.home.may_use(connection, stream.query):
-            why = failures.forbidden(connection.tc_url, stream.query)
-            stream.reject_publish(failures.REJECTED, why, now)
-            connection.close(now, "not allowed to call")
-        elif reason := self._claim(connection, stream, now, is_publisher=True):
-            stream.reject_publish(BAD_NAME, f"{path}: {reason}.", now)
-            connection.close(now, reason)
-        else:
-            self.open(path, connection.registry).publish(stream, now)
+        elif may_publish(self.home, connection, stream, now):
+            if reason := self._claim(connection, stream, now, is_publisher=True):
+                stream.reject_publish(BAD_NAME, f"{path}: {reason}.", now)
+                connection.close(now, reason)
+            else:
+                self.open(path, connection.registry).publish(stream, now)
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         """Hear the phone, now or when it comes; playing never dials.  RTMP 1.0 §7.2.2.1."""
         if not stream.path:
-            stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
-        elif not self.home.may_use(connection, stream.query):
-            why = failures.forbidden(connection.tc_url, stream.query)
-            stream.reject_play("NetStream.Play.Failed", why, now)
-        elif reason := self._claim(connection, stream, now):
-            stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
-        else:
-            stream.accept_play(self.open(stream.path, connection.registry).remote, now)
+            stream.reject_play(NOT_FOUND, "A call needs a name.", now)
+        elif may_play(self.home, connection, stream, now):
+            if reason := self._claim(connection, stream, now):
+                stream.reject_play(PLAY_FAILED, f"{stream.path}: {reason}.", now)
+            else:
+                stream.accept_play(self.open(stream.path, connection.registry).remote, now)
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
         """The waiting name a request is for, if any: RFC 3261 §16.5.
@@ -119,7 +113,7 @@ class CallApplication(OpenApplication):
             its = self.home.rights.holder(viewer.client, viewer.query, now)
             if its.isdisjoint(holder):
                 say_refused(self.context.log, viewer.client, "play", viewer.path, HELD)
-                viewer.status("NetStream.Play.Failed", f"{viewer.path}: {HELD}.", "error")
+                viewer.status(PLAY_FAILED, f"{viewer.path}: {HELD}.", "error")
                 viewer.stop(now)
 
     def forget(self, named: NamedCall) -> None:

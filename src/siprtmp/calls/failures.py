@@ -16,7 +16,6 @@ from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sip.build import REASONS
-from rtmplite.auth.credentials import fields
 
 MAX_TEXT: Final = 100  # characters of a reason that go into a header
 
@@ -51,14 +50,6 @@ def failed(failure: Failure) -> RemoteError:
 def told(status: int, reason: str) -> str:
     """What an RTMP client is told of a SIP failure: RFC 3261 §7.2."""
     return f"{status} {reason}"
-
-
-def forbidden(tc_url: str, query: str) -> str:
-    """What an RTMP client is told that may not use telephones, by whether it named a user."""
-    is_wrong = any("user" in fields(each) for each in (tc_url.partition("?")[2], query))
-    return told(*FORBIDDEN) + (
-        ": wrong user or password" if is_wrong else ": user and password are needed"
-    )
 
 
 def asked(text: object) -> Failure:

@@ -1,18 +1,24 @@
-"""The gateway's SIP side, as the applications of RTMP see it.
+"""The gateway's SIP side, as the applications of RTMP see it, and what they refuse a client for.
 
 Own design: names, lines and rooms know their home by this protocol, and not each other.
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
+from rtmplite.auth.credentials import fields
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServedClient
+from rtmplite.rtmp.netstream import ServedClient, ServerStream
+from siprtmp.calls import failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call import CallContext
+
+BAD_NAME: Final = "NetStream.Publish.BadName"
+NOT_FOUND: Final = "NetStream.Play.StreamNotFound"
+PLAY_FAILED: Final = "NetStream.Play.Failed"
 
 
 class CallHome(Protocol):
@@ -42,3 +48,30 @@ class CallHome(Protocol):
 
     def holder_of(self, name: str) -> Holder | None:
         """The holder of the stream or the line with this name, None if nobody has it."""
+
+
+def may_publish(
+    home: CallHome, connection: NetConnection, stream: ServerStream, now: float
+) -> bool:
+    """Whether a client may use telephones; one that may not is told so, and disconnected."""
+    if home.may_use(connection, stream.query):
+        return True
+    stream.reject_publish(failures.REJECTED, _forbidden(connection, stream), now)
+    connection.close(now, "not allowed to call")
+    return False
+
+
+def may_play(home: CallHome, connection: NetConnection, stream: ServerStream, now: float) -> bool:
+    """Whether a client may hear telephones; one that may not is told so."""
+    if home.may_use(connection, stream.query):
+        return True
+    stream.reject_play(PLAY_FAILED, _forbidden(connection, stream), now)
+    return False
+
+
+def _forbidden(connection: NetConnection, stream: ServerStream) -> str:
+    """What a client is told that may not use telephones, by whether it named a user."""
+    queries = connection.tc_url.partition("?")[2], stream.query
+    is_wrong = any("user" in fields(each) for each in queries)
+    why = "wrong user or password" if is_wrong else "user and password are needed"
+    return f"{failures.told(*failures.FORBIDDEN)}: {why}"

@@ -17,36 +17,34 @@ NetConnection connect Command"; a player that says nothing is not sent what it m
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
+from urllib.parse import unquote
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua.requests.digest_client import Login
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
+from rtmplite.auth.credentials import fields
 from rtmplite.flv.enhanced import four_cc_text
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.access.admission import Holder
-from siprtmp.calls.access.url_login import caller_of
 from siprtmp.calls.call import Call
-from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
-from siprtmp.calls.home import CallHome
-from siprtmp.calls.metadata import DATA, announce, describe, watched
-from siprtmp.calls.observer import CallObserver
-from siprtmp.calls.offload import players_of
+from siprtmp.calls.home import BAD_NAME, CallHome
+from siprtmp.calls.metadata import DATA
+from siprtmp.calls.stream_user import StreamUser
 from siprtmp.calls.trunks import Invitation
-from siprtmp.media.offload import Players
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
-from siprtmp.media.sink import MediaSink
 from siprtmp.media.translate.video_tag import FOUR_CCS, H264
 from siprtmp.media.transport import Waker
 
 APP: Final = "call"
 MIXED: Final = "mixed"  # the application that plays both sides of its call
-BAD_NAME: Final = "NetStream.Publish.BadName"
+SIP_USER, SIP_PASSWORD = "sip-user", "sip-pass"  # in the query of a stream's name
 TEL: Final = "tel:"  # how the name of a number begins that is dialled: RFC 3966 §3
 ON_STATUS: Final = "onStatus"
 
@@ -62,7 +60,7 @@ class CallStatus(StrEnum):
     ENDED = "NetStream.Call.Ended"
 
 
-class NamedCall(CallObserver, MediaSink):
+class NamedCall(StreamUser):
     """One name: at most one publisher, any number of players, at most one call.
 
     It observes its call and takes what the phone sends; it is the sink of its publisher.  `forget`
@@ -76,18 +74,14 @@ class NamedCall(CallObserver, MediaSink):
         remote: LiveStream,
         forget: Callable[["NamedCall"], None],
     ) -> None:
-        super().__init__()
-        self.name, self.remote = name, remote
-        self._home, self._context, self._forget = home, home.context, forget
+        super().__init__(home.context, remote)
+        self.name, self._home, self._forget = name, home, forget
         self.log_id = f"call/{name}"
-        self._publisher: ServerStream | None = None
-        self._call: Call | None = None
         self._is_up = False
         self._hears: Call | None = None  # the call, once it can take audio
         self._void = DiscardPacer(self.on_hold_back, self._wake)
         self._waker: Waker | None = None
         self.holder: Holder | None = None  # none if only a route of the operator has named it
-        remote.on_players_changed = self._players_changed
 
     @property
     def dials(self) -> bool:
@@ -116,7 +110,7 @@ class NamedCall(CallObserver, MediaSink):
             stream.accept_publish(self, now)
             if self._call is None:
                 source = f"RTMP:{self.host}"
-                log = self._context.log
+                log = self.context.log
                 log.event("call-wait", rtmp=self.log_id, name=self.name, source=source)
             return
         stream.connection.transport.hold_on()
@@ -171,7 +165,7 @@ class NamedCall(CallObserver, MediaSink):
         to = Address(Uri.parse(self.name if is_number else f"sip:{self.name}"))
         if not is_number and not (to.uri.host and to.uri.user):
             raise RemoteError("Bad destination")
-        call = Call(self, self, self._context)
+        call = Call(self, self, self.context)
         self._call = call
         query = self._publisher.query if self._publisher is not None else ""
         caller, login = caller_of(query, to.uri, home.caller)
@@ -189,7 +183,7 @@ class NamedCall(CallObserver, MediaSink):
     def incoming(self, server: ServerHandle, now: float) -> None:
         """Answer a call at once, since a stock tool cannot decide.  RFC 3261 §13.3.1.4."""
         contact = self._home.contact(self.name, self.name)
-        call = Call(self, self, self._context)
+        call = Call(self, self, self.context)
         if call.take(server, contact, now):
             self.adopt(call, now)
         else:
@@ -260,33 +254,13 @@ class NamedCall(CallObserver, MediaSink):
 
     def takes(self, codec: str) -> bool:
         """Whether a player has said so, unless all get what is made for them."""
-        makes = self._context.media.video_transcoding is not None
+        makes = self.context.media.video_transcoding is not None
         return not makes and is_taken(self.remote, codec)
 
-    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send audio or video of the phone to the players: RTMP 1.0 §7.1.4."""
-        if not self.remote.publishing:
-            announce(self.remote, self._call, now)
-        self.remote.write(type_id, timestamp, payload, now)
-
-    def offload(self, recall: Callable[[], None]) -> Players | None:
-        """The players of `remote`, which get audio as `on_tag` gives it."""
-        return players_of(self.remote, recall)
-
-    def on_format(self, now: float) -> None:
-        """Tell the players, if their stream has begun without it: FLV 10.1 §E.5."""
-        if self.remote.publishing:
-            describe(self.remote, self._call, now)
-
-    def on_unsuitable(self, text: str) -> None:
-        """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
-        if self._publisher is not None:
-            self._publisher.status(UNSUITABLE, text, "warning")
-
     def on_key_frame_wanted(self) -> None:
-        """Ask the publisher for a key frame, once it has begun: RFC 5104 §3.5.1."""
-        if self._publisher is not None and (self._is_up or not self.dials):
-            self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
+        """Ask the publisher once it has begun: one that dials begins with the answer."""
+        if self._is_up or not self.dials:
+            super().on_key_frame_wanted()
 
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the publisher, or read again."""
@@ -326,12 +300,11 @@ class NamedCall(CallObserver, MediaSink):
 
     def _wake(self) -> None:
         if self._waker is None:
-            self._waker = self._context.media.waker(self._void)
+            self._waker = self.context.media.waker(self._void)
         self._waker.set()
 
     def _players_changed(self, remote: LiveStream, now: float) -> None:
-        if self._call is not None:
-            watched(self._call, remote, now)
+        super()._players_changed(remote, now)
         self._forget_if_idle(now)
 
     def _forget_if_idle(self, now: float) -> None:
@@ -345,6 +318,24 @@ class NamedCall(CallObserver, MediaSink):
 def is_dialled(name: str) -> bool:
     """Whether a name is an address to call, and not one that waits to be called."""
     return "@" in name or name.startswith(TEL)
+
+
+def caller_of(query: str, to: Uri, default: Address) -> tuple[Address, Login | None]:
+    """The From of a call to `to`, and its login; `default` without one.
+
+    Own design: a stock tool has a URL and nothing else.  `?sip-user=NAME&sip-pass=PASSWORD` has it
+    call as NAME of the callee's own domain, and answer that server's challenges (RFC 3261 §22); the
+    password is proven to no other server.  Raises RemoteError for a name that cannot go into a
+    header.
+    """
+    given = fields(query)
+    user, password = (unquote(given.get(name, "")) for name in (SIP_USER, SIP_PASSWORD))
+    if not (user and password) or to.scheme == "tel":
+        return default, None
+    if not user.isprintable():  # it goes into a header: RFC 3261 §7.3.1
+        raise RemoteError("Not a login name")
+    server = to.replace(user=None, headers=())
+    return Address(server.replace(user=user, params=())), Login(user, password, server)
 
 
 def tell(

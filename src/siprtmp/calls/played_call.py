@@ -7,15 +7,15 @@ may never come, and that costs nothing.
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Library, Recording
 from siprtmp.calls import codec_names, failures
-from siprtmp.calls.call import Call, CallContext
+from siprtmp.calls.call import Call
+from siprtmp.calls.home import CallHome
 from siprtmp.calls.observer import CallObserver
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.sink import MediaSink
@@ -26,38 +26,24 @@ UNHEARD: Final = "sound unsuitable"
 SOON: Final = 0.0  # a deadline that has passed
 
 
-class PlayHome(Protocol):
-    """The services that a played call needs."""
-
-    context: CallContext
-
-    @property
-    def library(self) -> Library | None:
-        """The files that can be played."""
-
-    def contact(self, user: str, line: str) -> Uri:
-        """A Contact that leads back here: RFC 3261 §8.1.1.8."""
-
-    def is_proven(self, server: ServerHandle, now: float) -> bool:
-        """Whether the sender of an INVITE cannot have forged its address."""
-
-
 class PlayedCall(CallObserver, MediaSink):
     """The observer of a call that hears `announce` before the answer, and `file` after it.
 
-    Either may be empty.  After the announcement `then` takes the call, if it is given, or else the
-    call is refused.
+    Either may be empty; both are files of `library`.  After the announcement `then` takes the call,
+    if it is given, or else the call is refused.
     """
 
     def __init__(
         self,
-        home: PlayHome,
+        home: CallHome,
+        library: Library | None,
         announce: str,
         file: str,
         then: Callable[[Call, float], None] | None = None,
     ) -> None:
         super().__init__()
-        self._home, self._announce, self._file, self._then = home, announce, file, then
+        self._home, self._library = home, library
+        self._announce, self._file, self._then = announce, file, then
         self.log_id = f"vod/{announce or file}"
         self._call = Call(self, self, home.context)
         self._feeder: Feeder | None = None
@@ -82,11 +68,10 @@ class PlayedCall(CallObserver, MediaSink):
             self._go_on(now)
 
     def _open(self, name: str, now: float) -> None:
-        library = self._home.library
-        if library is None:
+        if self._library is None:
             self._opened(None, now)
         else:
-            library.open(name, self._opened)
+            self._library.open(name, self._opened)
 
     def _opened(self, recording: Recording | None, now: float) -> None:
         if recording is not None and not self._is_over:

@@ -20,26 +20,20 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from rtmplite.live.streams import Registry
 from rtmplite.vod.playlist import Library
-from siprtmp.calls.call import Call, CallContext
+from siprtmp.calls.call import Call
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.failures import FORBIDDEN, NOBODY, failed
+from siprtmp.calls.home import CallHome
 from siprtmp.calls.played_call import PlayedCall
 from siprtmp.settings.routes import USER, RouteSettings
 
 Acceptor = Callable[[ServerHandle, float], None]
 
 
-class RouteHome(Protocol):
+class RouteHome(CallHome, Protocol):
     """The gateway's SIP side, as the routes see it."""
 
-    context: CallContext
     names: CallApplication
-
-    def contact(self, user: str, line: str) -> Uri:
-        """A Contact that leads back here: RFC 3261 §8.1.1.8."""
-
-    def is_proven(self, server: ServerHandle, now: float) -> bool:
-        """Whether the sender of an INVITE cannot have forged its address."""
 
     def find_here(self, request: Request) -> Acceptor | None:
         """The client or the stream that a request is for: RFC 3261 §16.5."""
@@ -64,10 +58,8 @@ class Routes:
     ) -> None:
         self._routes, self._home, self._domains = routes, home, domains
         self._line_param = line_param
-        self.context = home.context
         self.library: Library | None = None
         self.registry: Registry | None = None
-        self.contact, self.is_proven = home.contact, home.is_proven
 
     def find(self, request: Request) -> Acceptor | None:
         """What takes an INVITE, None if no route matches: RFC 3261 §16.5."""
@@ -86,7 +78,7 @@ class Routes:
         Request-URI, and the number that was dialled in To at best.
         """
         uris = [request.uri]
-        if self.context.trunks.named(request.uri.param(self._line_param) or "") is not None:
+        if self._home.context.trunks.named(request.uri.param(self._line_param) or "") is not None:
             uris.insert(0, request.to.uri)
         return [(_user(uri), name) for uri in uris for name in self._domains.names_of(uri)]
 
@@ -121,7 +113,8 @@ class Routes:
     def _play(self, route: RouteSettings, server: ServerHandle, now: float) -> None:
         """Play a file; after an announcement alone the stream takes the call, or nobody."""
         then = partial(self._adopt, route.stream) if route.stream else None
-        PlayedCall(self, route.announce, route.file, then).incoming(server, now)
+        played = PlayedCall(self._home, self.library, route.announce, route.file, then)
+        played.incoming(server, now)
 
     def _adopt(self, stream: str, call: Call, now: float) -> None:
         if self.registry is not None:

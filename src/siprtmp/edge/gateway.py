@@ -17,7 +17,7 @@ from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import Call
 from siprtmp.calls.mixed import mixed_call
 from siprtmp.calls.mixed.mixed_call import MixedApplication, MixedCalls
-from siprtmp.calls.mixed.said_call import SaidCalls
+from siprtmp.calls.mixed.published_side import PublishedSides
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
 from siprtmp.edge.metrics import CallTotals, page
@@ -62,7 +62,7 @@ class Gateway:
         )
         self.sip: SipSide | None = None
         self._mixes: MixedCalls | None = None
-        self._said: SaidCalls | None = None
+        self._published: PublishedSides | None = None
         if settings.calls.mix_calls:
             _load_decoder()
         self._process = ProcessFigures()
@@ -86,7 +86,7 @@ class Gateway:
                 self._mixes = MixedCalls(self.sip.media, registry)
                 self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
             if settings.folders.record is not None:
-                self._said = SaidCalls(registry)
+                self._published = PublishedSides(registry)
             self.sip.context.on_up = self._call_up
             self.rtmp.add("sip", self.sip.lines)
             self.rtmp.add("call", self.sip.names)
@@ -178,8 +178,8 @@ class Gateway:
     def _call_up(self, call: Call, now: float) -> None:
         if self._records is not None:
             self._records.begin(call, now)
-        if self._said is not None:
-            self._said.follow(call, now)
+        if self._published is not None:
+            self._published.follow(call, now)
         if self._mixes is not None and self.settings.calls.mix_calls:
             self._mixes.follow(call, now)
 
@@ -187,8 +187,8 @@ class Gateway:
         self.totals.end(call, reason, now)
         if self._mixes is not None:
             self._mixes.stop(call, now)
-        if self._said is not None:
-            self._said.stop(call, now)
+        if self._published is not None:
+            self._published.stop(call, now)
         if self._records is not None:
             self._records.write(call, reason, now)
 

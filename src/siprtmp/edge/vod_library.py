@@ -15,7 +15,7 @@ from rtmplite.net.workers import Workers
 from rtmplite.rtmp.netconnection import NetConnection
 from siprtmp.calls import named_call
 from siprtmp.calls.access.admission import Admission, Admitted
-from siprtmp.calls.mixed import mixed_call, said_call
+from siprtmp.calls.mixed import mixed_call, published_side
 from siprtmp.calls.rich import sip_app
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import RtmpSettings, is_loopback
@@ -24,7 +24,7 @@ CALLS: Final = (
     named_call.APP,
     sip_app.APP,
     mixed_call.APP,
-    said_call.APP,
+    published_side.APP,
 )  # applications, and the folders they are recorded in
 REASON: Final = "recorded calls are for users"
 

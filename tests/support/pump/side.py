@@ -9,7 +9,7 @@ from p2psip.net.media.port_pool import MediaPair
 from p2psip.net.media.rtp_ports import MediaPort
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.framing import ChunkFraming
-from siprtmp.calls.offload import players_of
+from siprtmp.calls.stream_user import StreamUser
 from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.stream import Signalled, StreamSettings
 
@@ -83,7 +83,7 @@ class Side:
         stream.codec_selection.takes_opus = True
         self.live = Registry().open("sip", "remote")
         stream.give_to(self.on_tag)
-        stream.players = lambda recall: players_of(self.live, recall)
+        stream.players = StreamUser(None, self.live).offload
         self.start(*codecs)
         self.join(1)
 

@@ -19,8 +19,7 @@ from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import Call
 from siprtmp.calls.conference.room import APP, Member, Place, Room, Screen
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
-from siprtmp.calls.home import CallHome
-from siprtmp.calls.named_call import BAD_NAME
+from siprtmp.calls.home import BAD_NAME, NOT_FOUND, CallHome, may_play, may_publish
 from siprtmp.calls.observer import CallObserver
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
@@ -51,16 +50,12 @@ class RoomApplication(OpenApplication):
         room = self.rooms.get(stream.path)
         if room is None:
             stream.reject_publish(BAD_NAME, "There is no such room.", now)
-        elif not self.home.may_use(connection, stream.query):
-            why = failures.forbidden(connection.tc_url, stream.query)
-            stream.reject_publish(failures.REJECTED, why, now)
-            connection.close(now, "not allowed to call")
-        elif place := room.reserve(
-            self.home.payer(stream.client, None, stream.query), is_known=True
-        ):
-            stream.accept_publish(RoomPublisher(room, place, stream, self.home, now), now)
-        else:
-            stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
+        elif may_publish(self.home, connection, stream, now):
+            payer = self.home.payer(stream.client, None, stream.query)
+            if place := room.reserve(payer, is_known=True):
+                stream.accept_publish(RoomPublisher(room, place, stream, self.home, now), now)
+            else:
+                stream.reject_publish(failures.REJECTED, failures.told(*failures.BUSY), now)
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -68,11 +63,8 @@ class RoomApplication(OpenApplication):
         """Let a player hear and see a room: RTMP 1.0 §7.2.2.1."""
         room = self.rooms.get(stream.path)
         if room is None:
-            stream.reject_play("NetStream.Play.StreamNotFound", "There is no such room.", now)
-        elif not self.home.may_use(connection, stream.query):
-            why = failures.forbidden(connection.tc_url, stream.query)
-            stream.reject_play("NetStream.Play.Failed", why, now)
-        else:
+            stream.reject_play(NOT_FOUND, "There is no such room.", now)
+        elif may_play(self.home, connection, stream, now):
             stream.accept_play(room.open(), now)
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:

@@ -15,16 +15,15 @@ from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from siprtmp.calls import failures
 from siprtmp.calls.access.name_rights import HELD, say_refused
 from siprtmp.calls.call import Call
 from siprtmp.calls.codec_names import EXTRA
 from siprtmp.calls.context import MediaEdge
-from siprtmp.calls.home import CallHome
+from siprtmp.calls.home import NOT_FOUND, PLAY_FAILED, CallHome, may_play
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.calls.mixed.mixed_video import Lead, MixedVideo
-from siprtmp.calls.named_call import MIXED, NamedCall
-from siprtmp.calls.rich.line import Line
+from siprtmp.calls.named_call import MIXED
+from siprtmp.calls.stream_user import StreamUser
 from siprtmp.media.mixer import MixedAudio, Mixer
 from siprtmp.media.session import MediaSession, Taps
 from siprtmp.media.stream import AUDIO, VIDEO
@@ -50,17 +49,15 @@ class MixedApplication(OpenApplication):
     ) -> None:
         """Hear both sides of a call; playing never dials.  RTMP 1.0 §7.2.2.1."""
         if not stream.path:
-            stream.reject_play("NetStream.Play.StreamNotFound", "A call needs a name.", now)
-        elif not self._home.may_use(connection, stream.query):
-            why = failures.forbidden(connection.tc_url, stream.query)
-            stream.reject_play("NetStream.Play.Failed", why, now)
-        elif reason := self._refusal(connection, stream, now):
-            say_refused(self._home.context.log, connection.client, "play", stream.path, reason)
-            stream.reject_play("NetStream.Play.Failed", f"{stream.path}: {reason}.", now)
-        else:
-            stream.accept_play(connection.registry.open(APP, stream.path), now)
+            stream.reject_play(NOT_FOUND, "A call needs a name.", now)
+        elif may_play(self._home, connection, stream, now):
+            if reason := self._refusal(stream, now):
+                say_refused(self._home.context.log, stream.client, "play", stream.path, reason)
+                stream.reject_play(PLAY_FAILED, f"{stream.path}: {reason}.", now)
+            else:
+                stream.accept_play(connection.registry.open(APP, stream.path), now)
 
-    def _refusal(self, connection: NetConnection, stream: ServerStream, now: float) -> str:
+    def _refusal(self, stream: ServerStream, now: float) -> str:
         """Why a client may not hear a call, which belongs to the holder of its name."""
         rights, name = self._home.rights, stream.path
         holder = rights.holder(stream.client, stream.query, now)
@@ -84,7 +81,7 @@ class MixedCalls:
 
     def follow(self, call: Call, now: float) -> None:
         """Mix a call from its answer on, if a client of `call` or `sip` has it."""
-        if isinstance(call.user, NamedCall | Line):
+        if isinstance(call.user, StreamUser):
             try:
                 self.start(call, now)
             except LocalError as error:
@@ -102,7 +99,7 @@ class MixedCalls:
         if call.up_at is None or missing:
             raise LocalError(f"it needs the extra {EXTRA}" if missing else "it is not answered")
         plan = call.plan
-        if not isinstance(user, NamedCall | Line) or plan is None or plan.x_flv is not None:
+        if not isinstance(user, StreamUser) or plan is None or plan.x_flv is not None:
             raise LocalError("it has no stream of sound")
         live = self._registry.open(APP, user.remote.name)
         if live.publishing:
@@ -145,12 +142,11 @@ class MixedCall:
         self.name = f"{APP}/{live.name}"
         self._rate, self._mixer, self._aac = rate, Mixer(rate), AacTags()
         self._from_phone, self._to_phone = ToSamples(rate), PayloadsToSamples(rate)
-        self._heard, self._said = self._mixer.sit(None, now), self._mixer.sit(None, now)
-        self._mixer.sit(self._hear, now)
+        self._phone, self._publisher = self._mixer.sit(None, now), self._mixer.sit(None, now)
+        self._mixer.sit(self._on_mixed, now)
         self._waker = media.waker(self._mixer)
-        self._lead = Lead(self._mixer, self._heard)
-        said = Lead(self._mixer, self._said)
-        self._video = MixedVideo(session, live, media, said, self._lead, self._describe)
+        self._lead, lead = Lead(self._mixer, self._phone), Lead(self._mixer, self._publisher)
+        self._video = MixedVideo(session, live, media, lead, self._lead, self._describe)
         self._described, self._closed = b"", False
 
     def begin(self, now: float) -> None:
@@ -160,7 +156,7 @@ class MixedCall:
         live.begin(now)
         self._describe(now)
         self._waker.set()
-        self._session.tap(Taps(self._say, self._video.say), now)
+        self._session.tap(Taps(self._on_sent, self._video.publish), now)
         if self.remote.publishing:
             self.remote.tap(self)
             for type_id, payload in self.remote.opening():
@@ -186,7 +182,7 @@ class MixedCall:
         if self._closed:
             return
         if type_id == AUDIO:
-            self._listen(timestamp, payload, now)
+            self._on_heard(timestamp, payload, now)
         elif type_id == VIDEO and payload:
             self._video.show(timestamp, payload, now)
         elif type_id == DATA:
@@ -195,14 +191,14 @@ class MixedCall:
     def end(self, now: float) -> None:
         """Go on in silence, since the phone's stream may begin again."""
 
-    def _listen(self, timestamp: int, payload: bytes, now: float) -> None:
+    def _on_heard(self, timestamp: int, payload: bytes, now: float) -> None:
         try:
             samples = self._from_phone.decode(payload)
         except UnsuitableError:
             return
         if samples:
             self._lead.note(timestamp, now)
-            self._heard.put(samples)
+            self._phone.put(samples)
 
     def _describe(self, now: float) -> None:
         """Write the metadata, unless nothing is new: FLV 10.1 §E.5."""
@@ -213,16 +209,16 @@ class MixedCall:
 
     # -- the other side, and both -------------------------------------------------------
 
-    def _say(self, codec: AudioCodec, payload: bytes) -> None:
+    def _on_sent(self, codec: AudioCodec, payload: bytes) -> None:
         """Take what is sent to the phone: RFC 3551 §4.5."""
         if self._closed:
             return
         try:
-            self._said.put(self._to_phone.decode(codec, payload))
+            self._publisher.put(self._to_phone.decode(codec, payload))
         except UnsuitableError:
             return
 
-    def _hear(self, audio: MixedAudio, at: int, now: float) -> None:
+    def _on_mixed(self, audio: MixedAudio, at: int, now: float) -> None:
         """Publish a block of the mix: FLV 10.1 §E.4.2.1."""
         for time, tag in self._aac.encode(audio.samples, self._rate, at):
             self._live.write(AUDIO, time, tag, now)

@@ -53,7 +53,7 @@ class Lead:
 class MixedVideo:
     """Publishes the video of one call to `live`: FLV 10.1 §E.4.3.1.
 
-    `said` and `heard` are the leads of the publisher and the phone.  `described` (now) is called
+    `publisher` and `phone` are the leads of both sides.  `described` (now) is called
     when the metadata are others.
     """
 
@@ -62,12 +62,12 @@ class MixedVideo:
         session: MediaSession,
         live: LiveStream,
         media: MediaEdge,
-        said: Lead,
-        heard: Lead,
+        publisher: Lead,
+        phone: Lead,
         described: Callable[[float], None],
     ) -> None:
         self._session, self._live, self._transcoding = session, live, media.video_transcoding
-        self._said, self._heard, self._described = said, heard, described
+        self._publisher, self._phone, self._described = publisher, phone, described
         self._groups = GopCache(), GopCache()  # of the publisher and the phone
         self._work: VideoWorker | None = None  # once both have video
         self._waits, self._passed = True, -1  # for a key frame; the time of the last frame, ms
@@ -96,7 +96,7 @@ class MixedVideo:
 
     def show(self, timestamp: int, payload: bytes, now: float) -> None:
         """Take what the phone shows, and pass it on while it is alone: FLV 10.1 §E.4.3.1."""
-        at = self._heard.time(timestamp, now)
+        at = self._phone.time(timestamp, now)
         if self._is_shown_beside(PHONE, at, payload, now):
             return
         if is_sequence_header(payload):  # with the frame that needs it, and never without
@@ -111,12 +111,12 @@ class MixedVideo:
             self._live.write(VIDEO, at, header, now)
         self._live.write(VIDEO, at, payload, now)
 
-    def say(self, timestamp: int, payload: bytes, now: float) -> None:
+    def publish(self, timestamp: int, payload: bytes, now: float) -> None:
         """Take what the publisher shows, if both can be shown: FLV 10.1 §E.4.3.1."""
         if self._transcoding is None:
             return
-        self._said.note(timestamp, now)
-        self._is_shown_beside(PUBLISHER, self._said.time(timestamp, now), payload, now)
+        self._publisher.note(timestamp, now)
+        self._is_shown_beside(PUBLISHER, self._publisher.time(timestamp, now), payload, now)
 
     def _is_shown_beside(self, side: int, at: int, payload: bytes, now: float) -> bool:
         """Show a frame beside that of the other side, if it has any."""

@@ -36,17 +36,12 @@ from rtmplite.rtmp.wire.command import Command, on_status
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.call import Call
-from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.home import CallHome
-from siprtmp.calls.metadata import announce, describe, watched
-from siprtmp.calls.observer import CallObserver
-from siprtmp.calls.offload import players_of
 from siprtmp.calls.rich.transferred import TransferredCall
+from siprtmp.calls.stream_user import StreamUser
 from siprtmp.calls.trunks import Invitation
 from siprtmp.media import sdp_map
-from siprtmp.media.offload import Players
 from siprtmp.media.sdp_map import MediaPlan
-from siprtmp.media.sink import MediaSink
 
 FAILED: Final = "NetConnection.Call.Failed"
 
@@ -85,7 +80,7 @@ class Account:
         return f"Account({self.identity})"
 
 
-class Line(CallObserver, MediaSink):
+class Line(StreamUser):
     """One client with one identity and at most one call.
 
     It observes its call (RFC 3261 §13), and is the sink of what its client publishes.
@@ -99,18 +94,14 @@ class Line(CallObserver, MediaSink):
         remote: LiveStream,
         holder: Holder,
     ) -> None:
-        super().__init__()
+        super().__init__(home.context, remote)
         self.connection, self.account, self._home = connection, account, home
-        self.log_id, self.holder, self.context = connection.id, holder, home.context
+        self.log_id, self.holder = connection.id, holder
         self.contact = home.contact(account.identity.user or "", connection.id)
         self.state = State.IDLE
-        self.remote = remote
-        remote.on_players_changed = self._players_changed
         self.registration: Registration | None = None
-        self._call: Call | None = None
         self._named = False
         self._transfer: TransferredCall | None = None
-        self._publisher: ServerStream | None = None
         self.takes_opus = True  # if it names it
 
     def close(self, now: float) -> None:
@@ -304,9 +295,7 @@ class Line(CallObserver, MediaSink):
         wanted = self._invitation(referral.target, call.names)
         if self.context.trunks.plan(wanted, now).trunks:
             raise RemoteError("Decline", 603)
-        transfer = TransferredCall(
-            self.context, referral, self, self, self._take_over, self._on_transfer_failed
-        )
+        transfer = TransferredCall(self, referral, self._take_over, self._on_transfer_failed)
         transfer.call.dial(replace(wanted, headers=referral.headers), now)
         self._transfer = transfer
 
@@ -416,31 +405,6 @@ class Line(CallObserver, MediaSink):
         """Whether the client has named this video codec."""
         return self._call is not None and codec in self._call.names
 
-    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send audio or video of the phone to the players of `remote`: RTMP 1.0 §7.1.4."""
-        if not self.remote.publishing:
-            announce(self.remote, self._call, now)
-        self.remote.write(type_id, timestamp, payload, now)
-
-    def offload(self, recall: Callable[[], None]) -> Players | None:
-        """The players of `remote`, which get audio as `on_tag` gives it."""
-        return players_of(self.remote, recall)
-
-    def on_format(self, now: float) -> None:
-        """Tell the players, if their stream has begun without it: FLV 10.1 §E.5."""
-        if self.remote.publishing:
-            describe(self.remote, self._call, now)
-
-    def on_unsuitable(self, text: str) -> None:
-        """Tell the publisher, which may not look into our log: RTMP 1.0 §7.2.2."""
-        if self._publisher is not None:
-            self._publisher.status(UNSUITABLE, text, "warning")
-
-    def on_key_frame_wanted(self) -> None:
-        """Ask the publisher for a key frame: RFC 5104 §3.5.1."""
-        if self._publisher is not None:
-            self._publisher.status(KEY_FRAME_WANTED, "The phone needs a key frame.")
-
     def on_hold_back(self, hold: bool) -> None:
         """Stop reading from the client, or read again."""
         if hold:
@@ -473,10 +437,6 @@ class Line(CallObserver, MediaSink):
         self.published.clear()
         if self._call is not None:
             self._call.publish_ended(now)
-
-    def _players_changed(self, remote: LiveStream, now: float) -> None:
-        if self._call is not None:
-            watched(self._call, remote, now)
 
     def _idle(self, now: float) -> None:
         self._forget_transfer(now)

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from p2psip.errors import RemoteError
 from p2psip.ua.messages import InstantMessage
 from p2psip.ua.transfers import Referral
-from siprtmp.calls.call import Call, CallContext
+from siprtmp.calls.call import Call
 from siprtmp.calls.observer import CallObserver
+from siprtmp.calls.stream_user import StreamUser
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.sink import MediaSink
 
@@ -22,25 +23,22 @@ from siprtmp.media.sink import MediaSink
 class TransferredCall(CallObserver, MediaSink):
     """The user of the new call until it is answered: RFC 3515 §2.4.2.
 
-    `user` and `sink` are those of the old call, which take the new one when `on_up(call, plan,
-    now)` or `on_failed(self, status, reason, now)` has been told.  `alone` says that the old call
-    has ended.
+    `user` is that of the old call, and takes the new one by `on_up(call, plan, now)`; it hears of a
+    failure by `on_failed(self, status, reason, now)`.  `alone` says that the old call has ended.
     """
 
     def __init__(
         self,
-        context: CallContext,
+        user: StreamUser,
         referral: Referral,
-        user: CallObserver,
-        sink: MediaSink,
         on_up: Callable[[Call, MediaPlan, float], None],
         on_failed: Callable[["TransferredCall", int, str, float], None],
     ) -> None:
         super().__init__()
-        self._user, self._sink, self._referral = user, sink, referral
+        self._user, self._referral = user, referral
         self._on_up, self._on_failed = on_up, on_failed
-        self.log_id, self.published, self.takes_opus = user.log_id, sink.published, sink.takes_opus
-        self.call = Call(self, self, context)
+        self.log_id, self.published, self.takes_opus = user.log_id, user.published, user.takes_opus
+        self.call = Call(self, self, user.context)
         self.alone = False
 
     def give_up(self, now: float) -> None:
@@ -71,7 +69,7 @@ class TransferredCall(CallObserver, MediaSink):
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
         """Give the call to the line: RFC 3515 §2.4.5."""
         self._referral.progress(200, "OK", now)
-        self.call.give_to(self._user, self._sink)
+        self.call.give_to(self._user, self._user)
         self._on_up(self.call, plan, now)
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:

@@ -315,7 +315,7 @@ def test_sound_that_makes_no_sense_hurts_nobody(world, show):
     mix.write(AUDIO, 0, b"\xa2\x00", world.now)
     mix.write(AUDIO, 0, b"", world.now)
     mix.write(VIDEO, 0, b"", world.now)
-    mix._say(OPUS, b"\xff" * 40)
+    mix._on_sent(OPUS, b"\xff" * 40)
     show.talk(40)
     assert show.film.tones() == {SAID, HEARD}
 

@@ -126,7 +126,7 @@ def test_a_picture_is_seen_when_its_sound_is_heard():
     call = Call()
     call.go(20)
     [mix] = call.world.gateway.mixes._mixes.values()
-    heard_at = mix._mixer.clock(call.world.now) + 1000 * mix._said.delay
+    heard_at = mix._mixer.clock(call.world.now) + 1000 * mix._publisher.delay
     call.go(1, phone=False)
     assert call.shows()[-1][0] == pytest.approx(heard_at, abs=25)
 

@@ -1,4 +1,4 @@
-"""What is published to the phone of a call, as a stream of its own, for recordings.
+"""The publisher's side of a call as a stream of its own, for recordings.
 
 Own design: `call/NAME` is what the phone says, and `said/NAME` is the other side, each tag as it
 was published: in the publisher's quality and at its times.  No client may play or publish it.
@@ -9,8 +9,7 @@ from typing import Final
 from rtmplite.live.streams import LiveStream, Registry
 from siprtmp.calls.call import Call
 from siprtmp.calls.metadata import DATA
-from siprtmp.calls.named_call import NamedCall
-from siprtmp.calls.rich.line import Line
+from siprtmp.calls.stream_user import StreamUser
 from siprtmp.media.sink import Published
 from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.video.gop_cache import Message
@@ -18,12 +17,12 @@ from siprtmp.media.video.gop_cache import Message
 APP: Final = "said"
 
 
-class SaidCalls:
+class PublishedSides:
     """The publishers' sides of all calls, each under the name of its call's stream."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._said: dict[Call, Said] = {}
+        self._published: dict[Call, PublishedSide] = {}
 
     def follow(self, call: Call, now: float) -> None:
         """Have what is published for a call that is up from now on: RFC 3261 §13.2.2.4.
@@ -31,22 +30,22 @@ class SaidCalls:
         It is left out where a call of the same name has it already.
         """
         user = call.user
-        if call not in self._said and isinstance(user, NamedCall | Line):
+        if call not in self._published and isinstance(user, StreamUser):
             live = self._registry.open(APP, user.remote.name)
             if not live.publishing:
                 live.begin(now)
-                said = self._said[call] = Said(live, user.published)
-                call.record(said)
+                side = self._published[call] = PublishedSide(live, user.published)
+                call.record(side)
 
     def stop(self, call: Call, now: float) -> None:
         """End the stream with its call: RTMP 1.0 §7.2.2.3."""
-        said = self._said.pop(call, None)
-        if said is not None:
+        side = self._published.pop(call, None)
+        if side is not None:
             call.record(None)
-            said.end(now)
+            side.end(now)
 
 
-class Said:
+class PublishedSide:
     """The stream of one publisher; a sink.
 
     It begins with what has come before the call, without which nothing can be decoded: the header

@@ -4,7 +4,7 @@ import pytest
 from support.gateway.gateway_world import AUDIO, BOB, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
-from siprtmp.calls.mixed.said_call import APP, SaidCalls
+from siprtmp.calls.mixed.published_side import APP, PublishedSides
 
 VIDEO = 9
 AAC_HEADER, AAC = bytes.fromhex("af001208"), bytes.fromhex("af0121004900")
@@ -16,9 +16,9 @@ class Film:
     def __init__(self, world):
         self.films, self.ends = [], 0
         world.registry.on_begin.append(self._begun)
-        self.said = SaidCalls(world.registry)
+        self.sides = PublishedSides(world.registry)
         context = world.gateway.context
-        context.on_up, context.on_end = self.said.follow, self._ended
+        context.on_up, context.on_end = self.sides.follow, self._ended
 
     def _begun(self, live, now):
         if live.app == APP:
@@ -26,7 +26,7 @@ class Film:
             live.tap(self)
 
     def _ended(self, call, reason, now):
-        self.said.stop(call, now)
+        self.sides.stop(call, now)
 
     def write(self, type_id, at, payload, now):
         self.films[-1].append((type_id, at, payload))

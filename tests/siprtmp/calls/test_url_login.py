@@ -7,7 +7,7 @@ from support.sip.homes import PASSWORD, store
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from siprtmp.calls.access.url_login import caller_of
+from siprtmp.calls.named_call import caller_of
 
 DEFAULT = Address(Uri("sip", "call", host="gw"))
 
