@@ -1,8 +1,6 @@
 """RTCP: reports on reception and on time, and the names of sources.
 
-Implements RFC 3550 §6.1.
-
-Every datagram is a compound: a sender's or a receiver's report, then the rest.
+Implements RFC 3550 §6.1: a datagram is a sender's or a receiver's report, then the rest.
 
     >>> report = SenderReport(0xCAFE, ntp_time(0.5), timestamp=160, packets=2, octets=320)
     >>> name = SourceDescription.of_cname(0xCAFE, "alice@example.org")
