@@ -1,7 +1,8 @@
 """A SIP phone for scripts: its methods wait, and other greenlets run meanwhile.
 
-Implements RFC 3261 §8, §10.2 and §13 from the user's side, on `UserAgent`, `Registration` and
-`AudioStream`; and RFC 3428 §4, RFC 6665 §4.1 and RFC 3515 §2.4.
+Implements RFC 3261 §8, §10.2 and §13 from the user's side, RFC 3428 §4, RFC 6665 §4.1 and
+RFC 3515 §2.4.  `Agent.on_call` has a greenlet of its own and may wait; `Call.on_audio` is called in
+gevent's hub and must not.
 
     with Agent(Account("bob", "example.com", password="secret")) as agent:
         agent.register()
@@ -9,9 +10,6 @@ Implements RFC 3261 §8, §10.2 and §13 from the user's side, on `UserAgent`, `
         call.on_audio = lambda payload, timestamp: print(len(payload))
         call.send_audio(bytes(160))
         call.hangup()
-
-Messages and media are handled in gevent's hub.  `Agent.on_call` has a greenlet of its own and may
-wait; `Call.on_audio` is called in the hub and must not.
 """
 
 import logging

@@ -1,25 +1,15 @@
 """The 2xx of an INVITE and its ACK, and the wait after a 491: work of the user agents.
 
-Implements RFC 3261 §13.3.1.4 and §14.1, the former as corrected by RFC 6026 §8.1.
-
-A 2xx is not repeated by the transaction but by the core that answered, end to end, on every
-transport, until the ACK comes:
+Implements RFC 3261 §13.3.1.4 and §14.1, the former as corrected by RFC 6026 §8.1: a 2xx is repeated
+by the core that answered, end to end, on every transport, until the ACK comes.
 
     >>> accepted, todo = Acceptance.start(now=0.0)
+    >>> times = []
     >>> while accepted.deadline is not None:
-    ...     now = accepted.deadline
-    ...     print(f"{now:4} s ", *accepted.tick(now))
-     0.5 s  2xx sent
-     1.5 s  2xx sent
-     3.5 s  2xx sent
-     7.5 s  2xx sent
-    11.5 s  2xx sent
-    15.5 s  2xx sent
-    19.5 s  2xx sent
-    23.5 s  2xx sent
-    27.5 s  2xx sent
-    31.5 s  2xx sent
-    32.0 s  no ACK
+    ...     times.append(f"{accepted.deadline:g}")
+    ...     todo = accepted.tick(accepted.deadline)
+    >>> " ".join(times), *todo
+    ('0.5 1.5 3.5 7.5 11.5 15.5 19.5 23.5 27.5 31.5 32', <Do.UNHEARD: 'no ACK'>)
 """
 
 from collections.abc import Callable, Mapping

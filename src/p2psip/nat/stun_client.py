@@ -3,8 +3,6 @@
 Implements RFC 8489 §6.2.1 and §6.3, over UDP: `BindingClient` for the Binding method,
 `ClientTransaction` for any.
 
-A request is repeated with growing gaps, since a datagram may be lost:
-
     >>> request = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12))
     >>> asked, times = ClientTransaction(request, now=0.0), []
     >>> while asked.tick(asked.deadline):

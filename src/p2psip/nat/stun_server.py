@@ -1,10 +1,10 @@
 """The limited STUN server of a SIP port: it tells a sender which address we see.
 
-Implements RFC 8489 §6.3.1 for the Binding method, as RFC 5626 §8 asks of every SIP element that
-listens on UDP.  It keeps no state, so a repeated request gets the same answer.
+Implements RFC 8489 §6.3.1 for the Binding method: RFC 5626 §8 asks it of every SIP element that
+listens on UDP.
 
-Own design: no SOFTWARE, no reason phrase, no error but 420.  An answer is 12 octets longer than
-the shortest request, so that a forged source gains nothing by it.
+Own design: it keeps no state, and an answer is 12 octets longer than the shortest request, so that
+a forged source gains nothing by it.
 """
 
 import struct

@@ -2,10 +2,6 @@
 
 Implements RFC 8656 §7.1, §7.3, §7.4, §9, §10.1, §11.4 and §12 from the client's side, over UDP.
 
-A sans-I/O machine.  `permit` names the peers' hosts, `send` wraps a packet for one of them,
-`receive` takes a datagram of the server and unwraps the data in it; `take` has the datagrams for
-the server that any of them, or `tick`, made.
-
 Own design: the first packet to a peer asks for a channel and leaves in a Send indication; from the
 server's consent on, four octets before each packet are all that a relay costs.  A channel that is
 not renewed is done without.  What the server has lost is not restored: the owner is told by

@@ -1,9 +1,8 @@
 """A timer that wakes one machine at its deadline, and is reset as seldom as possible.
 
-Own design: a call's deadline moves with every packet.  The timer is set anew only when the
-deadline comes nearer than it is set for; a timer that fires too early is set again.  Its priority
-is below the sockets' and that of `turns`: after a stall input comes first, so that no machine gives
-up, or repeats, a request whose answer is here.
+Own design: a call's deadline moves with every packet, so the timer is set anew only when the
+deadline comes nearer.  Its priority is below the sockets': after a stall input comes first, so that
+no machine gives up, or repeats, a request whose answer is here.
 """
 
 import logging

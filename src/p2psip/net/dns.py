@@ -1,12 +1,9 @@
 """A small stub resolver: it asks the configured name servers, and caches their answers.
 
-Own design, for RFC 3263 §4: `Resolver.locate` answers the questions of a
-`p2psip.stack.locate.Locator`.  It blocks the greenlet that asks, and no other.
+Own design, for RFC 3263 §4: it blocks the greenlet that asks, and no other.
 
-Each question goes out on a socket of its own, connected, with a random port and a random id, so
-that a forged answer has to guess both.  Names of /etc/hosts, and localhost, are answered
-here.  There is no search list: a SIP domain is complete as written.  dnspython only reads and
-writes the messages.
+Each question goes out on a socket of its own, with a random port and a random id, so that a forged
+answer has to guess both.  There is no search list: a SIP domain is complete as written.
 """
 
 import logging

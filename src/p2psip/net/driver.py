@@ -1,7 +1,7 @@
 """The driver of a SIP stack: its sockets, its timer, and the order of its work.
 
-Implements RFC 3261 §18 at the edge: a UDP and a TCP socket on the same port, for each address
-family, and beside them TLS and WebSocket.
+Implements RFC 3261 §18 at the edge: UDP and TCP on the same port, for each address family, and
+beside them TLS and WebSocket.
 
 Own design: everything happens in the hub, by watchers; after each event the machines' orders are
 carried out and one alarm is set to the earliest of their deadlines.

@@ -1,13 +1,9 @@
 """Shares the time of the event loop among the hosts that send to us.
 
 Own design: audio is read once in a turn of the loop, so a turn must be short however much others
-send.  What they have sent waits here, and has a `SLICE` of each turn.  In it the hosts follow each
-other with one piece of work each, so that a host with one request is served beside a host with
-thousands.  Every other piece is one of a host that had nothing waiting before: among many hosts
-with much, the one with little waits for none but its like.
-
-A slice is time of the processor that this thread has used, not time on the clock: where others have
-the core most of the time, theirs is not counted as ours.
+send.  What they have sent waits here, and has a `SLICE` of each turn, in processor time of this
+thread.  In it the hosts follow each other with one piece of work each; every other piece is one of
+a host that had nothing waiting before.
 """
 
 import logging

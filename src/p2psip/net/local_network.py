@@ -1,10 +1,8 @@
 """The address that peers of the local network reach this machine by, where others need another.
 
-Own design: a router forwards an outside address to us, which the operator or a STUN server has
-told.  Phones behind the same router mostly cannot use that address, since few routers send a packet
-back where it came from.  A peer is inside if its own address is one that no router passes on to the
-internet.  Where the external address is such a one itself, it is meant for peers inside, and
-nothing is told apart.
+Own design: phones behind the same router mostly cannot use our outside address, since few routers
+send a packet back where it came from.  A peer is inside if no router passes its address on to the
+internet.  An external address of that kind is meant for peers inside, and nothing is told apart.
 """
 
 import ipaddress

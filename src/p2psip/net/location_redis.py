@@ -1,17 +1,13 @@
 """The bindings of a registrar in Redis, where processes and machines share them.
 
 Own design: RFC 3261 §10.3 leaves the storage to the implementation.  A user has one hash, with a
-field for each contact, so that processes which write different contacts do not disturb each other;
-of one contact the last writer wins.  A change is published, and the other processes read that user
-again.  Expiry is in wall clock time, so the machines' clocks must agree to a few seconds.
+field for each contact; of one contact the last writer wins.  A change is published, and the other
+processes read that user again.  Expiry is in wall clock time, by clocks that agree to a few
+seconds.
 
-Nothing waits for Redis: changes are written by a greenlet, some milliseconds later.  While Redis
-cannot be reached, the registrar continues from memory, and what it knows of others stays as it was.
-Once Redis is back, each process reads those of the others; if Redis was started anew, maybe with
-nothing in memory, each process first writes the bindings again that it has taken itself.
-
-A phone is reached as its Contact says.  What a phone's own connection or its NAT lets through for
-one process is of no use to another: see `Registrar.adopt`.
+Nothing waits for Redis: a greenlet writes changes some milliseconds later, and while Redis cannot
+be reached, the registrar continues from memory.  A Redis that was started anew, maybe with nothing
+in memory, is first given the bindings that each process has taken itself.
 """
 
 import json

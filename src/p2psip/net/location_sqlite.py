@@ -3,11 +3,10 @@
 Own design: RFC 3261 §10.3 leaves the storage to the implementation.  One row is one binding; its
 expiry is in wall clock time, the only clock that the next process shares.
 
-A committed change survives the death of the process by any signal.  No commit waits for the disk
-(`synchronous=OFF`, with a write-ahead log), since calls run in the same loop: a power cut may cost
-the latest bindings, or damage the file, which is then set aside; phones register again.  While the
-file cannot be written, the registrar continues from memory; once it can, all bindings are written
-again, some with each change.
+No commit waits for the disk (`synchronous=OFF`, with a write-ahead log), since calls run in the
+same loop: a change survives the death of the process, and a power cut may damage the file, which is
+then set aside.  While it cannot be written, the registrar continues from memory; afterwards all
+bindings are written again, some with each change.
 """
 
 import os

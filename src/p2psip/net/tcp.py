@@ -2,17 +2,13 @@
 
 Implements RFC 3261 §18, framing by §18.3 or RFC 7118 §5, keep-alives by RFC 5626 §3.5.1.
 
-Own design: connections are found by their far end, so a response or a request for a phone
-behind a NAT uses the connection the phone opened (RFC 5923 calls it an alias).  A connection by
-TLS that we opened is found by the name that its certificate was checked against as well, so that
-no client can pass for a server, and no server for another one at its address.
+Own design: connections are found by their far end, so a response or a request for a phone behind a
+NAT uses the connection the phone opened (RFC 5923 calls it an alias).  One by TLS that we opened is
+found by the name of its certificate as well, so that nobody can pass for a server.
 
-Places are for phones.  A host has a share of them, and a small one of those that have said nothing
-yet, of which the oldest gives way.  Where there is no place for another one, some are taken from
-the host with most: of what no binding needs, that which has been silent for longest.
-
-A connection is read when everything in the last read has been dealt with, one message or keep-alive
-in a turn of its host (`scheduler`), so that no connection is served more often than another.
+A host has a share of the places, and a small one of those that have said nothing yet, of which the
+oldest gives way.  Without a place for another one, the host with most loses those that no binding
+needs.
 """
 
 import logging

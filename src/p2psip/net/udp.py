@@ -2,9 +2,9 @@
 
 Implements RFC 3261 §18.1.1 and §18.2.1 for UDP, and RFC 5626 §8.
 
-Own design: one watcher, no greenlet.  What has come is read at once, since the system's own queue
-serves the first, and that is whoever sends most; here it waits in one queue for each host, and
-hosts have their turns (`scheduler`).  Where there is too much, the host with most loses its oldest.
+Own design: what has come is read at once, since the system's own queue serves whoever sends most;
+here it waits in one queue for each host, and hosts have their turns (`scheduler`).  Where there is
+too much, the host with most loses its oldest.
 """
 
 import socket

@@ -2,8 +2,6 @@
 
 Implements RFC 7118 §4 and §5, with wsproto (extra `web`), which does no I/O.
 
-It is to a WebSocket what `p2psip.sip.framing.StreamFramer` is to TCP, and shares its items.
-
 Own design: any Origin is welcome.  No cookie and no address is taken for a proof here: each request
 proves its user by Digest, so a page of another site can do no more than any other client.
 Departs from RFC 7118 §7 [reads-cookies]: for the same reason, and since no page of ours gives any.

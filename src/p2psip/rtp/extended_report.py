@@ -17,7 +17,7 @@ from typing import Final, Self, TypeAlias
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import rtcp_frame
-from p2psip.rtp.rtcp_frame import XR, unpack_from
+from p2psip.rtp.rtcp_frame import XR, RtcpForm, unpack_from
 
 VOIP_METRICS: Final = 7  # Source: §4.7, the block type
 UNAVAILABLE: Final = 127  # Source: §4.7.4 and §4.7.5, a value that is not known
@@ -121,16 +121,12 @@ ReportExtension: TypeAlias = VoipMetrics | OtherBlock
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendedReport:
+class ExtendedReport(RtcpForm):
     """One XR packet: §2."""
 
+    packet_type = XR
     ssrc: int
     blocks: tuple[ReportExtension, ...] = ()
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: §2."""
-        return cls._read(*rtcp_frame.read_one(data, XR))
 
     @classmethod
     def _read(cls, count: int, body: bytes) -> Self:

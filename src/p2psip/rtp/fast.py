@@ -1,8 +1,7 @@
 """The RTP header as plain numbers, as the media path reads every packet.
 
-Implements RFC 3550 §5.1, a second time and without an object: a frozen dataclass costs
-more than the rest of the work on a packet.  `packet.RtpPacket` is the readable form, and
-a property test checks that both accept the same datagrams and read the same fields.
+Implements RFC 3550 §5.1, a second time and without an object, which would cost more than the rest
+of the work on a packet; a property test holds it and `packet.RtpPacket` equal.
 
     >>> header = pack_fixed(VERSION_2, 0x80 | 0, 7, 160, 0xCAFE)  # marker, payload type 0
     >>> unpack(header + b"sound")

@@ -8,13 +8,13 @@ rates of RFC 5104 §4.2.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import rtcp_frame
-from p2psip.rtp.rtcp_frame import PSFB, RTPFB
+from p2psip.rtp.rtcp_frame import PSFB, RTPFB, RtcpForm
 
 GENERIC_NACK: Final = 1  # Source: §6.2, the message type under RTPFB
 PICTURE_LOSS: Final = 1  # Source: §6.3, under PSFB
@@ -27,12 +27,13 @@ _FIR: Final = struct.Struct("!IB3x")  # RFC 5104 §4.3.1.1 [reserved-is-zero]
 
 
 @dataclass(frozen=True, slots=True)
-class Nack:
+class Nack(RtcpForm):
     """A request for packets of `media_ssrc` that did not arrive: §6.2.1.
 
     `fci` is kept as it stands on the wire; `lost` reads it, `of` writes it.
     """
 
+    packet_type = RTPFB
     sender_ssrc: int
     media_ssrc: int
     fci: bytes
@@ -61,11 +62,6 @@ class Nack:
         )
 
     @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: §6.2.1."""
-        return cls._read(*rtcp_frame.read_one(data, RTPFB))
-
-    @classmethod
     def _read(cls, message_type: int, body: bytes) -> Self:
         sender, media = rtcp_frame.unpack_from(_SOURCES, body)
         # §6.1 [at-least-one], §6.2.1 [nack-has-entries]
@@ -81,16 +77,12 @@ class Nack:
 
 
 @dataclass(frozen=True, slots=True)
-class Pli:
+class Pli(RtcpForm):
     """A request for a whole picture, since some of it is lost: §6.3.1."""
 
+    packet_type = PSFB
     sender_ssrc: int
     media_ssrc: int
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: §6.3.1.2."""
-        return cls._read(*rtcp_frame.read_one(data, PSFB))
 
     @classmethod
     def _read(cls, message_type: int, body: bytes) -> Self:
@@ -108,20 +100,16 @@ class Pli:
 
 
 @dataclass(frozen=True, slots=True)
-class Fir:
+class Fir(RtcpForm):
     """A command to send a decoder refresh point: RFC 5104 §4.3.1.
 
     `requests` pairs the SSRC of each media sender with the command's 8-bit number, by
     which a repetition is told from a new command.
     """
 
+    packet_type = PSFB
     sender_ssrc: int
     requests: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: RFC 5104 §4.3.1.1."""
-        return cls._read(*rtcp_frame.read_one(data, PSFB))
 
     @classmethod
     def _read(cls, message_type: int, body: bytes) -> Self:
@@ -169,20 +157,16 @@ class RateLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class Tmmb:
+class Tmmb(RtcpForm):
     """A request for a lower bit rate (TMMBR), or the notice of those in force (TMMBN).
 
     RFC 5104 §4.2.1 and §4.2.2; a notice may have no limits.
     """
 
+    packet_type = RTPFB
     sender_ssrc: int
     limits: tuple[RateLimit, ...]
     notice: bool = False
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: RFC 5104 §4.2.1.1, §4.2.2.1."""
-        return cls._read(*rtcp_frame.read_one(data, RTPFB))
 
     @classmethod
     def _read(cls, message_type: int, body: bytes) -> Self:
@@ -245,15 +229,17 @@ Feedback: TypeAlias = Nack | Pli | Fir | Tmmb | OtherFeedback
 """Any feedback message: §6.1."""
 
 
+_READERS: Final[Mapping[tuple[int, int], Callable[[int, bytes], Feedback]]] = {
+    (RTPFB, GENERIC_NACK): Nack._read,
+    (RTPFB, RATE_REQUEST): Tmmb._read,
+    (RTPFB, RATE_NOTICE): Tmmb._read,
+    (PSFB, PICTURE_LOSS): Pli._read,
+    (PSFB, FULL_INTRA): Fir._read,
+}
+
+
 def read(packet_type: int, message_type: int, body: bytes) -> Feedback:
     """Read a framed packet as the type that fits it best, or raise RemoteError: §6.1."""
-    match packet_type, message_type:
-        case rtcp_frame.RTPFB, 1:
-            return Nack._read(message_type, body)
-        case rtcp_frame.RTPFB, 3 | 4:
-            return Tmmb._read(message_type, body)
-        case rtcp_frame.PSFB, 1:
-            return Pli._read(message_type, body)
-        case rtcp_frame.PSFB, 4:
-            return Fir._read(message_type, body)
+    if reader := _READERS.get((packet_type, message_type)):
+        return reader(message_type, body)
     return OtherFeedback._read(packet_type, message_type, body)

@@ -7,9 +7,6 @@ Implements RFC 3550 §5.1, with the header extension of §5.3.1.
     '80 00000700 0000a000 00cafe73 6f756e64'
     >>> RtpPacket.parse(bytes(packet)) == packet
     True
-
-This is the codec to read and to test with.  The media path reads the same header with
-`fast`, which makes no object; a property test holds the two equal.
 """
 
 import struct

@@ -2,11 +2,10 @@
 
 Implements RFC 3550 §A.1 and §6.4.1, for one source at a time.
 
-The first source is accepted at once, since signalling told of it.  Another one takes over
-after `MIN_SEQUENTIAL` packets in sequence with none of the old between them, because
-phones change their SSRC on hold and transfer (Field §"Sources that change"); or at once, after the
-old has said BYE.
-Own design: a stray stream that reaches the same port never gets two packets in a row in.
+The first source is accepted at once, since signalling told of it.  Another one takes over after
+`MIN_SEQUENTIAL` packets in sequence with none of the old between them, since phones change their
+SSRC on hold and transfer (Field §"Sources that change"), or once the old has said BYE.
+Own design: a stray stream at the same port never gets two packets in a row in.
 
     >>> reception = Reception(clock_rate=8000)
     >>> packets = [(1, 10), (2, 90), (1, 11), (2, 91), (2, 92), (1, 12), (2, 93)]

@@ -2,15 +2,13 @@
 
 Implements RFC 3550 §5.1, where the sequence number is what restores order.
 
-A packet in its turn passes straight through.  One that is early waits until those before
-it come, or are given up: after `hold_seconds`, or when more than `depth_packets` wait.
+One that is early waits until those before it come, or are given up: after `hold_seconds`, or when
+more than `depth_packets` wait.  Own design: no jitter is smoothed, since the player has a buffer
+for that.
 
     >>> buffer = ReorderBuffer[str](depth_packets=8, hold_seconds=0.06)
     >>> [buffer.put(number, f"packet {number}", now=0.0) for number in (1, 3, 2)]
     [['packet 1'], [], ['packet 2', 'packet 3']]
-
-Own design: it smooths no jitter.  The player has a buffer for that, and a second one in the
-gateway would only add delay.
 """
 
 from typing import Final, Generic, TypeVar

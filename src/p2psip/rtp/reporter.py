@@ -3,10 +3,8 @@
 Implements RFC 3550 §6.3 and §6.4, and with `early` RFC 4585 §3.5 for two participants, where
 T_dither_max is 0 and no other receiver's request stands for ours.
 
-A sans-I/O machine between any number of sources of ours and of the peer's.  Reports leave by
-`tick`, when `deadline` has come.  A request for a picture cannot wait for that: under the profile
-AVPF it leaves at once, and the regular report after it is left out, so that the bandwidth stays
-the same.
+A request for a picture cannot wait for a regular report: under the profile AVPF it leaves at once,
+and the regular report after it is left out, so that the bandwidth stays the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,6 @@
 """RTCP: reports on reception and on time, and the names of sources.
 
-Implements RFC 3550 §6.1.
-
-Every datagram is a compound: a sender's or a receiver's report, then the rest.
+Implements RFC 3550 §6.1: a datagram is a sender's or a receiver's report, then the rest.
 
     >>> report = SenderReport(0xCAFE, ntp_time(0.5), timestamp=160, packets=2, octets=320)
     >>> name = SourceDescription.of_cname(0xCAFE, "alice@example.org")
@@ -11,6 +9,7 @@ Every datagram is a compound: a sender's or a receiver's report, then the rest.
 """
 
 import struct
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Self, TypeAlias
@@ -19,7 +18,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import feedback, rtcp_frame
 from p2psip.rtp.extended_report import ExtendedReport
 from p2psip.rtp.feedback import Feedback, Fir, Nack, OtherFeedback, Pli
-from p2psip.rtp.rtcp_frame import APP, BYE, RR, SR, unpack_from
+from p2psip.rtp.rtcp_frame import APP, BYE, PSFB, RR, RTPFB, SDES, SR, XR, RtcpForm, unpack_from
 from p2psip.rtp.source_description import SdesChunk, SourceDescription
 
 __all__ = [
@@ -99,13 +98,14 @@ class ReportBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class SenderReport:
+class SenderReport(RtcpForm):
     """The counts of a sender, and its time by the wall clock and by the media clock: §6.4.1.
 
     `ntp` and `timestamp` are the same instant, in NTP format (64 bits) and on the media
     clock.  `octets` counts payload alone.  `extension` is what a profile may append.
     """
 
+    packet_type = SR
     ssrc: int
     ntp: int
     timestamp: int
@@ -113,11 +113,6 @@ class SenderReport:
     octets: int
     reports: tuple[ReportBlock, ...] = ()
     extension: bytes = b""
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: §6.4.1."""
-        return cls._read(*rtcp_frame.read_one(data, SR))
 
     @classmethod
     def _read(cls, count: int, body: bytes) -> Self:
@@ -133,17 +128,13 @@ class SenderReport:
 
 
 @dataclass(frozen=True, slots=True)
-class ReceiverReport:
+class ReceiverReport(RtcpForm):
     """The report of a member that has not sent lately: §6.4.2.  Fields as in `SenderReport`."""
 
+    packet_type = RR
     ssrc: int
     reports: tuple[ReportBlock, ...] = ()
     extension: bytes = b""
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: §6.4.2."""
-        return cls._read(*rtcp_frame.read_one(data, RR))
 
     @classmethod
     def _read(cls, count: int, body: bytes) -> Self:
@@ -157,20 +148,16 @@ class ReceiverReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Bye:
+class Bye(RtcpForm):
     """Sources that leave, and why: §6.6.  `reason` is UTF-8 of up to 255 octets, or empty."""
 
+    packet_type = BYE
     ssrcs: tuple[int, ...]
     reason: bytes = b""
 
     def __post_init__(self) -> None:
         if len(self.ssrcs) > 31 or len(self.reason) > 255:
             raise LocalError("at most 31 sources and 255 octets of reason")
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: §6.6."""
-        return cls._read(*rtcp_frame.read_one(data, BYE))
 
     @classmethod
     def _read(cls, count: int, body: bytes) -> Self:
@@ -189,12 +176,13 @@ class Bye:
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class App(RtcpForm):
     """A packet of some application's own: §6.7.
 
     `name` is four octets, `subtype` five bits, `data` whole words; LocalError otherwise.
     """
 
+    packet_type = APP
     subtype: int
     ssrc: int
     name: bytes
@@ -203,11 +191,6 @@ class App:
     def __post_init__(self) -> None:
         if self.subtype >> 5 or len(self.name) != 4 or len(self.data) % 4:  # §6.7 [app-in-words]
             raise LocalError("an APP packet has a name of four octets and whole words of data")
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: §6.7."""
-        return cls._read(*rtcp_frame.read_one(data, APP))
 
     @classmethod
     def _read(cls, count: int, body: bytes) -> Self:
@@ -280,23 +263,21 @@ def compound(*packets: RtcpPacket) -> bytes:
     return b"".join(map(bytes, packets))
 
 
+_READERS: Final[Mapping[int, Callable[[int, bytes], RtcpPacket]]] = {
+    SR: SenderReport._read,
+    RR: ReceiverReport._read,
+    SDES: SourceDescription._read,
+    BYE: Bye._read,
+    APP: App._read,
+    XR: ExtendedReport._read,
+}
+
+
 def _read(packet_type: int, count: int, body: bytes) -> RtcpPacket:
-    match packet_type:
-        case rtcp_frame.SR:
-            return SenderReport._read(count, body)
-        case rtcp_frame.RR:
-            return ReceiverReport._read(count, body)
-        case rtcp_frame.SDES:
-            return SourceDescription._read(count, body)
-        case rtcp_frame.BYE:
-            return Bye._read(count, body)
-        case rtcp_frame.APP:
-            return App._read(count, body)
-        case rtcp_frame.RTPFB | rtcp_frame.PSFB:
-            return feedback.read(packet_type, count, body)
-        case rtcp_frame.XR:
-            return ExtendedReport._read(count, body)
-    return UnknownPacket(packet_type, count, body)
+    if packet_type in (RTPFB, PSFB):
+        return feedback.read(packet_type, count, body)
+    reader = _READERS.get(packet_type)
+    return UnknownPacket(packet_type, count, body) if reader is None else reader(count, body)
 
 
 def _read_blocks(count: int, body: bytes, at: int) -> tuple[tuple[ReportBlock, ...], bytes]:

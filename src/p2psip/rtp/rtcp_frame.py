@@ -4,8 +4,9 @@ Implements RFC 3550 §6.1.
 """
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final, Self
 
 from p2psip.errors import LocalError, RemoteError
 
@@ -64,3 +65,20 @@ def unpack_from(layout: struct.Struct, body: bytes, at: int = 0) -> tuple[int, .
     if at + layout.size > len(body):
         raise RemoteError("RTCP packet too short for what it says it holds")
     return layout.unpack_from(body, at)
+
+
+class RtcpForm(ABC):
+    """One form of packet: §6.1.  `packet_type` is what the header says of it."""
+
+    __slots__ = ()
+    packet_type: ClassVar[int]
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview) -> Self:
+        """Read a datagram that is one such packet, or raise RemoteError: §6.1."""
+        return cls._read(*read_one(data, cls.packet_type))
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, count: int, body: bytes) -> Self:
+        """Read the five bits of the header, and what follows it."""

@@ -2,9 +2,8 @@
 
 Implements RFC 3550 §6.3, as §A.7 writes it.
 
-The interval grows with the number of members and is drawn at random, so that
-members do not all report at once.  Before a report leaves, the interval is drawn again by the
-members known then (§6.3.6, "timer reconsideration").
+The interval is drawn at random, and again before a report leaves, by the members known then
+(§6.3.6, "timer reconsideration").
 
     >>> timer = RtcpTimer(now=0.0, random=lambda n: bytes([128] * n))
     >>> round(timer.deadline, 2), round(interval(2, 1, timer.bandwidth, True, 100), 1)

@@ -2,8 +2,7 @@
 
 Implements RFC 3550 §A.1, with the loss of §A.3 and the jitter of §A.8.
 
-The 16-bit sequence number wraps about every twenty minutes of audio.  `Source.heard` answers
-it extended to a number that only grows, or None for a packet that does not belong.
+`Source.heard` extends the 16-bit sequence number to one that only grows.
 
     >>> source = Source(clock_rate=8000)
     >>> [source.heard(sequence, 0, 0.0) for sequence in (65534, 65535, 1, 0)]

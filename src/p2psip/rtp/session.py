@@ -2,9 +2,6 @@
 
 Implements RFC 3550 §6.4, between one source of ours and one of the peer's.
 
-A sans-I/O machine.  Media goes through `send` and `received_rtp`, which make no object
-but a tuple; reports leave by `tick`, when `deadline` has come.
-
     >>> random = lambda n: bytes(range(n))
     >>> ours = RtpSession(0xCAFE, 8000, "alice@example.org", random, now=0.0)
     >>> peer = RtpSession(0xBEEF, 8000, "bob@example.org", random, now=0.0)

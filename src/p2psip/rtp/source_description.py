@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import rtcp_frame
-from p2psip.rtp.rtcp_frame import SDES
+from p2psip.rtp.rtcp_frame import SDES, RtcpForm
 
 CNAME: Final = 1  # Source: §12.2, the item types; the only one that is mandatory
 MAX_ITEMS: Final = 32  # a source, Own design: there are eight types, and memory must be bounded
@@ -47,20 +47,16 @@ class SdesChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceDescription:
+class SourceDescription(RtcpForm):
     """Up to 31 chunks: §6.5."""
 
+    packet_type = SDES
     chunks: tuple[SdesChunk, ...]
 
     @classmethod
     def of_cname(cls, ssrc: int, cname: str) -> Self:
         """Make the description that every compound must hold: §6.5.1."""
         return cls((SdesChunk(ssrc, ((CNAME, cname.encode()[:255]),)),))
-
-    @classmethod
-    def parse(cls, data: bytes | memoryview) -> Self:
-        """Read one packet, or raise RemoteError: §6.5."""
-        return cls._read(*rtcp_frame.read_one(data, SDES))
 
     @classmethod
     def _read(cls, count: int, body: bytes) -> Self:

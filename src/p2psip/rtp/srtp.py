@@ -5,8 +5,7 @@ Implements RFC 3711 §3 and §4, with AES in counter mode and HMAC-SHA1, and no 
 Not done: RFC 3711 §5.1 [null-cipher]: who wants SRTP wants its audio unheard by others, and a peer
 that asks for audio in clear (UNENCRYPTED_SRTP) is refused.
 
-Each end encrypts with a master key of its own.  `SrtpSender` protects what it sends by ours,
-`SrtpReceiver` opens what arrives by the peer's; keys and salts come from the signalling.
+Each end encrypts with a master key of its own; keys and salts come from the signalling.
 
     >>> key, salt = bytes(16), bytes(14)
     >>> sender, receiver = SrtpSender(key, salt), SrtpReceiver(key, salt)

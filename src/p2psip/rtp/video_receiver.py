@@ -2,9 +2,8 @@
 
 Implements RFC 4585 §6.2.1 and §6.3.1, and RFC 5104 §4.3.1, for a receiver.
 
-A sans-I/O machine beside the `Reporter` of its transport, which sends the requests.  Packets that
-come out go to a depacketizer; if that reports damage, tell `damaged`, and when a whole key frame
-has come, `refreshed`:
+The `Reporter` of the transport sends the requests.  Packets that come out go to a depacketizer; if
+that reports damage, tell `damaged`, and when a whole key frame has come, `refreshed`:
 
     >>> from p2psip.rtp.sender import Sender
     >>> random = lambda n: bytes(range(n))

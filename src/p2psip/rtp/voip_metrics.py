@@ -3,9 +3,8 @@
 Implements RFC 3611 §4.7.1 and §4.7.2, in the way of Appendix §A.2: an event is a packet that did
 not come in time, so that a packet that did costs nothing.
 
-A packet counts as missing when those behind it wait no longer.  If it comes after all, it was
-discarded; if it never comes, it was lost.  Both weigh the same in bursts and gaps.  The appendix
-infers some counts within one; here they are exact, as §4.7.2 defines them.
+A packet that comes late was discarded, one that never comes was lost; both weigh the same in bursts
+and gaps.  The counts are exact, where the appendix infers some within one.
 
     >>> meter = BurstMeter()
     >>> meter.begin(100)  # packets 104, 123 to 134 in part, and 154 do not come in time

@@ -3,9 +3,8 @@
 Implements RFC 7362 §4, latching, with the limits that its §5 asks for.
 
 Own design: the accepted source is one tuple, so that the media path compares once and calls
-nothing.  Datagrams of other sources are judged here.  A new source may be another port of the
-peer's host; with `nat` also a host that the signalling came from, once it has sent a stream.
-Neither replaces a source that still sends.
+nothing.  A new source may be another port of the peer's host; with `nat` also a host that the
+signalling came from, once it has sent a stream.  Neither replaces a source that still sends.
 """
 
 from typing import Any, Final

@@ -2,10 +2,8 @@
 
 Implements RFC 3264 §5.1 and RFC 3711 §3 at the edge.
 
-Own design: what an answer agrees on, and whether a packet sent now arrives, are told apart.  Plain
-RTP and SRTP by keys in the signalling are ready with the answer; through a relay the server has to
-consent to the peer first (RFC 8656 §11.1).  A transport that asks its peer itself, as a browser's
-does, would have the same two states.
+Own design: what an answer agrees on, and whether a packet sent now arrives, are told apart: through
+a relay the server has to consent to the peer first (RFC 8656 §11.1).
 """
 
 from collections.abc import Callable, Iterator

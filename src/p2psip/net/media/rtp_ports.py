@@ -3,13 +3,11 @@
 Implements RFC 3550 §11; packets leave from the port where we listen, as RFC 4961 §3 has it.  Where
 both ends agreed on it (RFC 5761 §5.1), RTCP goes through the port of RTP too.
 
-Own design: each socket has one watcher of the event loop, and each wake-up receives one
-datagram and calls straight into the call's machine, without greenlet or queue.  A second read
-would mostly find nothing and cost a system call, so it is made every `LOOK` seconds only, after
-datagrams of strangers, and as long as it finds some: while the loop is busy with others, and where
-pictures come in bursts.  Datagrams are read whole: over the loopback, tunnels and jumbo frames
-pictures come in packets of 3,000 octets and more, and room for the longest costs a read nothing.
-`latch` tells which source is the peer.
+Own design: each socket has one watcher of the event loop, and each wake-up receives one datagram
+and calls straight into the call's machine.  A second read mostly finds nothing and costs a system
+call, so it is made every `LOOK` seconds only, after datagrams of strangers, and as long as it finds
+some.  Datagrams are read whole: over the loopback and tunnels pictures come in packets of 3,000
+octets.
 """
 
 import logging

@@ -1,9 +1,7 @@
 """Audio as samples: G.711 put back on its time line, and WAV files.
 
-Implements RFC 3550 §5.1 (the timestamp says where a payload belongs) for the payloads of
-RFC 3551 §4.5.14.
-
-Samples are signed, 16 bits wide, 8000 a second, one channel, in an `array("h")`.
+Implements RFC 3550 §5.1 for the payloads of RFC 3551 §4.5.14.  Samples are signed, 16 bits wide,
+8000 a second, one channel, in an `array("h")`.
 """
 
 import sys

@@ -2,9 +2,8 @@
 
 Implements RFC 4733 §2.3, with the DTMF codes of §3.2.
 
-A key is reported in several packets of one RTP timestamp: first reports with a growing
-duration, then the last one three times with the E bit set (§2.5.1.4).  `EventSender` makes
-them, and `EventReceiver` makes one event of them, even if some are lost.
+A key is reported in several packets of one RTP timestamp, the last report three times with the E
+bit set (§2.5.1.4): `EventSender` makes them, and `EventReceiver` one event of them.
 
     >>> event = TelephoneEvent.parse(bytes.fromhex("0b8a0320"))
     >>> event

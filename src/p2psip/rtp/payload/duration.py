@@ -5,11 +5,8 @@ Implements RFC 3551 §4.5 and RFC 7587 §4.2, where they tell a payload's length
     >>> ticks("PCMU", bytes(160), 8000), ticks("L16", bytes(1764), 44100, 2)
     (160, 441)
 
-G.722 has two samples in an octet and a clock of 8000 Hz all the same, by an old mistake that all
-keep to (RFC 3551 §4.5.2): an octet is one tick, though it holds 1/8000 s of audio at 16000 Hz.
-
-    >>> ticks("G722", bytes(160), 8000)
-    160
+G.722 has a clock of 8000 Hz by an old mistake that all keep to (RFC 3551 §4.5.2): an octet is one
+tick, though it holds two samples of 16000 Hz.
 """
 
 from typing import Final

@@ -2,8 +2,8 @@
 
 Implements RFC 4733 §2.5.2.
 
-A sans-I/O machine.  An event begins with the first of its reports that arrives.  It ends with a
-report that says so; else with the next event; else when nothing more is heard of it.
+An event begins with the first of its reports that arrives.  It ends with a report that says so;
+else with the next event; else when nothing more is heard of it.
 
     >>> receiver = EventReceiver()
     >>> [receiver.heard(160, bytes.fromhex(report), now=0.0) for report in ("050a0190", "058a0320")]

@@ -2,9 +2,8 @@
 
 Implements RFC 4733 §2.5.1.
 
-A sans-I/O machine.  `press` queues events; when `deadline` has come, `tick` answers packets as
-(RTP timestamp, marker, payload).  All reports of an event, or of a segment of a long one, have the
-timestamp of its beginning and a growing duration.
+When `deadline` has come, `tick` answers packets as (RTP timestamp, marker, payload).  All reports
+of an event, or of a segment of a long one, have the timestamp of its beginning.
 
     >>> sender = EventSender(clock_rate=8000)
     >>> sender.press(EventPress(5, seconds=0.1), now=0.0)

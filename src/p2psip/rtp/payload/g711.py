@@ -2,17 +2,13 @@
 
 Implements RFC 3551 §4.5.14.
 
-An octet is a tiny floating-point number: sign, three bits of exponent, four of mantissa.
-`ulaw_to_alaw` and back re-tune octets without ever seeing a sample; the rest goes by way
-of signed 16-bit samples.
-
     >>> encode_ulaw([0, 1000, -1000]).hex(" ")
     'ff ce 4e'
     >>> decode_ulaw(bytes.fromhex("ff ce 4e")).tolist()
     [0, 988, -988]
 
-The laws themselves are in ITU-T G.711, which is not in the catalogue: a test compares all
-65536 samples and 256 octets with an independent implementation.
+The laws themselves are in ITU-T G.711, which is not in the catalogue: a test compares all samples
+and octets with an independent implementation.
 """
 
 from array import array

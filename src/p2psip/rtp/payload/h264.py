@@ -2,9 +2,6 @@
 
 Implements RFC 6184 §5, for packetization modes 0 and 1 (§6.2, §6.3).
 
-`pack_h264` cuts the NAL units of one access unit into payloads that fit a packet; `read_h264` reads
-one payload.  What is cut comes back by way of `H264Unpacker`.
-
     >>> sps, slice_ = bytes.fromhex("6742e01f"), bytes([0x65]) + bytes(range(20))
     >>> [payload.hex() for payload, marker in pack_h264([sps], 12)]
     ['6742e01f']

@@ -2,15 +2,13 @@
 
 Implements RFC 6184 §5.1, with the losses of §5.8.
 
-NAL units of one timestamp belong to one access unit.  The marker ends it, which spares the wait for
-the next access unit, but a receiver may not rely on that: it gets lost, some senders never set it,
-and some set it on every slice (Field §"Markers of pictures").  So the first access unit waits for
-the next timestamp, and so do all, once a slice that does not begin an access unit has come behind a
-marker.
+The marker ends an access unit, which spares the wait for the next one, but a receiver may not rely
+on it: it gets lost, some senders never set it, and some set it on every slice (Field §"Markers of
+pictures").  So the first access unit waits for the next timestamp, and so do all, once a slice that
+does not begin an access unit has come behind a marker.
 
-Where packets are lost between two access units, nobody knows to which they belonged.  A key frame
-needs none before it, so it is whole if its beginning has come: a unit that only begins access
-units, or the slice with their first macroblock.
+Where packets are lost between two access units, a key frame is whole if its beginning has come: a
+unit that only begins access units, or the slice with their first macroblock.
 
     >>> assembler = AccessUnitAssembler()
     >>> sps, first, second = b"\\x67", b"\\x65\\x88", b"\\x65\\x42"

@@ -2,9 +2,8 @@
 
 Implements RFC 6184 §7.1, with the losses of §5.8.
 
-A machine without a clock: packets come in the order of their extended sequence numbers, as
-`ReorderBuffer` lets them go.  A NAL unit comes out whole or not at all; for what does not come out
-there is an `H264Damage`.
+Packets come in the order of their extended sequence numbers, as `ReorderBuffer` lets them go.  A
+NAL unit comes out whole; for what does not come out there is an `H264Damage`.
 
     >>> unpacker = H264Unpacker()
     >>> unpacker.push(7, 3000, False, bytes.fromhex("7c8501"))

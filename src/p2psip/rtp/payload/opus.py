@@ -2,8 +2,7 @@
 
 Implements RFC 7587 §4 and RFC 6716 §3.
 
-The first octet tells the mode, the audio bandwidth and the length of a frame; what follows is one
-frame or several, of one length or of any.  Timestamps count at 48000 Hz whatever the bandwidth.
+Timestamps count at 48000 Hz whatever the audio bandwidth.
 
     >>> packet = OpusPacket.parse(bytes([0x79, 1, 2, 3, 4]))
     >>> packet.frames, packet.frame_ticks, packet.ticks, packet.bandwidth

@@ -2,18 +2,17 @@
 
 Implements RFC 5574 §3.3.
 
-A Speex packet is a string of bits.  A frame is 20 ms: a narrowband part, and behind it,
-each announced by a 1 bit, up to two layers that widen it to 16 and then to 32 kHz.
+A packet is a string of bits.  A frame is 20 ms: a narrowband part, and behind it, each announced by
+a 1 bit, up to two layers that widen it to 16 and then to 32 kHz.  The mode of a part tells its
+size:
 
     0 | mode 4 | narrowband bits ...  1 | mode 3 | wideband bits ...  (the next frame)
 
-The mode tells the size, so frames are found by hopping.  Since the narrowband part comes
-first and needs nothing that follows, cutting the layers leaves a true 8 kHz stream: what
-Flash Player, which always encodes wideband, needs in order to talk to a `speex/8000` phone.
+Cutting the layers leaves a true 8 kHz stream: what Flash Player, which always encodes wideband,
+needs in order to talk to a `speex/8000` phone.
 
-Own design: the sizes per mode are in the Speex manual, which is not in the catalogue.  They
-are tested against recordings of Flash Player and streams of libspeex, and in the tests by
-libspeex itself, which decodes what we cut.
+Own design: the sizes are in the Speex manual, which is not in the catalogue; they are tested
+against recordings of Flash Player and by libspeex, which decodes what we cut.
 """
 
 from typing import Final
