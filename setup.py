@@ -18,7 +18,7 @@ from setuptools.command.build_ext import build_ext
 # The rooms that are compiled, a shared library for each family: what a packet, a message or a
 # transaction runs through, and nothing of the edge, whose work is system calls.
 ROOMS = {
-    "p2psip": ["errors.py", "sip/*.py", "transaction/*.py"],
+    "p2psip": ["errors.py", "sip/*.py", "transaction/*.py", "dialog/*.py"],
     "rtmplite": ["errors.py", "amf/*.py", "rtmp/wire/*.py"],
 }
 # What stays Python: mypyc knows no class variable of a dataclass, no `cached_property`, no heir of

@@ -142,6 +142,8 @@ def test_an_installation_compiles_where_a_compiler_is(machine: Machine, build: s
     say = ".venv/bin/siprtmp --version"
     assert machine.run(say).endswith(f"({build})\n")
     assert machine.run(f"SIPRTMP_PURE=1 {say}").endswith("(python)\n")
+    machine.run(".venv/bin/siprtmp demo --seconds 2")
+    machine.run(".venv/bin/siprtmp explain --as sip 4f5054494f4e53")
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

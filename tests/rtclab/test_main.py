@@ -1,5 +1,6 @@
 """The laboratory's command, and the gateway's, which forwards to it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -92,3 +93,23 @@ def test_the_gateway_forwards(words, code):
     assert own.stdout == forwarded.stdout and bool(own.stdout) == (code < 2)
     assert own.stderr.replace("rtclab: ", "siprtmp: ") == forwarded.stderr
     assert bool(forwarded.stderr) == (code == 2)
+
+
+@pytest.mark.parametrize("chosen", [None, ""])
+def test_the_families_are_read_from_their_sources(chosen):
+    """A compiled reader cannot be watched; what a tool starts still runs as it would."""
+    told = {} if chosen is None else {"SIPRTMP_PURE": chosen}
+    environ = {name: value for name, value in os.environ.items() if name != "SIPRTMP_PURE"}
+    report = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os, rtclab, rtmplite.amf.amf0 as amf, p2psip.sip.uri as uri\n"
+            "print(amf.__file__[-3:], uri.__file__[-3:], os.environ.get('SIPRTMP_PURE'))",
+        ],
+        env=environ | told,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert report.stdout == f".py .py {chosen}\n"

@@ -1,7 +1,11 @@
 """Which form of a module runs: the compiled one, or its source."""
 
+import ast
+import importlib
+import pkgutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
@@ -63,3 +67,51 @@ def test_what_is_compiled_is_named(tmp_path, monkeypatch):
     assert build.__wrapped__() == "compiled"
     (tmp_path / "twofold" / "room" / f"table{SUFFIX}").unlink()
     assert build.__wrapped__() == "python"
+
+
+def compiled_by_setup() -> set[str]:
+    """The modules that setup.py compiles where it can."""
+    src = Path(module.__file__).parents[2]
+    tree = ast.parse((src.parent / "setup.py").read_text())
+    tables = {
+        node.targets[0].id: eval(ast.unparse(node.value))
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id in ("ROOMS", "PYTHON")
+    }
+    files = {
+        path.relative_to(src).as_posix()
+        for family, rooms in tables["ROOMS"].items()
+        for room in rooms
+        for path in src.glob(f"{family}/{room}")
+        if path.name != "__init__.py"
+    }
+    return {name.removesuffix(".py").replace("/", ".") for name in files - tables["PYTHON"]}
+
+
+def our_classes() -> list[type]:
+    """Every class of the gateway and its families."""
+    modules = [
+        importlib.import_module(found.name)
+        for family in module.FAMILIES
+        for found in pkgutil.walk_packages(importlib.import_module(family).__path__, f"{family}.")
+        if not fnmatch(found.name, "*.__main__")
+    ]
+    return [
+        value
+        for each in modules
+        for value in vars(each).values()
+        if isinstance(value, type) and value.__module__ == each.__name__
+    ]
+
+
+def test_no_class_that_stays_python_has_a_compiled_base():
+    """mypyc's classes cannot be bases of others: one that is fails when it is made."""
+    compiled = compiled_by_setup()
+    assert "p2psip.transaction.machine" in compiled
+    torn = [
+        f"{each.__module__}.{each.__name__}"
+        for each in our_classes()
+        if each.__module__ not in compiled and not issubclass(each, BaseException)
+        if any(base.__module__ in compiled for base in each.__mro__)
+    ]
+    assert torn == []
