@@ -44,6 +44,7 @@ REFRESHING: Final = BEGINNING | {"UPDATE", "NOTIFY"}  # §12.2, RFC 3311 §5.1, 
 WITHIN: Final = REFRESHING | {"ACK", "BYE", "PRACK", "INFO", "MESSAGE", "OPTIONS"}
 
 _Name = tuple[str, str, str]
+_KEPT: Final = frozenset({"From", "To", "Call-ID", "Contact", "Record-Route"})  # of messages: §12.1
 
 
 @dataclass(slots=True, eq=False)
@@ -366,6 +367,5 @@ def _retarget(side: Side, message: Request | Response) -> None:
 
 def _state(message: Request | Response) -> int:
     """How many octets a dialog would keep of a message: §12.1."""
-    kept = ("From", "To", "Call-ID", "Contact", "Record-Route")
     target = len(str(message.uri)) if isinstance(message, Request) else 0
-    return target + sum(len(text) for name in kept for text in message.headers.values(name))
+    return target + sum([len(text) for name, text in message.headers if name in _KEPT])

@@ -152,7 +152,8 @@ class Proxy:
             request = request.replace(uri=uri)  # §16.4 [own-maddr-is-dropped]
         while routes and self._stack.is_ours(routes[0].uri):
             routes.pop(0)  # §16.4 [own-route-is-removed]
-        return request.replace(headers=request.headers.with_("Route", *routes))
+        headers = request.headers.with_("Route", *routes)
+        return request if headers is request.headers else request.replace(headers=headers)
 
     @property
     def deadline(self) -> float | None:

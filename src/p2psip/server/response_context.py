@@ -119,6 +119,7 @@ class ResponseContext:
         self._is_answered = self._is_given_up = False
         self._is_over = False  # the server transaction has ended
         self._has_ended = False  # and so have all branches
+        self._own_mark: str | None = None  # our Record-Route value for the caller
         self.answered_by: Flow | None = None  # where the 2xx came from that went back
         server.user = self
 
@@ -288,13 +289,14 @@ class ResponseContext:
         asked = self._server.request.headers
         # the Vias as they came, whatever the other side has made of them: §16.7 [received-stays]
         headers = without_identity(response.headers).with_("Via", *asked.values("Via"))
-        flow = self._server.flow
-        mark = self._mark(flow.transport, flow.remote[0])
         routes = list(response.headers.all("Record-Route", lenient=True))
         at = len(routes) - len(asked.all("Record-Route")) - 1
         # after a spiral other values may be equal: §16.6 [mark-is-found-again]
         if at >= 0 and routes[at] == branch.mark:
-            routes[at] = str(mark)
+            if self._own_mark is None:
+                flow = self._server.flow
+                self._own_mark = str(self._mark(flow.transport, flow.remote[0]))
+            routes[at] = self._own_mark
         # §16.7 [no-tag-of-ours] [tag-is-kept] [tag-of-refusals]
         # §16.7 [body-as-it-came] [fields-stay]
         return response.replace(headers=headers.with_("Record-Route", *routes))
@@ -357,7 +359,8 @@ class ResponseContext:
 
 def as_request_uri(uri: Uri) -> Uri:
     """A URI without what no Request-URI may hold: §16.6 step 2, §19.1.1."""
-    return uri.replace(headers=()).without_params("method")
+    bare = uri.replace(headers=()) if uri.headers else uri
+    return bare.without_params("method")
 
 
 def best_response(finals: Sequence[Response]) -> Response:

@@ -128,6 +128,10 @@ def with_quotes(value: str) -> str:
     >>> print(with_quotes("Bell, A. <sip:a.g.bell@example.com>;tag=43"))
     "Bell, A." <sip:a.g.bell@example.com>;tag=43
     """
+    return known(_with_quotes, value)
+
+
+def _with_quotes(value: str) -> str:
     display, bracket, rest = _cut_at_bracket(value)
     if not bracket or _TOKENS.fullmatch(display) or _QUOTED.fullmatch(display):
         return value

@@ -70,7 +70,7 @@ def quote(text: str) -> str:
 
 def unquote(text: str) -> str:
     """Read a `quoted-string` (§25.1); any other text is returned as it is."""
-    if not is_quoted(text):
+    if text[:1] != '"' or not is_quoted(text):
         return text
     # §25.1 [escapes-in-quotes]
     return _PAIR.sub(r"\1", text[1:-1]) if "\\" in text else text[1:-1]

@@ -12,8 +12,8 @@ Implements RFC 3261 §7.3, with the compact forms of §7.3.3.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final, Self, overload
+from dataclasses import dataclass, field
+from typing import Any, Final, Self, overload
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.grammar import LWS, is_token, split
@@ -86,13 +86,15 @@ def canonical(name: str) -> str:
 class Headers:
     """Header lines in order; names are canonical, values are as they came (§7.3.1).
 
-    A value may be given as any object that `str` turns into its text.
+    A value may be given as any object that `str` turns into its text.  `views` keeps what `Views`
+    has read of them, by name; a copy takes over what is read of lines that it does not change.
     """
 
     fields: tuple[tuple[str, str], ...]
+    views: dict[str, Any] = field(compare=False, repr=False)
 
     def __init__(self, fields: Iterable[tuple[str, object]] = ()) -> None:
-        self._set(tuple((canonical(name), str(value)) for name, value in fields))
+        self._set(tuple([(canonical(name), str(value)) for name, value in fields]), {})
 
     @classmethod
     def parse_lines(cls, lines: Iterable[str]) -> Self:
@@ -111,7 +113,7 @@ class Headers:
             fields.append((known or name, value.strip(LWS)))
         if len(fields) > MAX_HEADERS:
             raise RemoteError("Message Too Large", 513)
-        return cls._of(tuple(fields))
+        return cls._of(tuple(fields), {})
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self.fields)
@@ -134,7 +136,13 @@ class Headers:
     def get(self, name: str, default: str) -> str: ...
     def get(self, name: str, default: str | None = None) -> str | None:
         """Return the first value, or `default` (§7.3.1)."""
-        return next(iter(self.values(name)), default)
+        known = _CANONICAL.get(name)
+        if known is None:
+            return next(iter(self.values(name)), default)
+        for key, value in self.fields:
+            if key == known:
+                return value
+        return default
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the value of every line of this name, commas untouched (§7.3.1)."""
@@ -151,7 +159,7 @@ class Headers:
         unless `lenient`.
         """
         lines = self.values(name)
-        if _CANONICAL.get(name.lower()) not in LISTS:
+        if not lines or _CANONICAL.get(name.lower()) not in LISTS:
             return lines  # §7.3.1 [no-joined-credentials]
         # §7.3.1 [rows-combine]
         return tuple(
@@ -161,10 +169,13 @@ class Headers:
     def with_(self, name: str, *values: object) -> Self:
         """Return a copy with these values in place of the old ones, or at the end (§7.3.1)."""
         name = canonical(name)
-        new = tuple((name, str(value)) for value in values)
-        place = self._place(name)
-        rest = self.without(name).fields
-        return self._of(rest[:place] + new + rest[place:])
+        places, fields = self._places(name), list(self.fields)
+        for place in reversed(places):
+            del fields[place]
+        first = places[0] if places else len(fields)
+        fields[first:first] = [(name, str(value)) for value in values]
+        kept = tuple(fields)
+        return self if kept == self.fields else self._changed(kept, name)
 
     def without(self, *names: str) -> Self:
         """Return a copy without any line of these names (§7.3.1)."""
@@ -175,33 +186,44 @@ class Headers:
             for pair in self.fields  # names that are known have the same spelling here
             if pair[0] not in unwanted and (pair[0] in _LONG or pair[0].lower() not in unwanted)
         ]
-        return self._of(tuple(kept))
+        return self if len(kept) == len(self.fields) else self._changed(tuple(kept), *given)
 
     def prepend(self, name: str, value: object) -> Self:
         """Return a copy with a new topmost value of this name (§16.6)."""
         name = canonical(name)
-        place = self._place(name) if name in self else 0
-        return self._of((*self.fields[:place], (name, str(value)), *self.fields[place:]))
+        places, fields = self._places(name), list(self.fields)
+        fields.insert(places[0] if places else 0, (name, str(value)))
+        return self._changed(tuple(fields), name)
 
     def append(self, name: str, value: object) -> Self:
         """Return a copy with one more line at the end (§7.3.1)."""
-        return self._of((*self.fields, (canonical(name), str(value))))
+        name = canonical(name)
+        return self._changed((*self.fields, (name, str(value))), name)
 
-    def _place(self, name: str) -> int:
-        """Where the first line of this canonical name stands, or where a new one goes."""
-        wanted = name if name in _LONG else name.lower()
-        keys = [key if wanted is name else key.lower() for key, _ in self.fields]
-        return keys.index(wanted) if wanted in keys else len(keys)
+    def _places(self, name: str) -> list[int]:
+        """Where the lines of this canonical name stand."""
+        if name in _LONG:
+            return [place for place, pair in enumerate(self.fields) if pair[0] == name]
+        wanted = name.lower()
+        return [place for place, pair in enumerate(self.fields) if pair[0].lower() == wanted]
+
+    def _changed(self, fields: tuple[tuple[str, str], ...], *names: str) -> Self:
+        """A copy in which only lines of these canonical names are others."""
+        views = self.views.copy()
+        for name in names:
+            views.pop(name, None)
+        return self._of(fields, views)
 
     @classmethod
-    def _of(cls, fields: tuple[tuple[str, str], ...]) -> Self:
+    def _of(cls, fields: tuple[tuple[str, str], ...], views: dict[str, Any]) -> Self:
         """Wrap names that are canonical already."""
         self = cls.__new__(cls)
-        self._set(fields)
+        self._set(fields, views)
         return self
 
-    def _set(self, fields: tuple[tuple[str, str], ...]) -> None:
+    def _set(self, fields: tuple[tuple[str, str], ...], views: dict[str, Any]) -> None:
         object.__setattr__(self, "fields", fields)
+        object.__setattr__(self, "views", views)
 
 
 NO_HEADERS: Final = Headers()

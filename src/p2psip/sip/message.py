@@ -14,10 +14,9 @@ Content-Length belongs to framing, not to meaning: reading removes it from the h
 and writing always adds the right one.
 """
 
-import dataclasses
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.grammar import LWS, bytes_of, is_token, number, text_of
@@ -77,16 +76,27 @@ class Request(Views):
             raise LocalError(f"not a request line: {start!r}")
         return _write(start, self.headers, self.body)
 
-    def replace(self, **fields: Any) -> Self:
-        """Return a copy with other fields, by `dataclasses.replace` (§7.1)."""
-        return dataclasses.replace(self, **fields)
+    def replace(
+        self,
+        *,
+        method: str | None = None,
+        uri: Uri | None = None,
+        headers: Headers | None = None,
+        body: bytes | None = None,
+    ) -> "Request":
+        """Return a copy with other fields (§7.1)."""
+        return Request(
+            self.method if method is None else method,
+            self.uri if uri is None else uri,
+            self.headers if headers is None else headers,
+            self.body if body is None else body,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Response(Views):
     """A response (§7.2), `status` 100 to 699; typed headers are the properties of `Views`."""
 
-    _skips_unreadable: ClassVar[bool] = True
     status: int
     reason: str
     headers: Headers = NO_HEADERS
@@ -100,9 +110,25 @@ class Response(Views):
         # RFC 4475 §3.1.1.13 [space-before-no-reason]
         return _write(f"{VERSION} {self.status} {self.reason}", self.headers, self.body)
 
-    def replace(self, **fields: Any) -> Self:
-        """Return a copy with other fields, by `dataclasses.replace` (§7.2)."""
-        return dataclasses.replace(self, **fields)
+    @property
+    def _skips_unreadable(self) -> bool:
+        return True
+
+    def replace(
+        self,
+        *,
+        status: int | None = None,
+        reason: str | None = None,
+        headers: Headers | None = None,
+        body: bytes | None = None,
+    ) -> "Response":
+        """Return a copy with other fields (§7.2)."""
+        return Response(
+            self.status if status is None else status,
+            self.reason if reason is None else reason,
+            self.headers if headers is None else headers,
+            self.body if body is None else body,
+        )
 
 
 Message = Request | Response

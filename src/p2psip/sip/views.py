@@ -3,14 +3,14 @@
 Implements RFC 3261 §20, one header a property.
 
 Most messages pass through an element that looks at four or five of their headers, so
-nothing is parsed before it is needed, and never twice.  A malformed value raises
-RemoteError (400) from its view alone; in a list of a response it is skipped, since it is often
-about somebody else, such as the Contact of another phone of a user, and nobody can be told.
+nothing is parsed before it is needed, and never twice, not in copies with other headers either.  A
+malformed value raises RemoteError (400) from its view alone; in a list of a response it is skipped,
+since it is often about somebody else, such as the Contact of another phone of a user, and nobody
+can be told.
 """
 
-from collections.abc import Callable
-from functools import cached_property
-from typing import ClassVar, Final, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, Self, TypeVar
 
 from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
@@ -54,24 +54,28 @@ class CSeq(NamedTuple):
 
 
 class Views:
-    """Typed headers of a message (§20); each view is kept once it is parsed."""
+    """Typed headers of a message (§20); each view is kept once it is parsed, by its `headers`."""
 
     headers: Headers
-    _skips_unreadable: ClassVar[bool] = False  # in lists
 
-    @cached_property
+    @property
+    def _skips_unreadable(self) -> bool:
+        """Whether lists leave out what cannot be read."""
+        return False
+
+    @property
     def vias(self) -> tuple[Via, ...]:
         """All hops, the latest first (§20.42).  Raises RemoteError."""
-        return tuple(self._parse_all("Via", Via.parse))
+        return self._list("Via", Via.parse)
 
-    @cached_property
+    @property
     def via(self) -> Via:
         """The latest hop (§18.1.2, §18.2.1).  Raises RemoteError, also when there is none.
 
         The others are not read for it: a response must find its way whatever they hold.
         """
-        known: tuple[Via, ...] | None = self.__dict__.get("vias")
-        if known and not self._skips_unreadable:
+        known: tuple[Via, ...] | None = self.headers.views.get("Via")
+        if known:
             return known[0]
         for line in self.headers.values("Via"):
             for value in split(line, ",", lenient=self._skips_unreadable):
@@ -79,48 +83,45 @@ class Views:
                     return Via.parse(value)
         raise RemoteError("Missing Via")
 
-    @cached_property
+    @property
     def from_(self) -> Address:
         """The caller (§20.20).  Raises RemoteError."""
-        return Address.parse(self._only("From"))
+        return self._one("From", Address.parse)
 
-    @cached_property
+    @property
     def to(self) -> Address:
         """The callee (§20.39).  Raises RemoteError."""
-        return Address.parse(self._only("To"))
+        return self._one("To", Address.parse)
 
-    @cached_property
+    @property
     def call_id(self) -> str:
         """The name of the call, compared octet by octet (§20.8).  Raises RemoteError."""
-        value = self._only("Call-ID")
-        if not value or first_word(value)[1]:
-            raise RemoteError("Bad Call-ID")
-        return value
+        return self._one("Call-ID", _call_id)
 
-    @cached_property
+    @property
     def cseq(self) -> CSeq:
         """The number and method of the request (§20.16).  Raises RemoteError."""
-        return CSeq.parse(self._only("CSeq"))
+        return self._one("CSeq", CSeq.parse)
 
-    @cached_property
+    @property
     def contacts(self) -> tuple[Address, ...]:
         """The URIs that reach the sender from now on (§20.10).  Raises RemoteError."""
-        return tuple(self._parse_all("Contact", Address.parse))
+        return self._list("Contact", Address.parse)
 
-    @cached_property
+    @property
     def routes(self) -> tuple[Address, ...]:
         """The proxies still to visit (§20.34).  Raises RemoteError."""
-        return tuple(self._parse_all("Route", Address.parse))
+        return self._list("Route", Address.parse)
 
-    @cached_property
+    @property
     def record_routes(self) -> tuple[Address, ...]:
         """The proxies that want to see the dialog, the latest first (§20.30).
 
         Raises RemoteError.
         """
-        return tuple(self._parse_all("Record-Route", Address.parse))
+        return self._list("Record-Route", Address.parse)
 
-    @cached_property
+    @property
     def max_forwards(self) -> int | None:
         """The number of hops left (§20.22); None from an RFC 2543 client.
 
@@ -128,7 +129,7 @@ class Views:
         """
         if "Max-Forwards" not in self.headers:
             return None
-        return number(self._only("Max-Forwards"), 255)
+        return self._one("Max-Forwards", _hops)
 
     @property
     def content_type(self) -> str:
@@ -142,28 +143,54 @@ class Views:
         value = self.headers.get("Expires")
         return None if value is None else seconds(value)
 
-    def _only(self, name: str) -> str:
-        values = self.headers.values(name)
-        # RFC 4475 §3.3.1 [missing-is-refused], §3.3.8 [repeated-is-refused]
-        if len(values) != 1:
-            # §7.3.1 [rows-of-a-list], §21.4.1 [400-says-what]
-            raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")
-        return values[0]
+    def _one(self, name: str, parse: Callable[[str], _T]) -> _T:
+        """The value of a header that stands on one line."""
+        views = self.headers.views
+        if name not in views:
+            values = self.headers.values(name)
+            # RFC 4475 §3.3.1 [missing-is-refused], §3.3.8 [repeated-is-refused]
+            if len(values) != 1:
+                # §7.3.1 [rows-of-a-list], §21.4.1 [400-says-what]
+                raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")
+            views[name] = parse(values[0])
+        value: _T = views[name]
+        return value
 
-    def _parse_all(self, name: str, parse: Callable[[str], _T]) -> list[_T]:
-        values: list[_T] = []
-        lines = self.headers.values(name)
-        if len(lines) > MAX_VALUES:
-            raise RemoteError("Message Too Large", 513)
-        for line in lines:
-            # §7.3.1 [any-mix-of-rows] [rows-combine]
-            if self._skips_unreadable:
-                values += readable(line, parse)
-            else:
-                values += map(parse, split_list(line))
-            if len(values) > MAX_VALUES:
-                raise RemoteError("Message Too Large", 513)
+    def _list(self, name: str, parse: Callable[[str], _T]) -> tuple[_T, ...]:
+        """The values of a list; one with values that are skipped is read each time."""
+        views = self.headers.views
+        if name not in views:
+            lines = self.headers.values(name)
+            try:
+                views[name] = lines and _read_all(lines, lambda line: map(parse, split_list(line)))
+            except RemoteError:
+                if not self._skips_unreadable:
+                    raise
+                return _read_all(lines, lambda line: readable(line, parse))
+        values: tuple[_T, ...] = views[name]
         return values
+
+
+def _read_all(lines: Sequence[str], read: Callable[[str], Iterable[_T]]) -> tuple[_T, ...]:
+    """The values of all lines of a list, within limits."""
+    values: list[_T] = []
+    if len(lines) > MAX_VALUES:
+        raise RemoteError("Message Too Large", 513)
+    for line in lines:
+        values += read(line)  # §7.3.1 [any-mix-of-rows] [rows-combine]
+        if len(values) > MAX_VALUES:
+            raise RemoteError("Message Too Large", 513)
+    return tuple(values)
+
+
+def _call_id(text: str) -> str:
+    if not text or first_word(text)[1]:
+        raise RemoteError("Bad Call-ID")
+    return text
+
+
+def _hops(text: str) -> int:
+    return number(text, 255)
 
 
 def seconds(text: str) -> int:

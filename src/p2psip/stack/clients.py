@@ -97,7 +97,10 @@ class ClientHandle:
 class _Attempt:
     """A request at one server: its transaction, and the bytes to repeat."""
 
-    __slots__ = ("flow", "handle", "is_sent", "is_silent", "machine", "request", "wire")
+    __slots__ = (
+        *("flow", "handle", "is_first", "is_sent", "is_silent", "key", "machine", "request"),
+        *("sent_by", "wire"),
+    )
 
     def __init__(
         self,
@@ -109,6 +112,8 @@ class _Attempt:
     ) -> None:
         self.handle, self.request, self.flow = handle, request, flow
         self.machine, self.wire = machine, wire
+        self.key, self.sent_by = client_key(request), sent_by(request.via)
+        self.is_first = len(request.headers.values("Via")) == 1  # the request is our own
         self.is_sent = False
         self.is_silent = False  # its flow has not answered it yet
 
@@ -213,11 +218,10 @@ class Clients:
         # RFC 6026 §6 [response-is-looked-up], §7.3 [response-is-looked-up]
         attempt = self._table.get(client_key(response))
         # §18.1.2 [foreign-sent-by-dropped]
-        if attempt is None or sent_by(response.via) != sent_by(attempt.request.via):
+        if attempt is None or sent_by(response.via) != attempt.sent_by:
             return False
-        # RFC 3261 §8.1.3.3 [one-via-comes-back]
-        hops = response.headers.all("Via", lenient=True)  # also those that cannot be read
-        if len(hops) > 1 and len(attempt.request.vias) == 1:
+        # RFC 3261 §8.1.3.3 [one-via-comes-back]: also one that cannot be read
+        if attempt.is_first and len(response.headers.all("Via", lenient=True)) > 1:
             return False
         self._heard(attempt)
         self._validator.heard_at(attempt.flow)  # nobody else has read that branch
@@ -312,7 +316,7 @@ class Clients:
         machine, todo = start(now, reliable=is_told_once, t1=self._t1)
         attempt = _Attempt(handle, request, flow, machine, wire)
         handle.request, handle.flow, handle._attempt = request, flow, attempt
-        self._table.add(attempt, client_key(request), flow)
+        self._table.add(attempt, attempt.key, flow)
         if flow.transport == "UDP":
             attempt.is_silent = True
             self._silent[flow] += 1

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psip.dialog.dialog import Dialog
+from p2psip.sip.known import known
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
@@ -40,7 +41,11 @@ def hosts_named(uri: Uri) -> frozenset[str]:
     """
     if uri.is_gruu:
         return frozenset()
-    host = (uri.param("maddr") or uri.host).strip("[]")
+    return known(_place_of, uri.param("maddr") or uri.host)
+
+
+def _place_of(host: str) -> frozenset[str]:
+    host = host.strip("[]")
     try:
         ipaddress.ip_address(host)
     except ValueError:

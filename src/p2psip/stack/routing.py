@@ -259,7 +259,7 @@ def needs_tls(request: Request) -> bool:
     scheme, too, and is not refused.
     """
     # RFC 5630 §5.1.1 [sips-route-by-tls]
-    return any(uri.scheme == "sips" for uri in (request.uri, *(r.uri for r in request.routes)))
+    return request.uri.scheme == "sips" or any([r.uri.scheme == "sips" for r in request.routes])
 
 
 def may_carry(flow: Flow, request: Request) -> bool:
@@ -326,7 +326,7 @@ def response_flow(request: Request, flow: Flow) -> Flow:
     via = request.via
     # RFC 3581 §4 [answers-to-rport], RFC 3261 §18.2.2 [same-connection]
     # Field §"Responses to the port in the Via"
-    if flow.reliable or via.has_rport:
+    if flow.reliable or via.has_rport or (via.port or 5060) == flow.remote[1]:
         return flow
     # §18.2.2 [to-the-source] [to-sent-by]
     return Flow(flow.transport, (flow.remote[0], via.port or 5060), flow.local)

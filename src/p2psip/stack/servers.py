@@ -35,6 +35,7 @@ from p2psip.transaction.table import Table
 
 # Methods that may be carried out twice without harm, so that a 2xx needs no memory: §11, §9.2.
 HARMLESS: Final = frozenset({"OPTIONS", "CANCEL"})
+REFUSED: Final = "refused"  # the kind of tag in refusals that leave no transaction
 
 Guard = Callable[..., bool]
 """Calls its first argument with the others; False if that raised: `Stack.guarded`."""
@@ -67,12 +68,17 @@ class ServerHandle:
     """
 
     def __init__(
-        self, request: Request, flow: Flow, way: Flow, to_tag: str, size: int, servers: "Servers"
+        self,
+        request: Request,
+        flow: Flow,
+        way: Flow,
+        size: int,
+        servers: "Servers",
+        to_tag: str | None = None,
     ) -> None:
         self.request = request
         self.flow = flow
         self.size = size
-        self.to_tag = to_tag
         self.user: ServerUser | None = None
         self.final = 0
         self.cause: str | None = None
@@ -80,6 +86,7 @@ class ServerHandle:
         self.reasons: tuple[str, ...] = ()
         self.on_final: Callable[[ServerHandle, Response, float], None] = _unheard
         self._servers = servers
+        self._received, self._to_tag = request, to_tag  # a proxy hardly ever needs a tag
         self._is_new = True  # it has no transaction, and was not answered without one
         self._is_over = False  # and its user has been told
         self._key = server_key(request)
@@ -88,6 +95,13 @@ class ServerHandle:
         self._allowance = ReplyAllowance(size, len(request.body))
         self._wire = b""
         self._is_held_back = False  # the latest response, and was never sent
+
+    @property
+    def to_tag(self) -> str:
+        """The tag for a To that has none: §8.2.6.2."""
+        if self._to_tag is None:
+            self._to_tag = self._servers.tag_for(self._received, self._way)
+        return self._to_tag
 
     @property
     def is_heard(self) -> bool:
@@ -171,8 +185,7 @@ class Servers:
 
         §17.2.1, §17.2.2.  `size` is how many bytes the request had.
         """
-        way = response_flow(request, flow)
-        return ServerHandle(request, flow, way, self._tag(request, way), size, self)
+        return ServerHandle(request, flow, response_flow(request, flow), size, self)
 
     def is_forgotten(self, ack: Request, flow: Flow) -> bool:
         """Whether an ACK is for a refusal that left no transaction, so that the ACK ends here.
@@ -180,17 +193,25 @@ class Servers:
         §17.1.1.3: its Via and Request-URI are the INVITE's, so our tag is the same again.
         """
         # §8.2.7 [ack-without-memory]
-        is_of_kept = ack.to.tag == self._tag(ack, response_flow(ack, flow))
-        return is_of_kept or self._is_of_refusal(ack, flow)
+        return self._has_tag(ack, flow, "", REFUSED)
 
     def _is_of_refusal(self, ack: Request, flow: Flow) -> bool:
         """Whether an ACK is for a refusal without a transaction, by the tag of such refusals."""
-        return ack.to.tag == self._refusal_tag(ack, response_flow(ack, flow))
+        return self._has_tag(ack, flow, REFUSED)
+
+    def _has_tag(self, ack: Request, flow: Flow, *kinds: str) -> bool:
+        """Whether the To of an ACK has a tag of ours of one of these kinds."""
+        tag = ack.to.tag or ""
+        if "." not in tag:  # as each of ours has: `AddressValidator.tag`
+            return False
+        way = response_flow(ack, flow)
+        return tag in [self.tag_for(ack, way, kind) for kind in kinds]
 
     def _refusal_tag(self, request: Request, way: Flow) -> str:
-        return self._tag(request, way, "refused")
+        return self.tag_for(request, way, REFUSED)
 
-    def _tag(self, request: Request, way: Flow, kind: str = "") -> str:
+    def tag_for(self, request: Request, way: Flow, kind: str = "") -> str:
+        """The tag for the To of a request whose answers take `way`: §8.2.7."""
         about = f"{request.via} {request.uri} {request.cseq.number}{kind}"
         return self.validator.tag(about, request.call_id, way)  # §8.2.7 [tag-without-memory]
 
@@ -241,9 +262,10 @@ class Servers:
         """
         # §22.1 [cancel-of-its-hop]
         target = self._table.get(server_key(request, "INVITE"))
-        handle = self.open(request, flow, size)
+        way = response_flow(request, flow)
         # §9.2 [same-to-tag]: also where its INVITE was refused, and left no transaction
-        handle.to_tag = target.to_tag if target else self._refusal_tag(request, handle._way)
+        tag = target.to_tag if target else self._refusal_tag(request, way)
+        handle = ServerHandle(request, flow, way, size, self, tag)
         if target is None:
             handle.reply(481, now)  # §9.2 [481-without-a-match]
             return

@@ -1,6 +1,8 @@
 """Typed views are lazy, kept, and refuse only what they show."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from p2psip.errors import RemoteError
 from p2psip.sip.headers import Headers
@@ -164,3 +166,53 @@ def test_a_response_whose_first_via_is_odd_is_of_nobody(odd):
     for name in ("Via", "Contact", "Record-Route"):
         with pytest.raises(RemoteError):
             check_request(request(**{name: odd}))
+
+
+VIEWS = ("vias", "via", "from_", "to", "call_id", "cseq", "contacts", "routes", "record_routes")
+LINES = {
+    "Via": ["SIP/2.0/UDP four", "SIP/2.0/UDP a;;", ""],
+    "From": ["<sip:c@z>;tag=2", '"open'],
+    "t": ["<sip:d@z>;tag=3"],
+    "CSeq": ["8 INVITE", "x"],
+    "Contact": ["<sip:e@z>, <sip:f@z>", "*", "<sip:a@b>,,"],
+    "ROUTE": ["<sip:p3;lr>"],
+    "Record-Route": ["<sip:r2;lr>", "sip:a@b?c=d"],
+    "Max-Forwards": ["69"],
+    "X-Other": ["y"],
+}
+EDITS = st.tuples(
+    st.sampled_from(["with_", "prepend", "append", "without"]), st.sampled_from(list(LINES))
+).flatmap(lambda edit: st.tuples(*map(st.just, edit), st.sampled_from(LINES[edit[1]])))
+
+
+def outcome(message, view):
+    """What a view shows, or the error that it raises."""
+    try:
+        return getattr(message, view)
+    except RemoteError as error:
+        return error.status, str(error)
+
+
+@given(kind=st.sampled_from([Request, Response]), edits=st.lists(EDITS, max_size=4))
+def test_a_copy_shows_what_its_own_lines_say(kind, edits):
+    """Own design: a copy keeps what was read of lines that it shares, and nothing else."""
+    message = request() if kind is Request else Response(200, "OK", GOOD)
+    for edit, name, value in edits:
+        for view in (*VIEWS, "max_forwards"):
+            outcome(message, view)
+        change = getattr(message.headers, edit)
+        headers = change(name) if edit == "without" else change(name, value)
+        message = message.replace(headers=headers)
+        afresh = message.replace(headers=Headers(headers.fields))
+        for view in (*VIEWS, "max_forwards"):
+            assert outcome(message, view) == outcome(afresh, view), view
+
+
+def test_a_copy_reads_only_what_has_changed():
+    """Own design: a proxy makes several copies of each message."""
+    first = request()
+    check_request(first)
+    copy = first.replace(headers=first.headers.with_("Max-Forwards", 69).append("X-Other", "y"))
+    assert copy.to is first.to and copy.vias is first.vias and copy.contacts is first.contacts
+    assert (first.max_forwards, copy.max_forwards) == (70, 69)
+    assert copy.headers.with_("Call-ID", "abc@x") is copy.headers  # nothing has changed
