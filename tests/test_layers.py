@@ -199,7 +199,6 @@ machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.video siprtmp.media siprtmp.calls.access
                                      siprtmp.calls
-edge    siprtmp.edge.process         p2psip.net
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.ua p2psip.ua.registering p2psip.server p2psip.net
                                      p2psip.net.media rtmplite.flv rtmplite.rtmfp.crypto
@@ -208,7 +207,7 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
                                      siprtmp.media.transcode siprtmp.media siprtmp.operation
                                      siprtmp.settings siprtmp.calls.access siprtmp.calls
                                      siprtmp.calls.conference
-                                     siprtmp.calls.rich siprtmp.calls.mixed siprtmp.edge.process
+                                     siprtmp.calls.rich siprtmp.calls.mixed
                                      siprtmp.pump
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client

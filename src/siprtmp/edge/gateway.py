@@ -8,10 +8,14 @@ the hub; a call has no greenlet of its own.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer
 from rtmplite.net.addresses import not_had, written
+from rtmplite.net.secret_files import is_open_to_all
+from rtmplite.net.server.settings import AccessSettings, TlsSettings
 from siprtmp import __version__
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import Call
@@ -20,12 +24,10 @@ from siprtmp.calls.mixed.mixed_call import MixedApplication, MixedCalls
 from siprtmp.calls.mixed.published_side import PublishedSides
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
-from siprtmp.edge.metrics import CallTotals, page
+from siprtmp.edge.metrics import CallTotals, LoopLag, page
 from siprtmp.edge.overview import Overview
 from siprtmp.edge.packet_capture import PacketCapture
-from siprtmp.edge.process.loop_lag import LoopLag
 from siprtmp.edge.rtmp_side import RtmpSide
-from siprtmp.edge.secret_files import warn_of_readers
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer
@@ -35,7 +37,10 @@ from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.build import build
 from siprtmp.operation.logs import Log
 from siprtmp.settings.check import load_credentials, load_users
+from siprtmp.settings.load import load_file
 from siprtmp.settings.table import Settings
+
+CURE: Final = "chmod o-r"  # for a file with a secret
 
 
 class Gateway:
@@ -216,6 +221,23 @@ class Gateway:
             self._capture.close()
         if self._records is not None:
             self._records.close()
+
+
+def warn_of_readers(
+    access: AccessSettings, tls: TlsSettings, source: Path | None, log: Log
+) -> None:
+    """Log each file with a password or a key that everybody on this machine can read.
+
+    The gateway runs all the same, since the machine may have no other users.  `source` is the
+    configuration file.
+    """
+    key = tls.tls_key or tls.tls_cert  # which may have the key as well
+    cures = {path: CURE for path in (access.users, access.sign_key, key) if path is not None}
+    if source is not None and load_file(source).has_secret:
+        cures[source] = f"{CURE}, or use the environment"
+    for path, cure in cures.items():
+        if is_open_to_all(path):
+            log.warning("password-readable", file=path, cure=cure)
 
 
 def _load_decoder() -> None:

@@ -1,29 +1,66 @@
 """The page `/metrics`: the figures of the gateway in the text format of Prometheus, version 0.0.4.
 
-Own design: the figures of `/status`, and counters and histograms of the calls that have ended.
-They hold no names, addresses or secrets.  The format is a few lines of text, so that no library is
-needed for it.
+Own design: the figures of `/status`, and counters and histograms of the calls that have ended and
+of the lag of the loop.  They hold no names, addresses or secrets.  The format is a few lines of
+text, so that no library is needed for it.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from p2psip.net.alarm import Alarm
+from p2psip.net.clock import monotonic
 from siprtmp.calls.call import Call
 from siprtmp.calls.quality import scores
-from siprtmp.edge.process.histogram import Histogram
-from siprtmp.edge.process.loop_lag import LoopLag
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "siprtmp_"
 MOS_BOUNDS: Final = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.2)
 SECONDS_BOUNDS: Final = (1, 10, 60, 300, 1800, 7200)
+LAG_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)  # s
+EVERY: Final = 0.5  # s from one look at the lag to the next
+HALF: Final = 30  # s, the span that `worst` looks back at least, and twice it at most
 COUNTERS: Final = (  # the figures of `/status` that only grow
     *("sip_malformed", "sip_repeated"),
     *("rtmfp_ignored", "rtmfp_invalid", "rtmfp_evicted"),
     *("recordings_interrupted", "media_unsuitable", "media_left_out"),
     *("media_compiled", "media_interpreted"),
 )
+
+
+class Histogram:
+    """Counts of values below some bounds in rising order; a value that equals one counts below it.
+
+    >>> seen = Histogram((1.0, 2.0))
+    >>> for value in (0.5, 1.0, 1.5, 9.0):
+    ...     seen.add(value)
+    >>> list(seen.buckets()), seen.count, seen.total
+    ([('1', 2), ('2', 3), ('+Inf', 4)], 4, 12.0)
+    """
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self._counts)
+
+    def add(self, value: float) -> None:
+        """Count one value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def buckets(self) -> Iterator[tuple[str, int]]:
+        """Each bound, and how many values were not above it."""
+        names, sum_ = [f"{each:g}" for each in self._bounds], 0
+        for name, count in zip([*names, "+Inf"], self._counts, strict=True):
+            sum_ += count
+            yield name, sum_
 
 
 class CallTotals:
@@ -46,6 +83,44 @@ class CallTotals:
         self.seconds.add(now - call.up_at)
         for score in scores([call]):
             self.mos.add(score)
+
+
+class LoopLag:
+    """How late a timer fires: a machine that only sees when it is woken, from `start` to `stop`.
+
+    All calls share one loop, so whatever keeps it busy delays every packet.
+    """
+
+    def __init__(self) -> None:
+        self.seen = Histogram(LAG_BOUNDS)
+        self.deadline: float | None = None
+        self._worst = [0.0, 0.0]  # of this half of a minute, and of the one before
+        self._halves = 0
+        self._alarm = Alarm(self)
+
+    def start(self) -> None:
+        """Begin to measure."""
+        self.deadline = monotonic() + EVERY
+        self._alarm.set()
+
+    def stop(self) -> None:
+        """Measure no longer."""
+        self._alarm.cancel()
+
+    def tick(self, now: float) -> None:
+        """Note how late it is."""
+        if self.deadline is not None:
+            late = now - self.deadline
+            self.seen.add(late)
+            if now // HALF != self._halves:
+                self._halves, self._worst = int(now // HALF), [0.0, self._worst[0]]
+            self._worst[0] = max(self._worst[0], late)
+        self.deadline = now + EVERY
+
+    @property
+    def worst(self) -> float:
+        """The most that it was late within the last half of a minute at least, in seconds."""
+        return max(self._worst)
 
 
 def page(status: Mapping[str, object], totals: CallTotals, lag: LoopLag) -> str:

@@ -36,10 +36,10 @@ _ANY: Final = ("0.0.0.0", "::")
 _T = TypeVar("_T")
 
 
-class PacketCapture:
+class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
     """A capture of every socket that is opened from now on, until `close`.
 
-    Raises ConfigError if a file cannot be written.
+    It is the tap of both families.  Raises ConfigError if a file cannot be written.
     """
 
     def __init__(self, path: Path, log: Log, limit: int = LIMIT) -> None:
@@ -60,8 +60,7 @@ class PacketCapture:
             raise ConfigError(f"--capture {error.filename}: {error.strerror}") from None
         self._flusher = get_hub().loop.timer(FLUSH, FLUSH, ref=False)
         self._flusher.start(self._flush)
-        taps = _SipTap(self), _RtmpTap(self)
-        p2psip.net.tap.Tapping.current, rtmplite.net.tap.Tapping.current = taps
+        p2psip.net.tap.Tapping.current = rtmplite.net.tap.Tapping.current = self
         log.warning("capturing", file=path, keys=self.keys_path, most=f"{limit >> 20} MiB")
 
     def close(self) -> None:
@@ -81,6 +80,18 @@ class PacketCapture:
     def end(self, connection: CapturedConnection, source: Address) -> None:
         """Write that an end of a connection is closed."""
         self._write(partial(self._pcap.end, connection, source))
+
+    def datagrams(self, opened: socket.socket) -> socket.socket:
+        return cast(socket.socket, _UdpSocket(opened, self))
+
+    def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
+        tap = _ConnectionTap(opened, self)
+        stream = _TcpSocket(opened, self, tap, is_tls=tls is not None)
+        tls_tap = None if tls is None else _TlsTap(tls, self, tap)
+        return cast(socket.socket, stream), cast(_T, tls_tap)
+
+    def profile(self, profile: CryptoProfile) -> CryptoProfile:
+        return cast(CryptoProfile, _Profile(profile, self))
 
     def tunnelled(
         self,
@@ -179,14 +190,12 @@ class _UdpSocket(_Wrapper):
     """A UDP socket that is looked at."""
 
     def recvfrom(self, size: int) -> tuple[bytes, Any]:
-        """Receive, and write it down."""
         data, source = self._inner.recvfrom(size)
         near = self._capture.near(self._inner, source[:2])
         self._capture.datagram(source[:2], near, data)
         return data, source
 
     def sendto(self, data: bytes, target: Any) -> int:
-        """Send, and write it down."""
         sent: int = self._inner.sendto(data, target)
         near = self._capture.near(self._inner, target[:2])
         self._capture.datagram(near, target[:2], bytes(data))
@@ -239,28 +248,24 @@ class _TcpSocket(_Wrapper):
         self._tap, self._is_tls = tap, is_tls
 
     def recv(self, size: int) -> bytes:
-        """Receive, and write it down."""
         data: bytes = self._inner.recv(size)
         if not self._is_tls or not data:
             self._tap.received(data)
         return data
 
     def send(self, data: bytes) -> int:
-        """Send, and write down what the system has taken."""
         sent: int = self._inner.send(data)
         if not self._is_tls:
             self._tap.sent(bytes(data[:sent]))
         return sent
 
     def sendmsg(self, buffers: Any) -> int:
-        """Send some buffers, and write down what the system has taken."""
         sent: int = self._inner.sendmsg(buffers)
         if not self._is_tls:
             self._tap.sent(b"".join(buffers)[:sent])
         return sent
 
     def close(self) -> None:
-        """Close, and write it down."""
         self._tap.closed()
         self._inner.close()
 
@@ -273,14 +278,12 @@ class _TlsTap(_Wrapper):
         self._tap = tap
 
     def receive(self, data: bytes) -> bytes:
-        """Decrypt, and write down what was said."""
         plain: bytes = self._inner.receive(data)
         if plain:
             self._tap.received(plain)
         return plain
 
     def send(self, data: bytes) -> None:
-        """Write down what is said, and encrypt it."""
         self._tap.sent(bytes(data))
         self._inner.send(data)
 
@@ -289,11 +292,9 @@ class _Profile(_Wrapper):
     """A cryptography profile whose keys are written down: RFC 7016 §3.5.1.1."""
 
     def initiate(self, far_certificate: bytes) -> Any:
-        """Begin a keying, and watch it."""
         return _Agreement(self._inner.initiate(far_certificate), self._capture)
 
     def respond(self, far_component: bytes, far_certificate: bytes) -> KeyingAnswer:
-        """Answer a keying, and write down its keys."""
         answer: KeyingAnswer = self._inner.respond(far_component, far_certificate)
         self._capture.keys(answer.keys)
         return answer
@@ -303,55 +304,9 @@ class _Agreement(_Wrapper):
     """An initiator's half of a keying: RFC 7016 §3.5.1.1.1."""
 
     def agree(self, far_component: bytes) -> Keys:
-        """Make the keys, and write them down."""
         keys: Keys = self._inner.agree(far_component)
         self._capture.keys(keys)
         return keys
-
-
-class _SipTap(p2psip.net.tap.SocketTap):
-    """Looks at SIP and RTP."""
-
-    def __init__(self, capture: PacketCapture) -> None:
-        self._capture = capture
-
-    def datagrams(self, opened: socket.socket) -> socket.socket:
-        return cast(socket.socket, _UdpSocket(opened, self._capture))
-
-    def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
-        return _tapped(opened, tls, self._capture)
-
-
-class _RtmpTap(rtmplite.net.tap.SocketTap):
-    """Looks at RTMP and RTMFP."""
-
-    def __init__(self, capture: PacketCapture) -> None:
-        self._capture = capture
-
-    def datagrams(self, opened: socket.socket) -> socket.socket:
-        return cast(socket.socket, _UdpSocket(opened, self._capture))
-
-    def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
-        return _tapped(opened, tls, self._capture)
-
-    def tunnelled(
-        self,
-        listening: Address,
-        far: Address,
-        request: tuple[str, bytes],
-        answer: tuple[str, bytes],
-    ) -> None:
-        self._capture.tunnelled(listening, far, request, answer)
-
-    def profile(self, profile: CryptoProfile) -> CryptoProfile:
-        return cast(CryptoProfile, _Profile(profile, self._capture))
-
-
-def _tapped(opened: socket.socket, tls: _T, capture: PacketCapture) -> tuple[socket.socket, _T]:
-    tap = _ConnectionTap(opened, capture)
-    stream = _TcpSocket(opened, capture, tap, is_tls=tls is not None)
-    tls_tap = None if tls is None else _TlsTap(tls, capture, tap)
-    return cast(socket.socket, stream), cast(_T, tls_tap)
 
 
 def _opened(path: Path) -> int:

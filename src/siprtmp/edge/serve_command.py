@@ -21,8 +21,8 @@ from rtmplite.net.clock import now
 from rtmplite.net.last_resort import SECONDS, ended_within
 from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, LogRateLimit
 from rtmplite.net.sighup import on_hangup
+from siprtmp.edge.garbage_collection import GarbageCollector, settle
 from siprtmp.edge.gateway import Gateway
-from siprtmp.edge.process.garbage_collection import GarbageCollector, settle
 from siprtmp.operation import logs
 from siprtmp.settings.load import load
 

@@ -17,10 +17,8 @@ from p2psip.sip.uri import Uri
 from rtmplite.errors import RemoteError
 from rtmplite.net.client.rtmp_client import RtmpClient
 from siprtmp.calls.quality import summary
-from siprtmp.edge.call_records import CallRecords
-from siprtmp.edge.metrics import COUNTERS, CallTotals, page
-from siprtmp.edge.process.loop_lag import EVERY, LoopLag
-from siprtmp.edge.unfinished_calls import MAX_LINES, UnfinishedCalls, left_behind
+from siprtmp.edge.call_records import MAX_LINES, CallRecords, UnfinishedCalls, left_behind
+from siprtmp.edge.metrics import COUNTERS, EVERY, CallTotals, LoopLag, page
 from siprtmp.operation.arguments import ConfigError
 
 SOUND = b"\x82" + b"s" * 160
@@ -269,7 +267,7 @@ def test_a_folder_that_takes_no_other_file_costs_only_what_a_killed_gateway_woul
     def refuse(*words):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("siprtmp.edge.unfinished_calls.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("siprtmp.edge.call_records.tempfile.mkstemp", refuse)
     log = Log()
     CallRecords(tmp_path / "calls.jsonl", log).close()
     assert log.lines == [

@@ -11,7 +11,7 @@ import pytest
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers.process import Process
 
-from siprtmp.edge.secret_files import warn_of_readers
+from siprtmp.edge.gateway import warn_of_readers
 from siprtmp.settings.load import load_file
 
 TRUNK = '[[trunk]]\nname = "t"\naddress = "sip:us@127.0.0.1"\nnumbers = ["+49*"]\n'

@@ -3,8 +3,8 @@
 import gevent
 import pytest
 
-from siprtmp.edge.process import wakeup_coalescing
-from siprtmp.edge.process.wakeup_coalescing import BUSY_CALLS, GATHER_SECONDS, WakeupCoalescer
+from siprtmp.edge import media_side
+from siprtmp.edge.media_side import BUSY_CALLS, GATHER_SECONDS, WakeupCoalescer
 
 TURNS = 20
 
@@ -20,7 +20,7 @@ def gatherer():
 def naps(monkeypatch):
     """How long the loop has slept on its own, each time."""
     slept = []
-    monkeypatch.setattr(wakeup_coalescing.time, "sleep", slept.append)
+    monkeypatch.setattr(media_side.time, "sleep", slept.append)
     return slept
 
 

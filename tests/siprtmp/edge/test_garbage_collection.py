@@ -8,7 +8,7 @@ from support.sip.homes import ALICE, BOB, Home, register, request
 
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
-from siprtmp.edge.process.garbage_collection import (
+from siprtmp.edge.garbage_collection import (
     CALLS,
     GROWTH_MB,
     LATEST,

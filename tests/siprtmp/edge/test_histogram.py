@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siprtmp.edge.process.histogram import Histogram
+from siprtmp.edge.metrics import Histogram
 
 
 @given(st.lists(st.floats(-10, 10)))
