@@ -2,9 +2,8 @@
 
 Implements RFC 3261 §12.2, §14 and §15, with INFO (RFC 6086 §4).
 
-`uac` and `uas` begin a call; here is what both do within the dialog: BYE, new offers, and the other
-requests of either side.  The parts have modules of their own, from `answered_invite` to
-`transfers`: they take events and say what is to be done, and the call alone does it.
+`uac` and `uas` begin a call.  Its parts, from `offers` to `transfers`, take events and say what is
+to be done within the dialog; the call alone does it.
 """
 
 from abc import ABC, abstractmethod
@@ -19,22 +18,18 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.request_origin import PeerAddresses
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua import reoffer, session_refresh
-from p2psip.ua.answered_invite import AnsweredInvite
-from p2psip.ua.call_events import CallEvents
+from p2psip.ua import offers, session_refresh
+from p2psip.ua.call_events import CallEvents, CallState, Timer
 from p2psip.ua.call_leg import CallLeg
-from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.core import REFRESHING, SharedDialog, UserAgentCore, invite_key
-from p2psip.ua.dialog_response import dialog_response
+from p2psip.ua.dialog_response import AnsweredInvite, dialog_response
 from p2psip.ua.messages import TEXT, DialogMessages, received, refuse_large
-from p2psip.ua.peer_offers import OVER, PeerOffers
-from p2psip.ua.reoffer import GONE, Reoffer
+from p2psip.ua.offers import GONE, OVER, Offers
 from p2psip.ua.replaces import Replaces
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import DigestClient
 from p2psip.ua.requests.request_validation import SDP, is_optional, offer_of, session
 from p2psip.ua.session_refresh import EXPIRED, SessionRefresh
-from p2psip.ua.subscriptions import Subscription
 from p2psip.ua.transfers import Transfers
 
 # The methods of the INVITE usage.  Source: RFC 5057 §4.1
@@ -46,11 +41,7 @@ CallHandler: TypeAlias = CallEvents["UserAgentCall"]
 
 
 class UserAgentCall(ABC):
-    """One call of one user (§13).
-
-    `invite` is the INVITE that began it; `remote` the other side; `leg` is None until there is a
-    dialog.
-    """
+    """One call of one user (§13): `invite` began it, and `leg` is its dialog, None before one."""
 
     direction: str
 
@@ -73,10 +64,11 @@ class UserAgentCall(ABC):
         self._timers: dict[Timer, float] = {}
         self._answered: AnsweredInvite | None = None  # by our latest 2xx
         self.refresher = SessionRefresh(core.extensions, core.session_interval, now)
-        self._reoffer = Reoffer(core.random, is_caller=self.direction == "out")
-        self._offers = PeerOffers(core.random)
+        self._offers = Offers(core.random, is_caller=self.direction == "out")
         self._messages = DialogMessages()
-        self._transfers = Transfers(core, contact, digest_client)
+        self._transfers = Transfers(
+            core, contact, digest_client, lambda *told: self.handler.on_transfer(self, *told)
+        )
         self._question: AuthenticatedRequest | None = None
         self._bye_reason: str | None = None
         self._bye: AuthenticatedRequest | None = None
@@ -117,10 +109,9 @@ class UserAgentCall(ABC):
     # For the owner
 
     def bye(self, now: float, reason: str | None = None) -> None:
-        """Hang up, in the way that the state of the call asks for (§15).
+        """Hang up; `reason` is a value for the Reason header (RFC 3326 §2).
 
-        `reason` is a value for the Reason header (RFC 3326 §2).  The session is over at once;
-        if we were called and the ACK has not come, the BYE is sent later (§15).
+        The session is over at once; if we have no ACK yet, the BYE is sent later (§15).
         """
         self._bye_reason = reason
         if self.state is CallState.UP:  # §15 [only-in-a-dialog]
@@ -131,26 +122,21 @@ class UserAgentCall(ABC):
     def reinvite(self, sdp: bytes, now: float) -> None:
         """Make a new offer within the call, as soon as no other is under way (§14.1).
 
-        Before the answer of the call it is made by UPDATE if a session was agreed on already and
-        the peer takes that (RFC 3311 §5.1), else once the call is up.
+        Before the call is up that is by UPDATE, if possible (RFC 3311 §5.1).
         """
         if self.state not in OVER:
-            self._reoffer.want(sdp)
+            self._offers.want(sdp)
             self.offer_if_possible(now)
 
     def info(self, content_type: str, body: bytes, now: float, package: str | None = None) -> None:
-        """Send an INFO, of an Info Package or of the old kind (RFC 6086 §4.2.1).
-
-        Raises LocalError for a package that the peer does not receive.
-        """
+        """Send an INFO: see `CallLeg.info_request` (RFC 6086 §4.2.1)."""
         if self.is_up and self.leg is not None:  # RFC 6086 §4.2.1 [only-in-a-call]
             self.exchange(self.leg.info_request(content_type, body, package), now)
 
     def message(self, text: str, now: float) -> None:
-        """Send an instant message within the call (RFC 3428 §4); a refusal is told `on_refused`.
+        """Send an instant message within the call (RFC 3428 §4), once those before have an answer.
 
-        It waits for the answers to those before it, and is not sent if the call ends meanwhile.
-        Raises LocalError for one that is too large, and if too many wait (RFC 3428 §8).
+        `on_refused` hears of a refusal.  LocalError if it is too large, or too many wait (§8).
         """
         if not self.is_up:
             return
@@ -168,14 +154,12 @@ class UserAgentCall(ABC):
         """
         if not self.is_up or self.leg is None:
             raise LocalError("the call cannot be transferred now")
-        self._transfers.refer(self, self.leg, target, replaces, now)
+        self._transfers.refer(self.leg, target, replaces, now)
 
     def ask(self, now: float) -> None:
-        """Ask whether the peer is still there.
+        """Ask whether the peer is still there: `handler.on_alive` hears of any answer.
 
-        By a refresh of the session if it has a timer and the peer takes UPDATE (RFC 4028 §7.4),
-        else by OPTIONS within the dialog (§11.1).  `handler.on_alive` hears of any answer; 408 and
-        481 end the call (§12.2.1.2).
+        By a refresh of the session if possible (RFC 4028 §7.4), else by OPTIONS (§11.1).
         """
         if self.is_up and self.refresher.is_on and self.leg and self.leg.allows("UPDATE"):
             self._refresh(now)
@@ -222,7 +206,7 @@ class UserAgentCall(ABC):
     @property
     def deadline(self) -> float | None:
         """When to call `tick`.  Own design: the earliest timer of all."""
-        parts = (self._reoffer, self._answered, self.refresher)
+        parts = (self._offers, self._answered, self.refresher)
         times = [*self._timers.values(), *(part.deadline for part in parts if part is not None)]
         return min((at for at in times if at is not None), default=None)
 
@@ -235,7 +219,7 @@ class UserAgentCall(ABC):
                 self._on_timer(timer, now)
         for do in self.refresher.tick(now):
             self._perform_refresh(do, now)
-        self._perform_offer(self._reoffer.tick(now), now)
+        self._perform_offer(self._offers.tick(now), now)
         self.reschedule()
 
     def on_response(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
@@ -246,7 +230,7 @@ class UserAgentCall(ABC):
             if response.status < 300 and self.leg is not None:
                 self.leg.dialog.refresh(response)  # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
             self._perform_refresh(self.refresher.on_response(response, now), now)
-        if exchange is self._reoffer.exchange or response.cseq.method == "INVITE":
+        if exchange is self._offers.exchange or response.cseq.method == "INVITE":
             self._on_reoffered(exchange, response, now)
             self.offer_if_possible(now)
         elif exchange is self._bye:
@@ -265,19 +249,6 @@ class UserAgentCall(ABC):
                 self._messages.sent(request, self.exchange(request, now))
         if response.status >= 300 and exchange.request.method in TOLD:
             self.handler.on_refused(self, exchange.request, response, now)
-
-    # SubscriptionHandler: the transfer that we have asked for
-
-    def on_notify(
-        self, subscription: Subscription, content_type: str, body: bytes, now: float
-    ) -> None:
-        """Take the status of the peer's call (RFC 3515 §2.4.5)."""
-        self.handler.on_transfer(self, *self._transfers.told(content_type, body), now)
-
-    def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
-        """Take the end: a transfer without a final status has failed (RFC 3515 §2.4.7)."""
-        if (failed := self._transfers.over(status, reason)) is not None:
-            self.handler.on_transfer(self, *failed, now)
 
     # Inside: requests and responses
 
@@ -307,7 +278,7 @@ class UserAgentCall(ABC):
         self.refresher.off(now)
         if self._bye is not None:
             return
-        self._perform_offer(self._reoffer.abandon(), now)
+        self._perform_offer(self._offers.abandon(), now)
         request = self.new_request("BYE")
         if self._bye_reason:
             # RFC 3326 §2 [reason-of-a-bye] [one-reason-per-protocol]
@@ -322,7 +293,7 @@ class UserAgentCall(ABC):
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
         """Take the peer's BYE (§15.1.2)."""
         leg.shared.reply(server, 200, now)  # §15.1.2 [2xx-for-the-bye]; §8.2.6.1 [final-at-once]
-        self._perform_offer(self._reoffer.abandon(), now)
+        self._perform_offer(self._offers.abandon(), now)
         self._end("BYE", now)  # §15 [bye-ends-the-session], §15.1.2 [bye-ends-the-session]
 
     def _on_info(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:
@@ -430,8 +401,7 @@ class UserAgentCall(ABC):
         if self._answered is not None and leg.session.is_stable:
             # A peer that sends a re-INVITE has seen our 2xx; its ACK was lost or comes late.
             self._perform_2xx(self._answered.on_ack(None, now), now)
-        waits, inviting = self._waits_for_ack, self._reoffer.exchange is not None
-        self._offers.check_reinvite(self.state, waits, inviting)
+        self._offers.check_reinvite(self.state, is_waiting=self._waits_for_ack)
         sdp = self._settle(request, leg, offer_of(request), now)
         self._accept_invite(server, sdp, now)
 
@@ -440,8 +410,7 @@ class UserAgentCall(ABC):
         offer, answer = offer_of(request), b""
         self.refresher.check(request)
         if offer is not None:
-            waits, inviting = self._waits_for_ack, self._reoffer.exchange is not None
-            self._offers.check_update(self.state, waits, inviting, leg.session)
+            self._offers.check_update(self.state, leg.session, is_waiting=self._waits_for_ack)
             answer = self._settle(request, leg, offer, now)
         else:
             leg.refresh(request)
@@ -458,24 +427,21 @@ class UserAgentCall(ABC):
         else:
             sdp = self.handler.on_offer(self, None, now)
             leg.session.we_offer(sdp)
-            self._reoffer.overtaken()
+            self._offers.overtaken()
         # §12.2.2 [contact-moves-the-target], RFC 6086 §5.2.4 [refusal-keeps-the-list]
         leg.refresh(request)
         return sdp
 
     def _take_offer(self, leg: CallLeg, offer: bytes, now: float) -> bytes:
-        """Have the owner answer an offer, in whatever message it came (RFC 3264 §4).
-
-        Raises RemoteError, and then nothing has changed.
-        """
-        self._offers.take(leg.session, offer)
+        """Have the owner answer an offer (RFC 3264 §4); after a RemoteError nothing has changed."""
+        self._offers.they_offer(leg.session, offer)
         try:
             answer = self.handler.on_offer(self, offer, now)  # §14.2 [follows-the-change]
         except RemoteError:
             leg.session.refused()
             raise
         leg.session.we_answer(answer)  # RFC 3311 §5.2 [answers-in-the-2xx]
-        self._reoffer.overtaken()
+        self._offers.overtaken()
         return answer
 
     # Inside: new offers of ours, and refreshes
@@ -489,65 +455,65 @@ class UserAgentCall(ABC):
         is_early = self.state in (CallState.CALLING, CallState.RINGING)
         # §14.1 [one-invite-at-a-time] [waits-for-theirs]
         if is_early or (self.is_up and not self._waits_for_ack):
-            self._perform_offer(self._reoffer.proceed(self.leg, is_up=self.is_up), now)
+            self._perform_offer(self._offers.proceed(self.leg, is_up=self.is_up), now)
         self.reschedule()
 
     def _perform_offer(
-        self, do: reoffer.Do | None, now: float, response: Response | None = None
+        self, do: offers.Do | None, now: float, response: Response | None = None
     ) -> None:
-        """Do what `Reoffer` orders; `response` is the one that the order came of (§14.1)."""
+        """Do what `Offers` orders; `response` is the one that the order came of (§14.1)."""
         match do:
-            case reoffer.Do.WRITE:
+            case offers.Do.WRITE:
                 self._rewrite_offer(now)
-            case reoffer.Do.SEND:
+            case offers.Do.SEND:
                 self._send_offer(now)
-            case reoffer.Do.TRY:
+            case offers.Do.TRY:
                 self.offer_if_possible(now)
-            case reoffer.Do.CANCEL if self._reoffer.exchange is not None:
-                self._reoffer.exchange.cancel(now)
+            case offers.Do.CANCEL if self._offers.exchange is not None:
+                self._offers.exchange.cancel(now)
             case _ if response is None or self.state in OVER:
                 pass
-            case reoffer.Do.LOST:
+            case offers.Do.LOST:
                 self._lost(f"{response.status} {response.reason}", now)
-            case reoffer.Do.REFUSED:
+            case offers.Do.REFUSED:
                 self.handler.on_reoffer_failed(self, response.status, response.reason, now)
-            case reoffer.Do.ANSWERED:
+            case offers.Do.ANSWERED:
                 self.handler.on_answer(self, session(response) or b"", now)
 
     def _rewrite_offer(self, now: float) -> None:
         """Have the owner write the offer for the session in force, and send it (RFC 3264 §8)."""
         try:
-            self._reoffer.want(self.handler.on_offer(self, None, now))
+            self._offers.want(self.handler.on_offer(self, None, now))
         except RemoteError as error:
-            self._reoffer.wanted = None
+            self._offers.wanted = None
             self.handler.on_reoffer_failed(self, error.status, error.reason, now)
             return
         self._send_offer(now)
 
     def _send_offer(self, now: float) -> None:
         """Send the wanted offer in a re-INVITE, or in an UPDATE before the answer (§14.1)."""
-        sdp, leg = self._reoffer.wanted, self.leg
+        sdp, leg = self._offers.wanted, self.leg
         assert sdp is not None and leg is not None
         # RFC 3311 §5.1 [reinvite-once-up] [by-either-side]
         request = self.new_request("INVITE" if self.is_up else "UPDATE", sdp, SDP)
         leg.session.we_offer(sdp)
         request = self.refresher.ask(request) if self.is_up else request
-        self._reoffer.sent(self.exchange(request, now), leg, now + self._core.answer_timeout)
+        self._offers.sent(self.exchange(request, now), leg, now + self._core.answer_timeout)
 
     def _on_reoffered(self, exchange: AuthenticatedRequest, response: Response, now: float) -> None:
         """Take a response to an offer of ours, or the 2xx of one once more (§14.1)."""
         is_good, is_update = 200 <= response.status < 300, exchange.request.method == "UPDATE"
         if is_good and not is_update and self.leg is not None:
             self.leg.acknowledge(exchange.request, response, now)
-        if exchange is not self._reoffer.exchange or response.status < 200:
+        if exchange is not self._offers.exchange or response.status < 200:
             return
-        leg = self._reoffer.leg
+        leg = self._offers.leg
         again = leg is self.leg and self.is_up and self.refresher.may_ask_longer(response)
         if is_good and is_update and leg is not None:
             leg.refresh(response)  # §12.2.1.2 [2xx-moves-the-target]
         elif is_good:
             self.refresher.accepted(response, now)
-        do = self._reoffer.on_response(response, self.leg, now, again=again)
+        do = self._offers.on_response(response, self.leg, now, again=again)
         self._perform_offer(do, now, response)
 
     def _perform_refresh(self, do: session_refresh.Do | None, now: float) -> None:

@@ -1,8 +1,9 @@
-"""The events of a call for the layer above.
+"""The states of a call, and its events for the layer above.
 
 Implements RFC 3261 §13, §14 and §15 from the user's side.
 """
 
+from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from p2psip.errors import RemoteError
@@ -11,6 +12,25 @@ from p2psip.ua.messages import InstantMessage
 from p2psip.ua.transfers import Referral
 
 CallT = TypeVar("CallT", contravariant=True)
+
+
+class CallState(StrEnum):
+    """The state of a call.  Own design: one for dialog and session together (§13, §15)."""
+
+    CALLING = "calling"  # we call; no final answer yet
+    RINGING = "ringing"  # we are called, and have not answered
+    ANSWERED = "answered"  # we have answered, and wait for the ACK
+    UP = "up"
+    ENDING = "ending"  # over for the user; the network still has to be told
+    ENDED = "ended"
+
+
+class Timer(StrEnum):
+    """The timers of a call.  Own design: the names; the sections are where each is used."""
+
+    ANSWER = "answer"  # the end of ringing, as we have it
+    EXPIRES = "expires"  # the end of ringing, as the caller has it: §13.3.1
+    PROGRESS = "progress"  # the next 1xx: §13.3.1.1
 
 
 class CallEvents(Protocol[CallT]):

@@ -6,6 +6,7 @@ A REFER within a call is for its owner to allow or refuse; what becomes of it is
 each with the status line of the latest response.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from p2psip.dialog.subscription import EventName
@@ -18,7 +19,7 @@ from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.core import UserAgentCore
 from p2psip.ua.replaces import Replaces
 from p2psip.ua.requests.digest_client import DigestClient
-from p2psip.ua.subscriptions import REFER, ServedSubscription, Subscription, SubscriptionHandler
+from p2psip.ua.subscriptions import REFER, ServedSubscription, Subscription
 
 SIPFRAG: Final = "message/sipfrag"  # Source: RFC 3515 §2.4.5
 LIFETIME: Final = 180  # s that a transfer may take: RFC 3515 §3.4 [longer-than-it-rings]
@@ -92,25 +93,24 @@ def status_of(content_type: str, body: bytes) -> tuple[int, str]:
 class Transfers:
     """The transfers of one call, in either direction (RFC 3515 §2.4).
 
-    The arguments are those of a `Subscription`.  The call tells its user of what comes of them.
+    `tell(status, reason, now)` hears what comes of those that we have asked for; the other
+    arguments are those of a `Subscription`.
     """
 
     def __init__(
-        self, core: UserAgentCore, contact: Uri, digest_client: DigestClient | None
+        self,
+        core: UserAgentCore,
+        contact: Uri,
+        digest_client: DigestClient | None,
+        tell: Callable[[int, str, float], object],
     ) -> None:
         self._core, self._contact, self._digest_client = core, contact, digest_client
+        self._tell = tell
         self._asked: Subscription | None = None
         self._served: ServedSubscription | None = None
         self._told = 0  # the latest status of the call that we have asked for
 
-    def refer(
-        self,
-        call: SubscriptionHandler,
-        leg: CallLeg,
-        target: Uri,
-        replaces: Replaces | None,
-        now: float,
-    ) -> None:
+    def refer(self, leg: CallLeg, target: Uri, replaces: Replaces | None, now: float) -> None:
         """Ask the peer to call `target`, in place of the call `replaces` (RFC 3515 §2.4.1).
 
         Raises LocalError while another transfer of the call is open.
@@ -132,7 +132,7 @@ class Transfers:
         self._told = 0
         self._asked = Subscription(
             self._core,
-            call,
+            self,
             self._contact,
             event,
             now,
@@ -141,17 +141,18 @@ class Transfers:
         )
         self._asked.join(leg.shared, request.replace(headers=headers), now)
 
-    def told(self, content_type: str, body: bytes) -> tuple[int, str]:
-        """Take the status of the peer's call, and return it (RFC 3515 §2.4.5)."""
+    def on_notify(
+        self, subscription: Subscription, content_type: str, body: bytes, now: float
+    ) -> None:
+        """Take the status of the peer's call (RFC 3515 §2.4.5)."""
         self._told, reason = status_of(content_type, body)
-        return self._told, reason
+        self._tell(self._told, reason, now)
 
-    def over(self, status: int, reason: str) -> tuple[int, str] | None:
-        """Take the end; returns a status if none was final (RFC 3515 §2.4.7)."""
+    def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
+        """Take the end: a transfer without a final status has failed (RFC 3515 §2.4.7)."""
         self._asked = None
-        if self._told >= 200:
-            return None
-        return status if status >= 300 else 408, reason or "No Result"
+        if self._told < 200:
+            self._tell(status if status >= 300 else 408, reason or "No Result", now)
 
     def wanted(self, request: Request) -> Referral:
         """Read a REFER of the peer (RFC 3515 §2.4.2), unless we still follow another."""

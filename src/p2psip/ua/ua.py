@@ -22,10 +22,10 @@ from p2psip.stack.request_origin import PeerAddresses
 from p2psip.stack.stack import Flow, Recipient, ServerHandle, Stack
 from p2psip.transaction.flow import rate_limit_key
 from p2psip.ua.call import CallHandler, UserAgentCall
-from p2psip.ua.call_state import CallState
+from p2psip.ua.call_events import CallState
 from p2psip.ua.core import SharedDialog, UserAgentCore, invite_key
+from p2psip.ua.offers import OVER
 from p2psip.ua.outside import outside_request
-from p2psip.ua.peer_offers import OVER
 from p2psip.ua.replaces import OPTION as REPLACES
 from p2psip.ua.replaces import wanted_by
 from p2psip.ua.requests.digest_client import DigestClient, Login

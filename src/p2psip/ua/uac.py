@@ -25,8 +25,8 @@ from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.call import CallHandler, UserAgentCall
+from p2psip.ua.call_events import CallState, Timer
 from p2psip.ua.call_leg import CallLeg
-from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.core import UserAgentCore
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
 from p2psip.ua.requests.digest_client import ANSWERS, DigestClient, copy_credentials

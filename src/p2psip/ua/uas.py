@@ -18,8 +18,8 @@ from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL
 from p2psip.ua.call import CallHandler, UserAgentCall
+from p2psip.ua.call_events import CallState, Timer
 from p2psip.ua.call_leg import CallLeg
-from p2psip.ua.call_state import CallState, Timer
 from p2psip.ua.core import UserAgentCore, invite_key
 from p2psip.ua.dialog_response import dialog_response
 from p2psip.ua.reliable_responses import ReliableResponses
@@ -131,7 +131,7 @@ class IncomingCall(UserAgentCall):
         if self._pending is None or self.state is not CallState.ANSWERED:
             return
         # RFC 3262 §5 [2xx-waits], §3 [2xx-waits]; likewise for an UPDATE of ours
-        if not self._reliable.holds_session and not self._reoffer.exchange:
+        if not self._reliable.holds_session and not self._offers.exchange:
             self._answer(now)
 
     def _answer(self, now: float) -> None:

@@ -252,7 +252,7 @@ def test_a_notify_with_something_else_is_refused():
     call = alice.calls[0]
     call.refer(target(C), link.now)
     link.run(until=1.05)
-    watching = call
+    watching = call._transfers
     with pytest.raises(RemoteError, match="415"):
         watching.on_notify(None, "text/plain", b"SIP/2.0 200 OK", link.now)
     with pytest.raises(RemoteError, match="400"):

@@ -1,6 +1,6 @@
-"""New offers of ours within a call: by re-INVITE, and by UPDATE before the call is answered.
+"""New offers within a call, of either side: by re-INVITE and by UPDATE.
 
-Implements RFC 3261 §14.1 and RFC 3311 §5.1.
+Implements RFC 3261 §14, and RFC 3311 §5.1 and §5.2.
 
 Only one INVITE at a time may be under way in a dialog, in either direction; when both sides
 begin one, both are refused with 491 and try again after different random times.
@@ -11,11 +11,16 @@ from enum import StrEnum
 from typing import Final
 
 from p2psip.dialog.acceptance import glare_delay
+from p2psip.dialog.negotiation import Negotiation
+from p2psip.errors import RemoteError
 from p2psip.sip.message import Response
+from p2psip.ua.call_events import CallState
 from p2psip.ua.call_leg import CallLeg
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
-from p2psip.ua.requests.request_validation import session
+from p2psip.ua.requests.request_validation import RefusalError, session
 
+RETRY_AFTER: Final = 11  # values of Retry-After, from 0 s.  Source: RFC 3311 §5.2
+OVER: Final = (CallState.ENDING, CallState.ENDED)
 GONE: Final = frozenset({408, 481})  # answers that end a dialog: §12.2.1.2
 
 
@@ -31,8 +36,8 @@ class Do(StrEnum):
     LOST = "the dialog ends"
 
 
-class Reoffer:
-    """The offer that a call wants to make, and the request that makes it (§14.1).
+class Offers:
+    """The offer that a call wants to make, and the rules for those of its peer (§14).
 
     `wanted` is the offer to make next, None if there is none; `exchange` the request of the one
     before, None once that has its final response, and `leg` the leg of that request; another may
@@ -119,6 +124,42 @@ class Reoffer:
         else:
             return Do.REFUSED if response.status >= 300 else Do.ANSWERED
         return None
+
+    # The peer's offers
+
+    def check_reinvite(self, state: CallState, *, is_waiting: bool) -> None:
+        """Refuse a re-INVITE of the peer that comes at the wrong time (§14.2).
+
+        `is_waiting` says that a 2xx of ours waits for its ACK.
+        """
+        if state in (CallState.RINGING, CallState.ANSWERED) and not is_waiting:
+            raise self._later()  # §14.2 [500-for-a-second]; our 200 may wait for a PRACK
+        if state in OVER:
+            raise RemoteError("Call/Transaction Does Not Exist", 481)
+        if self.exchange or is_waiting or state is CallState.CALLING:
+            raise RemoteError("Request Pending", 491)  # §14.2 [491-for-glare]
+
+    def check_update(self, state: CallState, session: Negotiation, *, is_waiting: bool) -> None:
+        """Refuse the offer of an UPDATE that comes at the wrong time (RFC 3311 §5.2)."""
+        if is_waiting or (state is CallState.RINGING and not session.is_settled):
+            raise self._later()
+        if state in OVER or self.exchange:
+            raise RemoteError("Request Pending", 491)
+
+    def they_offer(self, session: Negotiation, offer: bytes) -> None:
+        """Take an offer of the peer, in whatever message it came (RFC 3264 §4): RemoteError."""
+        try:
+            session.they_offer(offer)
+        except RemoteError as error:
+            if error.status == 500:
+                raise self._later() from None
+            raise
+
+    def _later(self) -> RefusalError:
+        """The refusal of a second offer, or of an INVITE before the first is answered (§14.2)."""
+        share = int.from_bytes(self._random(1), "big") % RETRY_AFTER
+        # §14.2 [retry-after]
+        return RefusalError(500, "Server Internal Error", [("Retry-After", share)])
 
 
 def _may_offer(leg: CallLeg, *, is_up: bool) -> bool:
