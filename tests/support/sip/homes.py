@@ -54,7 +54,7 @@ class Home(Element):
     ):
         self.random, self.told = random_source("home"), []  # of contacts that were given up
         listeners = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT), *listeners]
-        domains = ["home", *names]
+        domains = ["home", HOME, *names]
         server = DomainServer(
             DomainSettings(listeners=listeners, domains=domains, nat=nat, t1=t1, trusting=trusting),
             self.random,
