@@ -56,6 +56,7 @@ machine p2psip.ua                    p2psip.sdp p2psip.sip p2psip.transaction p2
 machine p2psip.ua.registering        p2psip.nat p2psip.sip p2psip.transaction p2psip.stack
                                      p2psip.ua.requests
 machine p2psip.server                p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
+                                     p2psip.ua
 edge    p2psip.net                   p2psip.nat p2psip.sdp p2psip.sip p2psip.transaction
                                      p2psip.stack p2psip.ua.requests p2psip.ua.registering
                                      p2psip.server
@@ -200,7 +201,7 @@ machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
                                      siprtmp.media.video siprtmp.media siprtmp.calls.access
                                      siprtmp.calls
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
-                                     p2psip.ua p2psip.ua.registering p2psip.server p2psip.net
+                                     p2psip.ua.registering p2psip.server p2psip.net
                                      p2psip.net.media rtmplite.flv rtmplite.rtmfp.crypto
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.relay
                                      rtmplite.vod rtmplite.net rtmplite.net.http rtmplite.net.server

@@ -8,42 +8,25 @@ Implements RFC 3261 §10.3 and §16 at the sockets.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from signal import SIGINT, SIGTERM
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 import gevent
 from gevent.event import Event
 
 from p2psip.errors import LocalError
-from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import ServerLocator
 from p2psip.net.tls import TlsContexts
-from p2psip.server.digest_server import DigestServer
-from p2psip.server.domains import Aor, Domains
-from p2psip.server.element import SipElement
+from p2psip.server.domain_server import DomainServer, DomainSettings
 from p2psip.server.judge import Judge
-from p2psip.server.location import Binding, LocationStore
-from p2psip.server.proxy import Proxy
-from p2psip.server.registrar import Registrar
+from p2psip.server.location import SharedLocation
 from p2psip.server.users import UserStore
 from p2psip.stack.routing import WILDCARDS, Listener, is_loopback
-from p2psip.stack.stack import Stack
 from p2psip.transaction.flow import HostPort
-from p2psip.ua.ua import UserAgent
 
 LOOPBACK: Final = ("127.0.0.1", 5060)
-
-
-class SharedLocation(LocationStore, Protocol):
-    """A place for bindings outside this process, as `SqliteLocation` and `RedisLocation` are."""
-
-    def follow(self, adopt: Callable[[Aor, Sequence[Binding], float], Sequence[Binding]]) -> None:
-        """Tell of bindings that others have changed."""
-
-    def close(self) -> None:
-        """Write what is left."""
 
 
 class SipServer:
@@ -76,31 +59,24 @@ class SipServer:
         _check(hosts, users)
         if sips and tls is None:
             raise LocalError("TLS needs a certificate")
-        self._verifier = None if users is None else DigestServer(users, os.urandom)
         self._location, self._stopped = location, Event()
         first, *also = sip
         ports = SipPorts(*first, also=also, sips=sips, ws=ws)
         self.listeners: tuple[Listener, ...] = ports.listeners
-        self.names = list(domains) or hosts
-        stack = Stack(
-            random=os.urandom, listeners=self.listeners, hosts=domains, user_agent=user_agent
+        settings = DomainSettings(
+            listeners=self.listeners,
+            domains=domains,
+            distinct=bool(domains),
+            nat=nat,
+            user_agent=user_agent,
         )
-        served = Domains(self.names, stack.is_own_address, distinct=bool(domains))
-        registrar = Registrar(served, self._verifier, stack, os.urandom, store=location, nat=nat)
-        ua, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
-        SipElement(
-            stack, ua, registrar, proxy, served, verifier=self._verifier, nat=nat, judge=judge
-        )
+        server = DomainServer(settings, os.urandom, users=users, location=location)
+        if judge is not None:
+            server.element.judge = judge
+        self._verifier, self.names = server.verifier, server.domains.names
         locate = ServerLocator(transports=ports.transports).flows
-        self._driver = driver = SipDriver(stack, ports, locate=locate, tls=tls)
-        driver.machines += [ua, proxy]
-        driver.run(registrar.restore, monotonic())
-        if location is not None:
-            location.follow(registrar.adopt)
-        driver.keep(
-            lambda flow: registrar.keeps(flow, monotonic()) or proxy.dialogs.keeps(flow),
-            lambda flow, silence: registrar.is_dead(flow, silence, monotonic()),
-        )
+        self._driver = SipDriver(server.stack, ports, locate=locate, tls=tls)
+        self._driver.serve(server)
 
     @property
     def users(self) -> UserStore | None:

@@ -10,15 +10,9 @@ from p2psip.agent import Agent
 from p2psip.errors import RemoteError
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.phone.settings import Account
-from p2psip.server.digest_server import DigestServer
-from p2psip.server.domains import Domains
-from p2psip.server.element import SipElement
-from p2psip.server.proxy import Proxy
-from p2psip.server.registrar import Registrar
+from p2psip.server.domain_server import DomainServer, DomainSettings
 from p2psip.server.users import UserStore
 from p2psip.sip.auth import ha1
-from p2psip.stack.stack import Stack
-from p2psip.ua.ua import UserAgent
 
 DOMAIN, PASSWORD = "example.com", "zanzibar"
 
@@ -28,18 +22,14 @@ class Server(TakesAll):
 
     def __init__(self):
         ports = SipPorts("127.0.0.1", 0)
-        stack = Stack(random=os.urandom, listeners=ports.listeners, hosts=[DOMAIN])
         names = ("alice", "bob", "carol")
         users = UserStore((name, DOMAIN, ha1(name, DOMAIN, PASSWORD)) for name in names)
-        verifier = DigestServer(users, os.urandom)
-        domains = Domains([DOMAIN], stack.is_own_address, distinct=True)
-        ua, proxy = UserAgent(stack, random=os.urandom), Proxy(stack)
-        registrar = Registrar(domains, verifier, stack, os.urandom)
-        self.element = SipElement(stack, ua, registrar, proxy, domains, verifier=verifier)
-        self.heard = []
-        stack.core = self
-        self.driver = SipDriver(stack, ports)
-        self.driver.machines += [ua, proxy]
+        settings = DomainSettings(listeners=ports.listeners, domains=[DOMAIN], distinct=True)
+        server = DomainServer(settings, os.urandom, users=users)
+        self.element, self.heard = server.element, []
+        server.stack.core = self
+        self.driver = SipDriver(server.stack, ports)
+        self.driver.serve(server)
         self.address = "{}:{}".format(*ports.address)
 
     def on_request(self, server, request, now):

@@ -22,6 +22,7 @@ from p2psip.net.host_scheduler import HostScheduler
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
 from p2psip.net.tls import TlsContexts
 from p2psip.net.udp import UdpListener, plain_socket
+from p2psip.server.domain_server import DomainServer
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.transaction.flow import HostPort
@@ -127,17 +128,13 @@ class SipDriver:
         stack.on_error = self._report
         stack.notify(self._schedule)
 
-    def keep(
-        self,
-        keeps: Callable[[Flow], bool],
-        is_dead: Callable[[Flow, float], bool] = lambda flow, silence: False,
-    ) -> None:
-        """Have `keeps` tell which silent connections are needed: as RFC 5626 §5.3 has it.
-
-        `is_dead` tells which are to be given up after so many seconds of silence: RFC 5626 §5.4.
-        """
+    def serve(self, server: DomainServer) -> None:
+        """Drive all of an element that serves domains, whose stack this is: RFC 3261 §10.3, §16."""
+        self.machines += server.machines
+        self.run(server.start, monotonic())
         for each in self._streams:
-            each.keeps, each.is_dead = keeps, is_dead
+            each.keeps = lambda flow: server.keeps(flow, monotonic())
+            each.is_dead = lambda flow, silence: server.is_dead(flow, silence, monotonic())
 
     def drive(self, registrations: Registrations) -> None:
         """Drive registrations, with their keep-alives and what comes back: RFC 5626 §4.4."""

@@ -99,12 +99,14 @@ class _Found(NamedTuple):
 class SipElement:
     """Decides where a request goes: RFC 3261 §16.3.
 
-    `route(request)` may take a request for a user of ours by returning a callable that accepts it.
     Without a `verifier` there are no passwords to check: then only this machine may send to other
-    domains.  `is_trusted_user(uri)` tells whether this process may call as that user without a
-    password.  With `nat` a phone is reached at the address it registered from.  `judge` has the
-    last word.  `called(request, flow)` gives our own URI for one of another domain under which we
-    are called.  `observer`, if set, is told of each request.
+    domains.  With `nat` a phone is reached at the address it registered from.
+
+    The other attributes are for the owner to set.  `route(request)` may take a request for a user
+    of ours by returning a callable that accepts it.  `is_trusted_user(uri)` tells whether this
+    process may call as that user without a password.  `judge` has the last word.
+    `called(request, flow)` gives our own URI for one of another domain under which we are called.
+    `observer`, if set, is told of each request.
     """
 
     observer: RequestObserver | None = None
@@ -117,22 +119,18 @@ class SipElement:
         proxy: Proxy,
         domains: Domains,
         *,
-        route: Callable[[Request], Acceptor | None] = lambda request: None,
         verifier: DigestServer | None = None,
-        is_trusted_user: Callable[[Uri], bool] = lambda uri: False,
         nat: bool = False,
-        judge: Judge | None = None,
-        called: Callable[[Request, Flow], Uri | None] = lambda request, flow: None,
     ) -> None:
-        self._called = called
-        self._judge = Lenient() if judge is None else judge
+        self.route: Callable[[Request], Acceptor | None] = lambda request: None
+        self.is_trusted_user: Callable[[Uri], bool] = lambda uri: False
+        self.judge: Judge = Lenient()
+        self.called: Callable[[Request, Flow], Uri | None] = lambda request, flow: None
         self._stack, self._ua, self._domains = stack, ua, domains
-        self.registrar, self.proxy = registrar, proxy
-        self._route, self._verifier = route, verifier
-        self._is_trusted_user = is_trusted_user
+        self.registrar, self.proxy, self._verifier = registrar, proxy, verifier
         self.target_finder = TargetFinder(stack, registrar, domains, nat=nat)
         stack.core = self
-        ua.route_by(self.target_finder.bound, self._judge.may_follow)
+        ua.route_by(self.target_finder.bound, lambda request: self.judge.may_follow(request))
 
     def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
         """Decide who gets a new request: a user agent, the registrar, or the proxy.
@@ -258,7 +256,7 @@ class SipElement:
         domain = self._domains.of(request.uri)
         if request.to.tag is not None and not self.target_finder.is_gruu(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
-        own = self._called(request, server.flow) if domain is None else None
+        own = self.called(request, server.flow) if domain is None else None
         if own is not None and not request.routes:
             server.request = request = request.replace(uri=own)
             domain = self._domains.of(own)
@@ -286,7 +284,7 @@ class SipElement:
         user = gruu.replace(user=aor[0], params=(), headers=())
         server.request = request = request.replace(uri=user)
         # RFC 5627 §6.1 [screened-as-the-user]
-        self._judge.judge(server, request, now)
+        self.judge.judge(server, request, now)
         self.proxy.check(request)
         bound = self.target_finder.device(gruu, now)
         chosen = self._callable(server, gruu, bound, now)
@@ -302,8 +300,8 @@ class SipElement:
         goes to the user's phones, and is answered here if there are none.
         Departs from RFC 3261 §16.5 [404-for-nobody]: any new connection may bring a user.
         """
-        self._judge.judge(server, request, now)
-        acceptor = self._route(request)
+        self.judge.judge(server, request, now)
+        acceptor = self.route(request)
         if acceptor is not None and request.method in FOR_THE_HOOK:
             acceptor(server, now)
             return
@@ -331,7 +329,7 @@ class SipElement:
         proven = [binding for binding in bound if binding.is_proven]
         return [  # RFC 5630 §5.3 [sips-stays-sips] [no-sip-contact]
             binding
-            for binding in self._judge.choose(server, proven, now)
+            for binding in self.judge.choose(server, proven, now)
             if not self._stack.is_ours(binding.contact.uri)  # a line that is gone
             and (uri.scheme != "sips" or binding.contact.uri.scheme == "sips")
         ]
@@ -362,7 +360,7 @@ class SipElement:
         if request.method == "REGISTER" or not is_ours:
             raise RemoteError("Forbidden", 403)
         if self._is_admitted(server, request, now):
-            self._judge.judge(server, request, now)
+            self.judge.judge(server, request, now)
             self.forward(server, [Target(request.uri)], now)  # §16.5 [foreign-alone] [adds-none]
 
     def _may_send_on(self, user: Uri, flow: Flow) -> bool:
@@ -379,7 +377,7 @@ class SipElement:
         RFC 3261 §12.2: the rules are those for a first request to that target by that route.
         """
         is_allowed = flow.transport == LOCAL or self._may_send_on(user, flow)
-        return is_allowed and self._judge.may_follow(request)
+        return is_allowed and self.judge.may_follow(request)
 
     def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
         """Send a request on by the proxy, without credentials for us: RFC 3261 §16.6."""
@@ -406,7 +404,7 @@ class SipElement:
         if _is_born_here(server) and (
             request.to.tag is not None  # in a call of a user agent of this process
             or not self._verifier.knows(aor)
-            or self._is_trusted_user(request.from_.uri)
+            or self.is_trusted_user(request.from_.uri)
         ):
             return True
         if not self._is_proven(server, request, aor, now, proxy=True):  # §16.3 [checks-passwords]

@@ -4,7 +4,7 @@ Implements RFC 3261 §10.3, with instances and flows as RFC 5626 §4.1 and §7 h
 Path of RFC 3327 §5.3.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Protocol
@@ -143,6 +143,16 @@ class LocationStore(Protocol):
 
     def keep(self, aor: Aor, known: Mapping[Aor, Sequence[Binding]], now: float) -> None:
         """Store the bindings that `known` has for `aor`, maybe none, before returning."""
+
+
+class SharedLocation(LocationStore, Protocol):
+    """A place for bindings outside this process, as `SqliteLocation` and `RedisLocation` are."""
+
+    def follow(self, adopt: Callable[[Aor, Sequence[Binding], float], Sequence[Binding]]) -> None:
+        """Tell of bindings that others have changed."""
+
+    def close(self) -> None:
+        """Write what is left."""
 
 
 class MemoryLocation:

@@ -5,14 +5,12 @@ the RTMP applications are built and connected next, and listening begins last.  
 the hub; a call has no greenlet of its own.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.server.digest_server import DigestServer
 from rtmplite.net.addresses import not_had, written
 from rtmplite.net.secret_files import is_open_to_all
 from rtmplite.net.server.settings import AccessSettings, TlsSettings
@@ -57,7 +55,7 @@ class Gateway:
         self._capture = None if path is None else PacketCapture(path, self.log)
         self.state = StateFolder(process.state) if process.state is not None else None
         users, credentials = load_users(settings.access), load_credentials(settings.access)
-        self._verifier = DigestServer(users, os.urandom) if users is not None else None
+        self._users = users
         self.admission = Admission(anonymous, users, credentials)
         self.rtmp = RtmpSide(settings.for_rtmp, self.log, self.admission)
         self._http: StatusServer | None = None
@@ -83,7 +81,7 @@ class Gateway:
             with _naming("--sip", *at.sip):
                 registry = self.rtmp.registry
                 of_sip = settings.for_sip
-                self.sip = SipSide(of_sip, self._verifier, self.admission, self.log, registry)
+                self.sip = SipSide(of_sip, self._users, self.admission, self.log, registry)
             self.sip.context.on_end = self._call_ended
             if self._records is not None:
                 self.sip.context.on_begin = self._records.begin
@@ -154,7 +152,7 @@ class Gateway:
         A file is taken as a whole or not at all; clients that are logged in stay.
         """
         files: dict[str, Callable[[], None]] = {}
-        if self._verifier is not None:
+        if self._users is not None:
             files["users"] = self._reload_users
         if self.settings.tls.tls_cert is not None:
             files["tls-cert"] = self._reload_certificate
@@ -177,8 +175,9 @@ class Gateway:
         users, credentials = load_users(access), load_credentials(access)
         self.rtmp.renew_users()
         self.admission.renew(users, credentials)
-        if self._verifier is not None and users is not None:
-            self._verifier.users = users
+        verifier = self.sip.server.verifier if self.sip is not None else None
+        if verifier is not None and users is not None:
+            verifier.users = users
 
     def _call_up(self, call: Call, now: float) -> None:
         if self._records is not None:

@@ -16,21 +16,19 @@ from p2psip.net.locator import ServerLocator
 from p2psip.net.media.relayed_ports import PASSWORD, Relays
 from p2psip.net.public_address import PublicAddress
 from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
-from p2psip.server.digest_server import DigestServer
-from p2psip.server.domains import Domains
-from p2psip.server.element import Acceptor, SipElement
+from p2psip.server.domain_server import DomainServer, DomainSettings
+from p2psip.server.element import Acceptor
 from p2psip.server.port_shares import PortShare
-from p2psip.server.proxy import Proxy, Target
-from p2psip.server.registrar import Registrar
+from p2psip.server.proxy import Target
+from p2psip.server.users import UserStore
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import ServerHandle, Stack
-from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
+from p2psip.stack.stack import ServerHandle
+from p2psip.transaction.flow import LOCAL, rate_limit_key
 from p2psip.ua.registering.registration import Registration, RegistrationHandler
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
-from p2psip.ua.ua import UserAgent
 from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
 from rtmplite.net.server.settings import TlsSettings
@@ -71,7 +69,7 @@ class SipSide:
     def __init__(
         self,
         settings: SipSettings,
-        verifier: DigestServer | None,
+        users: UserStore | None,
         admission: Admission,
         log: Log,
         registry: Registry,
@@ -86,19 +84,18 @@ class SipSide:
         hosts = (host for _, (host, _) in at.of_sip())
         beside = next((each for each in hosts if (":" in each) != (":" in first[0])), None)
         network = LocalNetwork(ports.address[0], settings.network.external_ip, beside)
-        self.stack = stack = _make_stack(settings, ports, network)
-        self.agent = UserAgent(
-            stack,
-            random=os.urandom,
-            answer_timeout=settings.calls.answer_timeout,
-            nat=settings.media.nat,
-            extensions=EXTENSIONS,
+        location = LocationLog(log)
+        self._location = open_location(settings.process, location)
+        self.server = server = DomainServer(
+            _served(settings, ports, network),
+            os.urandom,
+            users=users,
+            location=self._location,
+            tell=location.contact,
         )
-        self._domains = Domains(
-            settings.domains, stack.is_own_address, distinct=bool(settings.calls.domain)
-        )
-        self.registrar = self._make_registrar(verifier)
-        self.proxy = Proxy(stack)
+        self.stack = stack = server.stack
+        self.agent = server.agent
+        self.registrar, self.proxy, self._domains = server.registrar, server.proxy, server.domains
         self.tolls = tolls(settings, self._domains)
         self.media = self._make_media(ports.address[0], network)
         self.context = CallContext(self.agent, self.media, os.urandom, log, self.tolls)
@@ -106,26 +103,25 @@ class SipSide:
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.rooms = RoomApplication(self, settings.calls.room, registry)
-        self.endpoint = self._make_element(verifier)
         self._origin = ClientOrigin(self.lines.host)
-        if verifier is not None:
-            verifier.client_host = self._origin
-        self.endpoint.observer = AuditLog(self.registrar, log, self.tolls.answered, self._origin)
+        if server.verifier is not None:
+            server.verifier.client_host = self._origin
+        self.endpoint = element = server.element
+        element.route, element.judge = self._route, self.tolls
+        element.is_trusted_user = self._is_caller
+        element.observer = AuditLog(self.registrar, log, self.tolls.answered, self._origin)
         self._locations = locations = _locations(settings.calls.outbound_proxy, ports.transports)
         self._registrations = Registrations()
         self.trunks = TrunkSide(
             stack, self._registrations, self._domains, self._is_here, settings.trunk, log
         )
+        element.called = self.trunks.called
         self.context.trunks, self.context.share = self.trunks.trunks, self._share
         self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
-        self.driver.machines += [self.agent, self.proxy]
+        self.driver.serve(server)
         self.driver.drive(self._registrations)
-        self.driver.run(self.registrar.restore, monotonic())
         self.driver.run(self.trunks.start, monotonic())
-        if self._location is not None:
-            self._location.follow(self.registrar.adopt)
-        self.driver.keep(self._keeps, self._is_dead)
         self._public = self._ask_stun(network)
         self._relays = self._use_turn(network)
 
@@ -136,34 +132,6 @@ class SipSide:
     def _make_rights(self) -> NameRights:
         own = self._settings.trunk, self._settings.calls.room
         return NameRights(self._admission, self._domains, self._is_bound, *own)
-
-    def _make_registrar(self, verifier: DigestServer | None) -> Registrar:
-        location = LocationLog(self._log)
-        self._location = open_location(self._settings.process, location)
-        return Registrar(
-            self._domains,
-            verifier,
-            self.stack,
-            os.urandom,
-            store=self._location,
-            nat=self._settings.media.nat,
-            tell=location.contact,
-        )
-
-    def _make_element(self, verifier: DigestServer | None) -> SipElement:
-        return SipElement(
-            self.stack,
-            self.agent,
-            self.registrar,
-            self.proxy,
-            self._domains,
-            route=self._route,
-            verifier=verifier,
-            is_trusted_user=self._is_caller,
-            nat=self._settings.media.nat,
-            judge=self.tolls,
-            called=lambda request, flow: self.trunks.called(request, flow),
-        )
 
     # -- SipHome and CallHome -----------------------------------------------------------
 
@@ -324,14 +292,6 @@ class SipSide:
     def _moved(self, host: str, port: int) -> None:
         self.driver.run(self._registrations.move, host, port, monotonic())
 
-    def _keeps(self, flow: Flow) -> bool:
-        """Whether a connection leads to a registered phone, or to one side of a proxied call."""
-        return self.registrar.keeps(flow, monotonic()) or self.proxy.dialogs.keeps(flow)
-
-    def _is_dead(self, flow: Flow, silence: float) -> bool:
-        """Whether a phone has sent no keep-alive for too long: RFC 5626 §5.4."""
-        return self.registrar.is_dead(flow, silence, monotonic())
-
     def _is_bound(self, uri: Uri) -> bool:
         """Whether a phone has registered under this address."""
         bound = self.registrar.bindings(uri, monotonic())
@@ -385,15 +345,18 @@ class SipSide:
         return self.lines.find(request) or self.rooms.find(request) or self.names.find(request)
 
 
-def _make_stack(settings: SipSettings, ports: SipPorts, network: LocalNetwork) -> Stack:
-    return Stack(
-        random=os.urandom,
-        t1=settings.calls.sip_t1 / 1000,
+def _served(settings: SipSettings, ports: SipPorts, network: LocalNetwork) -> DomainSettings:
+    return DomainSettings(
         listeners=ports.listeners,
+        domains=settings.domains,
+        distinct=bool(settings.calls.domain),
+        nat=settings.media.nat,
         advertised=settings.network.external_ip,
         inside=network.own_address,
-        hosts=settings.domains,
+        t1=settings.calls.sip_t1 / 1000,
         user_agent=USER_AGENT,
+        answer_timeout=settings.calls.answer_timeout,
+        extensions=EXTENSIONS,
     )
 
 

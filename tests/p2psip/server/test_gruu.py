@@ -367,7 +367,7 @@ def test_calls_to_a_gruu_are_judged_as_calls_to_the_user():
     home = Home()
     temp = temporary(bind(home))
     judged = []
-    lenient = home.endpoint._judge
+    lenient = home.endpoint.judge
     lenient.judge = lambda server, request, now: judged.append(str(request.uri))
     rung(home, temp)
     assert judged == ["sip:bob@home"]

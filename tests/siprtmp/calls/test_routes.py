@@ -53,7 +53,7 @@ def routed(world, shelf):
         )
         table = Routes(routes, home, gateway.domains, LINE_PARAM)
         table.library, table.registry = shelf, world.registry
-        gateway.endpoint._route = lambda request: table.find(request) or gateway._route(request)
+        gateway.endpoint.route = lambda request: table.find(request) or gateway._route(request)
 
     return run
 
@@ -349,5 +349,5 @@ def test_a_call_by_a_trunk_is_known_by_the_number_in_to(world, desk, routed):
         )
         assert gateway_call.invite.to.uri == Uri.parse(called)
         request = gateway_call.invite.replace(uri=request_uri)
-        found = gateway.endpoint._route(request)
+        found = gateway.endpoint.route(request)
         assert found.args[0].stream == name

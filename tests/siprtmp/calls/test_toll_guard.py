@@ -35,7 +35,7 @@ class Judged(Home):
         super().__init__(users=store(*users) if users else None)
         self.log = Log()
         self.tolls = Tolls(Allowance(**limits), self.domains, has_passwords=bool(users))
-        self.endpoint._judge = self.tolls
+        self.endpoint.judge = self.tolls
         self.endpoint.observer = AuditLog(self.endpoint.registrar, self.log, self.tolls.answered)
         self.number = 0
 

@@ -4,22 +4,17 @@ from support.sip.elements import PORT, Element, Phone, random_source
 
 from p2psip.nat import stun_server
 from p2psip.nat.stun import is_stun
-from p2psip.server.digest_server import DigestServer
-from p2psip.server.domains import Domains
-from p2psip.server.element import SipElement
-from p2psip.server.proxy import Proxy
-from p2psip.server.registrar import Registrar
+from p2psip.server.domain_server import DomainServer, DomainSettings
 from p2psip.server.users import UserStore
 from p2psip.sip.address import Address
 from p2psip.sip.auth import Challenge, answer, ha1
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import Request, Response, parse_message
 from p2psip.sip.uri import Uri
-from p2psip.stack.stack import Flow, Listener, Stack
+from p2psip.stack.stack import Flow, Listener
 from p2psip.ua.registering.registration import Registration
 from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
-from p2psip.ua.ua import UserAgent
 
 HOME = "10.0.0.1"
 ALICE, BOB, CAROL, FAR = "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.9.9"
@@ -39,8 +34,9 @@ def store(*names, realm="home", algorithms=("SHA-256", "MD5")):
 class Home(Element):
     """The element that serves the domain "home", at a `Link` or alone.
 
-    `names` are more domains that it serves, `listeners` more sockets of its own.  Alone, `hear`
-    feeds it one message and `wait` lets time pass; both give what it sends.
+    `names` are more domains that it serves, `listeners` more sockets of its own; `hooks` are set
+    on its `SipElement`.  Alone, `hear` feeds it one message and `wait` lets time pass; both give
+    what it sends.
     """
 
     def __init__(
@@ -48,53 +44,36 @@ class Home(Element):
         link=None,
         *,
         users=None,
-        nat=False,
-        route=lambda request: None,
-        is_trusted_user=lambda uri: False,
-        t1=0.5,
         store=None,
-        trusting=True,
         names=(),
         listeners=(),
-        judge=None,
+        nat=False,
+        t1=0.5,
+        trusting=True,
+        **hooks,
     ):
-        self.address, self.random = HOME, random_source("home")
-        self.hosts = {"far": [FAR], "mirror": [HOME]}
-        own = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT)]
-        self.stack = Stack(
-            random=self.random,
-            listeners=[*own, *listeners],
-            hosts=["home", *names],
-            t1=t1,
-            trusting=trusting,
-        )
-        self.domains = Domains(["home", HOME, *names], self.stack.is_own_address, distinct=False)
-        self.verifier = DigestServer(users, self.random) if users else None
-        self.told = []  # of contacts that were given up
-        self.registrar = Registrar(
-            self.domains,
-            self.verifier,
-            self.stack,
+        self.random, self.told = random_source("home"), []  # of contacts that were given up
+        listeners = [Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT), *listeners]
+        domains = ["home", HOME, *names]
+        server = DomainServer(
+            DomainSettings(listeners=listeners, domains=domains, nat=nat, t1=t1, trusting=trusting),
             self.random,
-            store=store,
-            nat=nat,
+            users=users,
+            location=store,
             tell=lambda what, aor, contact: self.told.append((what, str(contact.uri))),
         )
-        self.proxy = Proxy(self.stack)
-        self.agent = UserAgent(self.stack, random=self.random, nat=nat)
-        self.endpoint = SipElement(
-            self.stack,
-            self.agent,
-            self.registrar,
-            self.proxy,
-            self.domains,
-            route=route,
-            verifier=self.verifier,
-            is_trusted_user=is_trusted_user,
-            nat=nat,
-            judge=judge,
-        )
-        self.machines = [self.stack, self.agent, self.proxy]
+        for name, hook in hooks.items():
+            if hook is not None:
+                setattr(server.element, name, hook)
+        self.serve(server, link)
+
+    def serve(self, server, link=None):
+        """Be a node of a network that has all parts of a `DomainServer`."""
+        self.address = HOME
+        self.hosts = {"far": [FAR], "mirror": [HOME]}
+        self.stack, self.domains, self.verifier = server.stack, server.domains, server.verifier
+        self.registrar, self.proxy, self.agent = server.registrar, server.proxy, server.agent
+        self.endpoint, self.machines = server.element, [self.stack, *server.machines]
         if link is not None:
             link.join(HOME, self)
 
