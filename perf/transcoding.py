@@ -25,7 +25,6 @@ from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.stream import Signalled, StreamSettings
 from siprtmp.media.transcode.audio_encoder import encoder
-from siprtmp.media.transcode.transcoding import AvAudioTranscoders
 from siprtmp.media.translate.audio_formats import AUDIO_CODECS, AudioCodec
 
 AUDIO, TAG_SECONDS, PACKET_SECONDS, PROBE = 8, 1024 / 44100, 0.02, 0.01
@@ -70,7 +69,7 @@ class Call:
 
     def __init__(self, codec: AudioCodec, now: float) -> None:
         self.codec, self.sent, self.made = codec, 0, 0
-        settings = StreamSettings(os.urandom, "c", 1e9, transcoding=AvAudioTranscoders())
+        settings = StreamSettings(os.urandom, "c", 1e9, transcoding=True)
         self.stream = AudioStream(self, self, settings, now)  # type: ignore[arg-type]
         self.stream.give_to(self._on_tag)
         line = Codec(codec.encoding, codec.clock_rate, codec.channels, codec.payload_type)

@@ -11,7 +11,7 @@ from p2psip.sip.uri import Uri
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS
 from siprtmp.media.session import MediaSession
-from siprtmp.media.translate.conversion import VideoTranscoders
+from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.transport import Timed, Waker
 
 KEY_FRAME_WANTED: Final = "NetStream.Publish.KeyFrameWanted"  # Own design: RTMP has no such code

@@ -25,7 +25,7 @@ from rtmplite.net.workers import Workers
 from siprtmp.media.session import MediaSession
 from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transcode import audio_decoder, video_encoder
-from siprtmp.media.transcode.transcoding import AvAudioTranscoders, AvVideoTranscoders
+from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.transport import MediaAddress, MediaTransport, Timed
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
@@ -121,7 +121,7 @@ class MediaSide:
         self.shares = PortShares(within(2 * self._ports.pairs) // 2)
         self._gatherer = WakeupCoalescer()
         self.pump = packet_pump()
-        self._transcode = AvAudioTranscoders() if audio_decoder.is_available() else None
+        self._transcode = audio_decoder.is_available()
         self.video_transcoding = video_transcoding(settings.transcode_video)
 
     @property
@@ -217,7 +217,7 @@ def _unheard(data: bytes, now: float) -> None:
     """Drop a datagram, on ports that no stream has taken yet."""
 
 
-def video_transcoding(wanted: VideoLimits | None) -> AvVideoTranscoders | None:
+def video_transcoding(wanted: VideoLimits | None) -> VideoTranscoders | None:
     """The transcoding of --transcode-video, None without that.
 
     Own design: the loop must not wait for it.  All calls share as many threads as the machine has
@@ -233,4 +233,4 @@ def video_transcoding(wanted: VideoLimits | None) -> AvVideoTranscoders | None:
     def run(job: Callable[[], T], then: Callable[[T, float], None]) -> None:
         workers.run(job, lambda made: then(made, monotonic()))
 
-    return AvVideoTranscoders(run, **wanted._asdict())
+    return VideoTranscoders(run, **wanted._asdict())

@@ -7,6 +7,9 @@ passes; then it is the phone's favourite of those that can be made.
 from typing import Final
 
 from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.transcode.audio_encoder import can_encode
+from siprtmp.media.transcode.to_flv import SpeexToFlv, TranscodedToFlv
+from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.translate import aac_passing
 from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp
 from siprtmp.media.translate.audio_formats import AAC, OPUS, AudioCodec
@@ -14,7 +17,6 @@ from siprtmp.media.translate.conversion import (
     AudioHeader,
     AudioToFlv,
     AudioToRtp,
-    AudioTranscoders,
     UnsuitableError,
 )
 from siprtmp.media.translate.flv_to_rtp import FlvToRtp
@@ -26,7 +28,7 @@ ENHANCED: Final = 9  # SoundFormat with a FourCC: E-RTMP v2 §"Enhanced Audio"
 
 
 class AudioCodecSelection:
-    """The translations of one call; `transcoding` is None where only what passes can cross.
+    """The translations of one call; `transcoding` is false where only what passes can cross.
 
     `header` may be replaced by one that has a publisher's header from before the call.
     `takes_opus` says that the players take Opus by Enhanced RTMP, so that a phone's may pass,
@@ -34,7 +36,7 @@ class AudioCodecSelection:
     `g711_rate` is the real rate of the publisher's G.711, 0 for the usual one: see `RealRate`.
     """
 
-    def __init__(self, transcoding: AudioTranscoders | None) -> None:
+    def __init__(self, transcoding: bool) -> None:
         self._transcoding = transcoding
         self.header = AudioHeader()
         self.g711_rate, self.takes_opus, self.wants_speex = 0, False, False
@@ -99,20 +101,17 @@ class AudioCodecSelection:
     def _to_phone(
         self, plan: AudioPlan, sound_format: int, before: AudioToRtp | None
     ) -> tuple[AudioToRtp, int] | None:
-        maker, way = self._transcoding, plan.for_sound_format(sound_format)
+        way = plan.for_sound_format(sound_format)
         if way is not None and not self.g711_rate:
             if before is not None and not before.transcodes and before.codec is way[0]:
                 return before, way[1]
             return FlvToRtp(way[0], plan.media.ptime), way[1]
-        if maker is None:
-            return None
-        for codec, number in plan.sending:
-            if maker.can_send(codec):
+        for codec, number in plan.sending if self._transcoding else ():
+            if can_encode(codec):
                 if before is not None and before.transcodes and before.codec is codec:
                     return before, number
-                fmtp = plan.parameters(number)
-                made = maker.to_phone(codec, plan.media.ptime, fmtp, self.header, self.g711_rate)
-                return made, number
+                fmtp, ptime = plan.parameters(number), plan.media.ptime
+                return TranscodedToRtp(codec, ptime, fmtp, self.header, self.g711_rate), number
         return None
 
     def to_rtmp(self, codec: AudioCodec, before: AudioToFlv | None) -> AudioToFlv:
@@ -130,10 +129,10 @@ class AudioCodecSelection:
         ):
             before.switch(codec)
             return before
-        maker, speex = self._transcoding, self.wants_speex and codec.is_g711
-        made: AudioToFlv = RtpToFlv(codec) if codec.passes else OpusToFlv()
+        speex = self.wants_speex and codec.is_g711
         passes = (codec is OPUS and self.takes_opus) or (codec.passes and not speex)
-        if maker is not None and not passes:
-            made = maker.to_rtmp(codec, speex)
+        made: AudioToFlv = RtpToFlv(codec) if codec.passes else OpusToFlv(OPUS)
+        if self._transcoding and not passes:
+            made = SpeexToFlv(codec) if speex else TranscodedToFlv(codec)
         self._in_use = self._in_use[0], made
         return made

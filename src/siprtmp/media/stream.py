@@ -17,7 +17,7 @@ from p2psip.rtp.session import RtpSession
 from p2psip.sdp.agreed_media import AgreedMedia
 from siprtmp.media.consent import Consent
 from siprtmp.media.timeline import Timeline
-from siprtmp.media.translate.conversion import AudioTranscoders, VideoTranscoders
+from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.transport import MediaTransport
 
@@ -41,7 +41,7 @@ class StreamSettings:
     media_timeout: float
     wallclock: float = 0.0
     max_octets: int = MAX_OCTETS  # of a payload of video
-    transcoding: AudioTranscoders | None = None
+    transcoding: bool = False  # whether audio may be decoded and encoded
     video_transcoding: VideoTranscoders | None = None
     has_pump: bool = False
 

@@ -14,8 +14,9 @@ from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.stream import VIDEO, OnTag, StreamListener
 from siprtmp.media.timeline import Timeline, UsualArrival
+from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits
-from siprtmp.media.translate.conversion import Tag, VideoTranscoders
+from siprtmp.media.translate.conversion import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
 from siprtmp.media.translate.video_tag import H264
 from siprtmp.media.video.packetization import depacketizer_for

@@ -18,8 +18,9 @@ from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.stream import StreamListener
+from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits, VideoProperties
-from siprtmp.media.translate.conversion import Packet, UnsuitableError, VideoTranscoders
+from siprtmp.media.translate.conversion import Packet, UnsuitableError
 from siprtmp.media.translate.flv_to_video import FlvToH264, FlvToVideo
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 from siprtmp.media.translate.video_tag import codec_of

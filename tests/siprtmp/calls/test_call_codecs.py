@@ -34,9 +34,7 @@ def with_extra():
     pytest.importorskip("numpy")
     from support.gateway import audio_world
 
-    from siprtmp.media.transcode.transcoding import AvAudioTranscoders
-
-    return GatewayWorld(transcode=AvAudioTranscoders()), audio_world
+    return GatewayWorld(transcode=True), audio_world
 
 
 def overview(world):

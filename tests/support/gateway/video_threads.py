@@ -3,7 +3,7 @@
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
 from rtmplite.flv.video import is_sequence_header
-from siprtmp.media.transcode.transcoding import AvVideoTranscoders
+from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.conversion import Transcoded
 
@@ -12,7 +12,7 @@ ANY = CodecLimits()
 
 def at_once(clock, **limits):
     """The real one, which makes the loop wait; `clock` tells the time."""
-    return AvVideoTranscoders(lambda job, then: then(job(), clock()), **limits)
+    return VideoTranscoders(lambda job, then: then(job(), clock()), **limits)
 
 
 class Pretended:

@@ -28,7 +28,7 @@ from siprtmp.media.mixer import MixedAudio, Mixer
 from siprtmp.media.session import MediaSession, Taps
 from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.transcode import audio_decoder
-from siprtmp.media.transcode.aac import AAC_FORMAT, AacTags
+from siprtmp.media.transcode.to_flv import AAC_FORMAT, AacTags
 from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import UnsuitableError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.errors import RemoteError
 from rtmplite.flv.audio import AacPacketType, AudioTag, SoundFormat
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, ExAudioTag
-from siprtmp.media.transcode.resampler import as_samples, resampler
+from siprtmp.media.transcode.resampler import as_samples, open_decoder, resampler
 from siprtmp.media.translate.conversion import UnsuitableError
 from siprtmp.media.translate.real_rate import G711_RATE
 
@@ -162,16 +162,7 @@ class AudioDecoder:
         import av
 
         try:
-            context = av.CodecContext.create(name, "r")
-            assert isinstance(context, av.AudioCodecContext)
-            if header:
-                context.extradata = header
-            if rate:
-                context.sample_rate = rate
-            if channels:
-                context.layout = "mono" if channels == 1 else "stereo"
-            context.thread_count = 1
-            context.open(strict=False)
+            context = open_decoder(name, rate, channels, header)
         except (av.FFmpegError, ValueError) as error:
             raise UnsuitableError(f"no decoder for this {name}: {error}") from None
         self._context = context

@@ -8,13 +8,12 @@ ffmpeg take frames of one size.
 
 from array import array
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Final
 
 from p2psip.rtp.payload import g711, l16
 from p2psip.sdp.opus_parameters import OpusParameters
 from siprtmp.media.transcode import libspeex
-from siprtmp.media.transcode.resampler import as_frame, begun_alone
+from siprtmp.media.transcode.resampler import as_frame, begun_alone, open_encoder
 from siprtmp.media.translate.audio_formats import ALAW, G722, OPUS, SPEEX, ULAW, AudioCodec
 
 MIN_MS: Final = 10  # of a packet
@@ -107,14 +106,5 @@ def _opus(ms: int, fmtp: str) -> Encoder:
 
 def _frames(name: str, rate: int, options: dict[str, str]) -> "Callable[[array[int]], bytes]":
     """A function that encodes one frame, all of whose octets come at once."""
-    import av
-
-    context = av.CodecContext.create(name, "w")
-    assert isinstance(context, av.AudioCodecContext)
-    # RFC 7587 §7.1 [mono-unless-asked]
-    context.sample_rate, context.format, context.layout = rate, "s16", "mono"
-    context.time_base, context.options = Fraction(1, rate), options
-    context.thread_count = 1
-    context.open()
-    made = begun_alone(context.encode)
-    return lambda samples: b"".join(map(bytes, made(as_frame(samples, rate))))
+    encode = begun_alone(open_encoder(name, "s16", rate, options).encode)
+    return lambda samples: b"".join(map(bytes, encode(as_frame(samples, rate))))

@@ -1,6 +1,6 @@
-"""Audio of one rate, format and number of channels as one channel of another rate.
+"""Audio by ffmpeg: decoders, encoders, and one channel of another rate.
 
-Own design: ffmpeg does it, with one thread.  A filter graph, and PyAV's encoders have one inside,
+Own design: all with one thread.  A filter graph, and PyAV's encoders have one inside,
 starts a thread for each processor with its first frame, and keeps them as long as it lives; 20 ms
 of audio are too short to be shared among threads, and calls are many.
 """
@@ -9,9 +9,11 @@ import os
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from av.audio.codeccontext import AudioCodecContext
     from av.audio.frame import AudioFrame
 
 T = TypeVar("T")
@@ -80,3 +82,39 @@ def as_samples(frames: "list[AudioFrame]") -> "array[int]":
     for frame in frames:
         samples.frombytes(bytes(frame.planes[0])[: 2 * frame.samples])
     return samples
+
+
+def open_decoder(
+    name: str, rate: int = 0, channels: int = 0, header: bytes = b""
+) -> "AudioCodecContext":
+    """A decoder of ffmpeg's; 0 for what the header says.  Raises ValueError and av.FFmpegError."""
+    import av
+
+    context = av.CodecContext.create(name, "r")
+    assert isinstance(context, av.AudioCodecContext)
+    if header:
+        context.extradata = header
+    if rate:
+        context.sample_rate = rate
+    if channels:
+        context.layout = "mono" if channels == 1 else "stereo"
+    context.thread_count = 1
+    context.open(strict=False)
+    return context
+
+
+def open_encoder(
+    name: str, sample_format: str, rate: int, options: dict[str, str], bits: int = 0
+) -> "AudioCodecContext":
+    """An encoder of ffmpeg's for one channel; `bits` a second, 0 for what is usual."""
+    import av
+
+    context = av.CodecContext.create(name, "w")
+    assert isinstance(context, av.AudioCodecContext)
+    # RFC 7587 §7.1 [mono-unless-asked]
+    context.sample_rate, context.format, context.layout = rate, sample_format, "mono"
+    context.time_base, context.options, context.thread_count = Fraction(1, rate), options, 1
+    if bits:
+        context.bit_rate = bits
+    context.open()
+    return context

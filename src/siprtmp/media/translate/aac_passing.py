@@ -20,10 +20,17 @@ from p2psip.rtp.payload.aac import FMTP, FRAME_TICKS, MAX_FRAME_OCTETS, pack_aac
 from p2psip.sdp.attributes import parameters
 from rtmplite.flv.audio import AacPacketType
 from siprtmp.media.translate.audio_formats import AAC, AudioCodec
-from siprtmp.media.translate.conversion import AudioHeader, Packet, Tag, UnsuitableError
+from siprtmp.media.translate.conversion import (
+    AudioHeader,
+    AudioToFlv,
+    AudioToRtp,
+    Packet,
+    Tag,
+    UnsuitableError,
+)
 from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.translate.real_rate import OtherRateError
-from siprtmp.media.translate.timebase import MediaClock, SampleClock
+from siprtmp.media.translate.timebase import SampleClock
 
 _FIRST = 0xAF  # FLV 10.1 §E.4.2.1: of AAC the byte is always the same
 HEADER = bytes((_FIRST, AacPacketType.SEQUENCE_HEADER))
@@ -78,10 +85,8 @@ def suits(codec: AudioCodec, fmtp: str) -> bool:
     return not config or is_plain(config, codec.clock_rate, codec.channels)
 
 
-class AacToRtp:
-    """Passes one publisher's AAC on: RFC 3640 §3.3.6.  Used like `FlvToRtp`."""
-
-    transcodes, in_doubt = "", False  # it passes
+class AacToRtp(AudioToRtp):
+    """Passes one publisher's AAC on: RFC 3640 §3.3.6."""
 
     def __init__(self, codec: AudioCodec, header: AudioHeader) -> None:
         self.codec = codec
@@ -89,15 +94,11 @@ class AacToRtp:
 
     @property
     def packet_seconds(self) -> float:
-        """The seconds of audio in a packet, those of a frame: RFC 3640 §4.1."""
+        """Those of a frame: RFC 3640 §4.1."""
         return FRAME_TICKS / self.codec.clock_rate
 
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
-        """The packets of this tag body, none for a header: FLV 10.1 §E.4.2.1.
-
-        A frame that is too long goes in several packets.  Raises UnsuitableError for a body that
-        has no AAC frame, and OtherRateError for a header of another rate.
-        """
+        """As `AudioToRtp.convert`; a frame that is too long goes in several packets."""
         if len(tag) < 2 or tag[0] >> 4 != AAC:
             raise UnsuitableError("not AAC")
         if tag[1] != AacPacketType.RAW:
@@ -114,37 +115,21 @@ class AacToRtp:
         clock.position += FRAME_TICKS
         return [Packet(ticks, payload, last) for payload, last in pack_aac([frame], MAX_OCTETS)]
 
-    def flush(self) -> list[Packet]:
-        """None: every frame has left with its tag.  RFC 3640 §3.3.6."""
-        return []
 
+class AacToFlv(AudioToFlv):
+    """Turns a peer's AAC into tags, the first behind the header: FLV 10.1 §E.4.2.1."""
 
-class AacToFlv:
-    """Turns a peer's AAC into tags: FLV 10.1 §E.4.2.1.  Used like `RtpToFlv`."""
-
-    transcodes = ""  # it passes
-
-    def __init__(self, codec: AudioCodec) -> None:
-        self.codec = codec
-        self.clock = MediaClock(codec.clock_rate)
-        self._ssrc: int | None = None
-        self._announced = False
-        self._part, self._part_at = b"", 0  # of a frame in several packets, and its RTP time
+    _announced = False
+    _part, _part_at = b"", 0  # of a frame in several packets, and its RTP time
 
     @property
     def audio_format(self) -> tuple[int, int]:
-        """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
         return AAC, self.codec.clock_rate
 
-    def switch(self, codec: AudioCodec) -> None:
-        """Do nothing: another codec has another translation.  RFC 3264 §5.1."""
-
     def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
-        """The tags of one packet, behind the header for the first: FLV 10.1 §E.4.2.1."""
         if ssrc != self._ssrc:
-            if self._ssrc is not None:
-                self.clock.restart(self.codec.clock_rate)
-            self._ssrc, self._part = ssrc, b""
+            self._restart(ssrc)
+            self._part = b""
         frames = self._frames(payload, timestamp)
         if not frames:
             return []

@@ -5,12 +5,12 @@ by `siprtmp.media.transcode`, which is an extra and may be absent.  Both ends of
 tags of FLV, so that what passes and what is made take the same way before and behind it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from rtmplite.flv.audio import is_sequence_header
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.timebase import MediaClock
 
 SIDE_BY_SIDE: Final = 1280, 360  # pixels of the frames of two sources as one
@@ -55,7 +55,7 @@ class AudioHeader:
         self.body = b""
 
 
-class AudioToRtp(Protocol):
+class AudioToRtp(ABC):
     """A translation of a publisher's tags into the payloads of one codec."""
 
     codec: AudioCodec
@@ -63,60 +63,70 @@ class AudioToRtp(Protocol):
     @property
     def transcodes(self) -> str:
         """What is decoded and encoded, as "aac > opus"; "" for audio that passes."""
+        return ""
 
     @property
     def in_doubt(self) -> bool:
         """Whether the tags may be of another rate than they say, which more of them will tell."""
+        return False
 
     @property
+    @abstractmethod
     def packet_seconds(self) -> float:
         """The seconds of audio in a packet: RFC 3551 §4.2."""
 
+    @abstractmethod
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
-        """The packets that are complete with this tag body of RTMP time `timestamp` (ms)."""
+        """The packets that are complete with this tag body of RTMP time `timestamp` (ms).
+
+        None for a header.  Raises UnsuitableError for what cannot be sent, and OtherRateError for
+        G.711 that is not of the rate in use, or for a header of another rate.
+        """
 
     def flush(self) -> list[Packet]:
-        """The last packet, when the publisher ends."""
+        """The last packet, when the publisher ends; none where each tag leaves at once."""
+        return []
 
 
-class AudioToFlv(Protocol):
-    """A translation of a phone's payloads into tags."""
+class AudioToFlv(ABC):
+    """A translation of a phone's payloads into tags, whose time follows that of RTP."""
 
-    codec: AudioCodec
-    clock: MediaClock
+    def __init__(self, codec: AudioCodec) -> None:
+        self.clock = MediaClock(codec.clock_rate)
+        self._ssrc: int | None = None
+        self._use(codec)
 
     @property
     def transcodes(self) -> str:
-        """What is decoded and encoded, as "aac > opus"; "" for audio that passes."""
+        """What is decoded and encoded, as "opus > aac"; "" for audio that passes."""
+        return ""
 
     @property
+    @abstractmethod
     def audio_format(self) -> tuple[int, int]:
         """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
 
-    def switch(self, codec: AudioCodec) -> None:
-        """Follow the phone to another agreed codec: RFC 3264 §5.1."""
-
+    @abstractmethod
     def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
-        """The tags that are complete with one packet: FLV 10.1 §E.4.2.1."""
+        """The tags that are complete with one packet; what makes no sense gives none.
 
-
-class AudioTranscoders(Protocol):
-    """Makes translations that decode and encode: `siprtmp.media.transcode` has the real one."""
-
-    def can_send(self, codec: AudioCodec) -> bool:
-        """Whether any audio can be made into this codec."""
-
-    def to_phone(
-        self, codec: AudioCodec, ptime: int, fmtp: str, header: AudioHeader, g711_rate: int
-    ) -> AudioToRtp:
-        """A translation into a codec, in packets of up to `ptime` ms: RFC 8866 §6.5.
-
-        `fmtp` is what the phone says of it (RFC 8866 §6.15), `header` that of the publisher, and
-        `g711_rate` the real rate of its G.711, 0 for the usual one.
+        `timestamp` in ticks, `arrival_ms` of the gateway's clock.
         """
 
-    def to_rtmp(self, codec: AudioCodec, speex: bool) -> AudioToFlv:
-        """A translation of a phone's codec into AAC, or into Speex: FLV 10.1 §E.4.2.1."""
+    def switch(self, codec: AudioCodec) -> None:
+        """Follow the phone to another agreed codec: RFC 3264 §5.1 allows that at any time."""
+        if codec.clock_rate != self.codec.clock_rate:
+            self.clock.restart(codec.clock_rate)
+        self._use(codec)
+
+    def _use(self, codec: AudioCodec) -> None:
+        self.codec = codec
+
+    def _restart(self, ssrc: int) -> None:
+        """Begin with a source, or anew with another one."""
+        if self._ssrc is not None:
+            self.clock.restart(self.codec.clock_rate)
+        self._ssrc = ssrc
 
 
 class QueuedTag(NamedTuple):
@@ -134,7 +144,7 @@ class QueuedTag(NamedTuple):
 class Transcoded(NamedTuple):
     """What became of some tags: others, with their RTMP times in ms.
 
-    `making` says from what and into what, as "h264 1280x720 > h264 640x360", "" before the first
+    `transcodes` says from what into what, as "h264 1280x720 > h264 640x360", "" before the first
     frame; `error` why frames could not be made, "" if all could.
     """
 
@@ -153,18 +163,5 @@ class VideoConverter(Protocol):
         """
 
 
-class VideoTranscoders(Protocol):
-    """Makes frames, in threads: `siprtmp.media.transcode` has the real one.
-
-    `limits` are the operator's.  `run` calls a job in a thread, and then a function in the loop
-    with what the job gave, and the time.
-    """
-
-    limits: CodecLimits
-    run: Callable[[Callable[[], Transcoded], Callable[[Transcoded, float], None]], None]
-
-    def transcoder(self, codec: str, limits: CodecLimits, slice_octets: int) -> VideoConverter:
-        """A translation into "h264" or "vp8", whose slices have at most so many octets."""
-
-    def side_by_side(self, after: int) -> VideoConverter:
-        """A maker of one frame from those of two sources, for times beyond `after` (ms)."""
+# Calls a job in a thread, and then a function in the loop with what it gave, and the time.
+Run = Callable[[Callable[[], Transcoded], Callable[[Transcoded, float], None]], None]

@@ -8,13 +8,15 @@ octets of G.711 in a tag, others put several Speex frames); a phone wants one pa
 each packet, so audio is re-cut here and its time is counted in samples.
 """
 
-from typing import Final
+from array import array
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
 
 from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, speex
 from p2psip.rtp.payload.speex import one_frame
 from siprtmp.media.translate.audio_formats import ALAW, SPEEX, ULAW, AudioCodec
-from siprtmp.media.translate.conversion import Packet, UnsuitableError
+from siprtmp.media.translate.conversion import AudioToRtp, Packet, UnsuitableError
 from siprtmp.media.translate.real_rate import RealRate
 from siprtmp.media.translate.timebase import SampleClock
 
@@ -23,71 +25,111 @@ MAX_PTIME: Final = 200  # ms, what an answerer may ask of us: RFC 3551 §4.2
 
 _HEADER: Final = ord("S")  # how a Speex header begins: see `speex.is_header`
 
+AudioT = TypeVar("AudioT", bytes, "array[int]")
 
-class FlvToRtp:
+
+class PacketCutter(Generic[AudioT]):
+    """Cuts a publisher's audio into packets of one time, which is counted in samples.
+
+    `encode` makes the payloads of `size` samples, `silence` is one sample of that, and
+    `per_tick` says how many samples a tick of RTP has.
+    """
+
+    def __init__(
+        self,
+        clock: SampleClock,
+        size: int,
+        silence: AudioT,
+        encode: Callable[[AudioT], list[bytes]],
+        per_tick: int = 1,
+    ) -> None:
+        self._clock, self._size, self._per_tick = clock, size, per_tick
+        self._encode: Callable[[AudioT], list[bytes]] = encode
+        self._silence: AudioT = silence
+        self._rest: AudioT = silence[:0]  # what is short of a packet
+        self._marker = True
+
+    def put(self, audio: AudioT, timestamp: int) -> list[Packet]:
+        """The packets that are complete with the audio of RTMP time `timestamp` (ms)."""
+        size, missing = self._size, self._clock.gap(timestamp, len(self._rest))
+        out = self._skip(missing) if missing else []
+        audio = self._rest + audio
+        whole = len(audio) - len(audio) % size
+        for at in range(0, whole, size):
+            out += self._packets(audio[at : at + size])
+        self._rest = audio[whole:]
+        return out
+
+    def flush(self) -> list[Packet]:
+        """The last packet, filled up with silence: RFC 3551 §4.2, it holds a packet time."""
+        rest, self._rest = self._rest, self._silence[:0]
+        return self._packets(rest + self._silence * (self._size - len(rest))) if rest else []
+
+    def _skip(self, missing: int) -> list[Packet]:
+        """Skip a gap in the publisher's time; a partial packet before it is filled up and sent."""
+        pending, size = len(self._rest), self._size
+        if pending and pending + missing <= size:  # it ends in the packet it began in
+            self._rest += self._silence * missing
+            return []
+        out = self.flush()
+        self._clock.position += missing - (size - pending if pending else 0)
+        self._marker = True  # RFC 3551 §4.1 [marker-opens-talkspurt]
+        return out
+
+    def _packets(self, audio: AudioT) -> list[Packet]:
+        """One packet time, which is several packets where the encoder cuts a frame."""
+        clock, payloads, out = self._clock, self._encode(audio), []
+        step = len(audio) // len(payloads)
+        for payload in payloads:
+            # RFC 3550 §5.1 [clock-is-even]
+            out.append(Packet(clock.position // self._per_tick, payload, self._marker))
+            clock.position += step
+            self._marker = False  # RFC 3551 §4.1 [else-no-marker]
+        return out
+
+
+class FlvToRtp(AudioToRtp):
     """Re-frames the audio of one publisher for one phone.
 
     RFC 3551 §4.2 for `ptime` (milliseconds); FLV 10.1 §E.4.2.1 for the tags.
     """
 
-    transcodes = ""  # it passes
-
     def __init__(self, codec: AudioCodec, ptime: int = DEFAULT_PTIME) -> None:
         self.codec = codec
         self._clock = SampleClock(codec.clock_rate)
-        self._marker = True
         self._real_rate = RealRate(codec.clock_rate)
+        self._size = codec.clock_rate * max(10, min(ptime, MAX_PTIME)) // 1000
+        silence = g711.ULAW_SILENCE if codec.sound_format == ULAW else g711.ALAW_SILENCE
+        self._g711 = PacketCutter(self._clock, self._size, bytes([silence]), lambda audio: [audio])
         if codec.is_g711:
             self._clock.on_surplus = self._real_rate.mark
-            self._size = codec.clock_rate * max(10, min(ptime, MAX_PTIME)) // 1000
-            self._silence = g711.ULAW_SILENCE if codec.sound_format == ULAW else g711.ALAW_SILENCE
         self._frame_ticks = round(codec.clock_rate * speex.FRAME_SECONDS)
-        self._wideband = codec.clock_rate > 8000
-        self._rest = b""  # G.711 short of a packet
+        self._wideband, self._marker = codec.clock_rate > 8000, True  # of Speex
         self._is_speex = codec.sound_format == SPEEX
 
     @property
     def packet_seconds(self) -> float:
-        """The seconds of audio in a packet: RFC 3551 §4.2; one frame of Speex: RFC 5574 §3.3."""
+        """A packet time, or one frame of Speex: RFC 5574 §3.3."""
         return self._size / self.codec.clock_rate if self.codec.is_g711 else speex.FRAME_SECONDS
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the G.711 may be of another rate: see `RealRate`.  FLV 10.1 §E.4.2.1."""
         return self._real_rate.in_doubt
 
-    def suits(self, sound_format: int) -> bool:
-        """Whether tags of this SoundFormat can be sent in this codec: FLV 10.1 §E.4.2.1."""
-        return sound_format == self.codec.sound_format or (
-            self.codec.is_g711 and sound_format in (ALAW, ULAW)
-        )
-
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
-        """The packets that are complete with this tag body of RTMP time `timestamp` (ms).
-
-        FLV 10.1 §E.4.2.1.  Raises UnsuitableError for another codec's audio, for what is not a
-        Speex frame, and for Speex's header and comment packets, and OtherRateError for G.711 that
-        is not of 8 kHz.
-        """
-        if len(tag) < 2 or not (tag[0] >> 4 == self.codec.sound_format or self.suits(tag[0] >> 4)):
-            raise UnsuitableError(f"SoundFormat {tag[0] >> 4 if tag else None}")
-        if self._is_speex:
-            return self._speex(tag[1:], timestamp)
-        audio = tag[1:]
-        if tag[0] >> 4 != self.codec.sound_format:
-            convert = g711.ulaw_to_alaw if tag[0] >> 4 == ULAW else g711.alaw_to_ulaw
-            audio = convert(audio)
-        return self._g711(audio, timestamp)
+        """As `AudioToRtp.convert`: Speex's header and comment packets are no frames either."""
+        codec, sound_format = self.codec, tag[0] >> 4 if len(tag) > 1 else None
+        if sound_format == codec.sound_format:
+            if self._is_speex:
+                return self._speex(tag[1:], timestamp)
+            return self._g711.put(tag[1:], timestamp)
+        if not codec.is_g711 or sound_format not in (ALAW, ULAW):
+            raise UnsuitableError(f"SoundFormat {sound_format}")
+        convert = g711.ulaw_to_alaw if sound_format == ULAW else g711.alaw_to_ulaw
+        return self._g711.put(convert(tag[1:]), timestamp)
 
     def flush(self) -> list[Packet]:
-        """The last G.711 packet, filled up with silence, when the publisher ends.
-
-        RFC 3551 §4.2: a packet holds a whole packet time.
-        """
-        if not self._rest:
-            return []
-        rest, self._rest = self._rest, b""
-        return [self._packet(rest.ljust(self._size, bytes([self._silence])), self._size)]
+        return self._g711.flush()
 
     def _speex(self, audio: bytes, timestamp: int) -> list[Packet]:
         narrow_end, has_layer = one_frame(audio)
@@ -122,32 +164,3 @@ class FlvToRtp:
             return speex.split(audio, self._wideband)
         except RemoteError as error:
             raise UnsuitableError(str(error)) from None
-
-    def _g711(self, audio: bytes, timestamp: int) -> list[Packet]:
-        out = self._skip(timestamp, len(self._rest))
-        audio, size = self._rest + audio, self._size
-        whole = len(audio) - len(audio) % size
-        self._rest = audio[whole:]
-        out += [self._packet(audio[at : at + size], size) for at in range(0, whole, size)]
-        return out
-
-    def _skip(self, timestamp: int, pending: int) -> list[Packet]:
-        """Skip a gap in the publisher's time; a partial packet before it is filled up and sent."""
-        missing = self._clock.gap(timestamp, pending)
-        if not missing:
-            return []
-        if pending and pending + missing <= self._size:  # it ends in the packet it began in
-            self._rest += bytes([self._silence]) * missing
-            return []
-        out = self.flush()
-        self._clock.position += missing - (len(out) and self._size - pending)
-        self._marker = True  # RFC 3551 §4.1 [marker-opens-talkspurt]
-        return out
-
-    def _packet(self, payload: bytes, ticks: int) -> Packet:
-        clock = self._clock
-        # RFC 3550 §5.1 [clock-is-even]
-        packet = Packet(clock.position, payload, self._marker)
-        clock.position += ticks
-        self._marker = False  # RFC 3551 §4.1 [else-no-marker]
-        return packet

@@ -10,10 +10,17 @@ from p2psip.rtp.payload import opus
 from p2psip.sdp.opus_parameters import OpusParameters
 from rtmplite.errors import RemoteError
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, AudioTrack, ExAudioTag
-from siprtmp.media.translate.audio_formats import OPUS, AudioCodec
-from siprtmp.media.translate.conversion import AudioHeader, Packet, Tag, UnsuitableError
+from siprtmp.media.translate.audio_formats import OPUS
+from siprtmp.media.translate.conversion import (
+    AudioHeader,
+    AudioToFlv,
+    AudioToRtp,
+    Packet,
+    Tag,
+    UnsuitableError,
+)
 from siprtmp.media.translate.rtp_to_flv import Check, Passing
-from siprtmp.media.translate.timebase import MediaClock, SampleClock
+from siprtmp.media.translate.timebase import SampleClock
 
 # What a decoder begins with: version 1, two channels, 6.5 ms of delay, 48 kHz.  It is the header of
 # Opus in Ogg, which E-RTMP v2 §"Enhanced Audio" asks for.
@@ -42,10 +49,9 @@ def suits(fmtp: str) -> bool:
     return theirs.bandwidth == "FB" and theirs.maxaveragebitrate is None and not theirs.cbr
 
 
-class OpusToRtp:
-    """Passes one publisher's Opus on to a phone: RFC 7587 §4.2.  Used like `FlvToRtp`."""
+class OpusToRtp(AudioToRtp):
+    """Passes one publisher's Opus on to a phone: RFC 7587 §4.2."""
 
-    transcodes, in_doubt = "", False  # it passes
     packet_seconds = PACKET_SECONDS
 
     def __init__(self, header: AudioHeader) -> None:
@@ -53,10 +59,6 @@ class OpusToRtp:
         self._clock, self._header, self._marker = SampleClock(OPUS.clock_rate), header, True
 
     def convert(self, tag: bytes, timestamp: int) -> list[Packet]:
-        """The packet of this tag body, none for a header: E-RTMP v2 §"Enhanced Audio".
-
-        Raises UnsuitableError for what is no Opus.
-        """
         try:
             parsed = ExAudioTag.parse(tag)
         except RemoteError as error:
@@ -80,39 +82,23 @@ class OpusToRtp:
         self._marker = False  # RFC 3551 §4.1 [else-no-marker]
         return [packet]
 
-    def flush(self) -> list[Packet]:
-        """None: every packet has left with its tag.  RFC 7587 §4.2."""
-        return []
 
+class OpusToFlv(AudioToFlv):
+    """Turns a phone's Opus into tags, the first behind the header: E-RTMP v2 §"Enhanced Audio"."""
 
-class OpusToFlv:
-    """Turns a phone's Opus into tags: E-RTMP v2 §"Enhanced Audio".  Used like `RtpToFlv`."""
-
-    transcodes = ""  # it passes
     audio_format: tuple[int, int] = AudioFourCc.OPUS, OPUS.clock_rate
-
-    def __init__(self) -> None:
-        self.codec: AudioCodec = OPUS
-        self.clock = MediaClock(OPUS.clock_rate)
-        self._ssrc: int | None = None
 
     @property
     def passing(self) -> Passing:
         """How most packets become a tag: E-RTMP v2 §"Enhanced Audio"."""
         return Passing(_tag(AudioPacketType.CODED_FRAMES, b""), Check.OPUS)
 
-    def switch(self, codec: AudioCodec) -> None:
-        """Do nothing: another codec has another translation.  RFC 3264 §5.1."""
-
     def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
-        """The tag of one packet, behind the header for the first: E-RTMP v2 §"Enhanced Audio"."""
         if not opus.total_ticks(payload):
             return []
         is_first = self._ssrc is None
         if ssrc != self._ssrc:
-            if not is_first:
-                self.clock.restart(OPUS.clock_rate)
-            self._ssrc = ssrc
+            self._restart(ssrc)
         at = self.clock.milliseconds(timestamp, arrival_ms)
         tag = at, _tag(AudioPacketType.CODED_FRAMES, payload)
         return [(at, _tag(AudioPacketType.SEQUENCE_START, HEAD)), tag] if is_first else [tag]

@@ -13,8 +13,7 @@ from p2psip.errors import RemoteError
 from p2psip.rtp.payload import speex
 from p2psip.rtp.payload.speex import one_frame
 from siprtmp.media.translate.audio_formats import SPEEX, AudioCodec
-from siprtmp.media.translate.conversion import Tag
-from siprtmp.media.translate.timebase import MediaClock
+from siprtmp.media.translate.conversion import AudioToFlv, Tag
 
 
 class Check(IntEnum):
@@ -32,15 +31,11 @@ class Passing(NamedTuple):
     check: Check
 
 
-class RtpToFlv:
-    """Turns one phone's audio into tags: FLV 10.1 §E.4.2.1."""
+class RtpToFlv(AudioToFlv):
+    """Turns one phone's audio into tags: FLV 10.1 §E.4.2.1.
 
-    transcodes = ""  # it passes
-
-    def __init__(self, codec: AudioCodec) -> None:
-        self.clock = MediaClock(codec.clock_rate)
-        self._ssrc: int | None = None
-        self._use(codec)
+    One Speex frame a tag (RFC 5574 §3.3), one packet of G.711 a tag.
+    """
 
     def _use(self, codec: AudioCodec) -> None:
         self.codec = codec
@@ -50,7 +45,6 @@ class RtpToFlv:
 
     @property
     def audio_format(self) -> tuple[int, int]:
-        """SoundFormat and samples a second, for the stream's metadata: FLV 10.1 §E.5."""
         return self.codec.sound_format, self.codec.sample_rate
 
     @property
@@ -58,22 +52,9 @@ class RtpToFlv:
         """How most packets of this codec become a tag: FLV 10.1 §E.4.2.1."""
         return Passing(self._head, Check.SPEEX if self._speex else Check.NONE)
 
-    def switch(self, codec: AudioCodec) -> None:
-        """Follow the phone to another agreed codec: RFC 3264 §5.1 allows that at any time."""
-        if codec.clock_rate != self.codec.clock_rate:
-            self.clock.restart(codec.clock_rate)
-        self._use(codec)
-
     def convert(self, payload: bytes, timestamp: int, ssrc: int, arrival_ms: int) -> list[Tag]:
-        """Tags of one packet; `timestamp` in ticks, `arrival_ms` of the gateway's clock.
-
-        One Speex frame a tag (RFC 5574 §3.3), one packet of G.711 a tag.  A payload
-        that is not Speex gives none: FLV 10.1 §E.4.2.1 has no place for it.
-        """
         if ssrc != self._ssrc:
-            if self._ssrc is not None:
-                self.clock.restart(self.codec.clock_rate)
-            self._ssrc = ssrc
+            self._restart(ssrc)
         at = self.clock.milliseconds(timestamp, arrival_ms)  # RFC 3551 §4.1 [silence-is-expected]
         if not self._speex:
             # RFC 3551 §4.2 [other-values] [takes-200-ms]

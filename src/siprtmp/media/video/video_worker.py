@@ -8,10 +8,10 @@ with fewer frames than with old ones.
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.translate.conversion import QueuedTag, Transcoded, VideoConverter
+from siprtmp.media.translate.conversion import QueuedTag, Run, Transcoded, VideoConverter
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 
 ENCODED: Final = 2  # tags of one piece of work, the latest ones of each source
@@ -19,15 +19,6 @@ MAX_SECONDS: Final = 1.0  # that a tag waits for its turn
 MAX_OCTETS: Final = 2 << 20  # of the tags that wait
 
 Give = Callable[[int, bytes, float, float], None]
-
-
-class Run(Protocol):
-    """Calls a job in a thread, and then a function in the loop: see `VideoTranscoders`."""
-
-    def __call__(
-        self, job: Callable[[], Transcoded], then: Callable[[Transcoded, float], None], /
-    ) -> None:
-        """Begin, and return at once."""
 
 
 class VideoQueue:
@@ -84,8 +75,8 @@ class VideoWorker:
     """Makes frames of one end, or of several, into those of another by a `converter`.
 
     `give` is called with each tag that is made: its RTMP time (ms), its body, when it would have
-    come by the time of its source (s), and now.  `changed` is called when `making` or `error` is
-    another one, and of `wants` that of a source (now) when a key frame of it is needed.
+    come by the time of its source (s), and now.  `changed` is called when `transcodes` or `error`
+    is another one, and of `wants` that of a source (now) when a key frame of it is needed.
     """
 
     def __init__(

@@ -20,7 +20,6 @@ from siprtmp.calls.mixed import mixed_call
 from siprtmp.edge.gateway import Gateway
 from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.transcode.audio_decoder import AudioDecoder
-from siprtmp.media.transcode.transcoding import AvAudioTranscoders
 from siprtmp.media.translate.audio_formats import OPUS
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.settings.load import load
@@ -149,7 +148,7 @@ def test_both_sides_are_one_track_of_aac(world, show):
 
 def test_a_call_in_wideband_is_mixed_in_wideband():
     """Covers RFC 3551 §4.5.11: either side is decoded from its own codec."""
-    world = GatewayWorld(mix=True, transcode=AvAudioTranscoders())
+    world = GatewayWorld(mix=True, transcode=True)
     show = Show(world, sdp("112", maps=("112 L16/16000",)), l16)
     show.talk(50)
     [mix] = world.gateway.mixes._mixes.values()

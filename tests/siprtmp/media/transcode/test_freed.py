@@ -16,15 +16,12 @@ from support.gateway.audio_world import tags
 
 from siprtmp.calls.conference.room import Member
 from siprtmp.media.mixer import Mixer
-from siprtmp.media.transcode.aac import AacTags
 from siprtmp.media.transcode.audio_decoder import AudioDecoder
 from siprtmp.media.transcode.audio_encoder import encoder
-from siprtmp.media.transcode.payload_decoder import payload_decoder
 from siprtmp.media.transcode.side_by_side import SideBySide
-from siprtmp.media.transcode.to_flv import TranscodedToFlv
+from siprtmp.media.transcode.to_flv import AacTags, TranscodedToFlv
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
-from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples
-from siprtmp.media.transcode.transcoding import AvAudioTranscoders
+from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples, payload_decoder
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
 from siprtmp.media.transcode.video_transcoder import VideoTranscoder
@@ -169,7 +166,7 @@ def test_it_is_no_part_of_a_cycle(make, counted_only):
 
 def test_the_codecs_of_a_call_end_with_it():
     """Own design: what remembers the call for a while, RFC 3261 §13.3.1.4, holds none."""
-    rig = Rig(OPUS, transcode=AvAudioTranscoders())
+    rig = Rig(OPUS, transcode=True)
     for at, body in tags("ulaw")[:50]:
         rig.wait(max(rig.now, at / 1000))
         rig.stream.publish(AUDIO, at, body, rig.now)

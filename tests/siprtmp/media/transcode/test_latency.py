@@ -18,8 +18,7 @@ from support.gateway.audio_world import tags
 from p2psip.rtp.payload import g711
 from siprtmp.media.transcode.audio_decoder import AudioDecoder
 from siprtmp.media.transcode.audio_encoder import encoder
-from siprtmp.media.transcode.payload_decoder import payload_decoder
-from siprtmp.media.transcode.transcoding import AvAudioTranscoders
+from siprtmp.media.transcode.to_samples import payload_decoder
 from siprtmp.media.translate.audio_formats import G722, L16, OPUS, PCMA, PCMU
 
 BEEPS, EVERY, LONG, HZ = 20, 0.3, 0.1, 900
@@ -53,7 +52,7 @@ class Ear:
 
 
 def call(codec):
-    return Rig(codec, transcode=AvAudioTranscoders())
+    return Rig(codec, transcode=True)
 
 
 def added(before, after):

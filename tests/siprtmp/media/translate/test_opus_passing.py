@@ -84,7 +84,7 @@ def test_ffmpeg_reads_what_passes():
     from siprtmp.media.transcode.audio_decoder import AudioDecoder
     from siprtmp.media.transcode.audio_encoder import encoder
 
-    made, machine, decoder = encoder(OPUS, 20, ""), OpusToFlv(), AudioDecoder(48000)
+    made, machine, decoder = encoder(OPUS, 20, ""), OpusToFlv(OPUS), AudioDecoder(48000)
     samples = 0
     for number in range(10):
         [payload] = made.encode(array("h", range(0, 9600, 10)))
@@ -98,4 +98,4 @@ def test_any_octets_are_opus_or_refused(octets):
     """Covers E-RTMP v2 §"Enhanced Audio": never a crash."""
     with suppress(UnsuitableError):
         assert len(OpusToRtp(AudioHeader()).convert(octets, 0)) <= 1
-    assert len(OpusToFlv().convert(octets, 0, 1, 0)) in (0, 2)
+    assert len(OpusToFlv(OPUS).convert(octets, 0, 1, 0)) in (0, 2)
