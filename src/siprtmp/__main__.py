@@ -77,7 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def serve(arguments: Sequence[str]) -> int:
-    """Run the gateway until SIGTERM or SIGINT, or until its terminal closes."""
     gc.disable()  # modules stay: to search them for garbage is an eighth of the start
     from siprtmp.edge import serve_command
 
@@ -86,7 +85,6 @@ def serve(arguments: Sequence[str]) -> int:
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """Place a call through a gateway of its own, and judge it."""
     from siprtmp.demo import run
 
     return run(arguments)
@@ -108,7 +106,6 @@ def laboratory(name: str, arguments: Sequence[str]) -> int:
 
 
 def check_config(arguments: Sequence[str]) -> int:
-    """Read a configuration file as `serve` would."""
     from siprtmp.settings.check import check
     from siprtmp.settings.load import load_file
 

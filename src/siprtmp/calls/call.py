@@ -119,7 +119,6 @@ class Call:
         return True
 
     def ring(self, now: float) -> None:
-        """Send 180: RFC 3261 §13.3.1.1."""
         if self._ringing is not None:
             self._ringing.ring(now)
 
@@ -164,7 +163,6 @@ class Call:
             self.user.on_call_over(reason, now)
 
     def give_to(self, user: CallObserver, sink: MediaSink) -> None:
-        """Let another user hear of the call from now on, and its publisher be heard."""
         self.user = user
         self.media.give_to(sink)
 
@@ -204,7 +202,6 @@ class Call:
 
     @property
     def plan(self) -> MediaPlan | None:
-        """What was agreed on last, None before an answer: RFC 3264 §7."""
         return self.media.terms.plan
 
     @property
@@ -214,7 +211,6 @@ class Call:
 
     @property
     def statistics(self) -> MediaStatistics:
-        """The figures of its media so far: RFC 3550 §6.4.4."""
         return self.media.statistics
 
     # -- CallHandler -------------------------------------------------------------------
@@ -257,11 +253,9 @@ class Call:
             self._finish(f"{status} {reason}", self.user.on_call_cancelled, now)
 
     def on_cancelled(self, call: UserAgentCall, now: float) -> None:
-        """The caller hung up first: RFC 3261 §9.2."""
         self._finish("cancelled", self.user.on_call_cancelled, now)
 
     def on_ended(self, call: UserAgentCall, reason: str, now: float) -> None:
-        """The phone sent a BYE, or the dialog is lost: RFC 3261 §15.1.2."""
         self._finish(reason, partial(self.user.on_call_over, reason), now)
 
     def on_offer(self, call: UserAgentCall, sdp: bytes | None, now: float) -> bytes:
@@ -290,7 +284,6 @@ class Call:
             self._tell_hold(now)
 
     def on_reoffer_failed(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
-        """The session stays as it was: RFC 3261 §14.1."""
         self.user.on_call_request_failed("hold", f"{status} {reason}", now)
 
     def on_info(
@@ -300,21 +293,17 @@ class Call:
         self._infos.take(content_type, body, now)
 
     def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:
-        """Take a message of the phone: RFC 3428 §7."""
         self.user.on_call_message(message, now)
 
     def on_transfer(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
-        """Tell the user what became of its transfer: RFC 3515 §2.4.5."""
         self.user.on_call_transferred(status, reason, now)
 
     def on_refer(self, call: UserAgentCall, referral: Referral, now: float) -> None:
-        """Ask the user whether it follows a transfer: RFC 3515 §2.4.2."""
         self.user.on_call_refer(referral, now)
 
     def on_refused(
         self, call: UserAgentCall, request: Request, response: Response, now: float
     ) -> None:
-        """Tell the user that its message or its keys were refused: RFC 3261 §12.2.1.2."""
         reason = f"{response.status} {response.reason}"
         if request.method == "MESSAGE":
             self.user.on_call_request_failed("sendMessage", reason, now)
@@ -337,7 +326,6 @@ class Call:
         self.drop(now, "media timeout", DEAD)
 
     def on_key_frame_needed(self, now: float) -> None:
-        """Ask the phone by INFO: RFC 5168 §4."""
         self._infos.ask_key_frame(now)
 
     # -- inside -------------------------------------------------------------------------
@@ -374,7 +362,6 @@ class Call:
         self._finish(f"{status} {reason}", partial(self.user.on_call_failed, status, reason), now)
 
     def _finish(self, reason: str, told: Callable[[float], None], now: float) -> None:
-        """End the call and tell its user, if it is not over."""
         if not self._over:
             self._end(now, reason)
             told(now)
@@ -415,7 +402,6 @@ class CallContext:
     messages: Messages = field(init=False)
 
     def count_unsuitable(self) -> None:
-        """Count what cannot be carried, for `/status`."""
         self.unsuitable += 1
 
     def __post_init__(self) -> None:

@@ -31,7 +31,6 @@ class CallApplication(OpenApplication):
         self._names: dict[str, NamedCall] = {}
 
     def __len__(self) -> int:
-        """How many names are in use."""
         return len(self._names)
 
     def on_publish(
@@ -73,7 +72,6 @@ class CallApplication(OpenApplication):
         return named.incoming
 
     def holder_of(self, name: str) -> Holder | None:
-        """The holder of a name in use, None for a name that nobody holds."""
         named = self._names.get(name)
         return named.holder if named is not None else None
 
@@ -108,7 +106,6 @@ class CallApplication(OpenApplication):
         return ""
 
     def _turn_out(self, viewer: Viewer, holder: Holder, now: float) -> None:
-        """End the play of a client that is not the holder: RTMP 1.0 §7.2.2.1."""
         if isinstance(viewer, ServerStream):
             its = self.home.rights.holder(viewer.client, viewer.query, now)
             if its.isdisjoint(holder):
@@ -117,7 +114,6 @@ class CallApplication(OpenApplication):
                 viewer.stop(now)
 
     def forget(self, named: NamedCall) -> None:
-        """Forget a name that is not in use."""
         if self._names.get(named.name) is named:
             del self._names[named.name]
 

@@ -76,7 +76,6 @@ class CallInfo:
             self._send(MEDIA_CONTROL, FAST_UPDATE, now)
 
     def press(self, digits: str, now: float) -> None:
-        """Press keys, the first at once: RFC 6086 §4.2.1."""
         self._waiting.extend(digits[: MAX_WAITING - len(self._waiting)])
         if self._waiting and self._at is None:
             self._at = now
@@ -85,7 +84,6 @@ class CallInfo:
         self._waker.set()
 
     def close(self) -> None:
-        """Press no more keys: RFC 3261 §15."""
         self._waiting.clear()
         if self._waker is not None:
             self._waker.cancel()
@@ -93,11 +91,9 @@ class CallInfo:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`."""
         return self._at
 
     def tick(self, now: float) -> None:
-        """Send the INFO that is due."""
         if self._at is None or self._at > now:
             return
         self._at = now + GAP if self._waiting else None

@@ -44,11 +44,9 @@ class CallLog:
         self._log, self._count, self._whose = log, count, whose
 
     def event(self, what: str, **values: object) -> None:
-        """Write a line about this call."""
         self._log.event(what, **self._whose(), **values)
 
     def warning(self, what: str, **values: object) -> None:
-        """Write a warning about this call."""
         self._log.warning(what, **self._whose(), **values)
 
     def unsuitable(self, what: str, **values: object) -> None:
@@ -57,7 +55,6 @@ class CallLog:
         self.warning(what, **values)
 
     def begin(self, origin: Origin, trunk: str | None) -> None:
-        """Write that the call begins."""
         by = {} if trunk is None else {"trunk": trunk}
         who = {"caller": origin.caller, "callee": origin.callee}
         self.event("call-start", direction=origin.direction, **who, **by)
@@ -68,14 +65,12 @@ class CallLog:
         self.event("call-refused", **who, reason=f"{error.status} {error.reason}")
 
     def answer(self, plan: MediaPlan) -> None:
-        """Write that it was answered, and the codecs agreed on."""
         kind = "x-flv" if plan.x_flv is not None else ""
         if plan.video is not None:
             kind = ",".join(plan.video.names)
         self.event("call-answer", codec=plan.audio.codec.name, **({"video": kind} if kind else {}))
 
     def end(self, reason: str, seconds: float, of: MediaStatistics) -> None:
-        """Write that it has ended, and its figures."""
         video = {"video_sent": of.video_sent, "video_received": of.video_received}
         self.event(
             "call-end",

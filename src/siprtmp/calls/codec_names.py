@@ -59,7 +59,6 @@ def brief(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def everything() -> tuple[str, ...]:
-    """The names of all audio codecs."""
     return known(sdp_map.EVERYTHING)
 
 

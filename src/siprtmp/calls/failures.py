@@ -42,7 +42,6 @@ REFUSALS: Final[Mapping[str, Failure]] = {
 
 
 def failed(failure: Failure) -> RemoteError:
-    """The error that carries a failure to the caller: RFC 3261 §21."""
     status, reason = failure
     return RemoteError(reason, status)
 

@@ -90,7 +90,6 @@ class NamedCall(StreamUser):
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has a publisher or a call, and not players alone."""
         return self._publisher is not None or self._call is not None
 
     # -- the publisher ------------------------------------------------------------------
@@ -209,7 +208,6 @@ class NamedCall(StreamUser):
 
     @property
     def host(self) -> str:
-        """The host of its publisher, empty without one."""
         publisher = self._publisher
         return publisher.client.host if publisher is not None else ""
 
@@ -220,7 +218,6 @@ class NamedCall(StreamUser):
         return home.payer(publisher.client, None, publisher.query) if publisher else ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Tell the publisher: RFC 3261 §13.2.2.1."""
         self._tell(CallStatus.RINGING, f"{status} {reason}", now)
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
@@ -233,11 +230,9 @@ class NamedCall(StreamUser):
         self._tell(CallStatus.ANSWERED, plan.audio.codec.name, now)
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
-        """End the publish with the SIP status as the reason: RTMP 1.0 §7.2.2."""
         self._finished(now, failures.REJECTED, failures.told(status, reason))
 
     def on_call_cancelled(self, now: float) -> None:
-        """The caller gave up: RFC 3261 §9.2."""
         self._finished(now)
 
     def on_call_over(self, reason: str, now: float) -> None:
@@ -245,11 +240,9 @@ class NamedCall(StreamUser):
         self._finished(now, failures.OVER, reason)
 
     def on_call_held(self, held: bool, now: float) -> None:
-        """Tell the publisher and the players: RFC 3264 §8.4."""
         self._tell(CallStatus.HELD if held else CallStatus.RESUMED, "", now)
 
     def on_digit(self, digit: str, now: float) -> None:
-        """Tell the publisher and the players: RFC 4733 §2.5.2.2."""
         self._tell(CallStatus.DIGIT, digit, now)
 
     def takes(self, codec: str) -> bool:
@@ -263,7 +256,6 @@ class NamedCall(StreamUser):
             super().on_key_frame_wanted()
 
     def on_hold_back(self, hold: bool) -> None:
-        """Stop reading from the publisher, or read again."""
         if self._publisher is None:
             return
         connection = self._publisher.connection
@@ -273,7 +265,6 @@ class NamedCall(StreamUser):
             connection.resume_reading()
 
     def on_drained(self, now: float) -> None:
-        """Hang up after the publisher has ended and its audio was sent.  RFC 3261 §15.1.1."""
         if self._publisher is None:
             self._hang_up(now)
 
@@ -361,7 +352,6 @@ def tell(
 
 
 def is_taken(remote: LiveStream, codec: str) -> bool:
-    """Whether a player of a stream has said that it takes a codec."""
     return any(_supports(each, codec) for each in remote.viewers)
 
 

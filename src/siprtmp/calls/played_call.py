@@ -53,7 +53,6 @@ class PlayedCall(CallObserver, MediaSink):
         self.deadline: float | None = None
 
     def incoming(self, server: ServerHandle, now: float) -> None:
-        """Take an INVITE: RFC 3261 §13.3.1."""
         contact = self._home.contact(server.request.uri.user or "", "")
         if not self._call.take(server, contact, now):
             self._is_over = True
@@ -171,15 +170,12 @@ class PlayedCall(CallObserver, MediaSink):
     # -- CallObserver and MediaSink -----------------------------------------------------
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
-        """The caller has the answer: play.  RFC 3261 §13.3.1.4."""
         self._pump(now)
 
     def on_call_cancelled(self, now: float) -> None:
-        """The caller gave up: RFC 3261 §9.2."""
         self._end()
 
     def on_call_over(self, reason: str, now: float) -> None:
-        """The caller hung up: RFC 3261 §15."""
         self._end()
 
     def on_unsuitable(self, text: str) -> None:
@@ -187,7 +183,6 @@ class PlayedCall(CallObserver, MediaSink):
         self._is_unheard = True
 
     def on_hold_back(self, hold: bool) -> None:
-        """Read on once the call has room again."""
         self._is_held = hold
         if not hold and not self._is_over:
             if self._waker is None:
@@ -196,7 +191,6 @@ class PlayedCall(CallObserver, MediaSink):
             self._waker.set()
 
     def on_drained(self, now: float) -> None:
-        """The caller has heard the file: RFC 3261 §15.1.1."""
         if self._is_over:
             return
         if self._is_early:

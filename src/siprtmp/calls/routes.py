@@ -62,7 +62,6 @@ class Routes:
         self.registry: Registry | None = None
 
     def find(self, request: Request) -> Acceptor | None:
-        """What takes an INVITE, None if no route matches: RFC 3261 §16.5."""
         called = self._called(request) if self._routes else ()
         for route in self._routes:
             for user, domain in called:

@@ -247,7 +247,6 @@ class Tolls:
         return self._allowance.begin(payer, now)
 
     def message(self, payer: str, target: Uri, now: float) -> None:
-        """Count a message of an RTMP client outside of calls.  Raises RemoteError, 403."""
         self._check(target)
         self._allowance.message(payer, now)
 

@@ -49,12 +49,10 @@ class Trunk:
 
     @property
     def state(self) -> str:
-        """The state of its registration: RFC 3261 §10.2."""
         return OFF if self.registration is None else str(self.registration.state)
 
     @property
     def is_down(self) -> bool:
-        """Whether its registration was refused, or got no answer."""
         return self.registration is not None and self.registration.state is State.FAILED
 
     @property
@@ -78,7 +76,6 @@ class Trunk:
         return own if self.registration is None else self.registration.route(own)
 
     def takes(self, number: str) -> bool:
-        """Whether a pattern matches the number."""
         return any(fnmatchcase(number, pattern) for pattern in self.settings.numbers)
 
     def target(self, number: str) -> Uri:
@@ -86,12 +83,10 @@ class Trunk:
         return number_at(number, self.settings.address)
 
     def on_registered(self, registration: Registration, expires: int, now: float) -> None:
-        """The provider has accepted: RFC 3261 §10.2.4."""
         self.reason = ""
         self._log.event("trunk-registered", trunk=self.settings.name, expires=expires)
 
     def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
-        """The provider has refused, or is silent: RFC 3261 §10.2.7."""
         self.reason = f"{status} {reason}"
         self._log.warning("trunk-failed", trunk=self.settings.name, reason=self.reason)
 
@@ -152,7 +147,6 @@ class Trunks:
         return self.homes.of(uri) is not None and not self.is_here(uri, now)
 
     def _is_context(self, context: str) -> bool:
-        """Whether a local number's context is one of our domains: RFC 3966 §3."""
         return self.homes is not None and context.lower() in self.homes.names
 
     def called(self, uri: Uri) -> Trunk | None:
@@ -182,12 +176,10 @@ class Dialling:
 
     @property
     def host(self) -> str:
-        """The host that the call goes to first."""
         return self.trunks[0].server.host if self.trunks else self.to.uri.host
 
     @property
     def trunk_name(self) -> str | None:
-        """The name of the trunk that the call leaves by."""
         return self.trunk.settings.name if self.trunk is not None else None
 
     def invite(

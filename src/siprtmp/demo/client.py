@@ -27,7 +27,6 @@ TAIL_SECONDS = 0.3  # as long as the last frames may wait in the gateway after a
 
 
 def main() -> int:
-    """Run the client by its arguments; returns the exit code."""
     arguments = parser("client")
     arguments.add_argument("--url", required=True, help="rtmp://HOST:PORT/sip/USER@DOMAIN")
     arguments.add_argument("--dest", required=True, help="the URI to invite")

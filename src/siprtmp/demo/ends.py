@@ -59,7 +59,6 @@ class CallEnd:
             gevent.sleep(FRAME_SECONDS)
 
     def conclude(self, **more: object) -> None:
-        """Report the result."""
         self._teller.kill()
         self._tell_progress()
         heard = judge(self._recording.samples, self._expected)
@@ -95,7 +94,6 @@ def parser(program: str) -> argparse.ArgumentParser:
 
 
 def tell(event: str, **values: object) -> None:
-    """Report an event to the demo."""
     print(json.dumps({"event": event, **values}), flush=True)
 
 

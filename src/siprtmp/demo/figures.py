@@ -54,7 +54,6 @@ class Direction:
         return 1000 * fmean(self.latencies[-RECENT:]) if self.latencies else 0.0
 
     def summary(self) -> str:
-        """The direction's figures in one line."""
         said = f"{self.speaker} -> {self.listener}"
         if self.result is None:
             return f"{said}  {self.heard} of {self.frames} frames"
@@ -67,7 +66,6 @@ class Direction:
 
     @property
     def windows(self) -> int:
-        """The number of windows in all frames."""
         return self.frames * FRAME // WINDOW
 
     def fault(self) -> str | None:

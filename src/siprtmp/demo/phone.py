@@ -20,7 +20,6 @@ END_SECONDS = 5.0  # until the caller must have hung up
 
 
 def main() -> int:
-    """Run the phone by its arguments; returns the exit code."""
     arguments = parser("phone")
     arguments.add_argument("--user", required=True)
     arguments.add_argument("--domain", required=True, help="HOST:PORT of the registrar")

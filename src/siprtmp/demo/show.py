@@ -49,7 +49,6 @@ class Demo:
         self._gateway: Process
 
     def run(self) -> int:
-        """Run the demo; returns the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._interrupt)  # but nohup is obeyed
@@ -109,7 +108,6 @@ class Demo:
         raise FailedError(f"no {beginning.strip()!r} within {START_SECONDS:g} s")
 
     def _listen(self, processes: ProcessGroup) -> None:
-        """Follow the call until both ends have given their result."""
         self._meter = CpuMeter(self._gateway.pid)
         end = time.monotonic() + self._seconds + TALK_MARGIN
         while len(self._ended) < len(self._directions):
@@ -125,7 +123,6 @@ class Demo:
         return processes.lines(TTY_REFRESH)
 
     def _take(self, process: Process, line: str | None) -> None:
-        """Take one line of a process, or its end."""
         name = process.name
         if line is None:
             if name not in self._ended:
@@ -186,7 +183,6 @@ class Demo:
             print(flush=True)
 
     def _report(self, idle: dict[str, Any], http: str) -> None:
-        """Print the figures, and judge them.  Raises FailedError."""
         share = self._meter.share()
         for direction in self._directions.values():
             print(direction.summary(), flush=True)

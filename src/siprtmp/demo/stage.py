@@ -42,7 +42,6 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self._popen.pid
 
     def read(self) -> list[str] | None:
@@ -126,7 +125,6 @@ class CpuMeter:
         self.restart()
 
     def restart(self) -> None:
-        """Begin to measure now."""
         with contextlib.suppress(OSError):
             self._wall, self._cpu = time.monotonic(), time.clock_gettime(self._clock)
 

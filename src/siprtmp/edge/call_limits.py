@@ -19,7 +19,6 @@ MESSAGES: Final = 600  # an hour
 
 
 def tolls(settings: SipSettings, domains: Domains) -> Tolls:
-    """The object that applies the limits to each call."""
     limits = allowance(settings.calls, is_open=settings.listeners.is_open)
     return Tolls(limits, domains, has_passwords=settings.has_passwords, nat=settings.media.nat)
 

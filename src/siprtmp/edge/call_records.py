@@ -69,7 +69,6 @@ class CallRecords:
                 self._begun.forget(call)
 
     def close(self) -> None:
-        """End with the gateway, which has ended its calls."""
         if self._begun is not None:
             self._begun.close()
 
@@ -170,7 +169,6 @@ class UnfinishedCalls:
             self._append(_json_line({"call": number}))
 
     def close(self) -> None:
-        """Remove the file."""
         self.path.unlink(missing_ok=True)
         os.close(self._fd)
 

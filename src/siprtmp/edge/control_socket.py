@@ -61,7 +61,6 @@ class Control:
         self._server.start()
 
     def stop(self) -> None:
-        """Stop listening, and delete the socket."""
         self._server.stop(timeout=0.2)
         with suppress(OSError):
             self._path.unlink(missing_ok=True)

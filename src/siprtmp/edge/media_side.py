@@ -52,7 +52,6 @@ class WakeupCoalescer:
         self._watcher: Any = get_hub().loop.prepare(ref=False, priority=_LAST)
 
     def set_calls(self, calls: int) -> None:
-        """Take the number of calls, and start or stop sleeping."""
         if calls < BUSY_CALLS:
             self._watcher.stop()
         elif not self._watcher.active:
@@ -82,13 +81,11 @@ class SessionPorts:
         return port, self._side.address(port, self._peers)
 
     def release(self, transport: MediaTransport) -> None:
-        """Take back ports that are closed."""
         self._share.give()
         self._opened -= 1
         self._side.count(self, self._opened)
 
     def waker(self, machine: Timed) -> Alarm:
-        """A timer for the session."""
         return Alarm(machine)
 
 
@@ -148,7 +145,6 @@ class MediaSide:
         now: float,
         share: PortShare | None = None,
     ) -> None:
-        """Open a session: RFC 3550 §11.  Raises LocalError without free ports."""
         settings = StreamSettings(
             os.urandom,
             # RFC 3550 §6.5.1 [cname-is-unique]
@@ -164,7 +160,6 @@ class MediaSide:
         session.open(ports, settings, now)
 
     def open_port(self, peers: Collection[str], share: PortShare) -> MediaPort:
-        """Open a pair of ports for peers at these hosts.  Raises LocalError."""
         try:
             share.take()
         except LocalError as error:
@@ -185,11 +180,9 @@ class MediaSide:
         self._gatherer.set_calls(sum(self._open.values()))
 
     def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
-        """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
         return self._phone_hosts(user, now)
 
     def waker(self, machine: Timed) -> Alarm:
-        """A timer for a machine."""
         return Alarm(machine)
 
     def _any_port_for(self, peers: Collection[str]) -> MediaPort:

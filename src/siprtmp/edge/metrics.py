@@ -47,11 +47,9 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
         return sum(self._counts)
 
     def add(self, value: float) -> None:
-        """Count one value."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 
@@ -99,16 +97,13 @@ class LoopLag:
         self._alarm = Alarm(self)
 
     def start(self) -> None:
-        """Begin to measure."""
         self.deadline = monotonic() + EVERY
         self._alarm.set()
 
     def stop(self) -> None:
-        """Measure no longer."""
         self._alarm.cancel()
 
     def tick(self, now: float) -> None:
-        """Note how late it is."""
         if self.deadline is not None:
             late = now - self.deadline
             self.seen.add(late)
@@ -124,7 +119,6 @@ class LoopLag:
 
 
 def page(status: Mapping[str, object], totals: CallTotals, lag: LoopLag) -> str:
-    """All metrics as text."""
     lines = [*_figures(status), *_calls(totals)]
     lines += _histogram("call_seconds", "How long answered calls lasted.", totals.seconds)
     lines += _histogram("call_mos", "MOS of answered calls by the E-model, 1 to 4.5.", totals.mos)

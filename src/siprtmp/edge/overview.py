@@ -148,7 +148,6 @@ class Overview:
 
 
 def _only(text: str, known: set[str]) -> str:
-    """The id that is `text`, or the only one that begins so."""
     found = {text} & known or {each for each in known if text and each.startswith(text)}
     if len(found) != 1:
         raise LocalError(f"{'several ids begin' if found else 'no id begins'} with {text!r}")

@@ -70,15 +70,12 @@ class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
         rtmplite.net.tap.Tapping.current = rtmplite.net.tap.SocketTap()
 
     def datagram(self, source: Address, target: Address, data: bytes) -> None:
-        """Write a datagram that was received or sent."""
         self._write(partial(self._pcap.datagram, source, target, data))
 
     def piece(self, connection: CapturedConnection, source: Address, data: bytes) -> None:
-        """Write what was read from a connection, or written to it."""
         self._write(partial(self._pcap.piece, connection, source, data))
 
     def end(self, connection: CapturedConnection, source: Address) -> None:
-        """Write that an end of a connection is closed."""
         self._write(partial(self._pcap.end, connection, source))
 
     def datagrams(self, opened: socket.socket) -> socket.socket:
@@ -220,7 +217,6 @@ class _ConnectionTap:
         return self._connection
 
     def received(self, data: bytes) -> None:
-        """Write what has come; nothing means that the far end has closed."""
         if (connection := self._told()) is not None:
             if data:
                 self._capture.piece(connection, connection.far, data)
@@ -228,12 +224,10 @@ class _ConnectionTap:
                 self._capture.end(connection, connection.far)
 
     def sent(self, data: bytes) -> None:
-        """Write what was sent."""
         if data and (connection := self._told()) is not None:
             self._capture.piece(connection, connection.near, data)
 
     def closed(self) -> None:
-        """Write that this end has closed."""
         if self._connection is not None:
             self._capture.end(self._connection, self._connection.near)
 

@@ -69,7 +69,6 @@ class PcapFile:
             connection.sent[source] += len(part)
 
     def end(self, connection: CapturedConnection, source: Address, at: float) -> None:
-        """Write that an end sends no more."""
         if connection.sent and source not in connection.ended:
             connection.ended.add(source)
             self._segment(connection, source, _FIN | _ACK, b"", at)

@@ -65,11 +65,9 @@ class RtmpSide:
         )
 
     def add(self, name: str, application: Application) -> None:
-        """Serve an application that judges its users itself."""
         self._applications[name] = self._access.ask_service(application)
 
     def start(self) -> None:
-        """Open the folders and listeners of the settings."""
         self._applications["live"] = self._access.guard(self._streams)
         self._open_folders()
         with _as_setting():
@@ -87,15 +85,12 @@ class RtmpSide:
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
-        """The RTMP listeners by name."""
         return self._transports.addresses
 
     def connections(self) -> list[NetConnection]:
-        """The clients of all listeners."""
         return self._transports.connections
 
     def status(self) -> dict[str, object]:
-        """Figures of the RTMP side."""
         links = self._transports.relays.links
         return {
             "rtmp_connections": len(self._transports.connections),
@@ -156,7 +151,6 @@ class RtmpSide:
         )
 
     def _linked(self, link: Link, moment: float) -> None:
-        """Log a relay's change of state."""
         values: dict[str, object] = {"url": place(link.where), "state": str(link.state)}
         if link.state is State.WAITING and link.deadline is not None:
             values["seconds"] = round(link.deadline - moment, 1)

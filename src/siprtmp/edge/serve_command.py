@@ -80,7 +80,6 @@ class FloodFilter(LogRateLimit):
         ]
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write a record."""
         for events, bucket in self._many:
             if record.msg in events:
                 left_out = bucket.take(self._clock())

@@ -40,7 +40,6 @@ class StateFolder:
             raise
 
     def close(self) -> None:
-        """Release the lock."""
         os.close(self._lock)
 
     def _take(self) -> None:

@@ -42,7 +42,6 @@ class ProcessFigures:
         Greenlet.add_spawn_callback(self._spawned.add)
 
     def figures(self) -> dict[str, object]:
-        """The open sockets and the greenlets, without the one that asks."""
         asking = getcurrent()
         alive = [each for each in self._spawned if not each.dead and each is not asking]
         return {"sockets": _open_sockets(), "greenlets": len(alive)}
@@ -71,12 +70,10 @@ class StatusServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and real port."""
         host, port = self._server.socket.getsockname()[:2]
         return host, port
 
     def stop(self) -> None:
-        """Stop listening."""
         self._server.stop(timeout=0.2)
 
     def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -132,7 +129,6 @@ class CachedFigures:
         self._last: dict[str, object] = {}
 
     def __call__(self) -> dict[str, object]:
-        """New figures, or the last ones if there were many requests."""
         if self._room.take(self._clock()) is not None:
             self._last = self._figures()
         return self._last

@@ -33,7 +33,6 @@ class StunSide:
         self._on_moved, self._log = on_moved, log
 
     def on_address(self, address: HostPort, server: HostPort) -> None:
-        """Tell peers outside this address from now on."""
         self._log.event("public-address", address=written(*address), server=written(*server))
         self._network.external = address[0]
         self._stack.advertise(address)

@@ -49,7 +49,6 @@ class TrunkSide:
         return contact.with_params(**{LINE_PARAM: token})
 
     def start(self, now: float) -> None:
-        """Register those that are to register: RFC 3261 §10.2."""
         for trunk in self.trunks.trunks:
             settings = trunk.settings
             if not settings.register:
@@ -70,13 +69,11 @@ class TrunkSide:
             registration.start(now)
 
     def stop(self, now: float) -> None:
-        """Take the registrations back: RFC 3261 §10.2.2."""
         for trunk in self.trunks.trunks:
             if trunk.registration is not None:
                 trunk.registration.close(now)
 
     def is_at(self, host: str) -> bool:
-        """Whether a host is one that a trunk is registered at."""
         logins = [trunk.login for trunk in self.trunks.trunks if trunk.registration is not None]
         return any(host == place[0] for login in logins if login for place in login.addresses)
 
@@ -99,6 +96,5 @@ class TrunkSide:
         return None
 
     def status(self) -> dict[str, object]:
-        """The figures for `/status`."""
         states = [trunk.state for trunk in self.trunks.trunks]
         return {"trunks": len(states), "trunks_registered": states.count(State.REGISTERED)}

@@ -59,7 +59,6 @@ class JsonFormatter(logging.Formatter):
     """Formats a JSON object: `time`, `level`, `logger`, `event`, then the values."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line of JSON."""
         event, values = _event(record)
         entry: dict[str, object] = {
             "time": _at(record),

@@ -74,7 +74,6 @@ def _load(users: Path | None, parse: Callable[[str], S]) -> S | None:
 
 
 def _check_values(settings: Settings) -> None:
-    """Check single values, which come from the command line or from a file."""
     for name, _, owner in sections(Settings):
         part = getattr(settings, name)
         for row in rows(owner):

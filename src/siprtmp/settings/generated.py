@@ -67,7 +67,6 @@ def example() -> str:
 
 
 def _described(row: Setting) -> dict[str, Any]:
-    """The schema of one value."""
     described: dict[str, Any] = {**row.type.schema, "description": row.meaning}
     if row.written is not None and row.written != "":
         described["default"] = row.written

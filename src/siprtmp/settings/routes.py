@@ -77,7 +77,6 @@ class RouteSettings:
 
     @property
     def needs_files(self) -> bool:
-        """Whether it plays a file."""
         return bool(self.file or self.announce)
 
     def target(self, user: str) -> Uri:

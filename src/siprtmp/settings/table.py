@@ -108,13 +108,11 @@ class ListenerSettings(RtmpListeners):
                 yield name, at
 
     def of_sip(self) -> Iterator[tuple[str, Address]]:
-        """Those for phones that are not off."""
         for name, addresses in (("sip", self.sip), ("sips", self.sips), ("ws", self.ws)):
             for at in addresses:
                 yield name, at
 
     def all(self) -> Iterator[tuple[str, Address]]:
-        """All that are not off."""
         yield from self.of_rtmp()
         yield from self.of_sip()
         if self.http is not None:
@@ -122,7 +120,6 @@ class ListenerSettings(RtmpListeners):
 
     @property
     def is_local(self) -> bool:
-        """Whether every listener is on loopback."""
         return all(is_loopback(host) for _, (host, _) in self.all())
 
     @property
@@ -490,7 +487,6 @@ class Settings:
 
     @property
     def for_sip(self) -> SipSettings:
-        """Those of the SIP side."""
         return SipSettings(
             self.listeners,
             self.tls,
@@ -507,7 +503,6 @@ class Settings:
 
     @property
     def for_rtmp(self) -> RtmpSettings:
-        """Those of the RTMP side."""
         is_local = self.listeners.is_local
         return RtmpSettings(TransportSettings.of(self), self.access, self.folders, is_local)
 
@@ -529,7 +524,6 @@ TABLES: Final = {"trunk": TrunkSettings, "route": RouteSettings}
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether `host` means every interface."""
     return host in ("", "0.0.0.0", "::")
 
 

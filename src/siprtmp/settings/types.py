@@ -83,7 +83,6 @@ class VideoTranscoding(SettingType[VideoLimits | None]):
 
 
 def whole(low: int, high: int, metavar: str = "N") -> Number[int]:
-    """The type of whole numbers from `low` to `high`."""
 
     def number(text: str) -> int:
         return bounded_int(text, low, high)
@@ -92,7 +91,6 @@ def whole(low: int, high: int, metavar: str = "N") -> Number[int]:
 
 
 def duration() -> Number[float]:
-    """The type of times in seconds."""
     return Number(seconds, "S", {"type": "number", "minimum": SHORTEST, "maximum": LONGEST})
 
 
@@ -147,7 +145,6 @@ def video_limits(text: str) -> VideoLimits | None:
 
 
 def bounded_int(text: str, low: int, high: int) -> int:
-    """Read a whole number from `low` to `high`."""
     try:
         value = int(text)
     except ValueError:
@@ -158,7 +155,6 @@ def bounded_int(text: str, low: int, high: int) -> int:
 
 
 def check_address(text: str) -> None:
-    """Raise ValueError for text other than an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -166,7 +162,6 @@ def check_address(text: str) -> None:
 
 
 def check_domain(name: str) -> None:
-    """Raise ValueError for text other than a host name."""
     if not name or any(letter in "@:/;<>" or letter.isspace() for letter in name):
         raise ValueError(f"{name!r}: a host name without a port is wanted")
 

@@ -109,16 +109,13 @@ class Admission:
 
     @property
     def has_users(self) -> bool:
-        """Whether there are users with passwords."""
         return self._credentials is not None
 
     @property
     def realms(self) -> Sequence[str]:
-        """The realms of all users."""
         return self._users.realms if self._users is not None else ()
 
     def has_user(self, user: str, domain: str) -> bool:
-        """Whether a user with a password has this name."""
         return self.realm_of(user, domain) is not None
 
     def realm_of(self, user: str, domain: str) -> str | None:

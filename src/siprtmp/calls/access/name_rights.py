@@ -77,7 +77,6 @@ class NameRights:
         return self.users(uris)
 
     def users(self, uris: Iterable[Uri]) -> Holder:
-        """The users with a password that these addresses are."""
         realm_of, found = self.admission.realm_of, set()
         for uri in uris:
             aor = self.domains.address_of_record(uri)
@@ -93,7 +92,6 @@ class NameRights:
 
 
 def say_refused(log: Log, client: ServedClient, wants: str, name: str, reason: str) -> None:
-    """Log that a client did not get a name."""
     log.event(
         "refused",
         source=client.host,

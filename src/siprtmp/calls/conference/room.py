@@ -68,7 +68,6 @@ class Member:
             self.room.show(self, payload, now)
 
     def leave(self, now: float) -> None:
-        """Leave the room."""
         self.seat.leave()
         self._ears = ToSamples()
         self.room.left(self, now)
@@ -97,11 +96,9 @@ class Audience(Screen):
         live.write(DATA, 0, on_metadata((PCMU.sound_format, PCMU.clock_rate)), now)
 
     def hear(self, tag: bytes, at: int, now: float) -> None:
-        """Send the mix to the players: RTMP 1.0 §7.1.4."""
         self._live.write(AUDIO, at, tag, now)
 
     def see(self, tag: bytes, at: int, now: float) -> None:
-        """Send the speaker's video to the players: RTMP 1.0 §7.1.5."""
         self._live.write(VIDEO, at, tag, now)
 
     def end(self, now: float) -> None:
@@ -139,12 +136,10 @@ class Room:
         return self.mixer.deadline
 
     def tick(self, now: float) -> None:
-        """Mix, and look who speaks."""
         self.mixer.tick(now)
         self._look(now)
 
     def enter(self, screen: Screen, now: float) -> Member:
-        """Become a participant."""
         if self._audience is None:
             self._audience = Audience(self.open(), now)
             self._audience_seat = self.mixer.sit(hearing(self._audience), now)
@@ -162,7 +157,6 @@ class Room:
         return live
 
     def left(self, member: Member, now: float) -> None:
-        """Forget a member that has given up its seat."""
         if member in self.members:
             self.members.remove(member)
         if self._speaker is member:
@@ -190,7 +184,6 @@ class Room:
             screen.see(payload, at, now)
 
     def _viewers(self, member: Member) -> list["Member | Audience"]:
-        """All that see a member's video."""
         seeing: list[Member | Audience] = [each for each in self.members if each is not member]
         return seeing if self._audience is None else [*seeing, self._audience]
 
@@ -213,7 +206,6 @@ class Room:
             self._speaker.screen.ask_key_frame(now)
 
     def _close(self, now: float) -> None:
-        """End the stream and the clock, as nobody is in the room."""
         if self._audience is not None and self._audience_seat is not None:
             self._audience_seat.leave()
             self._audience.end(now)

@@ -40,13 +40,11 @@ class RoomApplication(OpenApplication):
         self.rooms: Mapping[str, Room] = {name: Room(name, media, registry) for name in names}
 
     def __len__(self) -> int:
-        """The number of phones and publishers in all rooms."""
         return sum(len(room.members) for room in self.rooms.values())
 
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Let a publisher talk in a room: RTMP 1.0 §7.2.2.6."""
         room = self.rooms.get(stream.path)
         if room is None:
             stream.reject_publish(BAD_NAME, "There is no such room.", now)
@@ -60,7 +58,6 @@ class RoomApplication(OpenApplication):
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
-        """Let a player hear and see a room: RTMP 1.0 §7.2.2.1."""
         room = self.rooms.get(stream.path)
         if room is None:
             stream.reject_play(NOT_FOUND, "There is no such room.", now)
@@ -68,7 +65,6 @@ class RoomApplication(OpenApplication):
             stream.accept_play(room.open(), now)
 
     def find(self, request: Request) -> Callable[[ServerHandle, float], None] | None:
-        """The room that an INVITE is for: RFC 3261 §16.5."""
         if request.method != "INVITE" or not self.home.is_local_domain(request.uri):
             return None
         room = self.rooms.get(request.uri.user or "")
@@ -94,7 +90,6 @@ class RoomPublisher(Screen):
         self._context.log.event("room-enter", **self._about, source=source)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Say or show something: RTMP 1.0 §7.1.4."""
         self._pace.put(timestamp / 1000, now)  # a file is read at the pace at which it is heard
         self._member.write(type_id, payload, now)
         if (reason := self._member.unsuitable) and reason not in self._reasons:
@@ -113,7 +108,6 @@ class RoomPublisher(Screen):
         self._stream.status(UNSUITABLE, text, "warning")
 
     def end(self, now: float) -> None:
-        """Leave with the stream: RTMP 1.0 §7.2.2.3."""
         self._pace.stop()
         self._waker.cancel()
         self._member.leave(now)
@@ -168,31 +162,25 @@ class RoomPhone(CallObserver, MediaSink, Screen):
     # Screen
 
     def hear(self, tag: bytes, at: int, now: float) -> None:
-        """Send the others' audio to the phone: RFC 3551 §4.5.14."""
         self._call.publish(AUDIO, at, tag, now)
 
     def see(self, tag: bytes, at: int, now: float) -> None:
-        """Send the speaker's video to the phone: RFC 6184 §5."""
         self._call.publish(VIDEO, at, tag, now)
 
     def ask_key_frame(self, now: float) -> None:
-        """Ask the phone for a key frame: RFC 5104 §3.5.1."""
         self._call.request_key_frame(now)
 
     # CallObserver and MediaSink
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
-        """Enter the room: RFC 3261 §13.3.1.4."""
         if self._member is None:
             self._member = self._room.enter(self, now)
             self._call.log.event("room-enter", room=self._room.name)
 
     def on_call_cancelled(self, now: float) -> None:
-        """Do not enter it: RFC 3261 §9.2."""
         self.on_call_over("cancelled", now)
 
     def on_call_over(self, reason: str, now: float) -> None:
-        """Leave the room: RFC 3261 §15."""
         if self._place is not None:
             self._place.close()
         if self._member is not None:
@@ -200,10 +188,8 @@ class RoomPhone(CallObserver, MediaSink, Screen):
             self._member = None
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Let the phone talk: RTMP 1.0 §7.1.4."""
         if self._member is not None:
             self._member.write(type_id, payload, now)
 
     def on_key_frame_wanted(self) -> None:
-        """Ask the member that is shown for a key frame: RFC 5104 §3.5.1."""
         self._room.wants_key_frame = True

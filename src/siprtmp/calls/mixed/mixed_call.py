@@ -76,7 +76,6 @@ class MixedCalls:
         registry.on_begin.append(self._begun)
 
     def __len__(self) -> int:
-        """The number of mixes."""
         return len(self._mixes)
 
     def follow(self, call: Call, now: float) -> None:
@@ -150,7 +149,6 @@ class MixedCall:
         self._described, self._closed = b"", False
 
     def begin(self, now: float) -> None:
-        """Publish the stream, and listen to both sides: RTMP 1.0 §7.2.2.6."""
         live = self._live
         live.on_players_changed = self._video.watched
         live.begin(now)
@@ -178,7 +176,6 @@ class MixedCall:
     # -- the phone's side: a `Sink` -----------------------------------------------------
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take what the phone says or shows: FLV 10.1 §E.4.2.1, §E.4.3.1."""
         if self._closed:
             return
         if type_id == AUDIO:
@@ -219,6 +216,5 @@ class MixedCall:
             return
 
     def _on_mixed(self, audio: MixedAudio, at: int, now: float) -> None:
-        """Publish a block of the mix: FLV 10.1 §E.4.2.1."""
         for time, tag in self._aac.encode(audio.samples, self._rate, at):
             self._live.write(AUDIO, time, tag, now)

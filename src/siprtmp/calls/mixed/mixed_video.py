@@ -79,7 +79,6 @@ class MixedVideo:
         return self._session.video_format if self._work is None else (H264, SIDE_BY_SIDE)
 
     def close(self) -> None:
-        """Publish nothing more."""
         self._transcoding = None
         for group in self._groups:
             group.clear()
@@ -87,7 +86,6 @@ class MixedVideo:
             self._work.close()
 
     def watched(self, live: LiveStream, now: float) -> None:
-        """Have a key frame for players that have none to begin with: RFC 5104 §3.5.1."""
         if live.players and live.starts_at is None:
             if self._work is None:
                 self._session.request_key_frame(now)
@@ -119,7 +117,6 @@ class MixedVideo:
         self._is_shown_beside(PUBLISHER, self._publisher.time(timestamp, now), payload, now)
 
     def _is_shown_beside(self, side: int, at: int, payload: bytes, now: float) -> bool:
-        """Show a frame beside that of the other side, if it has any."""
         transcoding = self._transcoding
         if transcoding is None:
             return False

@@ -38,7 +38,6 @@ class PublishedSides:
                 call.record(side)
 
     def stop(self, call: Call, now: float) -> None:
-        """End the stream with its call: RTMP 1.0 §7.2.2.3."""
         side = self._published.pop(call, None)
         if side is not None:
             call.record(None)
@@ -57,7 +56,6 @@ class PublishedSide:
         self._group: list[Message] = list(published.gop)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take a published message: RTMP 1.0 §7.1.4."""
         if (self._header or self._group) and type_id != DATA:
             self._begin(timestamp, now)
         self._live.write(type_id, timestamp, payload, now)

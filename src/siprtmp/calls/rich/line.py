@@ -105,7 +105,6 @@ class Line(StreamUser):
         self.takes_opus = True  # if it names it
 
     def close(self, now: float) -> None:
-        """Hang up, as the connection has ended."""
         self._forget_transfer(now)
         if self._call is not None:
             self._call.hang_up(now, "client gone")
@@ -126,7 +125,6 @@ class Line(StreamUser):
         handler(self, command.args, now)
 
     def _invite(self, args: tuple[Value, ...], now: float) -> None:
-        """RFC 3261 §13.2.1."""
         if self.state is not State.IDLE:
             self.connection.call("rejected", failures.told(*failures.BUSY))
             return
@@ -142,11 +140,9 @@ class Line(StreamUser):
             self.on_call_failed(error.status, error.reason, now)
 
     def _invitation(self, to: Address, names: Sequence[str]) -> Invitation:
-        """A call by this line: RFC 3261 §13.2.1."""
         return Invitation(to, self.account.address, self.contact, names, login=self._login())
 
     def _accept(self, args: tuple[Value, ...], now: float) -> None:
-        """RFC 3261 §13.3.1.4."""
         call = self._call
         if self.state is not State.INVITED or call is None:
             return
@@ -169,7 +165,6 @@ class Line(StreamUser):
         self._idle(now)
 
     def _bye(self, args: tuple[Value, ...], now: float) -> None:
-        """RFC 3261 §15.1.1, or §9.1 while it rings."""
         if self._call is not None:
             self._call.hang_up(now, "client hung up")
             self._idle(now)
@@ -222,12 +217,10 @@ class Line(StreamUser):
     # -- commands of a call that is up ---------------------------------------------------
 
     def _send_dtmf(self, args: tuple[Value, ...], now: float) -> None:
-        """RFC 4733 §2.5.1."""
         if self._call is not None and args and isinstance(args[0], str):
             self._call.press(args[0], now)
 
     def _hold(self, args: tuple[Value, ...], now: float) -> None:
-        """RFC 3264 §8.4."""
         if self._call is not None:
             self._call.hold(not args or bool(args[0]), now)
 
@@ -265,7 +258,6 @@ class Line(StreamUser):
             self.on_call_request_failed("sendMessage", reason, now)
 
     def _transfer_to(self, args: tuple[Value, ...], now: float) -> None:
-        """RFC 3515 §2.4.1."""
         try:
             if self._call is None:
                 raise RemoteError("Call/Transaction Does Not Exist", 481)
@@ -334,7 +326,6 @@ class Line(StreamUser):
 
     @property
     def host(self) -> str:
-        """The host of the client."""
         return self.connection.peer_address[0]
 
     @property
@@ -343,7 +334,6 @@ class Line(StreamUser):
         return self._home.payer(self.connection.client, self.account.identity, "")
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
-        """Tell `ringing`: RFC 3261 §13.2.2.1."""
         self.connection.call("ringing", f"{status} {reason}")
 
     def on_call_up(self, plan: MediaPlan, now: float) -> None:
@@ -359,12 +349,10 @@ class Line(StreamUser):
             self.connection.call("accepted")
 
     def on_call_failed(self, status: int, reason: str, now: float) -> None:
-        """Tell `rejected`: RFC 3261 §13.2.2.3."""
         self._idle(now)
         self.connection.call("rejected", failures.told(status, reason))
 
     def on_call_cancelled(self, now: float) -> None:
-        """Tell `cancelled`: RFC 3261 §9.2."""
         call = self._call
         invite = call.call.invite if call and call.call else None
         self._idle(now)
@@ -379,15 +367,12 @@ class Line(StreamUser):
         self.connection.call("byed")
 
     def on_call_held(self, held: bool, now: float) -> None:
-        """Tell `holded`: RFC 3264 §8.4."""
         self.connection.call("holded", held)
 
     def on_digit(self, digit: str, now: float) -> None:
-        """Tell `dtmf`: RFC 4733 §2.5.2.2."""
         self.connection.call("dtmf", digit)
 
     def on_call_message(self, message: InstantMessage, now: float) -> None:
-        """Tell `receivedMessage`: RFC 3428 §7."""
         self.connection.call("receivedMessage", _plain(message.sender), message.text)
 
     def on_call_transferred(self, status: int, reason: str, now: float) -> None:
@@ -402,11 +387,9 @@ class Line(StreamUser):
         self.connection.send_command(status)
 
     def takes(self, codec: str) -> bool:
-        """Whether the client has named this video codec."""
         return self._call is not None and codec in self._call.names
 
     def on_hold_back(self, hold: bool) -> None:
-        """Stop reading from the client, or read again."""
         if hold:
             self.connection.pause_reading()
         else:
@@ -425,7 +408,6 @@ class Line(StreamUser):
         stream.accept_publish(self, now)
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Send a message that the client publishes to the phone: RTMP 1.0 §7.1.4."""
         if self._call is not None:
             self._call.publish(type_id, timestamp, payload, now)
         else:

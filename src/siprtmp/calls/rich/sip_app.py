@@ -66,7 +66,6 @@ class SipApplication:
         self._registered: dict[Registration, Line] = {}  # those with a password, also too early
 
     def __len__(self) -> int:
-        """The number of lines."""
         return len(self._lines)
 
     # -- Application --------------------------------------------------------------------
@@ -88,7 +87,6 @@ class SipApplication:
         self._log_in(connection, account, now)
 
     def on_command(self, connection: NetConnection, command: Command, now: float) -> None:
-        """Give a command to the line: RTMP 1.0 §7.2.1.2."""
         line = connection.data
         if isinstance(line, Line):
             line.command(command, now)
@@ -116,7 +114,6 @@ class SipApplication:
         stream.accept_play(line.remote, now)
 
     def on_disconnect(self, connection: NetConnection, now: float) -> None:
-        """End the line with its connection: RFC 3261 §15, §10.2.2."""
         line = connection.data
         if isinstance(line, Line):
             if self._has(line):
@@ -154,7 +151,6 @@ class SipApplication:
         return line
 
     def _register(self, line: Line, now: float) -> None:
-        """Register the line's identity: RFC 3261 §10.2."""
         account = line.account
         login = Login(account.user, account.password)
         registration = self._home.register(account.address, line.contact, login, self, line.host)
@@ -162,7 +158,6 @@ class SipApplication:
         registration.start(now)
 
     def on_registered(self, registration: Registration, expires: int, now: float) -> None:
-        """The registrar accepted the registration or its refresh: RFC 3261 §10.2.4."""
         if (line := self._registered.get(registration)) is not None:
             self._enter(line, now)
 
@@ -190,12 +185,10 @@ class SipApplication:
         return line.incoming if line is not None else None
 
     def holder_of(self, connection_id: str) -> Holder | None:
-        """The holder of the line of a connection, None if there is no such line."""
         line = self._by_token.get(connection_id)
         return line.holder if line is not None else None
 
     def host(self, identity: Uri) -> str | None:
-        """The host of a line's client, None if there is no such line."""
         line = self._lines.get(self._home.canonical(identity))
         return None if line is None else line.connection.peer_address[0]
 

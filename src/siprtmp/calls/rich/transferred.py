@@ -48,16 +48,13 @@ class TransferredCall(CallObserver, MediaSink):
 
     @property
     def host(self) -> str:
-        """The host of the client."""
         return self._user.host
 
     @property
     def payer(self) -> str:
-        """The key that the client's calls are counted under."""
         return self._user.payer
 
     def takes(self, codec: str) -> bool:
-        """Whether the client has named this video codec."""
         return codec in self.call.names
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:
