@@ -7,9 +7,9 @@ from drawing import Figure
 
 from rtmplite.amf import amf0
 from rtmplite.live.streams import Registry
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
 from rtmplite.rtmp.handshake import ClientHandshake, ServerHandshake
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.command import Command

@@ -32,8 +32,8 @@ from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire import chunks
 from rtmplite.rtmfp.wire.packet import Packet, unscramble
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply, Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.wire.message import MessageType
 
 PAGE = Path(__file__).resolve().parent.parent / "4-protocols/rtmfp-steps.md"

@@ -10,8 +10,8 @@ from support.sip.elements import random_source
 
 from rtclab.explain.fields.field import Field
 from rtmplite.live.streams import Registry
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.message import Message, MessageType

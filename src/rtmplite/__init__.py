@@ -44,7 +44,7 @@ _HOMES: Final = {
     "rtmplite.rtmp.netconnection": "Application NetConnection",
     "rtmplite.rtmp.server": "ServerConnection",
     "rtmplite.rtmp.client": "ClientConnection Target",
-    "rtmplite.rtmp.live_application": "LiveApplication",
+    "rtmplite.rtmp.application": "LiveApplication",
     "rtmplite.live.streams": "Registry LiveStream",
     "rtmplite.shared_objects.server": "SharedObjects",
     "rtmplite.auth.guard": "Guards GuardedApplication",
@@ -100,11 +100,11 @@ if TYPE_CHECKING:
     from rtmplite.net.server.rtmp_server import RtmpServer as RtmpServer
     from rtmplite.net.tls import client_context as client_context
     from rtmplite.net.tls import server_context as server_context
+    from rtmplite.rtmp.application import LiveApplication as LiveApplication
     from rtmplite.rtmp.client import ClientConnection as ClientConnection
     from rtmplite.rtmp.client import Target as Target
     from rtmplite.rtmp.handshake import ClientHandshake as ClientHandshake
     from rtmplite.rtmp.handshake import ServerHandshake as ServerHandshake
-    from rtmplite.rtmp.live_application import LiveApplication as LiveApplication
     from rtmplite.rtmp.message_transport import ConnectionLimits as ConnectionLimits
     from rtmplite.rtmp.netconnection import Application as Application
     from rtmplite.rtmp.netconnection import NetConnection as NetConnection

@@ -4,8 +4,10 @@ import argparse
 import logging
 import signal
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +16,6 @@ import gevent
 from gevent.event import Event
 
 from rtmplite.auth.guard import Question
-from rtmplite.cli.live_lines import PrintedLive, stamp, stamped, warn
 from rtmplite.errors import LocalError
 from rtmplite.live.streams import Registry
 from rtmplite.net import addresses
@@ -25,8 +26,8 @@ from rtmplite.net.redaction import public
 from rtmplite.net.secret_files import is_open_to_all
 from rtmplite.net.server import access, record, transports
 from rtmplite.net.server.files import Alarms, Files
-from rtmplite.net.server.live_log import UnknownApplication
-from rtmplite.net.server.log_rate_limit import LogRateLimit
+from rtmplite.net.server.live_log import LoggedLiveApplication, UnknownApplication, UserOf
+from rtmplite.net.server.log_rate_limit import Bucket, LimitedPrinter, LogRateLimit
 from rtmplite.net.server.settings import (
     AccessSettings,
     Address,
@@ -47,13 +48,83 @@ from rtmplite.net.sighup import on_hangup
 from rtmplite.net.usage import sentence
 from rtmplite.net.workers import Workers
 from rtmplite.relay.link import Link
-from rtmplite.rtmp import live_application
-from rtmplite.rtmp.netconnection import Application
+from rtmplite.rtmp.application import APP as LIVE
+from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.vod import application
 
 log = logging.getLogger(__name__)
 
-HELP: Final = f"run a server with the applications {live_application.APP} and {application.APP}"
+_WORDS: Final = {
+    "publish-start": "publishing",
+    "publish-end": "published",
+    "play-start": "playing",
+    "play-end": "played",
+}
+
+
+class PrintedLive(LoggedLiveApplication):
+    """The application `live`, with a line on standard output for each event.
+
+    Own design: a client that begins and ends all the time fills no log, nor do all together.
+    """
+
+    def __init__(self, user_of: UserOf = lambda connection, stream: "") -> None:
+        super().__init__(self._print, user_of)
+        self._printer = LimitedPrinter()
+        self._clients: dict[object, Bucket] = {}
+
+    def on_disconnect(self, connection: NetConnection, now: float) -> None:
+        """Print why a client has gone, if a line was printed about it before."""
+        super().on_disconnect(connection, now)
+        if (client := self._clients.pop(connection.id, None)) is not None:
+            line = f"{connection.id} {public(connection.reason)}"
+            self._printer.say(stamped("disconnect", line), client, last=True)
+
+    def _print(self, event: str, values: Mapping[str, object]) -> None:
+        if event == "refused":
+            warn(event, values)
+            return
+        who = values.get("rtmp", "http")
+        if who not in self._clients:
+            client = self._printer.client()
+            if "rtmp" in values:
+                self._clients[who] = client
+        else:
+            client = self._clients[who]
+        address = addresses.written(str(values["source"]), int(str(values["port"])))
+        line = f"{who} {_WORDS[event]} {values['name']}, {address}"
+        if "user" in values:
+            line += f", user {values['user']}"
+        if "seconds" in values:
+            line += f": {values['seconds']} s, {values['codecs'] or 'no media'}"
+        if "bytes" in values:
+            line += f", {values['bytes']} bytes"
+        self._printer.say(stamped(event, line), client)
+
+
+def warn(event: str, values: Mapping[str, object]) -> None:
+    """Log a line about a client that is refused."""
+    what = "connect" if values["wants"] == "connect" else f"have {values['name']}"
+    line = f"{values['rtmp']} may not {what}, {values['source']}: {values['reason']}"
+    log.warning("refused %s", _printable(line))
+
+
+def stamped(event: str, line: str) -> str:
+    """Write a line with its time in UTC and the name of the event."""
+    return f"{stamp(time.time())} {event} {_printable(line)}"
+
+
+def stamp(seconds: float) -> str:
+    """Write a time in UTC in the format of RFC 3339, to the millisecond."""
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds')[:-6]}Z"
+
+
+def _printable(line: str) -> str:
+    """Escape a line if a client has put anything unprintable into a name."""
+    return line if line.isprintable() else ascii(line)[1:-1]
+
+
+HELP: Final = f"run a server with the applications {LIVE} and {application.APP}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +224,7 @@ class _Server:
         self._http: Server | None = None
         self._open_folders()
         live = PrintedLive(self._doors.user_of)
-        self._applications: dict[str, Application] = {live_application.APP: self._guarded(live)}
+        self._applications: dict[str, Application] = {LIVE: self._guarded(live)}
         if (films := settings.folders.vod) is not None:
             files = Files(_films(films), self._workers)
             vod = application.VodApplication(files, Alarms())
@@ -297,4 +368,4 @@ def _films(path: Path) -> Path:
 
 def _nothing_else(environ: dict[str, Any], begin: Any) -> Iterable[bytes]:
     begin("404 Not Found", TEXT)
-    return [f"There is only /{live_application.APP}/NAME.flv here.\n".encode()]
+    return [f"There is only /{LIVE}/NAME.flv here.\n".encode()]

@@ -30,7 +30,7 @@ from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import CODEC_NAMES, is_key_frame
 from rtmplite.flv.video import is_sequence_header as is_video_header
-from rtmplite.live.codec_names import AUDIO_NAMES, legacy_name
+from rtmplite.live.tracks import AUDIO_NAMES, legacy_name
 
 GAIN: Final = 16  # of the jitter's mean: RFC 3550 §6.4.1
 WRAP: Final = 1 << 32  # ms: RTMP 1.0 §4

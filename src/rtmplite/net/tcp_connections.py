@@ -11,6 +11,7 @@ import errno
 import logging
 import socket
 import ssl
+import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
@@ -22,7 +23,6 @@ from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.read_budget import SLICE, read_budget
 from rtmplite.net.tap import Tapping
-from rtmplite.net.tcp_traffic import traffic
 from rtmplite.net.tls import Tls, explain, mistaken
 from rtmplite.rtmp.connection import ChunkEnd, ChunkTransport
 
@@ -45,6 +45,27 @@ WATCH_READ, WATCH_WRITE = 1, 2
 Socket: type[socket.socket] = monkey.get_original("socket", "socket")
 
 M = TypeVar("M", bound=ChunkEnd)
+
+
+# Source: struct tcp_info of Linux 4.1: tcpi_bytes_acked and tcpi_bytes_received.
+_COUNTERS: Final = struct.Struct("=QQ")
+_AT: Final = 120
+
+
+def traffic(connected: socket.socket) -> tuple[int, int] | None:
+    """Bytes received from the peer and bytes it has acknowledged; None if they are not counted.
+
+    What TLS and HTTP add is counted as well.  Linux counts them: asked when a stream begins and
+    when it ends, so that nothing is counted for each message.
+    """
+    try:
+        said = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _AT + _COUNTERS.size)
+    except OSError:  # closed, or no TCP
+        return None
+    if len(said) < _AT + _COUNTERS.size:
+        return None
+    acknowledged, received = _COUNTERS.unpack_from(said, _AT)
+    return received, acknowledged
 
 
 class TcpConnections(Generic[M]):

@@ -14,8 +14,7 @@ from typing import Final
 from rtmplite.amf import amf0
 from rtmplite.flv.metadata import wrapped
 from rtmplite.live.group_cache import Beginning
-from rtmplite.live.sink import Framing
-from rtmplite.live.streams import LivePlayer, LiveStream
+from rtmplite.live.streams import Framing, LivePlayer, LiveStream
 from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
 from rtmplite.relay.session import FlowSession, RelaySession
 from rtmplite.rtmfp.netconnection.messages import encode_message

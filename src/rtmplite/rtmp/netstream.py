@@ -11,9 +11,7 @@ from typing import Final, TypeAlias
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.live.duration_limit import DurationLimit
-from rtmplite.live.sink import MendedSink, Sink, mended
-from rtmplite.live.streams import LivePlayer, LiveStream
+from rtmplite.live.streams import DurationLimit, LivePlayer, LiveStream, MendedSink, Sink, mended
 from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.message_transport import ConnectionEnd, text
 from rtmplite.rtmp.netstream_state import NETSTREAM, Do, Event, State

@@ -11,7 +11,7 @@ from support.peers.process import require
 from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
 

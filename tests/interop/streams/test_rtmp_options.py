@@ -10,7 +10,7 @@ from support.peers.rtmp_servers import media
 from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.play_request import PlayRequest
 from rtmplite.rtmp.server import ServerConnection
 

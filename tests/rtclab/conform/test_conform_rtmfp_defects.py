@@ -15,14 +15,14 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.rtmfp.crypto import cipher, dh, flash_profile
-from rtmplite.rtmfp.endpoint import cookie, reassembly, responder
-from rtmplite.rtmfp.netconnection import connection, flow_sync, incoming, media_flows, output
+from rtmplite.rtmfp.endpoint import cookie, responder, startup_packets
+from rtmplite.rtmfp.netconnection import connection, incoming, media_flows, output
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.session import (
     closing,
     mobility,
-    packet_protection,
+    packet_assembler,
     recv_flow,
     recv_side,
     rtt,
@@ -35,7 +35,7 @@ from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.control_chunks import PingReply
 from rtmplite.rtmfp.wire.flow_chunks import FragmentControl
 from rtmplite.rtmfp.wire.packet import Mode
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 
 PATIENCE, SILENCE = 15, 0.4  # s for a case that ends by itself, and for one that waits in vain
 BY_NAME = {case.name: case for case in SUITE.cases}
@@ -157,7 +157,7 @@ def lets_nobody_override(patch):
 
 @defect(fragments_make_a_packet=SILENT)
 def puts_no_fragments_together(patch):
-    patch.setattr(reassembly.Reassembler, "add", lambda *_: None)
+    patch.setattr(startup_packets.Reassembler, "add", lambda *_: None)
 
 
 @defect(reply_has_the_message_of_the_ping="b'?'")
@@ -172,30 +172,30 @@ def changes_pings(patch):
 
 @defect(packets_of_a_responder_have_mode_2="<Mode.INITIATOR: 1>")
 def marks_as_initiator(patch):
-    header = packet_protection.encode_header
-    patch.setattr(packet_protection, "encode_header", lambda flags, *more: header(flags ^ 3, *more))
+    header = packet_assembler.encode_header
+    patch.setattr(packet_assembler, "encode_header", lambda flags, *more: header(flags ^ 3, *more))
 
 
 @defect(timestamp_comes_back="None", echo_goes_on_while_time_passes="None")
 def echoes_nothing(patch):
-    header = packet_protection.encode_header
-    patch.setattr(packet_protection, "encode_header", lambda flags, at, _: header(flags, at, None))
+    header = packet_assembler.encode_header
+    patch.setattr(packet_assembler, "encode_header", lambda flags, at, _: header(flags, at, None))
 
 
 @defect(nothing_is_echoed_before_a_timestamp="7", timestamp_comes_back="7")
 def echoes_anything(patch):
-    header = packet_protection.encode_header
-    patch.setattr(packet_protection, "encode_header", lambda flags, at, _: header(flags, at, 7))
+    header = packet_assembler.encode_header
+    patch.setattr(packet_assembler, "encode_header", lambda flags, at, _: header(flags, at, 7))
 
 
 @defect(clock_ticks_every_4_ms="")
 def has_a_slow_clock(patch):
-    header = packet_protection.encode_header
+    header = packet_assembler.encode_header
 
     def slow(flags, at, echo):
         return header(flags, at and at // 4, echo)
 
-    patch.setattr(packet_protection, "encode_header", slow)
+    patch.setattr(packet_assembler, "encode_header", slow)
 
 
 @defect(repeated_close_is_acknowledged_again=SILENT)
@@ -308,7 +308,7 @@ def minds_no_window(patch):
 
 @defect(flow_waits_at_a_barrier="one")
 def waits_at_no_barrier(patch):
-    patch.setattr(flow_sync.FlowSynchronizer, "meet", lambda *_: [])
+    patch.setattr(incoming.FlowSynchronizer, "meet", lambda *_: [])
 
 
 @defect(end_of_the_control_flow_is_answered=SILENT)
@@ -339,13 +339,13 @@ def changes_media(patch):
 
 @defect(packet_with_the_responders_mark_is_ignored="a chunk PingReply")
 def minds_no_mark(patch):
-    read = packet_protection.read_header
+    read = packet_assembler.read_header
 
     def as_initiator(data):
         flags, *more = read(data)
         return flags & ~3 | Mode.INITIATOR, *more
 
-    patch.setattr(packet_protection, "read_header", as_initiator)
+    patch.setattr(packet_assembler, "read_header", as_initiator)
 
 
 @defect(duplicate_is_delivered_once="two")

@@ -20,9 +20,8 @@ from rtmplite.live.tracks import Tracks
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp import connection, handshake, message_transport, netconnection, netstream
-from rtmplite.rtmp.application import OpenApplication
+from rtmplite.rtmp.application import LiveApplication, OpenApplication
 from rtmplite.rtmp.handshake import ServerHandshake
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.server import ServerChunkTransport, ServerConnection

@@ -11,8 +11,8 @@ from rtmplite.auth.credentials import FRESH, Users, UsersGuard, user_lines
 from rtmplite.auth.guard import GuardedApplication
 from rtmplite.errors import RemoteError
 from rtmplite.relay.link import AGAIN, ReconnectBackoff, State
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.wire.message import MessageType
 
 KEY = b"\x17\x01\0\0\0key"

@@ -12,6 +12,7 @@ from p2psip.server.users import UserStore
 from p2psip.sip.auth import ha1
 from rtmplite.auth import credentials
 from rtmplite.auth.credentials import (
+    BURST,
     FRESH,
     TOO_FAST,
     KeysGuard,
@@ -24,10 +25,9 @@ from rtmplite.auth.credentials import (
     user_lines,
 )
 from rtmplite.auth.guard import Event, GuardedApplication, Question, Verdict
-from rtmplite.auth.guess_limit import BURST
 from rtmplite.errors import LocalError
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply
-from rtmplite.rtmp.live_application import LiveApplication
 
 LINES = "# users\n\n" + "\n".join(user_lines("ann", "example.org", "secret")) + "\n"
 ENCODER = {"flashVer": "FMLE/3.0 (compatible; FMSc/1.0)"}

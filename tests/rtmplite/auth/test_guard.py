@@ -6,8 +6,8 @@ from support.rtmp.vod_world import VodWorld, film
 
 from rtmplite.auth.guard import ALLOWED, Calling, Event, GuardedApplication, Guards, Verdict
 from rtmplite.flv.tag import Tag
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.framing import CHUNK_SIZE

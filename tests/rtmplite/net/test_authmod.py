@@ -13,7 +13,7 @@ from rtmplite.net.client.reconnecting import Publisher
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
 KEY = b"\x91av01idr"

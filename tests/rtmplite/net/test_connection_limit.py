@@ -13,7 +13,7 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.server.rtmp_listener import RtmpListener
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
 

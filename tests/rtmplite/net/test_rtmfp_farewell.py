@@ -24,8 +24,8 @@ from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.rtmfp.netconnection.client import ClientFlowTransport, RtmfpClientConnection
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply, Target
-from rtmplite.rtmp.live_application import LiveApplication
 
 PICTURES, SIZE = 60, 5000
 RATE, BUFFER = 100_000, 64_000  # bytes a second of the slow link, and bytes that wait for it

@@ -23,7 +23,7 @@ from rtmplite.net.server.rtmfp_listener import RtmfpListener
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
 SOUND = [(8, 20 * number, b"\x82" + bytes((number,)) * 160) for number in range(20)]

@@ -13,7 +13,8 @@ from gevent import socket
 from support.certificates import certificate
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.live.streams import Registry, SlowConsumerPolicy
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
+from rtmplite.live.streams import Registry
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
@@ -27,7 +28,7 @@ from rtmplite.net.tls import (
     mistaken,
     server_context,
 )
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
 KEY = b"\x17\x01\0\0\0key"

@@ -6,8 +6,8 @@ from support.rtmp.relay_world import FRAME, KEY, METADATA, SOUND, VIDEO_HEADER, 
 from rtmplite.relay.link import AGAIN, HOPS, OVERLAP
 from rtmplite.relay.session import redirected
 from rtmplite.relay.switchover import AHEAD, PlayedPosition, StandbyBuffer
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.wire.message import MessageType
 
 PUSH, PULL = ["live/*=rtmp://far/live/{name}"], ["live/*=rtmp://far/live/{name}"]

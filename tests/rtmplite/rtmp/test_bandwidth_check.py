@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rtmp.rtmp_world import World
 
-from rtmplite.rtmp.bandwidth_check import PAYLOADS, BandwidthCheck
 from rtmplite.rtmp.client import Called
+from rtmplite.rtmp.netconnection import PAYLOADS, BandwidthCheck
 from rtmplite.rtmp.wire.command import Command
 
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from support.rtmp.rtmp_world import World
 
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Called, Ended
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netstream import MAX_KIND, MAX_NAME
 from rtmplite.rtmp.netstream_state import NETSTREAM, State
 from rtmplite.rtmp.wire.message import Message

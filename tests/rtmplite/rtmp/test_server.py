@@ -8,9 +8,9 @@ from support.rtmp.rtmp_world import World, counting
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Registry
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import ClientConnection, Reply, Target
 from rtmplite.rtmp.connection import ConnectionLimits
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.message_transport import HOLD_ON_PING
 from rtmplite.rtmp.netconnection import State
 from rtmplite.rtmp.server import ServerConnection

@@ -7,7 +7,7 @@ from support.rtmp.rtmp_world import World
 from rtmplite.amf import amf0
 from rtmplite.auth.guard import Calling, Event, GuardedApplication
 from rtmplite.live.timestamp_rebase import ANSWER, QUIET, STEP
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.netstream import RELEASED
 from rtmplite.rtmp.server import ConnectionLimits
 

@@ -7,8 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from support.mutations import mutations
 from support.rtmp.rtmp_world import Peer, World, counting
 
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import ClientConnection, Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.tunnel import AHEAD, EMPTY_ANSWERS, IDLE_LIMIT, INTERVALS, TunnelAnswer, Tunnels
 
 PEER = ("192.0.2.1", 4711)

@@ -2,7 +2,7 @@
 
 from support.rtmp.rtmp_world import World, counting
 
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.tunnel import FIRST_LIMIT, MAX_SILENT, Tunnels
 
 

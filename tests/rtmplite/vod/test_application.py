@@ -7,7 +7,7 @@ from support.rtmp.vod_world import INTER, KEY, VodWorld, film
 from rtmplite.amf import amf0
 from rtmplite.auth.guard import Calling, GuardedApplication
 from rtmplite.flv.tag import Tag
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.vod.application import VodApplication
 
 

@@ -21,8 +21,8 @@ from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS
 from rtmplite.auth.credentials import Users
 from rtmplite.live.streams import Registry
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply
-from rtmplite.rtmp.live_application import LiveApplication
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call import CallContext

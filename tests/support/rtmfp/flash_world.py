@@ -10,8 +10,8 @@ from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.session import Session
 from rtmplite.rtmfp.wire.packet import unscramble
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netconnection import DEFAULT_LIMITS
 
 SERVER = ("192.0.2.1", 1935)

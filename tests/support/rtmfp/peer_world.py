@@ -15,8 +15,8 @@ from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
 from rtmplite.rtmfp.p2p.peer_relay import AGAIN, PeerRelays
 from rtmplite.rtmfp.p2p.peers import DEFAULT_PEER_LIMITS, Peers
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Called, Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.wire.message import Message
 
 SERVER = ("192.0.2.1", 1935)

@@ -8,7 +8,8 @@ from wsproto import ConnectionType, WSConnection
 from wsproto import events as ws
 
 from rtmplite.amf import amf0
-from rtmplite.live.streams import Registry, SlowConsumerPolicy
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
+from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
 from rtmplite.net.http.flv_http import FlvHttp
 

@@ -3,7 +3,8 @@
 from support.rtmp.rtmp_world import World, counting
 
 from rtmplite.amf import amf0
-from rtmplite.live.streams import Registry, SlowConsumerPolicy
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
+from rtmplite.live.streams import Registry
 from rtmplite.relay.link import ReconnectBackoff
 from rtmplite.relay.rules import Relays, Rule
 

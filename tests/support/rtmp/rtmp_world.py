@@ -2,8 +2,8 @@
 
 from rtmplite.errors import RemoteError
 from rtmplite.live.streams import Registry
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Called, ClientConnection, Reply, Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import DEFAULT_LIMITS, ServerConnection
 from rtmplite.rtmp.wire.message import Message
 

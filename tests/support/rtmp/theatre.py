@@ -1,6 +1,7 @@
 """A live stream and those who watch it: each with a queue, a socket, and a decoder behind it."""
 
-from rtmplite.live.streams import Registry, SlowConsumerPolicy
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.chunk import ChunkReader
 from rtmplite.rtmp.wire.framing import CHUNK_SIZE, ChunkFraming
 

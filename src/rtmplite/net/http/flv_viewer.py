@@ -18,7 +18,7 @@ from rtmplite.live.streams import LivePlayer, LiveStream
 from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.http.websocket import WebSocket
 from rtmplite.net.read_budget import SLICE, ReadBudget
-from rtmplite.net.tcp_traffic import traffic
+from rtmplite.net.tcp_connections import traffic
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,7 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.net.clock import now as clock
 from rtmplite.net.http.flv_viewer import FlvViewer
 from rtmplite.net.redaction import public
-from rtmplite.rtmp.application import InvalidApplication
-from rtmplite.rtmp.live_application import APP, LiveApplication
+from rtmplite.rtmp.application import APP, InvalidApplication, LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.netstream_state import State

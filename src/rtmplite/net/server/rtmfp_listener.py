@@ -3,8 +3,10 @@
 Applications are called in the hub, so they must not block.
 """
 
+import ipaddress
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +21,7 @@ from rtmplite.net.server.peer_options import (
     OtherServers,
     PeerConnectivity,
 )
-from rtmplite.net.server.rtmfp_relay import Relay
+from rtmplite.rtmfp.crypto.certificate import Certificate
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
@@ -27,6 +29,8 @@ from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
+from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, PeerRelays, RelayEndpoint
+from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire.address import Address
 
@@ -47,6 +51,78 @@ FIGURES: Final = (
 NO_FIGURES: Final = dict.fromkeys(FIGURES, 0)
 
 MakeConnection = Callable[[Address], RtmfpServerConnection]
+
+_LIMITS: Final = StartupLimits(sessions=SESSIONS, unproven=SESSIONS)
+
+
+class Relay:
+    """The relay endpoints of a server that listens at `host`.
+
+    Clients reach them at `told`; without it at `host` or, if that is a wildcard, at the address of
+    the interface that leads to the client.  All share the server's `budget`.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        told: str | None,
+        connection_of: Callable[[bytes], RtmfpServerConnection | None],
+        budget: SessionBudget,
+    ) -> None:
+        self._host, self._told, self._budget = host, told, budget
+        self._connection_of = connection_of
+        self.peer_relays = PeerRelays(connection_of, self._make)
+        self._reminding: gevent.Greenlet[[], None] | None = None
+
+    def start(self) -> None:
+        """Begin to remind the endpoints that wait for an answer."""
+        self._reminding = gevent.spawn(self._remind)
+
+    def stop(self) -> None:
+        """Close all ports."""
+        if self._reminding is not None:
+            self._reminding.kill()
+        self.peer_relays.stop(now())
+
+    def forget(self, session: "Session") -> None:
+        """Remove the relay endpoint of a client whose session has ended."""
+        self.peer_relays.forget(Certificate.parse(session.far_certificate).fingerprint, now())
+
+    def _remind(self) -> None:
+        while True:
+            gevent.sleep(AGAIN)
+            self.peer_relays.remind()
+
+    def _make(self, relay: RelayEndpoint) -> "_Place":
+        # RFC 7425 §4.3.3.2: a hello for anything but its fingerprint is for another endpoint
+        profile = FlashProfile(os.urandom, accepts_ancillary_data=False)
+        port = RtmfpPort(self._host, 0, profile, relay, limits=_LIMITS, budget=self._budget)
+        port.start()
+        connection = self._connection_of(relay.client)
+        client = None if connection is None else connection.peer_address
+        host = self._told or _here(port.address[0], client)
+        return _Place(port, (host, port.address[1]))
+
+
+class _Place:
+    """A port of a relay endpoint, as `peer_relay.Place` wants it."""
+
+    def __init__(self, port: RtmfpPort, address: Address) -> None:
+        self.endpoint, self.address = port.endpoint, address
+        self._port = port
+
+    def close(self) -> None:
+        self._port.close()
+
+
+def _here(host: str, client: Address | None) -> str:
+    """Our address towards a client; asking the system for it sends nothing."""
+    if client is None or not ipaddress.ip_address(host).is_unspecified:
+        return host
+    family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect(client)
+        return str(probe.getsockname()[0])
 
 
 class RtmfpListener(EndpointListener):

@@ -11,25 +11,78 @@ Implements RFC 7425 §4; `FlashProfile` is a `rtmplite.rtmfp.crypto.profile.Cryp
     b'hello'
 """
 
+import hmac
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.rtmfp.crypto import signature as signatures
+from rtmplite.rtmfp.crypto import fields
 from rtmplite.rtmfp.crypto.certificate import Certificate, build
 from rtmplite.rtmfp.crypto.cipher import FlashCipher, default_cipher
 from rtmplite.rtmfp.crypto.dh import GROUPS, Group, KeyPair
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.keying import Component, Policy, derive, protections
-from rtmplite.rtmfp.crypto.params import SALT_LENGTH
+from rtmplite.rtmfp.crypto.params import NO_SIGNATURE, SALT_LENGTH, SignatureOption
 from rtmplite.rtmfp.crypto.profile import KeyingAnswer, Keys
+from rtmplite.rtmfp.wire.option import Option, encode_options
 
 # Own design: the groups that §4.2 asks everybody to have, the strongest first.  Stronger ones
 # take more time for each session, so they have to be asked for.
 PREFERRED_GROUPS: Final = (14, 5, 2)
 
 DEFAULT_POLICY: Final = Policy()
+
+_HMAC_LENGTH = 32
+
+
+def sign(parameters: bytes, passwords: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Sign with each (identifier, password) of `passwords`; without any the signature is "X".
+
+    §4.3.5.1.1, §4.3.5.
+
+        >>> signature = sign(b"parameters", [(b"alice", b"secret")])
+        >>> is_valid(signature, b"parameters", {b"alice": b"secret"}, required=True)
+        True
+    """
+    return (
+        encode_options(
+            Option(
+                SignatureOption.SIMPLE_PASSWORD,
+                # §4.3.5.1.1 [password-layout]
+                hmac.digest(password, parameters, "sha256") + identifier,
+            )
+            for identifier, password in passwords
+        )
+        or NO_SIGNATURE  # §4.3.5 [x-for-none]
+    )
+
+
+def is_valid(
+    signature: bytes, parameters: bytes, passwords: Mapping[bytes, bytes], *, required: bool
+) -> bool:
+    """Whether a signature is acceptable; `passwords` are by identifier: §4.3.5.
+
+    Any signature is, unless one is `required`.
+    """
+    if not required:  # §4.3.5 [any-valid-if-not-required]
+        return True
+    try:
+        options = fields.read(signature)
+    except RemoteError:  # §4.3.5 [malformed-is-empty]
+        return False
+    verified = False
+    # §4.3.5.1 [unknown-options-ignored]
+    for value in fields.values(options, SignatureOption.SIMPLE_PASSWORD):
+        # §4.3.5.1.1 [password-layout]
+        digest, identifier = value[:_HMAC_LENGTH], value[_HMAC_LENGTH:]
+        password = passwords.get(identifier)
+        if password is None:  # §4.3.5.1.1 [unrecognized-ignored]
+            continue
+        if not hmac.compare_digest(digest, hmac.digest(password, parameters, "sha256")):
+            return False  # §4.3.5.1.1 [one-bad-spoils-all]
+        verified = True
+    return verified  # §4.3.5 [may-require]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +209,12 @@ class FlashProfile:
 
     def sign(self, parameters: bytes) -> bytes:
         """Sign with our passwords: §4.3.5."""
-        return signatures.sign(parameters, self._passwords.ours)
+        return sign(parameters, self._passwords.ours)
 
     def verify(self, certificate: bytes, parameters: bytes, signature: bytes) -> bool:
         """Whether a signature is acceptable: §4.3.5.  Certificates have no signature keys."""
         given = self._passwords
-        return signatures.is_valid(signature, parameters, given.theirs, required=given.required)
+        return is_valid(signature, parameters, given.theirs, required=given.required)
 
     def wins_glare(self, far_certificate: bytes) -> bool:
         """Whether our certificate comes first in the order of its bytes: §4.3.6 [glare-order].

@@ -3,12 +3,13 @@
 Implements RFC 7016 §3.5.
 """
 
-from collections.abc import Callable
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
-from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
 from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.limits import SessionLimits
@@ -17,6 +18,74 @@ from rtmplite.rtmfp.wire.address import Address
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.crypto.profile import Keys
+
+
+_SLACK: Final = 64  # outdated entries to tolerate
+
+
+class Timed(Protocol):
+    """A machine with a deadline.  Own design: sessions, openings and packets are all alike here."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`; None for never."""
+
+    def tick(self, now: float) -> None:
+        """Act on the deadlines that have passed."""
+
+
+class TimerHeap:
+    """The times at which a number of machines want to be called.
+
+    Own design: an endpoint has thousands of sessions, and every packet may move the deadline of
+    one.  The heap has the earliest time at which each may need a `tick`.  An item whose deadline
+    has moved away is found not to be due when that time comes, and is planned again.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Timed]] = []
+        self._planned: dict[Timed, float] = {}
+        self._order = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._planned)
+
+    @property
+    def deadline(self) -> float | None:
+        """When something may be due; None if nothing ever is."""
+        while self._heap and self._planned.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def plan(self, item: Timed) -> None:
+        """Note an item's deadline, which is new or has come nearer."""
+        deadline = item.deadline
+        if deadline is None or deadline >= self._planned.get(item, float("inf")):
+            return
+        self._planned[item] = deadline
+        heapq.heappush(self._heap, (deadline, next(self._order), item))
+        if len(self._heap) > 2 * len(self._planned) + _SLACK:
+            entries = (entry for entry in self._heap if self._planned.get(entry[2]) == entry[0])
+            self._heap = list(entries)
+            heapq.heapify(self._heap)
+
+    def forget(self, item: Timed) -> None:
+        """Call an item no more."""
+        self._planned.pop(item, None)
+
+    def due(self, now: float) -> Iterator[Timed]:
+        """Yield the items that are due by `now`, each once; plan each again after its `tick`."""
+        ready: list[Timed] = []
+        while (deadline := self.deadline) is not None and deadline <= now:
+            item = heapq.heappop(self._heap)[2]
+            del self._planned[item]
+            ready.append(item)
+        for item in ready:
+            deadline = item.deadline
+            if deadline is not None and deadline <= now:
+                yield item
+            else:
+                self.plan(item)
 
 
 class Sessions:

@@ -22,8 +22,8 @@ from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay.link import ReconnectBackoff
 from rtmplite.relay.rules import Relays, Rule
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.netconnection import State
 from rtmplite.rtmp.server import ServerConnection
 

@@ -22,8 +22,8 @@ from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, RELIABLE
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
 

@@ -12,8 +12,8 @@ from rtmplite.net.client.refusal import RedirectError, next_target
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
 

@@ -11,7 +11,7 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.server.shared_files import SharedFiles
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.shared_objects.replica import Heard, Sync
 

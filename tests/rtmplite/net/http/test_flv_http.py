@@ -21,7 +21,7 @@ from wsproto import events as ws
 
 from rtmplite.amf import amf0
 from rtmplite.flv import file
-from rtmplite.live.streams import SlowConsumerPolicy
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.net import read_budget
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit

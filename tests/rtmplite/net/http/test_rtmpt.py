@@ -12,8 +12,8 @@ from rtmplite.net.clock import now
 from rtmplite.net.http import rtmpt
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.rtmp import tunnel
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import ClientConnection, Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerChunkTransport, ServerConnection
 
 

@@ -16,7 +16,7 @@ from rtmplite.errors import LocalError
 from rtmplite.net.server import access
 from rtmplite.net.server.settings import AccessSettings, ClientLimits
 from rtmplite.net.settings import add_options, chosen, rows
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 
 
 def options(*words, of=AccessSettings):

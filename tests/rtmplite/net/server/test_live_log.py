@@ -9,7 +9,7 @@ from support.rtmp.flv_world import KEY, SOUND, studios
 from support.rtmp.rtmp_world import World
 
 from rtmplite.auth.credentials import user_lines
-from rtmplite.cli.live_lines import PrintedLive
+from rtmplite.cli.serve import PrintedLive
 from rtmplite.errors import RemoteError
 from rtmplite.live.streams import Registry
 from rtmplite.net.client.rtmp_client import RtmpClient

@@ -4,8 +4,7 @@ import logging
 
 from support.rtmp.rtmp_world import World
 
-from rtmplite.cli.live_lines import PrintedLive
-from rtmplite.cli.serve import _Warnings
+from rtmplite.cli.serve import PrintedLive, _Warnings
 from rtmplite.net.server.log_rate_limit import (
     ALL_BURST,
     ALL_RATE,

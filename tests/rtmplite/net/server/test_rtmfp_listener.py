@@ -15,7 +15,7 @@ from rtmplite.net.server.settings import TransportSettings
 from rtmplite.net.server.transports import Transports
 from rtmplite.net.settings import parsed
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 
 
 def test_clients_are_asked_to_leave_a_server_that_is_drained():

@@ -9,14 +9,15 @@ import pytest
 from gevent import socket
 
 from rtmplite.errors import RemoteError
-from rtmplite.live.streams import Registry, SlowConsumerPolicy
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
+from rtmplite.live.streams import Registry
 from rtmplite.net import tcp_connections
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.server.rtmp_listener import RtmpListener
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.connection import ConnectionLimits
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.server import ServerConnection
 
 KEY = b"\x17\x01\0\0\0key"

@@ -18,9 +18,9 @@ from rtmplite.rtmfp.crypto.cipher import (
     Protection,
     ReplayWindow,
     Sealer,
+    checksum,
     default_cipher,
 )
-from rtmplite.rtmfp.wire.checksum import checksum
 from rtmplite.rtmfp.wire.vlu import decode_vlu, encode_vlu
 
 KEY, HMAC_KEY = bytes(range(32)), bytes(range(32, 64))

@@ -7,7 +7,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from support.mutations import mutations, peak
 
-from rtmplite.rtmfp.crypto.signature import is_valid, sign
+from rtmplite.rtmfp.crypto.flash_profile import is_valid, sign
 from rtmplite.strategies.rtmfp_crypto import signatures
 
 KNOWN = {b"alice": b"one", b"": b"two"}

@@ -20,7 +20,7 @@ from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.control_chunks import Fragment
 from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble, unscramble

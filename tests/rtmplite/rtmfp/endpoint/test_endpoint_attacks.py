@@ -21,8 +21,8 @@ from support.rtmfp.endpoints import (
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.address import SocketAddress

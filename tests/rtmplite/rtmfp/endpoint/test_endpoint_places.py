@@ -10,7 +10,7 @@ from support.rtmfp.endpoints import (
 )
 
 from rtmplite.rtmfp.crypto.epd import Epd
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.wire.chunks import UnknownChunk
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorHello,

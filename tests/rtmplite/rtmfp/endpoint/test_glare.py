@@ -8,7 +8,7 @@ from support.rtmfp.endpoints import LoneResponder as Lone
 from support.rtmfp.link import storm
 from support.rtmfp.peer_world import PeerWorld, media
 
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorInitialKeying, ResponderHello
 

@@ -4,7 +4,7 @@ import pytest
 from support.rtmfp.endpoints import CLIENT, SERVER, THIRD, World, startup_datagram
 
 from rtmplite.rtmfp.endpoint.endpoint_listener import Forwarded
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.wire.address import SocketAddress
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderHello, ResponderRedirect

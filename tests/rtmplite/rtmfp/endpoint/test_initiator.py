@@ -6,7 +6,7 @@ import pytest
 from support.rtmfp.endpoints import CLIENT, SERVER, THIRD, PlainProfile, World, startup_datagram
 
 from rtmplite.rtmfp.endpoint import initiator
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.wire import startup_chunks
 from rtmplite.rtmfp.wire.address import SocketAddress
 from rtmplite.rtmfp.wire.startup_chunks import (

@@ -7,7 +7,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from support.mutations import peak
 
-from rtmplite.rtmfp.endpoint.reassembly import Reassembler
+from rtmplite.rtmfp.endpoint.startup_packets import Reassembler
 from rtmplite.rtmfp.wire.control_chunks import Fragment
 
 A, B = (("192.0.2.1", 1935), 0), (("192.0.2.2", 1935), 0)

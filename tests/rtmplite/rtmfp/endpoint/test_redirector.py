@@ -9,8 +9,8 @@ from support.rtmfp.link import calm
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint_listener import Forwarded
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.address import Origin, SocketAddress
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello

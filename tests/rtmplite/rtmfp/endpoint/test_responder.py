@@ -6,8 +6,8 @@ import pytest
 from support.rtmfp.endpoints import CLIENT, SERVER, THIRD
 from support.rtmfp.endpoints import LoneResponder as Lone
 
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.packet import scramble, unscramble
 from rtmplite.rtmfp.wire.startup_chunks import (

@@ -4,7 +4,7 @@ import pytest
 from support.rtmfp.endpoints import CLIENT, SERVER, THIRD, World
 from support.rtmfp.endpoints import LoneResponder as Lone
 
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.wire.startup_chunks import ResponderHello
 
 

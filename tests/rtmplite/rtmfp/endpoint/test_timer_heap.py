@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmplite.rtmfp.endpoint.timer_heap import TimerHeap
+from rtmplite.rtmfp.endpoint.sessions import TimerHeap
 
 
 class Machine:

@@ -4,8 +4,8 @@ from support.rtmfp.flash_world import FlashWorld
 
 from rtmplite.rtmfp.netconnection import messages
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata, SetKeepaliveTimers
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Called, Reply, Target
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import MessageType
 

@@ -6,7 +6,7 @@ from rtmplite.amf import amf0
 from rtmplite.rtmfp.netconnection.connection import LINGER, PUBLISHER_LINGER
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
 from rtmplite.rtmfp.session.session import SILENT
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.netconnection import State
 from rtmplite.rtmp.wire.message import MessageType
 

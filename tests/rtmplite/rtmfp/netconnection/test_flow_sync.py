@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.netconnection.flow_sync import MAX_FLOWS, FlowSynchronizer
+from rtmplite.rtmfp.netconnection.incoming import MAX_FLOWS, FlowSynchronizer
 from rtmplite.rtmfp.netconnection.messages import FlowSynchronization
 
 

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from support.rtmfp.flash_world import FlashWorld
 from support.rtmfp.link import storm
 
-from rtmplite.live.streams import Registry, SlowConsumerPolicy
+from rtmplite.live.slow_consumer import SlowConsumerPolicy
+from rtmplite.live.streams import Registry
 from rtmplite.rtmfp.netconnection.media_flows import LIVE
 from rtmplite.rtmfp.netconnection.output import ROOM, FlowOutlet
 from rtmplite.rtmp.wire.message import MessageType

@@ -11,8 +11,8 @@ from rtmplite.rtmfp.netconnection import messages as flash
 from rtmplite.rtmfp.netconnection.messages import FlowMetadata
 from rtmplite.rtmfp.netconnection.server import BEHIND_NAT, IN_THE_OPEN
 from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Called, Ended
-from rtmplite.rtmp.live_application import LiveApplication
 from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import State
 from rtmplite.rtmp.wire import control

@@ -14,7 +14,7 @@ from rtmplite.rtmfp.p2p.introducer import PER_SECOND
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble, unscramble
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
-from rtmplite.rtmp.live_application import LiveApplication
+from rtmplite.rtmp.application import LiveApplication
 
 ALICE, BOB = ("198.51.100.1", 40000), ("203.0.113.2", 50000)
 STRANGER = THIRD

@@ -7,8 +7,8 @@ from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
 from rtmplite.rtmfp.p2p.bridge import FLOWS
 from rtmplite.rtmfp.p2p.direct import CLOSED, SUCCESS
+from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply
-from rtmplite.rtmp.live_application import LiveApplication
 
 ALICE, BOB, CAROL = ("198.51.100.1", 40000), ("203.0.113.2", 50000), ("203.0.113.3", 50000)
 SOUND = [(8, 20 * number, b"\x82" + bytes((number,)) * 160) for number in range(50)]

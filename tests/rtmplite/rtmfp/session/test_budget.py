@@ -6,8 +6,8 @@ import pytest
 from support.rtmfp.endpoints import SERVER, World
 from support.rtmfp.link import storm
 
+from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
-from rtmplite.rtmfp.endpoint.opening_figure import OpeningState
 from rtmplite.rtmfp.session.budget import LOOK_SECONDS, SessionBudget
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.flow_chunks import UserData

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from rtmplite.rtmfp.session.burst import BURST_BYTES, MSS, PACED_SECONDS, Burst
+from rtmplite.rtmfp.session.congestion import BURST_BYTES, MSS, PACED_SECONDS, Burst
 from rtmplite.rtmfp.session.rtt import RoundTrip
 
 

@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmplite.rtmfp.session.burst import MSS, Burst
-from rtmplite.rtmfp.session.congestion import NOTICE_SECONDS, CongestionControl, TimeCritical
+from rtmplite.rtmfp.session.congestion import (
+    MSS,
+    NOTICE_SECONDS,
+    Burst,
+    CongestionControl,
+    TimeCritical,
+)
 from rtmplite.rtmfp.session.rtt import RoundTrip
 
 
