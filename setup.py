@@ -29,11 +29,15 @@ PYTHON = {
     *("rtmplite/rtmp/wire/control.py", "rtmplite/rtmp/wire/shared_object.py"),
 }
 # Written in C, for the usual packets of calls; it needs Linux's epoll.
-PUMP = Extension(
-    "siprtmp.pump._pump",
-    ["src/siprtmp/pump/_pump.c"],
-    extra_compile_args=["-std=gnu11", "-ffp-contract=off"],  # the same jitter as Python's
-)
+PUMP = [
+    Extension(
+        f"siprtmp.pump.{name}",
+        [f"src/siprtmp/pump/{name}.c"],
+        depends=["src/siprtmp/pump/_rtp.h"],
+        extra_compile_args=["-std=gnu11", "-ffp-contract=off"],  # the same jitter as Python's
+    )
+    for name in ("_pump", "_to_phone")
+]
 COMMANDS = {"build", "build_ext", "bdist_wheel", "install"}
 NEEDS = ["mypy >= 1.18"]
 
@@ -104,7 +108,7 @@ def extensions() -> list[Extension]:
     if not COMMANDS & set(sys.argv) or os.environ.get("SIPRTMP_PURE") or not has_compiler():
         return []
     try:
-        return [*compiled(), *([PUMP] if sys.platform == "linux" else [])]
+        return [*compiled(), *(PUMP if sys.platform == "linux" else [])]
     except (ImportError, SystemExit):  # mypyc has printed why
         if "--inplace" in sys.argv:
             raise

@@ -167,6 +167,7 @@ class Reporter:
         """
         if self._echo or sender.ssrc in self._looping:
             return not self._echo
+        sender.on_collision()
         if sender.last_sent is not None or self._reported:
             # §8.2 [bye-for-the-old]
             self._farewell.append(self._compound(now, Bye((sender.ssrc,))))

@@ -18,6 +18,7 @@ class Sender:
 
     `ssrc` None has one drawn; `clock_rate` is in ticks a second; `random(n)` gives n octets.
     `rtt` is in seconds, None until measured, and `remote_block` the peer's last report of us.
+    `on_collision` is called before a collision is handled, for what sends in our place: `went_on`.
     """
 
     def __init__(self, ssrc: int | None, clock_rate: int, random: Callable[[int], bytes]) -> None:
@@ -33,6 +34,7 @@ class Sender:
         self.last_sent: float | None = None
         self.rtt: float | None = None
         self.remote_block: ReportBlock | None = None
+        self.on_collision: Callable[[], None] = lambda: None
 
     @property
     def send_rate(self) -> int:
@@ -61,6 +63,18 @@ class Sender:
         second = payload_type | 0x80 if marker else payload_type
         # §5.1 [ssrc-names-the-source]
         return pack_fixed(VERSION_2, second, sequence, timestamp, self.ssrc) + payload
+
+    def went_on(self, packets: int, octets: int, timestamp: int, now: float) -> None:
+        """Count packets that were sent elsewhere, the last one at `now`: §5.1, §6.4.1."""
+        self._sequence = self._sequence + packets & 0xFFFF
+        self.packets_sent += packets
+        self.octets_sent += octets
+        self._last_timestamp, self.last_sent = timestamp, now
+
+    @property
+    def sequence(self) -> int:
+        """The sequence number of the last packet: §5.1."""
+        return self._sequence
 
     def send_about(
         self, payload_type: int, payload: bytes, timestamp: int, marker: bool, now: float

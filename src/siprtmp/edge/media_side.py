@@ -29,7 +29,7 @@ from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.transport import MediaAddress, MediaTransport, Timed
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
-from siprtmp.pump.packet_pump import packet_pump
+from siprtmp.pump.packet_pump import PumpFigures, packet_pump
 from siprtmp.settings.table import MediaSettings
 from siprtmp.settings.types import VideoLimits
 
@@ -38,6 +38,11 @@ GATHER_SECONDS: Final = 0.002
 _LAST: Final = -2  # a watcher's priority: after whatever sends at the end of a turn
 
 T = TypeVar("T")
+
+PUMP_FIGURES: Final = (
+    *("media_compiled", "media_interpreted"),
+    *("media_sent_compiled", "media_sent_interpreted"),
+)
 
 
 class WakeupCoalescer:
@@ -133,9 +138,9 @@ class MediaSide:
 
     @property
     def figures(self) -> dict[str, int]:
-        """The datagrams of RTP since the start that the pump handled, and those that Python did."""
-        compiled, interpreted = self.pump.figures if self.pump is not None else (0, 0)
-        return {"media_compiled": compiled, "media_interpreted": interpreted}
+        """What the pump handled since the start, and what Python did, from phones and to them."""
+        figures = self.pump.figures if self.pump is not None else PumpFigures()
+        return dict(zip(PUMP_FIGURES, figures, strict=True))
 
     def open(
         self,

@@ -27,6 +27,7 @@ COUNTERS: Final = (  # the figures of `/status` that only grow
     *("rtmfp_ignored", "rtmfp_invalid", "rtmfp_evicted"),
     *("recordings_interrupted", "media_unsuitable", "media_left_out"),
     *("media_compiled", "media_interpreted"),
+    *("media_sent_compiled", "media_sent_interpreted"),
 )
 
 

@@ -13,7 +13,7 @@ from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.audio_codec_selection import AudioCodecSelection
 from siprtmp.media.dtmf import CLOCK_RATE, DtmfKeys
-from siprtmp.media.offload import Offloading, Players
+from siprtmp.media.offload import Offloading, Players, Sending
 from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.silence import Silence, SilenceWatch
@@ -53,7 +53,9 @@ class AudioStream(MediaStream):
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._watch = SilenceWatch(settings.media_timeout, now)
-        shared = SharedContext(self._watch.alive, lambda host: False, Timeline(now, self.reclaim))
+        shared = SharedContext(
+            self._watch.alive, lambda host: False, Timeline(now, self._reclaim_received)
+        )
         super().__init__(transport, listener, wake, shared)
         self._send_rtp = transport.send_rtp
         self.codec_selection = AudioCodecSelection(settings.transcoding)
@@ -75,8 +77,11 @@ class AudioStream(MediaStream):
         self._draining = self._swallowed = False
         self._sends = False  # whether audio is sent without further questions
         self.sent = self.received = self.unsuitable = 0
-        self._offloading = Offloading(settings.has_pump, self.reclaim)
+        self._offloading = Offloading(settings.has_pump, self._reclaim_received)
         self.players: Callable[[Callable[[], None]], Players | None] = lambda recall: None
+        outlet = transport.outlet(self.publish) if settings.has_pump else None
+        self._sending = Sending(outlet, self._reclaim_sent)
+        self.take = outlet.publish if outlet is not None else self.publish
         transport.on_ready = self._heed_consent
 
     # -- set-up -------------------------------------------------------------------------
@@ -140,6 +145,7 @@ class AudioStream(MediaStream):
         return self._session.statistics if self._session is not None else None
 
     def _let_go(self) -> None:
+        self._sending.never()
         self._pacer.clear()
         self._hold_back(False)
         # The call is remembered for a while (RFC 3261 §13.3.1.4); its codecs and taps end here.
@@ -155,6 +161,8 @@ class AudioStream(MediaStream):
         if type_id != AUDIO or plan is None or self._closed or not payload:
             self._published.put(type_id, timestamp, payload)  # for what begins later
             return
+        if self._sending.is_active:
+            self._reclaim_sent()
         to_phone = self._to_phone
         if payload[0] >> 4 != self._to_phone_format or to_phone is None:
             to_phone = self._choose(plan, payload, now)
@@ -174,6 +182,10 @@ class AudioStream(MediaStream):
             return
         if packets:
             self._pace(to_phone.codec.clock_rate, packets, now)
+            session, sending = self._session, self._sending
+            if self._sends and session is not None and sending.is_due:
+                number, offset = self._to_phone_type, self._offset
+                sending.begin(to_phone, payload, number, offset, session, self._pacer)
 
     def publish_ended(self, now: float) -> None:
         """The publisher has ended; `on_drained` follows when all its audio has been sent.
@@ -182,6 +194,7 @@ class AudioStream(MediaStream):
         """
         if self._closed:
             return
+        self._reclaim_sent()
         if self._to_phone is not None:
             self._pace(self._to_phone.codec.clock_rate, self._to_phone.flush(), now)
         self._to_phone, self._to_phone_format, self._draining = None, -1, True
@@ -271,6 +284,8 @@ class AudioStream(MediaStream):
                 if number == data[1] & 0x7F:
                     heard(codec, data[HEADER:])
 
+        self._reclaim_sent()
+        self._sending.never()
         self._send_rtp = send
 
     def _finish(self, now: float) -> None:
@@ -320,6 +335,7 @@ class AudioStream(MediaStream):
         return self.plan is not None and self.plan.media.sends and self.transport.is_ready
 
     def _heed_consent(self) -> None:
+        self._reclaim_sent()
         self._sends = self._may_send and self._consent.is_open and not self._mutes
 
     def _tries(self, octets: int, now: float) -> bool:
@@ -334,7 +350,7 @@ class AudioStream(MediaStream):
         if session is None or self._closed:
             return
         if offloading.is_active:
-            self.reclaim()
+            self._reclaim_received()
         header = session.received_rtp(data, now)
         if header is None:
             return
@@ -391,11 +407,21 @@ class AudioStream(MediaStream):
             self._offloading.begin(*way, session, self._order, to_rtmp, payload_type)
 
     def reclaim(self) -> None:
-        """Take back what a pump has counted, before anybody looks.  Own design: see `offload`."""
+        """Take back what a pump has counted, both ways, before anybody looks.
+
+        Own design: see `offload`.
+        """
+        self._reclaim_received()
+        self._reclaim_sent()
+
+    def _reclaim_received(self) -> None:
         counted = self._offloading.end()
         if counted is not None:
             self._watch.heard = max(self._watch.heard, counted.heard_at)
             self.received += counted.packets
+
+    def _reclaim_sent(self) -> None:
+        self.sent += self._sending.end()
 
     # -- time ---------------------------------------------------------------------------
 

@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple, Protocol
 from p2psip.rtp.reception import Reception
 from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession
-from siprtmp.media.translate.conversion import AudioToFlv
+from siprtmp.media.pacing import Pacer
+from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp, Packet
 from siprtmp.media.translate.opus_passing import OpusToFlv
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv
-from siprtmp.media.translate.timebase import MediaClock
+from siprtmp.media.translate.timebase import MediaClock, SampleClock
 
 AGAIN: Final = 10  # packets after which a stream that could not be offloaded is tried again
 
@@ -138,3 +139,92 @@ class Offloading:
         lent.order.next = lent.next + counted.packets
         lent.clock.went_on(counted.media_timestamp, counted.ticks, counted.last_ms)
         return counted
+
+
+class Sent(NamedTuple):
+    """What a pump has sent, as `Sender` (RFC 3550 §5.1), `SampleClock` and `Pacer` have it."""
+
+    packets: int
+    octets: int
+    timestamp: int
+    sent_at: float
+    position: int
+    anchor: float
+    last: float
+
+
+class Outlet(Protocol):
+    """The way of a publisher's audio to a phone, while a pump handles it."""
+
+    def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take a published message, and send it, or give it to the stream."""
+
+    def offload(self, *terms: Any) -> bool:
+        """Send messages that meet these terms, see `Sending`; False if it won't."""
+
+    def reclaim(self) -> tuple[Any, ...] | None:
+        """Stop, with the fields of `Sent`; None if there was nothing to stop."""
+
+
+class Sending:
+    """The audio of a publisher that a pump sends in place of a stream, packet by packet.
+
+    `outlet` is None where there is no pump.  `recall` is called before our SSRC collides.
+    """
+
+    def __init__(self, outlet: Outlet | None, recall: Callable[[], None]) -> None:
+        self._outlet, self._recall, self._wait = outlet, recall, 0
+        self._lent: tuple[RtpSession, SampleClock, Pacer[Packet]] | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the pump has the messages."""
+        return self._lent is not None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is worth asking the pump after this message."""
+        if self._outlet is None:
+            return False
+        self._wait -= 1
+        return self._wait < 0
+
+    def never(self) -> None:
+        """Have nothing to do with the pump any more, as somebody wants each packet."""
+        self._outlet = None
+
+    def begin(
+        self,
+        to_phone: AudioToRtp,
+        tag: bytes,
+        payload_type: int,
+        offset: int,
+        session: RtpSession,
+        pacer: Pacer[Packet],
+    ) -> None:
+        """Have a pump send the messages behind this one, if that was as usual as can be."""
+        self._wait = AGAIN
+        if self._outlet is None:
+            return
+        cutting, pace = to_phone.cutting(tag), pacer.state
+        time = cutting.clock.state if cutting is not None else None
+        if cutting is None or time is None or pace is None:
+            return
+        source, clock = (payload_type, session.sequence, session.ssrc), (*time, offset)
+        if self._outlet.offload(*cutting[:-1], source, clock, pace):
+            self._lent, self._wait = (session, cutting.clock, pacer), 0
+            session.on_collision = self._recall
+
+    def end(self) -> int:
+        """Take the messages back, and move all on by the counts of the pump, which is returned."""
+        lent, self._lent = self._lent, None
+        if lent is None or self._outlet is None:
+            return 0
+        seen, (session, clock, pacer) = self._outlet.reclaim(), lent
+        if seen is None or not seen[0]:
+            return 0
+        sent = Sent(*seen)
+        session.went_on(sent.packets, sent.octets, sent.timestamp, sent.sent_at)
+        clock.position = sent.position
+        pacer.went_on(sent.anchor, sent.last, sent.sent_at)
+        return sent.packets

@@ -100,6 +100,20 @@ class Pacer(Generic[T]):
         self._sent, self._last = now, at
         return True
 
+    @property
+    def state(self) -> tuple[float, float, float] | None:
+        """What goes on in place of `passes`: when media time 0 is due, steps, and `early`.
+
+        None if the next packet may have to wait for others.
+        """
+        if self._queue or self._anchor is None:
+            return None
+        return self._anchor, self._cut, self.early
+
+    def went_on(self, anchor: float, at: float, now: float) -> None:
+        """Follow packets that passed by `state`, the last one of media time `at` at `now`."""
+        self._anchor, self._last, self._sent = anchor, at, now
+
     def put(self, at: float, item: T, now: float) -> list[T]:
         """Queue a packet of media time `at` (s); returns the packets to send now, in order."""
         if self.passes(at, now):

@@ -81,8 +81,8 @@ class MediaStatistics:
             codec=plan.codec.name if plan is not None else None,
             packet_seconds=plan.media.ptime / 1000 if plan is not None else 0.0,
             transcodes=transcodes,
+            rtp=audio.statistics,  # before the counts, which that brings up to date
             sent=audio.sent,
-            rtp=audio.statistics,  # before `received`, which that brings up to date
             received=audio.received,
             left_out=audio.left_out + (video.left_out if video is not None else 0),
         )
@@ -331,7 +331,7 @@ class MediaSession:
         elif self._is_tunnelled or self._video is not None or self._recorder is not None:
             self.publish = self._publish_sorted
         else:
-            self.publish = self._audio.publish  # the usual case has no call more than it needs
+            self.publish = self._audio.take  # the usual case has no call more than it needs
         self._on_publish_changed(self.publish)
 
     def _keep(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
@@ -346,7 +346,7 @@ class MediaSession:
         elif type_id == VIDEO and self._video is not None:
             self._video.publish(type_id, timestamp, payload, now)
         elif self._audio is not None:
-            self._audio.publish(type_id, timestamp, payload, now)
+            self._audio.take(type_id, timestamp, payload, now)
 
     def publish_ended(self, now: float) -> None:
         """The publisher has ended; the sink's `on_drained` follows.  Own design: see `pacing`."""

@@ -8,7 +8,7 @@ several streams, needs no change of streams.
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, Protocol
 
-from siprtmp.media.offload import Flow
+from siprtmp.media.offload import Flow, Outlet
 
 Receiver = Callable[[bytes, float], None]
 
@@ -43,6 +43,9 @@ class MediaTransport(Protocol):
 
     def offload(self, *terms: Any) -> Flow | None:
         """Have a pump handle packets that meet these terms, see `Offloading`; None if it won't."""
+
+    def outlet(self, take: Callable[[int, int, bytes, float], None]) -> Outlet | None:
+        """A pump's way for published audio, which gives `take` what it won't send; None without."""
 
     def send_rtp(self, data: bytes) -> None:
         """Send one RTP datagram: RFC 3550 §11."""

@@ -12,25 +12,17 @@
  * meanwhile.  Nothing here knows Python's objects but by `take`, `failed`, and an outlet's
  * `output_size` and `put`.  Each of these calls may do anything, such as close this flow.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "_rtp.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    RTP_HEADER = 12,
     CHUNK_HEADER = 12, /* a type 0 header, its basic header being one octet */
     MAX_HEAD = 8,      /* of what an FLV tag begins with */
-    MAX_DATAGRAM = 65535,
     MAX_DESCRIPTOR = 1 << 20,
     EVENTS = 256, /* sockets that are read in one round */
     ROUNDS = 32,  /* rounds of one turn, if each finds something */
@@ -38,8 +30,6 @@ enum {
 #define EXTENDED 0xFFFFFF /* ms, from which a chunk has an extended timestamp: RTMP 1.0 §5.3.1.3 */
 #define LOOK 0.2          /* s between looks for more than one datagram of a socket */
 #define MAX_TICKS_TIMES_1000 (INT64_MAX / 4000)
-
-enum kind { PLAIN, SPEEX, OPUS }; /* what a payload is checked for */
 
 typedef struct {
     PyObject_HEAD
@@ -80,79 +70,12 @@ typedef struct flow {
 static PyTypeObject Pump_Type, Flow_Type;
 static PyObject *str_put, *str_output_size;
 
-/* -- octets ------------------------------------------------------------------------------ */
-
-static uint32_t be16(const uint8_t *at) { return (uint32_t)at[0] << 8 | at[1]; }
-static uint32_t be32(const uint8_t *at) { return be16(at) << 16 | be16(at + 2); }
-
-static void put_be24(uint8_t *at, uint32_t value) {
-    at[0] = (uint8_t)(value >> 16);
-    at[1] = (uint8_t)(value >> 8);
-    at[2] = (uint8_t)value;
-}
-
-/* Whether a payload is surely one frame of Speex: `speex.one_frame`, RFC 5574 §3.3. */
-static int is_one_speex_frame(const uint8_t *data, size_t size) {
-    static const int narrowband[] = {5, 43, 119, 160, 220, 300, 364, 492, 79};
-    static const int layer[] = {4, 36, 112, 192, 352};
-    unsigned mode = data[0] >> 3;
-    if (mode > 8) return 0;
-    int narrow_end = narrowband[mode], left = 8 * (int)size - narrow_end;
-    size_t at = (size_t)narrow_end >> 3;
-    if (left >= 5 && at + 2 <= size) {
-        unsigned layer_head = be16(data + at) >> (12 - (narrow_end & 7)) & 0x0F;
-        if (layer_head <= 7) return 0;
-        unsigned layer_mode = layer_head & 7;
-        left -= layer_mode < 5 ? layer[layer_mode] : 0;
-    }
-    return left >= 0 && left < 5 && !(left && data[size - 1] >> (left - 1) & 1);
-}
-
-/* Whether a payload has some sound of Opus, of 120 ms at most: `opus.total_ticks`, RFC 7587 §4.2. */
-static int is_opus(const uint8_t *data, size_t size) {
-    static const int silk[] = {480, 960, 1920, 2880}, celt[] = {120, 240, 480, 960};
-    unsigned config = data[0] >> 3, code = data[0] & 3;
-    int ticks = config < 12 ? silk[config & 3] : config < 16 ? silk[config & 1] : celt[config & 3];
-    int frames = code == 0 ? 1 : code < 3 ? 2 : size > 1 ? data[1] & 0x3F : 0;
-    return frames > 0 && ticks * frames <= 5760;
-}
+/* -- payloads and addresses -------------------------------------------------------------- */
 
 static int is_sound(const Flow *flow, const uint8_t *data, size_t size) {
-    if (flow->kind == SPEEX) return is_one_speex_frame(data, size);
-    if (flow->kind == OPUS) return is_opus(data, size);
+    if (flow->kind == SPEEX) return one_speex_frame(data, size) != NO_FRAME;
+    if (flow->kind == OPUS) return opus_ticks(data, size) > 0;
     return 1;
-}
-
-/* -- addresses --------------------------------------------------------------------------- */
-
-/* Read an address as `recvfrom` gives it; one that cannot be read matches no source. */
-static int read_address(PyObject *source, struct sockaddr_storage *out) {
-    memset(out, 0, sizeof *out);
-    if (!PyTuple_Check(source) || PyTuple_GET_SIZE(source) < 2) return 0;
-    const char *host = PyUnicode_Check(PyTuple_GET_ITEM(source, 0))
-                           ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(source, 0)) : NULL;
-    long port = host ? PyLong_AsLong(PyTuple_GET_ITEM(source, 1)) : -1;
-    if (host == NULL || port < 0 || port > 0xFFFF) goto unreadable;
-    if (PyTuple_GET_SIZE(source) == 2) {
-        struct sockaddr_in *in = (struct sockaddr_in *)out;
-        in->sin_family = AF_INET;
-        in->sin_port = htons((uint16_t)port);
-        return inet_pton(AF_INET, host, &in->sin_addr) == 1;
-    }
-    if (PyTuple_GET_SIZE(source) == 4) {
-        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
-        unsigned long flow_info = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(source, 2));
-        unsigned long scope = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(source, 3));
-        if (PyErr_Occurred()) goto unreadable;
-        in6->sin6_family = AF_INET6;
-        in6->sin6_port = htons((uint16_t)port);
-        in6->sin6_flowinfo = htonl((uint32_t)flow_info);
-        in6->sin6_scope_id = (uint32_t)scope;
-        return inet_pton(AF_INET6, host, &in6->sin6_addr) == 1; /* not with a zone: to Python */
-    }
-unreadable:
-    PyErr_Clear();
-    return 0;
 }
 
 static int is_same_address(const struct sockaddr_storage *one, const struct sockaddr_storage *two) {

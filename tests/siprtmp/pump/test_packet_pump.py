@@ -40,6 +40,7 @@ def packet(number, payload=ULAW[1:]):
 @pytest.fixture
 def pump(monkeypatch):
     monkeypatch.setitem(sys.modules, "siprtmp.pump._pump", built())
+    monkeypatch.setitem(sys.modules, "siprtmp.pump._to_phone", built("_to_phone"))
     monkeypatch.delenv("SIPRTMP_PURE", raising=False)
     made = packet_pump()
     yield made
@@ -73,7 +74,7 @@ def test_it_reads_the_socket_and_passes_usual_packets_on(pump, port, phone):
     for number in (1, 2, 3):
         phone.send(packet(number))
     assert until(lambda: len(outlet.output) == 3)
-    assert port.heard == [packet(0)] and port.received == 4 and pump.figures == (3, 1)
+    assert port.heard == [packet(0)] and port.received == 4 and pump.figures[:2] == (3, 1)
     assert outlet.output[2] == b"\x04\0\x04\x24\0\0\xa1\x08\x01\0\0\0" + ULAW  # 1060 ms
     assert flow.reclaim()[0] == 3
     phone.send(packet(4))
@@ -195,6 +196,7 @@ def test_a_socket_is_read_once():
 def test_without_it_python_handles_all(monkeypatch):
     """Own design: SIPRTMP_PURE, and a machine without a compiler."""
     monkeypatch.setitem(sys.modules, "siprtmp.pump._pump", built())
+    monkeypatch.setitem(sys.modules, "siprtmp.pump._to_phone", built("_to_phone"))
     monkeypatch.setenv("SIPRTMP_PURE", "1")
     assert packet_pump() is None
     monkeypatch.delenv("SIPRTMP_PURE")
@@ -274,3 +276,136 @@ def test_a_cycle_of_a_pump_is_collected():
         del owner, pump
         gc.collect()
         assert gone() is None
+
+
+def spoken(
+    *, head=b"\x82", kind=0, octets=0, ticks=160, clock=(0, 0, 0, 8000, 7), pace=(0.0, 0.0, 1.0)
+):
+    """Terms for PCMU of our source 9, packet 1 of which is the next."""
+    return head, kind, octets, True, ticks, (0, 0, 9), clock, pace
+
+
+class TestToPhone:
+    """What a publisher says, on its way to a phone's socket."""
+
+    @pytest.fixture
+    def handed(self):
+        return []
+
+    @pytest.fixture
+    def outlet(self, port, handed, phone):
+        return port.outlet(lambda *message: handed.append(message))
+
+    def test_it_sends_where_the_port_does(self, pump, port, phone, outlet, handed):
+        """Own design: a new address holds for the next packet."""
+        before = pump.figures.sent
+        assert outlet.offload(*spoken())
+        outlet.publish(8, 0, ULAW, 1.0)
+        assert phone.recv(999) == packet(0, b"")[:2] + b"\0\1\0\0\0\7\0\0\0\x09" + ULAW[1:]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            other.bind(("127.0.0.1", 0))
+            other.settimeout(10)
+            port.remote = other.getsockname()
+            outlet.publish(8, 20, ULAW, 1.02)
+            assert other.recv(999)[2:8] == b"\0\2\0\0\0\xa7"
+        assert not handed and port.unsent == 0 and outlet.passed == 2
+        assert pump.figures.sent == before + 2
+        port.remote = None
+        outlet.publish(8, 40, ULAW, 1.04)
+        assert handed == [(8, 40, ULAW, 1.04)]
+
+    def test_what_cannot_be_sent_is_counted(self, port, outlet):
+        """Own design: media never waits, nor fails."""
+        assert outlet.offload(*spoken())
+        outlet.publish(8, 0, b"\x82" + bytes(65_530), 1.0)
+        assert port.unsent == 1
+        port.close()
+        outlet.publish(8, 20, ULAW, 1.02)
+        assert port.unsent == 1 and outlet.reclaim()[0] == 1 and not outlet.offload(*spoken())
+
+    def test_ipv6(self, pump):
+        """Own design: as the address of the answer is."""
+        port = MediaPort("::1", PortPool(), None, None, pump=pump)
+        outlet = port.outlet(print)
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as phone:
+            phone.bind(("::1", 0))
+            phone.settimeout(10)
+            port.remote = phone.getsockname()[:2]
+            assert outlet.offload(*spoken())
+            outlet.publish(8, 0, ULAW, 1.0)
+            assert phone.recv(999)[12:] == ULAW[1:]
+        port.close()
+
+    def test_an_error_of_the_stream_is_its_callers(self, port):
+        """Own design: as without a pump."""
+        with pytest.raises(TypeError):
+            port.outlet(lambda: None).publish(8, 0, ULAW, 1.0)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"head": b""},
+            {"head": b"123456789"},
+            {"kind": 3},
+            {"kind": -1},
+            {"ticks": 0},
+            {"ticks": 1 << 31},
+            {"clock": (0, 0, 0, 0, 7)},
+            {"clock": (0, 0, 1, 8000, 7)},
+            {"clock": (1 << 62, 0, 0, 8000, 7)},
+            {"clock": (0, -1, 0, 8000, 7)},
+            {"clock": (0, 0, 0, 8000, -1)},
+        ],
+    )
+    def test_impossible_terms_are_refused(self, outlet, wrong):
+        """Own design: a bound that C relies on is checked where it comes from Python."""
+        with pytest.raises(ValueError, match="terms"):
+            outlet.offload(*spoken(**wrong))
+
+    @settings(max_examples=300, deadline=None)
+    @given(st.data())
+    def test_any_message(self, data):
+        """Own design: under sanitizers too, no message or terms break it: `make sanitize`."""
+        taken, far = [], st.integers(-(1 << 66), 1 << 66)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+            outlet = built("_to_phone").ToPhone(opened.fileno(), lambda *all: taken.append(all))
+            outlet.aim(data.draw(addresses))
+            clock = data.draw(st.tuples(*[st.integers(0, 1 << 60)] * 5))
+            pace = data.draw(st.tuples(*[st.floats()] * 3))
+            head = data.draw(st.binary(min_size=1, max_size=8))
+            terms = spoken(head=head, kind=data.draw(st.integers(0, 2)), clock=clock, pace=pace)
+            try:
+                outlet.offload(*terms)
+            except ValueError:
+                return
+            body = data.draw(st.binary(max_size=80))
+            for each in (
+                body,
+                head + body,
+                head[: len(body)],
+                head + bytes(70_000),
+                bytearray(body),
+            ):
+                number, at = data.draw(st.sampled_from((8, 9)) | far), data.draw(far)
+                outlet.publish(number, at, each, data.draw(st.floats()))
+            assert len(taken) + outlet.passed == 5
+
+
+def test_a_pump_that_cannot_read_costs_no_sockets(pump, monkeypatch):
+    """Own design: the pair is closed, and its ports are free, at once and not when collected."""
+    pool, kept = PortPool(20_000, 20_200), []
+    opened = pool.open
+
+    def open_and_keep(ip):
+        kept.append(opened(ip))
+        return kept[-1]
+
+    def refuse(*of):
+        raise OSError(28, "No space left on device")
+
+    free = pool.free
+    monkeypatch.setattr(pool, "open", open_and_keep)
+    monkeypatch.setattr(pump, "open", refuse)
+    with pytest.raises(OSError, match="No space"):
+        MediaPort("127.0.0.1", pool, None, None, pump=pump)
+    assert kept[0].rtp.fileno() == kept[0].rtcp.fileno() == -1 and pool.free == free

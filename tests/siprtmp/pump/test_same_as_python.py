@@ -7,8 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.gateway.audio_rig import ALAW, SPEEX, ULAW
-from support.pump.built import built
-from support.pump.side import AUDIO, EVENTS, PEER, Side
+from support.pump.side import AUDIO, EVENTS, PEER, Pumps, Side
 
 from p2psip.rtp.rtcp import Bye, ReceiverReport, SenderReport, compound, ntp_time
 from siprtmp.media.translate.audio_formats import NARROWBAND, OPUS, PCMA, PCMU, WIDEBAND
@@ -25,6 +24,14 @@ SOUND = {
     "speex": NARROW,
     "wideband": WIDE,
     "opus": b"\x08opus",
+}
+# What a publisher's tags of them are: the same with other numbers, so that no comment may begin.
+TAGS = {
+    "pcmu": b"\x82" + b"u" * 160,
+    "pcma": b"\x72" + b"a" * 160,
+    "speex": b"\xb2" + NARROW[:1] + b"\1" * 19,
+    "wideband": b"\xb6" + b"\x20" + b"\1" * 26 + b"\x0b" + b"\1" * 23 + b"\x07",
+    "opus": b"\x91Opus\x08opus",
 }
 OTHERS = (("192.0.2.9", 6000), ("198.51.100.1", 5004), ("127.0.0.1", 5004))
 OTHER_BYTES = (
@@ -53,6 +60,17 @@ class Phone:
         return head + (self.sound if payload is None else payload)
 
 
+class Publisher:
+    """What a publisher sends: times that go on, and what may be wrong with them."""
+
+    def __init__(self, kind):
+        self.tag, self.timestamp = TAGS[kind], 1000
+
+    def message(self, ms=20, tag=None, cut=None, type_id=AUDIO):
+        self.timestamp = self.timestamp + ms & 0xFFFFFFFF
+        return type_id, self.timestamp, (self.tag if tag is None else tag)[:cut]
+
+
 ANSWERS = (5004, 5006, "hold", "law", "both", "speex", "mux")  # ports, and other changes
 
 ODDITIES = {
@@ -68,6 +86,29 @@ odd_values["payload"] |= st.binary(max_size=40)
 one_oddity = st.one_of([st.fixed_dictionaries({name: of}) for name, of in odd_values.items()])
 odd_packet = st.tuples(
     st.just("packet"), one_oddity | st.fixed_dictionaries({}, optional=odd_values)
+)
+MESSAGES = {
+    "ms": (0, 10, 19, 21, 40, 60, 61, 62, 100, 6000, 20_000, -1, -20, -22, -6000, 1 << 31),
+    "tag": (
+        b"", b"\x82", b"\x82" + b"u" * 161, b"\x82" + b"u" * 320, b"\x82" + b"u" * 66_000,
+        b"\x72" + b"a" * 160, b"\x83" + b"u" * 160, b"\xb2" + SPEEX[1:], b"\xb2" + SPEEX[1:] * 2,
+        *TAGS.values(), b"\xb2" + NARROW, b"\xb6Speex   " + bytes(72), b"\x91Opus",
+        b"\x91Opus\x0b\x00", b"\x90OpusOpusHead", b"\x92Opus", b"\xaf\x01aac",
+    ),
+    "cut": (0, 1, 2, 5, 6, -1),
+    "type_id": (9, 18),
+}  # fmt: skip
+message_values = {name: st.sampled_from(values) for name, values in MESSAGES.items()}
+one_message = st.one_of([st.fixed_dictionaries({name: of}) for name, of in message_values.items()])
+messages = st.one_of(
+    st.tuples(st.just("message"), one_message),
+    st.tuples(st.just("message"), one_message),
+    st.tuples(st.just("burst"), st.integers(2, 40)),
+    st.tuples(st.just("pace"), st.sampled_from((0.0199, 0.02, 0.0201, 0.019))),
+    st.tuples(st.just("press"), st.sampled_from(("1", "23"))),
+    st.tuples(st.just("hush"), st.booleans()),
+    st.tuples(st.just("listen"), st.none()),
+    st.tuples(st.just("unpublish"), st.none()),
 )
 packets = st.one_of(
     odd_packet,
@@ -100,16 +141,18 @@ events = st.one_of(
     st.tuples(st.just("elsewhere"), st.none()),
 )
 # how many usual packets come first, and then what
-steps = st.tuples(st.integers(0, 14), st.one_of(packets, packets, packets, events))
+steps = st.tuples(
+    st.integers(0, 14), st.one_of(packets, packets, packets, messages, messages, events)
+)
 
 
 class Pair:
     """Both sides, and the phone that they hear."""
 
     def __init__(self, kind, nat=False):
-        self.phone, self.time = Phone(kind), 0.0
-        codec = CODECS[kind]
-        self.pump = built().Pump()
+        self.phone, self.publisher = Phone(kind), Publisher(kind)
+        self.time, self.pace = 0.0, 0.0201
+        codec, self.pump = CODECS[kind], Pumps()
         self.sides = (Side(codec, nat=nat), Side(codec, nat=nat, pump=self.pump))
 
     def each(self, do):
@@ -121,10 +164,20 @@ class Pair:
     def hear(self, data, source=PEER):
         self.each(lambda side: side.take(data, source))
 
+    def say(self, **what):
+        message = self.publisher.message(**what)
+        self.each(lambda side: side.publish(*message))
+
     def usual(self, count):
         for _ in range(count):
-            self.time += 0.0201
+            self.each(lambda side: side.wait(self.pace))
             self.hear(self.phone.packet())
+            self.say()
+
+    @property
+    def sent(self):
+        """How many packets the pump has sent to the phone."""
+        return sum(each.passed for each in self.pump.outlets)
 
     def do(self, what, value):
         phone, each = self.phone, self.each
@@ -143,6 +196,13 @@ class Pair:
             case "key":
                 event = struct.pack("!BBH", value, 0x80, 800)
                 self.hear(phone.packet(payload_type=EVENTS, payload=event))
+            case "message":
+                self.say(**value)
+            case "burst":
+                for _ in range(value):
+                    self.say()
+            case "pace":
+                self.pace = value
             case "rtcp":
                 self.rtcp(value)
             case "wait":
@@ -191,7 +251,7 @@ class Pair:
 
     @staticmethod
     def happen(side, what, value):
-        live, players, now = side.live, side.players, side.now
+        live, players, now, stream = side.live, side.players, side.now, side.stream
         match what:
             case "join":
                 side.join(value)
@@ -213,6 +273,14 @@ class Pair:
                 )
             case "text":
                 live.write(18, 0, b"\x02\x00\x0aonMetaData\x05", now)
+            case "press":
+                side.told.append(stream.press(value, now))
+            case "hush":
+                stream.mute("test", value)
+            case "listen":
+                stream.tap(lambda codec, payload: side.told.append((codec, payload)))
+            case "unpublish":
+                stream.publish_ended(now)
             case "elsewhere":
                 side.stream.give_to(lambda *tag: side.told.append(tag))
                 side.stream.players = lambda recall: None
@@ -274,6 +342,21 @@ def test_other_oddities(what):
         pair.close()
 
 
+@pytest.mark.parametrize("kind", CODECS)
+@pytest.mark.parametrize("name", MESSAGES)
+def test_one_odd_message(name, kind):
+    """Own design: each time and body that a message may have among usual ones."""
+    for value in MESSAGES[name]:
+        pair = Pair(kind)
+        pair.usual(5)
+        pair.say(**{name: value})
+        pair.usual(3)
+        pair.say(**{name: value})
+        pair.usual(20)
+        pair.compare()
+        pair.close()
+
+
 def test_time_ends():
     """Own design: beyond what 24 bits say, a header has more octets (RTMP 1.0 §5.3.1.3)."""
     pair = Pair("pcmu")
@@ -288,12 +371,13 @@ def test_time_ends():
 
 @pytest.mark.parametrize("kind", CODECS)
 def test_usual_packets_stay_in_c(kind):
-    """Own design: but the first two, and one behind a look."""
+    """Own design: both ways, but the first two, and one behind each look and each report."""
     pair = Pair(kind)
     pair.usual(500)
     pair.compare()
     pair.usual(500)
-    assert pair.pump.passed == 997 and pair.pump.handed == 3
+    assert pair.pump.passed + pair.pump.handed == 1000
+    assert pair.pump.passed > 985 and pair.sent > 985
     pair.compare()
     pair.close()
 

@@ -16,13 +16,14 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import MessageType
+from siprtmp.edge.media_side import PUMP_FIGURES
 
 AUDIO = MessageType.AUDIO
 GROWTH = 64 * 1024  # KiB of memory that an attack may cost for good
 ENOUGH = 40  # frames in a flow that a test has disturbed
 LEAD = 15  # frames sent at once: who is ahead loses nothing when a busy machine stalls
 # the only figures that an attack may leave changed
-COUNTERS = {"sip_repeated", "sip_malformed", "media_compiled", "media_interpreted"}
+COUNTERS = {"sip_repeated", "sip_malformed", *PUMP_FIGURES}
 
 
 def speex_frames(corpus):

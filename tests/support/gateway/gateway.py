@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from support.peers.process import PATIENCE, Process
 
+from siprtmp.edge.media_side import PUMP_FIGURES
+
 REPO = Path(__file__).resolve().parents[3]
 
 
@@ -89,7 +91,7 @@ class Gateway(Process):
         are counted for ever; they are not waited for.
         """
         seen: dict[str, Any] = {}
-        ignored = "loop_lag_ms", "media_compiled", "media_interpreted"
+        ignored = "loop_lag_ms", *PUMP_FIGURES
         expected = {name: value for name, value in expected.items() if name not in ignored}
 
         def agrees() -> bool:

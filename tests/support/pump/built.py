@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[3] / "src/siprtmp/pump/_pump.c"
+SOURCES = Path(__file__).resolve().parents[3] / "src/siprtmp/pump"
 FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type",
          "-Wno-missing-field-initializers", "-ffp-contract=off", "-fPIC", "-shared")  # fmt: skip
 SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
@@ -21,16 +21,16 @@ SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefin
 
 
 @functools.cache
-def built():
-    """The module; skips without a compiler or Python's headers."""
+def built(name="_pump"):
+    """A module of the pump; skips without a compiler or Python's headers."""
     include = sysconfig.get_path("include")
     if not Path(include, "Python.h").exists():
         pytest.skip("no Python.h: apt-get install python3-dev")
     more = SANITIZED if os.environ.get("SANITIZE") else ("-O2",)
     with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder, "_pump.so")
-        subprocess.run(["gcc", *FLAGS, *more, f"-I{include}", SOURCE, "-o", library], check=True)
-        spec = importlib.util.spec_from_file_location("siprtmp.pump._pump", library)
+        library, source = Path(folder, f"{name}.so"), SOURCES / f"{name}.c"
+        subprocess.run(["gcc", *FLAGS, *more, f"-I{include}", source, "-o", library], check=True)
+        spec = importlib.util.spec_from_file_location(f"siprtmp.pump.{name}", library)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     return module

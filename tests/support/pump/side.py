@@ -3,6 +3,7 @@
 import socket
 
 from support.gateway.audio_rig import AUDIO, plan
+from support.pump.built import built
 from support.sip.elements import random_source
 
 from p2psip.net.media.port_pool import MediaPair
@@ -31,14 +32,48 @@ class Pool:
         pass
 
 
+class Pumps:
+    """A pump of both directions, as `PacketPump` is, without the event loop."""
+
+    def __init__(self):
+        self._pump = built().Pump()
+        self.open, self.outlets = self._pump.open, []
+
+    def outlet(self, fd, take):
+        self.outlets.append(built("_to_phone").ToPhone(fd, take))
+        return self.outlets[-1]
+
+    @property
+    def passed(self):
+        return self._pump.passed
+
+    @property
+    def handed(self):
+        return self._pump.handed
+
+
 class Port(MediaPort):
-    """A port that keeps what it would send."""
+    """A port that keeps what it would send, and what the pump sends, which goes to `_phone`."""
 
     def __init__(self, **options):
+        self._phone = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._phone.bind(("127.0.0.1", 0))
+        self._phone.settimeout(10)
+        self.sent, self._read = [], 0
         super().__init__("127.0.0.1", Pool(), None, None, **options)
-        self.sent = []
+
+    def _send_to(self, remote):
+        super()._send_to(remote)
+        if self._outlet is not None:
+            self._outlet.aim(self._phone.getsockname() if remote else None)
+
+    def gather(self):
+        while self._outlet is not None and self._read < self._outlet.passed - self.unsent:
+            self.sent.append(self._phone.recv(65535))
+            self._read += 1
 
     def send_rtp(self, data):
+        self.gather()
         self.sent.append(data)
 
     send_rtcp = send_rtp
@@ -105,6 +140,11 @@ class Side:
         else:
             self.port._flow.feed(data, source, self.now)
 
+    def publish(self, type_id, timestamp, payload):
+        """A published message comes."""
+        self.stream.take(type_id, timestamp, payload, self.now)
+        self.port.gather()
+
     # what happens to the stream and its players
     def join(self, stream_id):
         self.outlets.append(Outlet())
@@ -133,7 +173,10 @@ class Side:
         return {
             "statistics": stream.statistics,
             "received": (stream.received, self.port.received, self.port.strangers),
-            "failures": self.port.failures,
+            "failures": (self.port.failures, self.port.unsent),
+            "sent": (stream.sent, stream.left_out, stream.unsuitable, stream._session.sequence),
+            "pace": vars(stream._pacer),
+            "position": getattr(getattr(stream._to_phone, "_clock", None), "position", None),
             "remote": (self.port.remote, self.port._source),
             "order": (order.next, order.late, order.skipped, sorted(order.early)),
             "deadline": stream.deadline,
@@ -147,10 +190,12 @@ class Side:
     def output(self):
         """All that left."""
         kept = [each.kept for each in self.recorders]
+        self.port.gather()
         return [each.output for each in self.outlets], kept, self.port.sent
 
     def close(self):
         self.stream.close(self.now)
+        self.port._phone.close()
 
     # StreamListener
     def on_hold_back(self, asker, hold):
@@ -172,4 +217,4 @@ class Side:
         self.told.append(("drained", now))
 
 
-__all__ = ["AUDIO", "EVENTS", "PEER", "Side"]
+__all__ = ["AUDIO", "EVENTS", "PEER", "Pumps", "Side"]

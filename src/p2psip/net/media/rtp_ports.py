@@ -69,8 +69,23 @@ class PumpFlow(Protocol):
         """Read the socket no longer."""
 
 
+class PumpOutlet(Protocol):
+    """What a pump sends by one socket; `unsent` counts packets that the socket did not take."""
+
+    unsent: int
+
+    def aim(self, address: Source) -> None:
+        """Send to this address from now on; to none, it sends nothing itself."""
+
+    def close(self) -> None:
+        """Use the socket no longer."""
+
+
 class Pump(Protocol):
     """Reads many sockets by one watcher, and may handle packets without this house's Python."""
+
+    def outlet(self, fd: int, take: Callable[..., None]) -> Any:
+        """Make a `PumpOutlet` of a socket, which gives `take` what it does not send itself."""
 
     def open(
         self,
@@ -108,7 +123,7 @@ class MediaPort:
         self._rtp, self._rtcp, self.public, self._relays = pool.open(bind_ip)
         self.rtp_port: int = self._rtp.getsockname()[1]
         self.rtcp_port = self.rtp_port + 1
-        self.strangers = self.unsent = self.failures = self._received = 0
+        self.strangers = self.failures = self._received = self._unsent = 0
         self._deliver = self._on_rtp = on_rtp  # the same, or `_part` while RTCP comes there too
         self.on_rtcp = on_rtcp
         self._rtcp_mux = False
@@ -129,8 +144,14 @@ class MediaPort:
         self._watchers = [loop.io(self._rtcp.fileno(), _READ)]
         self._watchers[0].start(self._receive_rtcp)
         self._flow: PumpFlow | None = None
-        if pump is not None and type(self._rtp) is _Socket:
-            self._flow = pump.open(fd, self._take, self._failed)
+        self._outlet: PumpOutlet | None = None
+        self._pump = pump if type(self._rtp) is _Socket else None
+        if self._pump is not None:
+            try:
+                self._flow = self._pump.open(fd, self._take, self._failed)
+            except BaseException:
+                self.close()
+                raise
         else:
             self._watchers.append(loop.io(fd, _READ))
             self._watchers[1].start(self._receive_rtp)
@@ -139,6 +160,26 @@ class MediaPort:
     def received(self) -> int:
         """How many RTP datagrams of the peer have come, those that the pump handled included."""
         return self._received + (self._flow.passed if self._flow is not None else 0)
+
+    @property
+    def unsent(self) -> int:
+        """How many packets could not be sent, those of the pump included."""
+        return self._unsent + (self._outlet.unsent if self._outlet is not None else 0)
+
+    def outlet(self, take: Callable[..., None]) -> Any:
+        """A pump's `PumpOutlet` to `remote`, which gives `take` what it won't send; None without.
+
+        There is one: ask once.
+        """
+        if self._pump is not None:
+            self._outlet = self._pump.outlet(self._rtp.fileno(), take)
+            self._outlet.aim(self._remote)
+        return self._outlet
+
+    def _send_to(self, remote: Any) -> None:
+        self._remote = remote
+        if self._outlet is not None:
+            self._outlet.aim(remote)
 
     def offload(self, *terms: Any) -> PumpFlow | None:
         """Have a pump handle packets of the accepted source that meet these terms.
@@ -185,7 +226,8 @@ class MediaPort:
             relay.permit((normal[0],))
         if not self._latch.signal(normal, self.received):
             return
-        self._remote = self._source = normal  # RFC 3550 §11 [source-is-no-destination]
+        self._source = normal
+        self._send_to(normal)  # RFC 3550 §11 [source-is-no-destination]
         self._was_ready = self.is_ready
         self.remote_rtcp = address and (address[0], min(address[1] + 1, 0xFFFF))
         waiting, now = list(self._waiting), monotonic()
@@ -242,7 +284,7 @@ class MediaPort:
             # RFC 4961 §4 [always-symmetric] [behind-nats-and-relays]
             self._rtp.sendto(data, self._remote)
         except (OSError, TypeError):  # TypeError: no remote yet
-            self.unsent += 1
+            self._unsent += 1
 
     def send_rtcp(self, data: bytes) -> None:
         """Send to `remote_rtcp`, or `remote` if it shares that; count what cannot be sent."""
@@ -253,7 +295,7 @@ class MediaPort:
             # RFC 4961 §4 [always-symmetric] [behind-nats-and-relays]
             self._rtcp.sendto(data, self._remote_rtcp)  # RFC 3550 §11 [reports-to-the-told-port]
         except (OSError, TypeError):
-            self.unsent += 1
+            self._unsent += 1
 
     def close(self) -> None:
         """Stop, close the sockets and give the ports back.  Idempotent."""
@@ -265,6 +307,8 @@ class MediaPort:
             watcher.close()
         if self._flow is not None:
             self._flow.close()
+        if self._outlet is not None:
+            self._outlet.close()
         self._rtp.close()
         self._rtcp.close()
         self._pool.release(self.rtp_port)
@@ -345,7 +389,8 @@ class MediaPort:
             self._source = source
             if latch.moved and source != self._remote:
                 log.info("RTP comes from %s, not %s as signalled", source[:2], self.remote)
-                self._remote, self._searching_rtcp = source, True
+                self._searching_rtcp = True
+                self._send_to(source)
                 self._hear_earlier(source, now)
             return not self._closed
         may_be = latch.signalled is None or latch.may_be(source[0])

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from rtmplite.flv.audio import is_sequence_header
 from siprtmp.media.translate.audio_formats import AudioCodec
-from siprtmp.media.translate.timebase import MediaClock
+from siprtmp.media.translate.timebase import MediaClock, SampleClock
 
 SIDE_BY_SIDE: Final = 1280, 360  # pixels of the frames of two sources as one
 MAX_HEADER: Final = 4096  # octets; AAC has 2 to some 70, Opus and FLAC fewer than 300
@@ -28,6 +28,22 @@ class Packet(NamedTuple):
     ticks: int
     payload: bytes
     marker: bool
+
+
+class Cutting(NamedTuple):
+    """How a usual tag becomes one packet: by leaving out the octets before its payload.
+
+    Payloads are checked (`rtp_to_flv.Check`), have `octets` (0 for any) and last `ticks` (0 where
+    they say so themselves).  `layers` says whether Speex may have more than a narrowband part (RFC
+    5574 §3.3), and `clock` has the time.
+    """
+
+    head: bytes
+    check: int
+    octets: int
+    layers: bool
+    ticks: int
+    clock: SampleClock
 
 
 class UnsuitableError(Exception):
@@ -82,6 +98,10 @@ class AudioToRtp(ABC):
         None for a header.  Raises UnsuitableError for what cannot be sent, and OtherRateError for
         G.711 that is not of the rate in use, or for a header of another rate.
         """
+
+    def cutting(self, tag: bytes) -> Cutting | None:
+        """How tags like this one, which was just converted, become packets; None if by more."""
+        return None
 
     def flush(self) -> list[Packet]:
         """The last packet, when the publisher ends; none where each tag leaves at once."""

@@ -16,8 +16,9 @@ from p2psip.errors import RemoteError
 from p2psip.rtp.payload import g711, speex
 from p2psip.rtp.payload.speex import one_frame
 from siprtmp.media.translate.audio_formats import ALAW, SPEEX, ULAW, AudioCodec
-from siprtmp.media.translate.conversion import AudioToRtp, Packet, UnsuitableError
+from siprtmp.media.translate.conversion import AudioToRtp, Cutting, Packet, UnsuitableError
 from siprtmp.media.translate.real_rate import RealRate
+from siprtmp.media.translate.rtp_to_flv import Check
 from siprtmp.media.translate.timebase import SampleClock
 
 DEFAULT_PTIME: Final = 20  # ms: RFC 3551 §4.2
@@ -59,6 +60,11 @@ class PacketCutter(Generic[AudioT]):
             out += self._packets(audio[at : at + size])
         self._rest = audio[whole:]
         return out
+
+    @property
+    def is_even(self) -> bool:
+        """Whether audio of one packet would be the next packet, and in the midst of talk."""
+        return not self._rest and not self._marker
 
     def flush(self) -> list[Packet]:
         """The last packet, filled up with silence: RFC 3551 §4.2, it holds a packet time."""
@@ -127,6 +133,17 @@ class FlvToRtp(AudioToRtp):
             raise UnsuitableError(f"SoundFormat {sound_format}")
         convert = g711.ulaw_to_alaw if sound_format == ULAW else g711.alaw_to_ulaw
         return self._g711.put(convert(tag[1:]), timestamp)
+
+    def cutting(self, tag: bytes) -> Cutting | None:
+        clock, head = self._clock, tag[:1]
+        if tag[0] >> 4 != self.codec.sound_format:
+            return None
+        if self._is_speex:
+            ticks, layers = self._frame_ticks, self._wideband
+            return Cutting(head, Check.SPEEX, 0, layers, ticks, clock) if not self._marker else None
+        if not self._g711.is_even:
+            return None
+        return Cutting(head, Check.NONE, self._size, True, self._size, clock)
 
     def flush(self) -> list[Packet]:
         return self._g711.flush()

@@ -15,6 +15,7 @@ from siprtmp.media.translate.conversion import (
     AudioHeader,
     AudioToFlv,
     AudioToRtp,
+    Cutting,
     Packet,
     Tag,
     UnsuitableError,
@@ -81,6 +82,12 @@ class OpusToRtp(AudioToRtp):
         clock.position += ticks
         self._marker = False  # RFC 3551 §4.1 [else-no-marker]
         return [packet]
+
+    def cutting(self, tag: bytes) -> Cutting | None:
+        head = _tag(AudioPacketType.CODED_FRAMES, b"")
+        if self._marker or not tag.startswith(head):
+            return None
+        return Cutting(head, Check.OPUS, 0, True, 0, self._clock)
 
 
 class OpusToFlv(AudioToFlv):

@@ -45,6 +45,16 @@ class SampleClock:
         self._anchor_ms: int | None = None
         self._anchor_ticks = 0
 
+    @property
+    def state(self) -> tuple[int, int, int, int] | None:
+        """What another clock goes on with: RFC 3550 §5.1; None before the first tag.
+
+        `position`, RTMP time (ms) and ticks of the anchor, and the rate.
+        """
+        if self._anchor_ms is None:
+            return None
+        return self.position, self._anchor_ms, self._anchor_ticks, self.clock_rate
+
     def gap(self, timestamp: int, pending: int) -> int:
         """Ticks missing before a tag of RTMP time `timestamp` (ms); 0 when it follows on.
 
