@@ -14,7 +14,7 @@ import hmac
 from dataclasses import dataclass, field
 from typing import Final
 
-from Crypto.Cipher import AES
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.crypto.params import (
@@ -51,13 +51,13 @@ def checksum(data: bytes) -> int:
 class CbcEncryptor:
     """AES-128-CBC with an initialization vector of zeros for every packet: §4.7.1.
 
-    Own design: a key schedule for every packet would cost as much as its encryption, so one CBC
+    Own design: a key schedule for every packet would cost more than its encryption, so one CBC
     object encrypts all packets.  It XORs the last block of one packet into the first block of the
     next; so we XOR that block into it as well, and the two cancel out.
     """
 
     def __init__(self, key: bytes) -> None:
-        self._cbc = AES.new(key, AES.MODE_CBC, bytes(BLOCK))  # §4.7.1 [aes-128-cbc]
+        self._encrypt = _cbc(key).encryptor().update
         self._last = 0
 
     def encrypt(self, plain: bytes) -> bytes:
@@ -66,29 +66,35 @@ class CbcEncryptor:
         RFC 7016 §2.2.3 [cbc].
         """
         first = int.from_bytes(plain[:BLOCK]) ^ self._last
-        blocks = self._cbc.encrypt(first.to_bytes(BLOCK) + plain[BLOCK:])
+        blocks = self._encrypt(first.to_bytes(BLOCK) + plain[BLOCK:])
         self._last = int.from_bytes(blocks[-BLOCK:])
         return blocks
 
 
 class CbcDecryptor:
-    """Decrypts the output of `CbcEncryptor`: §4.7.1.
+    """Decrypts the output of `CbcEncryptor`, whatever it has decrypted before: §4.7.1.
 
-    Own design: the blocks are decrypted in ECB mode, and the block before each is XORed into it,
-    for all blocks of a packet at once, as one large number.  So one key schedule serves all.
+    Own design: one CBC object for all packets, as there; it XORs the block before into the first
+    block of a packet, and we XOR it out again.
     """
 
     def __init__(self, key: bytes) -> None:
-        self._ecb = AES.new(key, AES.MODE_ECB)
+        self._decrypt = _cbc(key).decryptor().update
+        self._last = 0
 
     def decrypt(self, blocks: bytes) -> bytes:
         """Decrypt the blocks of one packet: §4.7.1 [zero-iv].
 
         RFC 7016 §2.2.3 [packets-stand-alone].
         """
-        before = int.from_bytes(blocks) >> 8 * BLOCK
-        # §4.7.1 [aes-128-cbc]
-        return (int.from_bytes(self._ecb.decrypt(blocks)) ^ before).to_bytes(len(blocks))
+        plain = self._decrypt(blocks)
+        first = int.from_bytes(plain[:BLOCK]) ^ self._last
+        self._last = int.from_bytes(blocks[-BLOCK:])
+        return first.to_bytes(BLOCK) + plain[BLOCK:]
+
+
+def _cbc(key: bytes) -> Cipher[modes.CBC]:
+    return Cipher(algorithms.AES(key), modes.CBC(bytes(BLOCK)))  # §4.7.1 [aes-128-cbc]
 
 
 class ReplayWindow:
