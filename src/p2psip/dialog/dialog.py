@@ -40,10 +40,7 @@ class DialogId(NamedTuple):
 
     @classmethod
     def at_server(cls, request: Request, to_tag: str = "") -> "DialogId":
-        """Return the dialog that a received request belongs to (§12).
-
-        `to_tag` is the tag we give to a To that has none.
-        """
+        """The dialog of a received request (§12); `to_tag` is the one we give to a bare To."""
         # §12.1 [named-by-three-parts]
         return cls(request.call_id, request.to.tag or to_tag, request.from_.tag or "")
 
@@ -79,10 +76,7 @@ class Dialog:
 
     @classmethod
     def of_server(cls, request: Request, to_tag: str) -> "Dialog":
-        """Make the dialog that our response to `request` establishes (§12.1.1).
-
-        Raises RemoteError when it has no Contact.
-        """
+        """The dialog that our response to `request` makes (§12.1.1).  RemoteError: no Contact."""
         target = remote_target(request)  # §12.1.1 [target-is-the-contact]
         # §12.1.1 [tag-of-our-to] [local-is-the-to]
         local = request.to if request.to.tag else request.to.with_tag(to_tag)
@@ -136,10 +130,7 @@ class Dialog:
             self.target = message.contacts[0].uri
 
     def check_order(self, request: Request) -> None:
-        """Accept a request only if it is newer than the last (§12.2.2).
-
-        Raises RemoteError with 500 otherwise.
-        """
+        """Raise RemoteError with 500 unless a request is newer than the last (§12.2.2)."""
         number = request.cseq.number
         # §12.2.2 [gaps-are-fine] [first-number-is-taken]
         if self.remote_cseq is not None and number <= self.remote_cseq:

@@ -74,10 +74,7 @@ class LongTermCredentials:
         return long_term_key(self.username, self.realm, self.password)
 
     def challenged(self, response: StunMessage) -> bool:
-        """Learn from an error response; tell whether to ask again: §9.2.5.
-
-        Raises RemoteError for a challenge that cannot be met.
-        """
+        """Learn from an error response; whether to ask again: §9.2.5.  May raise RemoteError."""
         code, _ = response.error() or (0, "")
         if code not in (UNAUTHENTICATED, STALE_NONCE):
             return False

@@ -90,10 +90,7 @@ class TransportAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StunMessage:
-    """One STUN message and its octets: §5.
-
-    `method` has 12 bits, `transaction_id` 12 octets.
-    """
+    """One STUN message and its octets: §5; `method` has 12 bits, `transaction_id` 12 octets."""
 
     kind: StunClass
     method: int
@@ -173,10 +170,7 @@ class StunMessage:
             raise RemoteError(f"{wanted.name} is no UTF-8") from None
 
     def unknown(self, known: Iterable[int]) -> tuple[int, ...]:
-        """List the types that demand to be understood and are not: §14.
-
-        Types below 0x8000 demand it.
-        """
+        """List the types that demand to be understood, those below 0x8000, and are not: §14."""
         understood = {*known, *_INTEGRITIES}
         # §6.3 [optional-ignored] [unexpected-ignored]
         return tuple(
@@ -235,10 +229,7 @@ class StunMessage:
 
 
 def is_stun(data: bytes) -> bool:
-    """Tell STUN from other datagrams on the same port by cookie and first bits: §6.3.
-
-    RTP begins with 2 in its first two bits, SIP with a letter.
-    """
+    """Tell STUN from RTP and SIP on the same port, by cookie and first bits: §6.3."""
     return len(data) >= HEADER_SIZE and data[0] < 64 and data[4:8] == b"\x21\x12\xa4\x42"
 
 

@@ -359,8 +359,5 @@ class Allocation:
 
 
 def _had_this_nonce(exchange: _Exchange, login: LongTermCredentials) -> bool:
-    """Tell whether a refused request had the nonce that is in force: RFC 8489 §9.2.5.
-
-    Of two requests under way at once, the second one's refusal is of the nonce before.
-    """
+    """Tell whether a request had the nonce in force, and not the one before: RFC 8489 §9.2.5."""
     return exchange.transaction.request.get(StunType.NONCE) == (login.nonce or None)

@@ -125,10 +125,7 @@ class Resolver:
         return self._pending[question].get()
 
     def _locally(self, question: Question) -> Answer | None:
-        """The answer for a name that needs no server, to any type of question.
-
-        A machine of the hosts file has no SRV records, and nobody shall wait to be told so.
-        """
+        """The answer for a name of the hosts file or an address, which have no SRV records."""
         name = question.name
         while name.startswith("_"):
             name = name.partition(".")[2]

@@ -91,10 +91,7 @@ class StunProbe:
 
 
 class PublicAddress:
-    """The address of a SIP listener, as the first server sees it that answers.
-
-    Names of servers are looked up in the DNS, again and again while that fails.
-    """
+    """The address of a SIP listener, as the first server sees it that is found and answers."""
 
     def __init__(
         self, listener: UdpListener, servers: Sequence[HostPort], handler: PublicAddressHandler

@@ -75,10 +75,7 @@ class Tls:
         self._shake()
 
     def receive(self, data: bytes) -> bytes:
-        """Decrypt bytes of the peer.  Raises ssl.SSLError if they break the rules of TLS.
-
-        In either case `take_output` may have an answer.
-        """
+        """Decrypt bytes of the peer.  Raises ssl.SSLError, for which `take_output` has an alert."""
         self._from_peer.write(data)
         if not self.is_ready and not self._shake():
             return b""
@@ -107,10 +104,7 @@ class Tls:
 
     @property
     def called(self) -> str:
-        """The name by which a client has called us, in small letters, "" for none.
-
-        Own design: by the server name indication of TLS, of which phones check the certificate.
-        """
+        """The name by which a client has called us (SNI), "" for none.  Own design."""
         return str(getattr(self._tls, "called", ""))
 
     @property
@@ -134,10 +128,7 @@ class Tls:
 
 
 def may_open(flow: Flow, contexts: TlsContexts | None) -> bool:
-    """Whether a connection can be opened: by TLS to a named server alone, to a browser never.
-
-    RFC 7118 §5: a client of WebSocket is reached by its own connection.
-    """
+    """Whether a connection can be opened: TLS to a name alone, to browsers never: RFC 7118 §5."""
     return flow.transport == "TCP" or (contexts is not None and bool(flow.domain))
 
 

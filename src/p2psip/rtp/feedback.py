@@ -28,10 +28,7 @@ _FIR: Final = struct.Struct("!IB3x")  # RFC 5104 §4.3.1.1 [reserved-is-zero]
 
 @dataclass(frozen=True, slots=True)
 class Nack(RtcpForm):
-    """A request for packets of `media_ssrc` that did not arrive: §6.2.1.
-
-    `fci` is kept as it stands on the wire; `lost` reads it, `of` writes it.
-    """
+    """A request for packets that did not arrive: §6.2.1; `lost` reads `fci`, `of` writes it."""
 
     packet_type = RTPFB
     sender_ssrc: int
@@ -158,10 +155,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class Tmmb(RtcpForm):
-    """A request for a lower bit rate (TMMBR), or the notice of those in force (TMMBN).
-
-    RFC 5104 §4.2.1 and §4.2.2; a notice may have no limits.
-    """
+    """A request for a lower bit rate (TMMBR), or a notice (TMMBN): RFC 5104 §4.2.1, §4.2.2."""
 
     packet_type = RTPFB
     sender_ssrc: int
@@ -197,10 +191,7 @@ class Tmmb(RtcpForm):
 
 @dataclass(frozen=True, slots=True)
 class OtherFeedback:
-    """Any other feedback message: §6.1.
-
-    `packet_type` is RTPFB or PSFB; `fci` is whole words.
-    """
+    """Any other feedback of RTPFB or PSFB: §6.1; `fci` is whole words."""
 
     packet_type: int
     message_type: int

@@ -82,10 +82,7 @@ class Reception:
 
     @property
     def sender_clock(self) -> tuple[int, int] | None:
-        """One instant as NTP time and as RTP timestamp of the source, from its last report: §6.4.1.
-
-        None before there is one of the source that is heard, and of a source without any clock.
-        """
+        """One instant as NTP time and RTP timestamp, by the last report: §6.4.1; None without."""
         if self._heard_report is None or self.ssrc not in (None, self._heard_report[0].ssrc):
             return None
         report, _ = self._heard_report

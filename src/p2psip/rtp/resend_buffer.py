@@ -46,10 +46,7 @@ class ResendBuffer:
         self._credit = min(self._credit + SHARE * len(datagram), MAX_CREDIT)
 
     def again(self, lost: Iterable[int], now: float, pause: float) -> list[bytes]:
-        """Answer the packets of these numbers, as far as they may be sent again.
-
-        One that was repeated less than `pause` s ago is still on its way.
-        """
+        """Answer these packets as far as they may be sent again, each once in `pause` seconds."""
         found = []
         for sequence in islice(lost, PACKETS):
             place = sequence % PACKETS

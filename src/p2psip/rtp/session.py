@@ -126,10 +126,7 @@ class RtpSession(Sender):
         return payload_type, marker, extended, timestamp, ssrc, start, end
 
     def received_rtcp(self, data: bytes | memoryview, now: float) -> list[Event]:
-        """Process a datagram; return its requests to our stream, and the peer's BYE: §6.4.
-
-        What cannot be parsed is counted and dropped.
-        """
+        """Process a datagram; return its requests to our stream, and the peer's BYE: §6.4."""
         return self.reporter.received(data, now)
 
     @property

@@ -136,10 +136,7 @@ def guess_index(sequence: int, highest: int | None) -> int:
 
 
 class SrtpSender:
-    """Protects what one end sends: §3.3.  `tag_octets` of RTP is 10, or 4.
-
-    A key must not protect more packets than its indices can number: §9.2.
-    """
+    """Protects what one end sends: §3.3.  `tag_octets` of RTP is 10, or 4."""
 
     def __init__(self, key: bytes, salt: bytes, tag_octets: int = 10) -> None:
         self._rtp = _Keys(key, salt, 0, tag_octets)
@@ -251,10 +248,7 @@ class SrtpReceiver:
 
 
 def _payload_start(packet: bytes) -> int:
-    """Find where encryption begins: behind CSRCs and the extension: §3.1.
-
-    The padding count is encrypted, so `fast.unpack` cannot judge the packet yet.
-    """
+    """Find where encryption begins, with the padding count encrypted as well: §3.1."""
     header = fast.unpack(bytes((packet[0] & ~0x20,)) + packet[1:])
     if header is None:
         raise RemoteError("no SRTP packet")

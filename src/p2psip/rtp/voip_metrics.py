@@ -31,10 +31,7 @@ _MOST: Final = 0xFFFF  # of a field of 16 bits
 
 
 class Cluster(NamedTuple):
-    """Missing packets with fewer than Gmin others between any two: §4.7.2.
-
-    One of a single packet is part of a gap; a longer one is a burst.
-    """
+    """Missing packets with fewer than Gmin others between; two and more are a burst: §4.7.2."""
 
     first: int
     last: int
@@ -46,10 +43,7 @@ class Cluster(NamedTuple):
 
 
 class BurstMeter:
-    """Counts what a reorder buffer had to do without, since the source began: §4.7.1.
-
-    Numbers are extended, as `Source.heard` answers them.  `lost` and `discarded` are packets.
-    """
+    """Counts, by extended numbers, what a reorder buffer had to do without: §4.7.1."""
 
     def __init__(self) -> None:
         self._first: int | None = None

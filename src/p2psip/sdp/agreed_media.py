@@ -77,10 +77,7 @@ class AgreedMedia:
         return max(times, default=0) / 1000
 
     def received_codec(self, payload_type: int) -> Codec | None:
-        """Give the codec that a payload type number on arriving packets means: §5.1.
-
-        Our own numbers go first, then those of the peer: Field §"Numbers of an answer's own".
-        """
+        """The codec of an arriving number, ours first: Field §"Numbers of an answer's own"."""
         for numbers in (self.receive_payload_types, self.send_payload_types):
             for number, codec in zip(numbers, self.codecs, strict=True):
                 if number == payload_type:

@@ -25,10 +25,7 @@ TELEPHONE_EVENT: Final = "telephone-event"  # Source: RFC 4733 §7.1.1
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One format of a media line: RFC 8866 §6.6; `clock_rate` in Hz.
-
-    `fmtp` holds what its owner wants to receive; `payload_type` may be `UNNUMBERED`.
-    """
+    """One format of a media line, `fmtp` being what its owner wants to receive: RFC 8866 §6.6."""
 
     name: str
     clock_rate: int

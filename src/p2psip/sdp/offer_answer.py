@@ -294,10 +294,7 @@ def _feedback(
 def _telephone_events(
     both: Sequence[tuple[Codec, int]], speech: Codec | None
 ) -> list[tuple[Codec, int]]:
-    """The event formats, the one that shares the clock of the speech in front.
-
-    RFC 4733 §2.2.1: events and speech of one stream share their timestamps.
-    """
+    """The event formats, the one with the clock of the speech in front: RFC 4733 §2.2.1."""
     found = [(codec, number) for codec, number in both if codec.is_telephone_event]
     if speech:
         found.sort(key=lambda pair: pair[0].clock_rate != speech.clock_rate)

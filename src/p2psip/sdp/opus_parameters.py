@@ -29,10 +29,7 @@ BANDWIDTHS: Final = (("NB", 8000), ("MB", 12000), ("WB", 16000), ("SWB", 24000),
 
 @dataclass(frozen=True, slots=True)
 class OpusParameters:
-    """The value of an `a=fmtp` of Opus, defaults filled in: §6.1.
-
-    Rates are in Hz; `maxaveragebitrate` is in bit/s, None for no limit.
-    """
+    """The value of an `a=fmtp` of Opus, defaults filled in: §6.1.  Rates are in Hz and bit/s."""
 
     maxplaybackrate: int = FULL_RATE
     sprop_maxcapturerate: int = FULL_RATE

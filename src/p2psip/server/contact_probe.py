@@ -99,10 +99,7 @@ class ContactProbes:
     # ClientUser
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
-        """Take any final answer for a yes: RFC 3261 §11.2; a refusal shows a listener as well.
-
-        An answer of our own does not count: the contact's name has then led back to this process.
-        """
+        """Take any answer of another process for a yes: RFC 3261 §11.2."""
         if response.status < 200:
             return
         asked, flow = self._forget(handle), handle.flow

@@ -37,10 +37,7 @@ MAX_REG_ID: Final = 2**31 - 1  # as the grammar of RFC 5626 has it
 
 @dataclass(frozen=True, slots=True)
 class ReturnPath:
-    """How the sender of a REGISTER wants to be reached: RFC 5626 §6, RFC 3327 §5.3.
-
-    With `has_flow` the reg-id of its contact counts.
-    """
+    """How the sender of a REGISTER wants to be reached: RFC 5626 §6, RFC 3327 §5.3."""
 
     has_flow: bool = False
     path: tuple[Address, ...] = ()
@@ -109,10 +106,7 @@ def is_replaced(binding: Binding, contact: Address, reg_id: int, expires: int) -
 
 
 def by_phone(bindings: Iterable[Binding]) -> list[list[Binding]]:
-    """The bindings to call; those of one instance together, of which one is called at a time.
-
-    RFC 5626 §7.  The best of an instance is first: of one q, the latest.
-    """
+    """The bindings to call, each phone's together, its best and latest first: RFC 5626 §7."""
     groups, flows = list[list[Binding]](), dict[str, list[Binding]]()
     for binding in bindings:
         if not binding.reg_id or binding.instance is None:

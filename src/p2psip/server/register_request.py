@@ -25,10 +25,7 @@ MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
 
 
 def requested_bindings(request: Request) -> list[tuple[Address, int]]:
-    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7.
-
-    Raises RemoteError with 400 for a SIPS Contact beside SIP URIs: RFC 5630 §5.2.
-    """
+    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7, RFC 5630 §5.2.  RemoteError."""
     found = list(_requested(request))
     schemes = {contact.uri.scheme for contact, expires in found if expires}
     if "sips" in schemes:

@@ -190,10 +190,7 @@ class Registrar:
         self._ask_next(aor, now)
 
     def bindings(self, uri: Uri, now: float) -> list[Binding]:
-        """The bindings of `uri` to call now, the preferred first: §16.5.
-
-        Empty for a URI of another domain.
-        """
+        """The bindings of `uri` to call now, the preferred first: §16.5."""
         alive = [binding for binding in self.registered(uri, now) if binding.is_proven]
         # RFC 3261 §10.2.1.2 [q-is-a-preference]
         return sorted(alive, key=lambda binding: -binding.q)
@@ -204,10 +201,7 @@ class Registrar:
         return list(self._alive(aor, now)) if aor else []
 
     def everything(self, now: float) -> list[tuple[Aor, Binding]]:
-        """All bindings that are alive, with their address-of-record.
-
-        Own design: for the operator's list of phones.
-        """
+        """All bindings alive, with their address-of-record, for the operator.  Own design."""
         self._sweep(now)
         return [(aor, each) for aor, bindings in self._bindings.items() for each in bindings]
 
@@ -254,10 +248,7 @@ class Registrar:
     # ContactProbeHandler
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
-        """Note that a contact has answered: call it from now on, and ask the user's next contact.
-
-        Own design: see `p2psip.server.contact_probe`.
-        """
+        """Call a contact from now on, and ask the user's next.  Own design: `contact_probe`."""
         self._store(
             aor,
             [
@@ -271,10 +262,7 @@ class Registrar:
         self._ask_next(aor, now)
 
     def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
-        """Note that a contact has not answered: drop its binding.
-
-        Own design: the phone may register again, and its contact is then asked again.
-        """
+        """Drop the binding of a contact that has not answered.  Own design: `contact_probe`."""
         kept = []
         for binding in self._alive(aor, now):
             if binding.is_proven or binding.contact.uri != contact:
@@ -317,10 +305,7 @@ class Registrar:
     def _update(
         self, aor: Aor, request: Request, asked: ReturnPath, server: ServerHandle, now: float
     ) -> None:
-        """Make all changes of a REGISTER, or none: §10.3 steps 6 and 7.
-
-        At the limit of bindings the oldest is dropped.
-        """
+        """Make all changes of a REGISTER, or none: §10.3 steps 6 and 7."""
         old = self._alive(aor, now)
         if is_clear_all(request):
             for binding in old:

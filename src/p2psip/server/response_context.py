@@ -159,10 +159,7 @@ class ResponseContext:
         self._after_response()
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
-        """Take the failure of a branch as a response: 408 for silence, 503 for no way.
-
-        §16.8, §16.9.
-        """
+        """Take a branch's failure as 408 for silence, 503 for no way: §16.8, §16.9."""
         branch = self._branch(handle)
         if not branch.is_done:
             # §16.7 [408-without-answers], §16.9 [error-is-503]
@@ -332,10 +329,7 @@ class ResponseContext:
         self._server.respond(response, now)  # §16.7 [by-the-server-transaction]
 
     def _fail(self, branch: _Branch, response: Response, now: float, *, is_lost: bool) -> None:
-        """Keep a failure, and pass back the best once nothing is pending: §16.7 step 6.
-
-        `is_lost` tells that the phone has not heard the request, and may have another flow.
-        """
+        """Keep a failure (`is_lost`: unheard), and pass back the best at the end: §16.7 step 6."""
         branch.is_done = True
         if is_lost and branch.target.spares and not self._is_given_up:
             self._start_spare(branch, now)  # RFC 5626 §7 [430-tries-the-next]

@@ -50,20 +50,14 @@ class TargetFinder:
         self._nat = nat
 
     def targets(self, bindings: Sequence[Binding], *, is_device: bool = False) -> list[Target]:
-        """The phones to call, each with its other flows as spares: RFC 5626 §7.
-
-        With `is_device` they are the bindings of one device.
-        """
+        """The phones to call, or one device, with their other flows as spares: RFC 5626 §7."""
         if is_device:
             # RFC 5627 §6.1 [latest-contact] [next-after-408] [no-other-contact]
             return [self.target(*bindings)] if bindings else []
         return [self.target(*group) for group in by_phone(bindings)]
 
     def target(self, binding: Binding, *spares: Binding) -> Target:
-        """A phone as a target: by its path or its own connection, or else as its Contact says.
-
-        `spares` are its other flows.
-        """
+        """A phone as a target: by path or connection, else by its Contact; with other flows."""
         uri, path = binding.contact.uri, binding.path
         next_hop = path[0].uri if path else uri  # RFC 3327 §5.4 [path-is-the-route]
         # RFC 5630 §5.3 [by-their-connection] [connections-of-phones] [by-tls-all-the-same]
@@ -72,10 +66,7 @@ class TargetFinder:
         return Target(uri, flows, binding.q, path, tuple(map(self.target, spares)))
 
     def user_of(self, uri: Uri, now: float) -> Aor | None:
-        """The user that a URI leads to, None if it is of another domain, or a GRUU of nobody.
-
-        RFC 5627 §6.1.
-        """
+        """The user that a URI or GRUU leads to, None if it is none of ours: RFC 5627 §6.1."""
         if not self.is_gruu(uri):
             return self._domains.address_of_record(uri)
         aor, gruus = self._registrar.gruus.owner(uri), self._registrar.gruus

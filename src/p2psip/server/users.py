@@ -69,10 +69,7 @@ class UserStore:
         return self._known(user, realm) or self._usual
 
     def realm_for(self, domain: str) -> str:
-        """The realm of a domain: the one of its name, else the first of the file.
-
-        Own design: a file made for one realm then serves a gateway under all its names.
-        """
+        """The realm of a domain: the one of its name, else the first of the file.  Own design."""
         if not self.realms:
             return domain
         named = (realm for realm in self.realms if realm.lower() == domain.lower())

@@ -83,10 +83,7 @@ class UserAgentCore:
 
 
 class SharedDialog:
-    """A dialog with its usages, and the way to its peer (§12.2).
-
-    `peer_addresses` are the peer's places; `digest_client` answers challenges.
-    """
+    """A dialog with its usages, the peer's places, and the answers to challenges (§12.2)."""
 
     def __init__(
         self,
@@ -199,8 +196,5 @@ class SharedDialog:
 
 
 def invite_key(invite: Request) -> InviteKey:
-    """The parts that are equal in all copies of one request (§8.2.2.2).
-
-    A request to another user is no copy: each user has a user agent, and a proxy may call many.
-    """
+    """The parts that are equal in all copies of one request to one user (§8.2.2.2)."""
     return invite.call_id, invite.cseq.number, invite.from_.tag or "", str(invite.uri)

@@ -128,10 +128,7 @@ class Offers:
     # The peer's offers
 
     def check_reinvite(self, state: CallState, *, is_waiting: bool) -> None:
-        """Refuse a re-INVITE of the peer that comes at the wrong time (§14.2).
-
-        `is_waiting` says that a 2xx of ours waits for its ACK.
-        """
+        """Refuse a re-INVITE of the peer at the wrong time (§14.2); `is_waiting`: for an ACK."""
         if state in (CallState.RINGING, CallState.ANSWERED) and not is_waiting:
             raise self._later()  # §14.2 [500-for-a-second]; our 200 may wait for a PRACK
         if state in OVER:

@@ -45,10 +45,7 @@ class SubscriptionHandler(Protocol):
 
 
 class Subscription:
-    """A subscription that we have asked for, by SUBSCRIBE or REFER (RFC 6665 §4.1).
-
-    `call_id` and `tag` name the dialog that the first NOTIFY makes.
-    """
+    """A subscription that we have asked for, by SUBSCRIBE or REFER (RFC 6665 §4.1)."""
 
     def __init__(
         self,

@@ -76,10 +76,7 @@ class Referral:
 
 
 def status_of(content_type: str, body: bytes) -> tuple[int, str]:
-    """Read the status and reason in a NOTIFY of the event refer (RFC 3515 §2.4.5).
-
-    Raises RemoteError: 415 for another type, 400 for a body that does not begin with a status.
-    """
+    """Read the status in a NOTIFY of the event refer (RFC 3515 §2.4.5).  RemoteError: 415, 400."""
     if content_type != SIPFRAG:
         raise RemoteError("Unsupported Media Type", 415)
     line = (body.splitlines() or [b""])[0]  # Field §"Line feeds in a sipfrag"

@@ -164,10 +164,7 @@ class OutgoingCall(UserAgentCall):
         self.offer_if_possible(now)
 
     def _acknowledge(self, leg: CallLeg, response: Response, rseq: int, now: float) -> bool:
-        """Send the PRACK of a reliable 1xx (RFC 3262 §4).
-
-        False if that is no progress: a repeated one, or one whose offer ends the call.
-        """
+        """Send the PRACK of a reliable 1xx (RFC 3262 §4); False if that is no progress."""
         if not leg.order.take(rseq):
             return False
         answer = self._take_description(leg, response, now)

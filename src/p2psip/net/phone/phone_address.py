@@ -24,10 +24,7 @@ log: Final = logging.getLogger(__name__)
 
 
 class PhoneAddress:
-    """The addresses of one phone; they are the machine's own until `begin`.
-
-    `beside` is the host of a listener of the other address family, if there is one.
-    """
+    """The addresses of one phone, of which `beside` is the host of the other family, if any."""
 
     def __init__(self, host: str, pool: PortPool, beside: str | None = None) -> None:
         self._host, self._network, self._pool = host, LocalNetwork(host, beside=beside), pool

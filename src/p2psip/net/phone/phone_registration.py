@@ -136,10 +136,7 @@ class PhoneRegistration:
         return self._contacts.stack.contact_by(contact, transport, secure=secure)
 
     def register(self, timeout: float, expires: int) -> int:
-        """Register until `forget`, and return the seconds granted: §10.2.
-
-        Raises RemoteError with the SIP status, TimeoutError.
-        """
+        """Register until `forget`; the seconds granted (§10.2).  RemoteError, TimeoutError."""
         self.forget()
         granted = self._granted = AsyncResult()
         # §10.2.6 [domain-is-the-registrar]

@@ -33,10 +33,7 @@ _LEAST_PACKET: Final = 3  # octets that one fragment needs
 
 @dataclass(frozen=True, slots=True)
 class H264Fragment:
-    """A part of a NAL unit: §5.8.
-
-    `header` is the first octet of the NAL unit, which is not in `data`.
-    """
+    """A part of a NAL unit, whose first octet is `header` and not in `data`: §5.8."""
 
     header: int
     data: bytes

@@ -189,10 +189,7 @@ def _padding(octets: int) -> tuple[bytes, bytes]:
 
 
 def total_ticks(payload: bytes | memoryview) -> int:
-    """Count the ticks of a payload by its first octets alone: RFC 7587 §4.2.
-
-    0 if it is no packet; whatever makes the packet malformed further on is not looked at.
-    """
+    """Count the ticks of a payload by its first octets, 0 if it is no packet: RFC 7587 §4.2."""
     if not payload:
         return 0
     code = payload[0] & 3

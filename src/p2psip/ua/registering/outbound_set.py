@@ -72,10 +72,7 @@ class OutboundSet:
 
     @property
     def current(self) -> Registration:
-        """The registration whose flow requests go by: the first that stands, else the first.
-
-        Own design: the order of the proxies is that of the operator's preference.
-        """
+        """The first that stands, else the first.  Own design: in the operator's order."""
         return next((each for each in self.flows if each.stands), self.flows[0])
 
     @property

@@ -47,10 +47,7 @@ class Registrations:
         stack.on_lost = on_lost
 
     def heard(self, flow: Flow, data: bytes, now: float) -> bool:
-        """Take what came by a flow beside messages; False if nobody waits for it: RFC 5626 §4.4.
-
-        One CRLF answers all that share its connection.
-        """
+        """Take what may answer keep-alives of all that share a flow: RFC 5626 §4.4."""
         return any([each.heard(flow, data, now) for each in list(self._members)])
 
     def discard(self, registration: Registration) -> None:

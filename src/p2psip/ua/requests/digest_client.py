@@ -123,10 +123,7 @@ class DigestClient:
             self._known[keys[0]], self._uses[keys[0]] = challenge.with_nonce(nonce), 0
 
     def sign(self, request: Request, *, is_asked: bool = False) -> Request:
-        """The request with credentials for every challenge remembered (§22.2, §22.3).
-
-        Without `is_asked` only if the next hop of the request is their server.
-        """
+        """The request with credentials (§22.2, §22.3), unasked only if it goes to their server."""
         headers = request.headers.without(*ANSWERS.values())
         if not (is_asked or self.may_sign(request)):
             return request.replace(headers=headers)
