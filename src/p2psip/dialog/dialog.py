@@ -52,11 +52,7 @@ class DialogId(NamedTuple):
 
 
 class Dialog:
-    """The state of one dialog at one side (§12).
-
-    `local` and `remote` are the addresses with their tags; `target` is where the other side
-    wants requests; `confirmed` is false while it is early.
-    """
+    """The state of one dialog at one side (§12); `target` is where the other wants requests."""
 
     def __init__(
         self,
@@ -120,8 +116,7 @@ class Dialog:
     def confirm(self, response: Response) -> None:
         """Take the 2xx to our INVITE: the route set is worked out again (§13.2.2.4)."""
         self.confirmed = True  # §13.2.2.4 [confirms-the-dialog]
-        # §13.2.2.4 [route-set-again]
-        self.route_set = response.record_routes[::-1]
+        self.route_set = response.record_routes[::-1]  # §13.2.2.4 [route-set-again]
         self.refresh(response)
 
     def refresh(self, message: Request | Response) -> None:
@@ -139,8 +134,7 @@ class Dialog:
 
     def next_cseq(self) -> int:
         """The number of the next request: one more than the last (§12.2.1.1)."""
-        # §12.2.1.1 [one-more-each] [numbers-without-gaps] [begins-low]
-        self.local_cseq += 1
+        self.local_cseq += 1  # §12.2.1.1 [one-more-each] [numbers-without-gaps] [begins-low]
         return self.local_cseq
 
     def request(self, method: str, body: bytes = b"", content_type: str = "") -> Request:

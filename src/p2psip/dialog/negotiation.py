@@ -98,8 +98,7 @@ class Negotiation:
 
     def we_offer(self, sdp: bytes) -> None:
         """Propose a session; LocalError while another offer waits (RFC 3264 §4)."""
-        # RFC 3264 §4 [one-offer-at-a-time] [none-before-our-answer]
-        self._go(Event.WE_OFFER)
+        self._go(Event.WE_OFFER)  # RFC 3264 §4 [one-offer-at-a-time] [none-before-our-answer]
         self._offer = sdp
 
     def they_offer(self, sdp: bytes) -> None:

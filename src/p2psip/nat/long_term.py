@@ -83,12 +83,9 @@ class LongTermCredentials:
             raise RemoteError("a STUN challenge without REALM or NONCE")
         algorithms = response.get(StunType.PASSWORD_ALGORITHMS)
         if features_of(nonce) & WITH_ALGORITHMS and algorithms is None:
-            # §9.2.5 [bid-down]
-            raise RemoteError("PASSWORD-ALGORITHMS was taken out on the way")
-        # §9.2.5 [same-credentials-once]
-        refused = code == UNAUTHENTICATED and self.realm == realm
-        # §9.2.5 [stale-nonce-is-replaced]
-        self.realm, self.nonce = realm, nonce
+            raise RemoteError("PASSWORD-ALGORITHMS was taken out on the way")  # §9.2.5 [bid-down]
+        refused = code == UNAUTHENTICATED and self.realm == realm  # §9.2.5 [same-credentials-once]
+        self.realm, self.nonce = realm, nonce  # §9.2.5 [stale-nonce-is-replaced]
         if algorithms is not None:
             self.algorithms, self.algorithm = algorithms, _first_known(algorithms)
         return not refused  # §9.2.5 [retry-after-401]

@@ -100,11 +100,7 @@ class StunMessage:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Read a whole datagram, or raise RemoteError where it is no STUN message: §6.3.
-
-        Attributes behind an integrity are left out, except another integrity and the
-        fingerprint: §14.5.
-        """
+        """Read a datagram, without what stands behind an integrity: §6.3, §14.5.  RemoteError."""
         if len(data) < HEADER_SIZE:
             raise RemoteError("shorter than a STUN header")
         kind, length, cookie, transaction_id = _HEADER.unpack_from(data)
@@ -296,8 +292,7 @@ def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[StunAttri
                 yield StunAttribute(kind, value)
             behind = max(behind, place)
         elif behind < 0:  # §14.5
-            # §9 [ends-at-sha1] [ends-at-sha256]
-            yield StunAttribute(kind, value)
+            yield StunAttribute(kind, value)  # §9 [ends-at-sha1] [ends-at-sha256]
 
 
 def _packed(attribute: StunAttribute) -> bytes:

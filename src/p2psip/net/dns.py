@@ -86,11 +86,7 @@ class NoAnswerError(Exception):
 
 
 class Resolver:
-    """Answers `Question`s from memory, from the hosts file, or from a name server.
-
-    One is enough for a process: many greenlets may ask at once, and equal questions share one
-    answer.
-    """
+    """Answers `Question`s from memory, the hosts file or a server, equal ones at once."""
 
     def __init__(
         self, config: Config | None = None, clock: Callable[[], float] = time.monotonic

@@ -38,11 +38,7 @@ class PublicAddressHandler(Protocol):
 
 
 class StunProbe:
-    """Asks one server about one socket, until `close`.
-
-    `send(data, server)` sends from that socket, whose owner passes on by `receive` what it hears;
-    `on_change` is called after each answer, and when an answer has not come.
-    """
+    """Asks one server about one socket, whose owner sends and passes on what comes."""
 
     def __init__(
         self,

@@ -302,8 +302,7 @@ class TcpConnection:
                 self.fail()
                 return
             self._connected, self.heard = True, monotonic()
-            # RFC 3261 §18.1.1 [hears-on-its-connection]
-            self._reader.start(self.hear)
+            self._reader.start(self.hear)  # RFC 3261 §18.1.1 [hears-on-its-connection]
         if self._tls is not None:
             self._queued += self._tls.take_output()
         try:

@@ -36,11 +36,7 @@ _DNS_NAME: Final = b"\x82"
 
 @dataclass(slots=True)
 class TlsContexts:
-    """The settings of TLS for connections in and out; replace one to renew it.
-
-    Without `server` no connection is accepted, for a phone that only opens them.  `names` are those
-    in the certificate of `server`, see `names_in`.
-    """
+    """The settings of TLS, without `server` for opening alone; `names` are in its certificate."""
 
     client: ssl.SSLContext
     server: ssl.SSLContext | None = None
@@ -48,8 +44,7 @@ class TlsContexts:
 
     def begin(self, domain: str = "") -> "Tls":
         """The TLS of a new connection: as a client if it is to `domain`."""
-        # §26.3.1 [servers-have-tls] [opens-tls]
-        context = self.client if domain else self.server
+        context = self.client if domain else self.server  # §26.3.1 [servers-have-tls] [opens-tls]
         assert context is not None
         return Tls(context, domain)
 
@@ -212,11 +207,7 @@ def _complaint(
 
 
 def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSLContext:
-    """Settings of a client: certificates are checked unless `insecure`.
-
-    `ca` is a PEM file of authorities to trust instead of the system's.  Raises LocalError naming
-    it.
-    """
+    """Settings of a client, which checks certificates by `ca` unless `insecure`.  LocalError."""
     try:
         context = ssl.create_default_context(cafile=ca)  # §26.3.1 [validates-with-roots]
     except (OSError, ValueError) as error:

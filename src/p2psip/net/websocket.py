@@ -160,8 +160,7 @@ class WebSocketFramer:
         self._output += self._pong
         self._pong = b""
         try:
-            # RFC 6455 §7.1.7 [failure-has-a-code]
-            self._output += self._connection.send(last)
+            self._output += self._connection.send(last)  # RFC 6455 §7.1.7 [failure-has-a-code]
         except (LocalProtocolError, h11.ProtocolError):
             return
 

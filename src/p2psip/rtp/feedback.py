@@ -68,8 +68,7 @@ class Nack(RtcpForm):
 
     def __bytes__(self) -> bytes:
         """Write the packet: §6.2.1."""
-        # §6.2.1 [nack-length]
-        body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci
+        body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci  # §6.2.1 [nack-length]
         return rtcp_frame.write(RTPFB, GENERIC_NACK, body)
 
 
@@ -98,11 +97,7 @@ class Pli(RtcpForm):
 
 @dataclass(frozen=True, slots=True)
 class Fir(RtcpForm):
-    """A command to send a decoder refresh point: RFC 5104 §4.3.1.
-
-    `requests` pairs the SSRC of each media sender with the command's 8-bit number, by
-    which a repetition is told from a new command.
-    """
+    """A command to send a decoder refresh point, numbered by media sender: RFC 5104 §4.3.1."""
 
     packet_type = PSFB
     sender_ssrc: int

@@ -86,8 +86,7 @@ class Reception:
         if self._heard_report is None or self.ssrc not in (None, self._heard_report[0].ssrc):
             return None
         report, _ = self._heard_report
-        # §6.4.1 [no-clock]
-        return (report.ntp, report.timestamp) if report.ntp else None
+        return (report.ntp, report.timestamp) if report.ntp else None  # §6.4.1 [no-clock]
 
     def time_of(self, timestamp: int) -> float | None:
         """Tell when an RTP timestamp was, in Unix time by the sender's clock: §6.4.1.

@@ -157,11 +157,7 @@ class Reporter:
         return next((each for each in self.senders if each.ssrc == ssrc), None)
 
     def collided(self, sender: Sender, now: float) -> bool:
-        """Handle a packet with an SSRC of ours; return whether to drop it: §8.2.
-
-        The first time we leave it to the other and take a new one.  If that one comes
-        back too, it is our own packets that loop.
-        """
+        """Handle a packet with an SSRC of ours, collided or looping; whether to drop it: §8.2."""
         if self._echo or sender.ssrc in self._looping:
             return not self._echo
         sender.on_collision()

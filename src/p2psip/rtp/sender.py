@@ -102,8 +102,7 @@ class Sender:
             return ReceiverReport(self.ssrc, blocks)  # §6.1 [empty-report], §6.4.2 [empty-report]
         timestamp = self.timestamp(now)  # §6.4.1 [timestamp-of-the-report]
         counts = (self.packets_sent, self.octets_sent)
-        # §6.4.1 [time-of-day]
-        return SenderReport(self.ssrc, ntp, timestamp, *counts, blocks)
+        return SenderReport(self.ssrc, ntp, timestamp, *counts, blocks)  # §6.4.1 [time-of-day]
 
     def judge(self, block: ReportBlock, ntp: int) -> None:
         """Read the peer's report on us at NTP time `ntp`; measure the round trip: §6.4.1."""

@@ -119,8 +119,7 @@ class Source:
     @property
     def extended_highest(self) -> int:
         """The same for a report block: 32 bits, counted from the last restart: §6.4.1."""
-        # §6.4.1 [highest-with-cycles]
-        return self._highest - self._zero & 0xFFFFFFFF
+        return self._highest - self._zero & 0xFFFFFFFF  # §6.4.1 [highest-with-cycles]
 
     @property
     def expected(self) -> int:

@@ -28,11 +28,7 @@ from p2psip.rtp.sender import Sender
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts and times of a session, for logs and status pages: §6.4.1.
-
-    `rtt` is in seconds, None until measured; the `remote_` numbers are the peer's, of us.
-    `invalid` counts datagrams that were dropped.
-    """
+    """Counts and times of a session, for logs: §6.4.1; the `remote_` ones are the peer's, of us."""
 
     packets_sent: int
     octets_sent: int

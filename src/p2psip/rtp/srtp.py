@@ -86,8 +86,7 @@ class _Keys:
     def check(self, authenticated: bytes, tag: bytes) -> None:
         """Raise RemoteError unless the tag is right: §4.2.1."""
         if not hmac.compare_digest(self.tag(authenticated), tag):
-            # §4.2 [mismatch-is-told]
-            raise RemoteError("SRTP packet that is not authentic")
+            raise RemoteError("SRTP packet that is not authentic")  # §4.2 [mismatch-is-told]
 
 
 class _Replay:
@@ -218,8 +217,7 @@ class SrtpReceiver:
         # §3.2.1 [highest-is-authentic], §3.3.1 [counts-what-is-authentic]
         # RFC 4568 §6.4.1 [bound-when-authentic]
         self._keep(self._rtp_replay, ssrc, replay, index)
-        # §3.3 [opens]
-        return packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
+        return packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)  # §3.3 [opens]
 
     def open_rtcp(self, data: bytes) -> bytes:
         """Check and decrypt an SRTCP packet, or raise RemoteError: §3.4."""
@@ -235,8 +233,7 @@ class SrtpReceiver:
         self._keep(self._rtcp_replay, ssrc, replay, index)
         body = data[_RTCP_HEAD : end - _WORD.size]
         if word & _ENCRYPTED:  # §3.4 [e-flag] [clear-rtcp-is-left]
-            # §4.1.1 [rtcp-index-in-the-block]
-            body = self._rtcp.crypt(body, ssrc, index)
+            body = self._rtcp.crypt(body, ssrc, index)  # §4.1.1 [rtcp-index-in-the-block]
         return data[:_RTCP_HEAD] + body
 
     def _keep(self, known: dict[int, _Replay], ssrc: int, replay: _Replay, index: int) -> None:

@@ -107,12 +107,10 @@ class BurstMeter:
         hold = min(round(1000 * hold_seconds), _MOST)  # §4.7.7 [too-long-is-65535]
         return VoipMetrics(
             ssrc,
-            # §4.7.1 [loss-by-expected] [rates-are-there]
-            loss_rate=_share(self.lost, expected),
+            loss_rate=_share(self.lost, expected),  # §4.7.1 [loss-by-expected] [rates-are-there]
             # §4.7.1 [discard-by-expected] [rates-are-there]
             discard_rate=_share(self.discarded, expected),
-            # §4.7.2 [densities-are-there]
-            burst_density=_share(missing, packets),
+            burst_density=_share(missing, packets),  # §4.7.2 [densities-are-there]
             gap_density=_share(all_missing - missing, expected - packets),
             # §4.7.2 [no-burst-no-duration] [durations-are-estimated]
             burst_duration=_mean_ms(packets, bursts, packet_ms),

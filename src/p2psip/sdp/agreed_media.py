@@ -73,8 +73,7 @@ class AgreedMedia:
         """The least time between regular reports in s, T_rr_interval: RFC 4585 §4.2."""
         found = (REPORT_INTERVAL.fullmatch(each) for each in self.feedback)
         times = (int(each[1]) for each in found if each)
-        # RFC 4585 §4.2 [no-interval-by-default]
-        return max(times, default=0) / 1000
+        return max(times, default=0) / 1000  # RFC 4585 §4.2 [no-interval-by-default]
 
     def received_codec(self, payload_type: int) -> Codec | None:
         """The codec of an arriving number, ours first: Field §"Numbers of an answer's own"."""

@@ -176,8 +176,7 @@ def events(fmtp: str) -> frozenset[int]:
             high = number(last) if dash else low
         except RemoteError:
             continue
-        # RFC 4733 §2.4.1 [event-list]
-        found.update(range(low, min(high, MAX_EVENTS - 1) + 1))
+        found.update(range(low, min(high, MAX_EVENTS - 1) + 1))  # RFC 4733 §2.4.1 [event-list]
         if len(found) == MAX_EVENTS:
             break
     return frozenset(found) or DTMF_EVENTS  # RFC 4733 §2.5.1.1 [dtmf-by-default]

@@ -135,8 +135,7 @@ def make_answer(
         agreed.append(result)
     # §6 [same-time] [origin-of-our-own], §6.1 [unicast-for-unicast]
     session = replace(_session(origin, host, lines), times=offer.times)
-    # §8 [no-news-is-taken] [no-news-is-answered]
-    return session.following(previous), tuple(agreed)
+    return session.following(previous), tuple(agreed)  # §8 [no-news-is-taken] [no-news-is-answered]
 
 
 def apply_answer(
@@ -247,8 +246,7 @@ def _agreed(
     where = connection(theirs, session)
     black_hole = where is not None and is_unspecified(where.address)  # §8.4 [zeros-are-a-hold]
     remote = media_address(theirs, session)
-    # RFC 5761 §5.1.1 [no-mux-unanswered]
-    is_muxed = rtcp_mux(ours) and rtcp_mux(theirs)
+    is_muxed = rtcp_mux(ours) and rtcp_mux(theirs)  # RFC 5761 §5.1.1 [no-mux-unanswered]
     return AgreedMedia(
         kind=theirs.kind,
         accepted=True,
@@ -273,8 +271,7 @@ def _agreed(
         ptime=packet_time(ptime(theirs), maxptime(theirs), first),
         mid=mid(ours),
         rtcp_mux=is_muxed,
-        # RFC 4585 §4.2 [only-what-is-answered]
-        feedback=_feedback(ours, theirs, both),
+        feedback=_feedback(ours, theirs, both),  # RFC 4585 §4.2 [only-what-is-answered]
         avpf=theirs.protocol.endswith("AVPF"),
         bits=bits(theirs, session),
     )

@@ -84,11 +84,7 @@ class OpusParameters:
 
 
 def negotiate(ours: str, theirs: str) -> tuple[str, str]:
-    """Compute (what our end answers, how our end sends) from two attributes: §7.1.
-
-    Ours stays as it is, since nothing in the answer depends on the offer; of theirs only what
-    is known and makes sense is left.
-    """
+    """(What we answer, how we send): ours as it is, and what we know of theirs: §7.1."""
     return ours, str(OpusParameters.parse(theirs))  # §7.1 [unknown-parameters-removed]
 
 

@@ -246,8 +246,7 @@ class _Reader:
         """The value of a line that may stand once, the first of several: §5."""
         values = section.get(letter, ())
         if len(values) > 1:
-            # §5.7 [one-for-the-session]
-            self._pass_over(RemoteError(f"Two {letter}= lines"))
+            self._pass_over(RemoteError(f"Two {letter}= lines"))  # §5.7 [one-for-the-session]
         return next(iter(values), None)
 
     def one(self, parse: Callable[[str], _T], value: str) -> _T | None:

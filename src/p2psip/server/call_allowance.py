@@ -39,11 +39,7 @@ class Ticket:
 
 
 class Window:
-    """Counts the calls of the last hour in constant memory.
-
-    An hour is `SLICES` slices, and the oldest slice counts until all of it is past, so that no hour
-    has more calls than allowed.
-    """
+    """Counts the calls of the last hour in constant memory, the oldest of `SLICES` as a whole."""
 
     __slots__ = ("_counts", "_newest")
 

@@ -127,11 +127,7 @@ class SipElement:
         ua.route_by(self.target_finder.bound, lambda request: self.judge.may_follow(request))
 
     def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
-        """Decide who gets a new request: a user agent, the registrar, or the proxy.
-
-        RFC 3261 §16.3.  A phone that renews its registration is known by the host that it
-        registered from.
-        """
+        """Decide who gets a request: a user agent, the registrar, or the proxy: RFC 3261 §16.3."""
         found = self._find(request, flow)
         if request.method == "REGISTER":
             bound = self.registrar.bindings(request.to.uri, now)
@@ -271,8 +267,7 @@ class SipElement:
             raise RemoteError("Not Found", 404)  # RFC 5627 §6.1 [404-for-no-gruu]
         user = gruu.replace(user=aor[0], params=(), headers=())
         server.request = request = request.replace(uri=user)
-        # RFC 5627 §6.1 [screened-as-the-user]
-        self.judge.judge(server, request, now)
+        self.judge.judge(server, request, now)  # RFC 5627 §6.1 [screened-as-the-user]
         self.proxy.check(request)
         bound = self.target_finder.device(gruu, now)
         chosen = self._callable(server, gruu, bound, now)

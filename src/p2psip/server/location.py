@@ -69,8 +69,7 @@ class Binding:
             return []
         if self.proven is not None:
             return [self.proven]
-        # RFC 5626 §7 [same-flow]
-        is_way = self.flow.reliable or nat or bool(self.reg_id)
+        is_way = self.flow.reliable or nat or bool(self.reg_id)  # RFC 5626 §7 [same-flow]
         return [self.flow] if is_way and self.flow.transport != LOCAL else []
 
     def without_flow(self) -> "Binding | None":

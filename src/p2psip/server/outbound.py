@@ -44,8 +44,7 @@ class ReturnPath:
 
     def reg_id(self, contact: Address) -> int:
         """The reg-id that names a contact's flow, 0 if none does: RFC 5626 §6."""
-        # RFC 5626 §6 [reg-id-ignored]
-        return _reg_id(contact) if self.has_flow else 0
+        return _reg_id(contact) if self.has_flow else 0  # RFC 5626 §6 [reg-id-ignored]
 
 
 def return_path(
@@ -67,8 +66,7 @@ def return_path(
     has_flow = is_direct or bool(path and "ob" in dict(path[-1].uri.params))
     # RFC 5626 §11.6 [439-only-if-asked]
     if is_asked and not has_flow and supports(request, "outbound"):
-        # RFC 5626 §6 [439-without-ob]
-        raise RemoteError("First Hop Lacks Outbound Support", 439)
+        raise RemoteError("First Hop Lacks Outbound Support", 439)  # RFC 5626 §6 [439-without-ob]
     return ReturnPath(has_flow, path)
 
 

@@ -242,8 +242,7 @@ class Proxy:
 
 def to_device(request: Request, device: Target) -> Request:
     """The request for the contact of a device in place of its GRUU: RFC 5627 §6.1."""
-    # RFC 5627 §6.1 [path-is-discarded]
-    routes = request.routes or device.path
+    routes = request.routes or device.path  # RFC 5627 §6.1 [path-is-discarded]
     headers = request.headers.with_("Route", *routes)
     return request.replace(uri=as_request_uri(device.uri), headers=headers)
 

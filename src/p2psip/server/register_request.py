@@ -43,8 +43,7 @@ def _requested(request: Request) -> Iterator[tuple[Address, int]]:
         if contact.is_star or len(str(contact)) > MAX_CONTACT:
             raise RemoteError("Bad Contact")  # §10.3 [star-alone]
         if contact.uri.scheme not in ("sip", "sips"):
-            # RFC 5627 §5.1 [403-for-other-schemes]
-            is_device = contact.instance is not None
+            is_device = contact.instance is not None  # RFC 5627 §5.1 [403-for-other-schemes]
             raise RemoteError("Unsupported URI Scheme", 403 if is_device else 416)
         text = contact.param("expires")
         # §10.3 [contact-expires] [header-expires]
@@ -67,5 +66,4 @@ def check_order(binding: Binding, request: Request) -> None:
     """Refuse a REGISTER that a later one of the same phone has overtaken: §10.3 step 7."""
     # §10.3 [another-call-id] [higher-cseq]
     if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
-        # §10.3 [star-refused] [lower-refused]
-        raise RemoteError("CSeq Out Of Order")
+        raise RemoteError("CSeq Out Of Order")  # §10.3 [star-refused] [lower-refused]

@@ -125,11 +125,7 @@ class Registrar:
         stack.on_lost = self.on_flow_lost
 
     def restore(self, now: float) -> None:
-        """Load the bindings of the store, once, before any message arrives.
-
-        Own design: bindings by a connection of the old process, and of users that the users file
-        no longer has, are left out.
-        """
+        """Load the store, once.  Own design: without bindings that reach no phone any more."""
         for aor, binding in list(self._location.load(now)):
             kept = self._bindings.get(aor, [])
             is_full = len(kept) >= self._max_bindings or (
@@ -201,7 +197,7 @@ class Registrar:
         return list(self._alive(aor, now)) if aor else []
 
     def everything(self, now: float) -> list[tuple[Aor, Binding]]:
-        """All bindings alive, with their address-of-record, for the operator.  Own design."""
+        """All bindings alive, with their users.  Own design: the operator's list of phones."""
         self._sweep(now)
         return [(aor, each) for aor, bindings in self._bindings.items() for each in bindings]
 
@@ -222,8 +218,7 @@ class Registrar:
 
     def is_dead(self, flow: Flow, silence: float, now: float) -> bool:
         """Whether a phone has sent no keep-alive by this connection for too long: RFC 5626 §5.4."""
-        # RFC 5626 §5.4 [grace-period]
-        is_late = silence > FLOW_TIMER + GRACE
+        is_late = silence > FLOW_TIMER + GRACE  # RFC 5626 §5.4 [grace-period]
         return is_late and flow in self._timed and self.keeps(flow, now)
 
     def count(self, now: float) -> int:
@@ -362,8 +357,7 @@ class Registrar:
         """
         contact, flow = binding.contact, binding.flow
         if flow.transport != LOCAL and self._stack.is_ours(contact.uri):
-            # RFC 4475 §3.3.14 [escaped-headers-are-kept]
-            return replace(binding, is_proven=False)
+            return replace(binding, is_proven=False)  # RFC 4475 §3.3.14 [escaped-headers-are-kept]
         if self._nat or flow.reliable or is_at_host(contact.uri, flow):
             return binding
         if binding.reg_id or binding.path:

@@ -172,8 +172,7 @@ class ResponseContext:
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
         """Cancel every branch, for the caller's Reason; their 487 is the answer: §16.10."""
-        # §16.10 [cancels-all], RFC 3326 §2 [reason-goes-on]
-        self._give_up(now, handle.reasons)
+        self._give_up(now, handle.reasons)  # §16.10 [cancels-all], RFC 3326 §2 [reason-goes-on]
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
         """Give up all branches, since no response can be passed back: §16.7 step 10."""
@@ -231,8 +230,7 @@ class ResponseContext:
         uri = as_request_uri(target.uri)  # §16.6 [only-what-a-uri-may-have]
         is_downgraded = (self._request.uri.scheme, uri.scheme) == ("sip", "sips")
         if is_downgraded and target.flows is not None:
-            # RFC 5630 §5.3 [sip-stays-sip] [sips-becomes-sip]
-            uri = uri.replace(scheme="sip")
+            uri = uri.replace(scheme="sip")  # RFC 5630 §5.3 [sip-stays-sip] [sips-becomes-sip]
         mark = str(self._mark(target.transport, target.host))
         # RFC 5627 §6.2 [record-routes], RFC 3261 §16.6 [mark-on-top] [marks-within-dialogs]
         # §16.6 [marks-unknown-methods] [marks-what-came-in-the-clear]

@@ -88,11 +88,7 @@ class TargetFinder:
         return [each for each in reversed(bound) if gruus.is_of(each, uri)]
 
     def side(self, side: Side, now: float) -> SideRoute:
-        """The way to one side of a dialog.
-
-        Its device is one if its target is a GRUU of ours (RFC 5627 §6.1).  Raises RemoteError if
-        the device is not there.
-        """
+        """The way to one side of a dialog, maybe to a device (RFC 5627 §6.1).  RemoteError."""
         found = self._bound(side.uri, side.target, now)
         last = [] if side.flow is None else [side.flow]
         by = self._opened(found) + [flow for flow in last if is_return_flow(flow, nat=self._nat)]
@@ -105,11 +101,7 @@ class TargetFinder:
         return SideRoute(target, () if target.path else by, seen)
 
     def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
-        """The flows by which a user of ours has registered the Contact `target`: RFC 3261 §16.5.
-
-        A phone that has connected again registers again, but may send nothing in its dialogs.  The
-        bindings of other users do not count.
-        """
+        """The flows by which a user has registered the Contact `target`: RFC 3261 §16.5."""
         return self._opened(self._bound(user, target, now))
 
     def _opened(self, found: Sequence[Binding]) -> list[Flow]:

@@ -13,11 +13,7 @@ from p2psip.ua.requests.extensions import listed
 
 
 class CallLeg:
-    """The INVITE usage of one dialog (RFC 5057 §4.1).
-
-    `shared` is the dialog with all its usages; `session` the offers and answers within it,
-    `order` the reliable provisional responses of the peer.
-    """
+    """The INVITE usage of one dialog (RFC 5057 §4.1): its session, and the order of its 1xx."""
 
     def __init__(self, shared: SharedDialog) -> None:
         self.shared, self.dialog = shared, shared.dialog

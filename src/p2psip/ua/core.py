@@ -185,11 +185,7 @@ class SharedDialog:
         self._core.stack.send_ack(ack, now, self._dialog_flows(ack, now))
 
     def _dialog_flows(self, request: Request, now: float) -> Sequence[Flow] | None:
-        """The flows for a request to the peer, None to look them up as usual (§12.2.1.1).
-
-        Connections that the peer has opened come first, as RFC 5626 §5.3 has it, and of these the
-        ones it registered by.
-        """
+        """The flows to the peer, its own first (as in RFC 5626 §5.3), or None: §12.2.1.1."""
         core, known = self._core, self.peer_addresses
         bound = core.bound(self.dialog.remote.uri, self.dialog.target, now)
         return core.stack.dialog_flows(request, [*bound, *known.by], known.seen, core.follows)

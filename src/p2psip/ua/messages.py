@@ -72,8 +72,7 @@ def answer(
         allow = [("Allow", extensions.allow_but("MESSAGE"))] if error.status == 405 else []
         server.reply(error.status, now, error.reason, allow)
     else:
-        # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
-        server.reply(200, now)
+        server.reply(200, now)  # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
 
 
 def refuse_large(request: Request) -> None:
@@ -99,11 +98,7 @@ class Messages:
     def send(
         self, request: Request, heard: Heard, now: float, digest_client: DigestClient | None = None
     ) -> None:
-        """Send a MESSAGE, after those before it to the same user (RFC 3428 §8).
-
-        `heard(response, now)` is told of the final response.  Raises LocalError for a message that
-        is too large.
-        """
+        """Send a MESSAGE, after those before it to one user (RFC 3428 §8).  LocalError."""
         refuse_large(request)
         key = str(request.to.uri)
         queue = self._waiting.setdefault(key, deque())

@@ -163,5 +163,4 @@ def _may_offer(leg: CallLeg, *, is_up: bool) -> bool:
     """Whether no offer waits; before the answer of the call, whether UPDATE may have one."""
     if is_up:
         return leg.session.is_stable
-    # RFC 3311 §5.1 [settled-before-update]
-    return leg.session.is_settled and leg.allows("UPDATE")
+    return leg.session.is_settled and leg.allows("UPDATE")  # RFC 3311 §5.1 [settled-before-update]

@@ -70,8 +70,7 @@ class Referral:
         if self._served is not None:
             # RFC 3515 §2.4.4 [a-sipfrag], §2.4.5 [a-sipfrag] [begins-with-the-status]
             body = f"SIP/2.0 {status} {reason}\r\n".encode()
-            # RFC 3515 §2.4.7 [ends-with-noresource]
-            last = "noresource" if status >= 200 else None
+            last = "noresource" if status >= 200 else None  # RFC 3515 §2.4.7 [ends-with-noresource]
             self._served.tell(SIPFRAG, body, now, last=last)
 
 

@@ -296,8 +296,7 @@ class AudioStream:
             return
         begun = self._position
         self._position += int((now - self._talked) * session.clock_rate)
-        # RFC 3389 §4 [as-a-codec-of-its-own]
-        position = begun if self._talking else self._position
+        position = begun if self._talking else self._position  # RFC 3389 §4 [as-a-codec-of-its-own]
         self._talked, self._talking = now, False
         ticks = self._start + position & WRAP
         # RFC 3389 §4 [no-marker]
@@ -399,5 +398,4 @@ def _may_tell_metrics(theirs: SessionDescription, line: MediaDescription) -> boo
     asked = line.attribute("rtcp-xr")
     if asked is None:  # RFC 3611 §5.1 [line-before-session]
         asked = theirs.attribute("rtcp-xr")
-    # RFC 3611 §5.1 [only-what-is-named]
-    return asked is None or "voip-metrics" in asked.split()
+    return asked is None or "voip-metrics" in asked.split()  # RFC 3611 §5.1 [only-what-is-named]

@@ -41,11 +41,7 @@ class PhoneAddress:
         turn: tuple[str, str] | None,
         on_moved: Callable[[HostPort], object],
     ) -> None:
-        """Ask STUN servers, and have media go by the TURN server, a URI and a password.
-
-        Waits until media ports have public addresses, or for `SERVER_SECONDS` seconds.  Raises
-        LocalError for a wrong URI.
-        """
+        """Ask STUN servers, have media go by TURN; wait `SERVER_SECONDS` at most.  LocalError."""
         self._on_moved = on_moved
         if turn is not None:
             uri, password = turn

@@ -50,8 +50,7 @@ class PhoneContacts:
         """The host of a server, an address where we have both families; may wait."""
         if self.locator is None or is_numeric(server.host):
             return server.host
-        # RFC 6157 §4 [both-families]
-        flows = self.locator.flows(server)
+        flows = self.locator.flows(server)  # RFC 6157 §4 [both-families]
         return flows[0].remote[0] if flows else server.host
 
 

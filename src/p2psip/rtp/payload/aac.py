@@ -118,11 +118,7 @@ AacUnpacked: TypeAlias = AacFrame | AacDamage
 
 
 class AacUnpacker:
-    """Puts frames together, and notices what is missing: §3.2.3.1.
-
-    A machine without a clock; packets come in the order of their extended sequence numbers.
-    `frame_ticks` parts the timestamps of the frames of one packet.
-    """
+    """Puts frames of `frame_ticks` together, from packets in order, and tells damage: §3.2.3.1."""
 
     def __init__(self, frame_ticks: int = FRAME_TICKS) -> None:
         self._frame_ticks = frame_ticks

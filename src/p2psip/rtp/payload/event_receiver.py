@@ -62,11 +62,7 @@ class _Current:
 
 
 class EventReceiver:
-    """Follows the events of one source: §2.5.2.2.
-
-    It remembers one event: reports of an older timestamp are late repetitions.  So are those of a
-    time at which that event was under way: Field §"Events whose timestamp moves".
-    """
+    """Follows the events of one source: §2.5.2.2, Field §"Events whose timestamp moves"."""
 
     def __init__(self) -> None:
         self._timestamp: int | None = None  # of the newest segment

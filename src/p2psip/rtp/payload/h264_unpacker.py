@@ -141,8 +141,7 @@ class H264Unpacker:
             self._give_up(timestamp, out, "a NAL unit that is too long")
             self._skipping = True
         elif part.end:
-            # §7.1 [fragments-in-order]
-            whole = b"".join((part.head, *self._parts))
+            whole = b"".join((part.head, *self._parts))  # §7.1 [fragments-in-order]
             self._forget()
             self._unit(whole, timestamp, marker, out)
 

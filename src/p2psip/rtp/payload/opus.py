@@ -34,11 +34,7 @@ _BANDWIDTHS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class OpusPacket:
-    """The frames of one packet, and what holds for all of them: RFC 6716 §3.
-
-    `configuration` is 0 to 31; a frame of no octets is one that was not sent, as silence is.
-    `padding` counts all octets that padding adds.
-    """
+    """The frames of one packet, and what holds for all of them: RFC 6716 §3."""
 
     configuration: int
     stereo: bool

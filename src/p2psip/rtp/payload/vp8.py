@@ -78,8 +78,7 @@ class Vp8Descriptor:
         except IndexError:
             raise RemoteError("VP8 descriptor cut short") from None
         return cls(
-            # §4.2 [reserved-bits] [layer-bits] [key-index-bits]
-            start=bool(first & _S),
+            start=bool(first & _S),  # §4.2 [reserved-bits] [layer-bits] [key-index-bits]
             partition=first & 7,  # §4.2 [partition-of-three-bits]
             non_reference=bool(first & _N),
             picture_id=picture_id,

@@ -83,11 +83,7 @@ class RegistrationHandler(Protocol):
         """It was accepted for `expires` seconds; told once, and again after a failure: §10.2.4."""
 
     def on_failed(self, registration: "Registration", status: int, reason: str, now: float) -> None:
-        """The registrar refused or was silent: §10.2.7.
-
-        The first REGISTER is not repeated, unless the registration is persistent; a failed
-        refresh is.
-        """
+        """The registrar refused or was silent; a refresh is repeated: §10.2.7."""
 
 
 class Registration:
@@ -189,10 +185,7 @@ class Registration:
         return self._service_route.after(first)
 
     def gruu(self, now: float, *, private: bool = False) -> Uri | None:
-        """A URI of the registrar's that leads to this device from anywhere, None without one.
-
-        RFC 5627 §4.4.  A `private` one does not show the user.
-        """
+        """The registrar's URI of this device; a `private` one hides the user: RFC 5627 §4.4."""
         return self._gruus.usable(now, private=private)
 
     @property

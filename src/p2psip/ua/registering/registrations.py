@@ -12,11 +12,7 @@ from p2psip.ua.registering.registration import Registration
 
 
 class Registrations:
-    """The registrations of one stack: RFC 3261 §10.2.
-
-    `ping(flow, data)` sends a keep-alive, and `lose(flow)` closes a connection: they are given to
-    each `Registration` that is added.
-    """
+    """The registrations of one stack, which `ping` and `lose` flows: RFC 3261 §10.2."""
 
     def __init__(self) -> None:
         self.ping: Callable[[Flow, bytes], None] | None = None

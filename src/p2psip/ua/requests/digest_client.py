@@ -62,11 +62,7 @@ def hop_of(flow: Flow) -> HostPort:
 
 
 class DigestClient:
-    """The credentials of one user, and the challenges it has met (§22.2).
-
-    `random(n)` gives n random bytes.  A nonce is used again, with its count going up, until the
-    server has had enough of it: RFC 7616 §3.4.
-    """
+    """The credentials of one user, and the nonces in use (§22.2, RFC 7616 §3.4)."""
 
     def __init__(self, login: Login, random: Callable[[int], bytes]) -> None:
         self._login, self._random = login, random
