@@ -306,10 +306,7 @@ def _is_secure(uri: Uri) -> bool:
 
 
 def _own_address(uri: Uri) -> str:
-    """The address of this machine from which packets for `uri` leave, as a URI has it.
-
-    Nothing is sent to find out.
-    """
+    """The address of this machine, as a URI has it, from which packets for `uri` leave."""
     flows = ServerLocator(transports=("UDP", "TCP", "TLS")).flows(uri)
     if not flows:
         raise LocalError(f"{uri.host} cannot be found")

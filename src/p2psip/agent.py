@@ -211,10 +211,7 @@ class Agent:
 
     @property
     def gruu(self) -> Uri | None:
-        """The URI that leads to this agent from anywhere, None without one: RFC 5627 §4.2.
-
-        It is the registrar's, and public: it shows the user.
-        """
+        """The registrar's public URI that leads here from anywhere, None without: RFC 5627 §4.2."""
         return self._registration.gruu()
 
     def options(self, uri: str, timeout: float = 10.0) -> Response:

@@ -13,10 +13,7 @@ class SipError(Exception):
 
 
 class LocalError(SipError):
-    """Our caller broke a precondition; the peer did nothing wrong.
-
-    Own design: a bug is never answered on the wire.
-    """
+    """Our caller broke a precondition.  Own design: a bug is never answered on the wire."""
 
 
 class RemoteError(SipError):

@@ -40,10 +40,7 @@ class DialogId(NamedTuple):
 
     @classmethod
     def at_server(cls, request: Request, to_tag: str = "") -> "DialogId":
-        """Return the dialog that a received request belongs to (§12).
-
-        `to_tag` is the tag we give to a To that has none.
-        """
+        """The dialog of a received request (§12); `to_tag` is the one we give to a bare To."""
         # §12.1 [named-by-three-parts]
         return cls(request.call_id, request.to.tag or to_tag, request.from_.tag or "")
 
@@ -55,11 +52,7 @@ class DialogId(NamedTuple):
 
 
 class Dialog:
-    """The state of one dialog at one side (§12).
-
-    `local` and `remote` are the addresses with their tags; `target` is where the other side
-    wants requests; `confirmed` is false while it is early.
-    """
+    """The state of one dialog at one side (§12); `target` is where the other wants requests."""
 
     def __init__(
         self,
@@ -79,10 +72,7 @@ class Dialog:
 
     @classmethod
     def of_server(cls, request: Request, to_tag: str) -> "Dialog":
-        """Make the dialog that our response to `request` establishes (§12.1.1).
-
-        Raises RemoteError when it has no Contact.
-        """
+        """The dialog that our response to `request` makes (§12.1.1).  RemoteError: no Contact."""
         target = remote_target(request)  # §12.1.1 [target-is-the-contact]
         # §12.1.1 [tag-of-our-to] [local-is-the-to]
         local = request.to if request.to.tag else request.to.with_tag(to_tag)
@@ -126,8 +116,7 @@ class Dialog:
     def confirm(self, response: Response) -> None:
         """Take the 2xx to our INVITE: the route set is worked out again (§13.2.2.4)."""
         self.confirmed = True  # §13.2.2.4 [confirms-the-dialog]
-        # §13.2.2.4 [route-set-again]
-        self.route_set = response.record_routes[::-1]
+        self.route_set = response.record_routes[::-1]  # §13.2.2.4 [route-set-again]
         self.refresh(response)
 
     def refresh(self, message: Request | Response) -> None:
@@ -136,10 +125,7 @@ class Dialog:
             self.target = message.contacts[0].uri
 
     def check_order(self, request: Request) -> None:
-        """Accept a request only if it is newer than the last (§12.2.2).
-
-        Raises RemoteError with 500 otherwise.
-        """
+        """Raise RemoteError with 500 unless a request is newer than the last (§12.2.2)."""
         number = request.cseq.number
         # §12.2.2 [gaps-are-fine] [first-number-is-taken]
         if self.remote_cseq is not None and number <= self.remote_cseq:
@@ -148,8 +134,7 @@ class Dialog:
 
     def next_cseq(self) -> int:
         """The number of the next request: one more than the last (§12.2.1.1)."""
-        # §12.2.1.1 [one-more-each] [numbers-without-gaps] [begins-low]
-        self.local_cseq += 1
+        self.local_cseq += 1  # §12.2.1.1 [one-more-each] [numbers-without-gaps] [begins-low]
         return self.local_cseq
 
     def request(self, method: str, body: bytes = b"", content_type: str = "") -> Request:

@@ -98,15 +98,11 @@ class Negotiation:
 
     def we_offer(self, sdp: bytes) -> None:
         """Propose a session; LocalError while another offer waits (RFC 3264 §4)."""
-        # RFC 3264 §4 [one-offer-at-a-time] [none-before-our-answer]
-        self._go(Event.WE_OFFER)
+        self._go(Event.WE_OFFER)  # RFC 3264 §4 [one-offer-at-a-time] [none-before-our-answer]
         self._offer = sdp
 
     def they_offer(self, sdp: bytes) -> None:
-        """Take a proposal.  Raises RemoteError: 491 if it meets ours, 500 if it is the second.
-
-        RFC 3311 §5.2.
-        """
+        """Take a proposal (RFC 3311 §5.2).  RemoteError: 491 if it meets ours, 500 if a second."""
         if self.state is State.WE_OFFERED:
             raise RemoteError("Request Pending", 491)  # RFC 3311 §5.2 [491-for-glare]
         if self.state is State.THEY_OFFERED:

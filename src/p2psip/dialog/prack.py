@@ -62,8 +62,7 @@ TEXT: Final[Mapping[State, Mapping[Event, tuple[State, Todo]]]] = {
     State.WAITING: {
         Event.REPEAT: (State.WAITING, (Do.SEND_1XX,)),
         Event.GIVE_UP: (State.ABANDONED, (Do.UNHEARD,)),  # RFC 3262 §3 [5xx-without-prack]
-        # RFC 3262 §3 [prack-ends-repeats]
-        Event.PRACK: (State.ACKNOWLEDGED, (Do.CONFIRMED,)),
+        Event.PRACK: (State.ACKNOWLEDGED, (Do.CONFIRMED,)),  # RFC 3262 §3 [prack-ends-repeats]
         Event.FINAL: (State.ABANDONED, ()),  # RFC 3262 §3 [final-ends-repeats]
     },
     State.ACKNOWLEDGED: {},

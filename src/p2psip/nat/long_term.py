@@ -74,10 +74,7 @@ class LongTermCredentials:
         return long_term_key(self.username, self.realm, self.password)
 
     def challenged(self, response: StunMessage) -> bool:
-        """Learn from an error response; tell whether to ask again: §9.2.5.
-
-        Raises RemoteError for a challenge that cannot be met.
-        """
+        """Learn from an error response; whether to ask again: §9.2.5.  May raise RemoteError."""
         code, _ = response.error() or (0, "")
         if code not in (UNAUTHENTICATED, STALE_NONCE):
             return False
@@ -86,12 +83,9 @@ class LongTermCredentials:
             raise RemoteError("a STUN challenge without REALM or NONCE")
         algorithms = response.get(StunType.PASSWORD_ALGORITHMS)
         if features_of(nonce) & WITH_ALGORITHMS and algorithms is None:
-            # §9.2.5 [bid-down]
-            raise RemoteError("PASSWORD-ALGORITHMS was taken out on the way")
-        # §9.2.5 [same-credentials-once]
-        refused = code == UNAUTHENTICATED and self.realm == realm
-        # §9.2.5 [stale-nonce-is-replaced]
-        self.realm, self.nonce = realm, nonce
+            raise RemoteError("PASSWORD-ALGORITHMS was taken out on the way")  # §9.2.5 [bid-down]
+        refused = code == UNAUTHENTICATED and self.realm == realm  # §9.2.5 [same-credentials-once]
+        self.realm, self.nonce = realm, nonce  # §9.2.5 [stale-nonce-is-replaced]
         if algorithms is not None:
             self.algorithms, self.algorithm = algorithms, _first_known(algorithms)
         return not refused  # §9.2.5 [retry-after-401]

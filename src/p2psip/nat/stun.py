@@ -90,10 +90,7 @@ class TransportAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StunMessage:
-    """One STUN message and its octets: §5.
-
-    `method` has 12 bits, `transaction_id` 12 octets.
-    """
+    """One STUN message and its octets: §5; `method` has 12 bits, `transaction_id` 12 octets."""
 
     kind: StunClass
     method: int
@@ -103,11 +100,7 @@ class StunMessage:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Read a whole datagram, or raise RemoteError where it is no STUN message: §6.3.
-
-        Attributes behind an integrity are left out, except another integrity and the
-        fingerprint: §14.5.
-        """
+        """Read a datagram, without what stands behind an integrity: §6.3, §14.5.  RemoteError."""
         if len(data) < HEADER_SIZE:
             raise RemoteError("shorter than a STUN header")
         kind, length, cookie, transaction_id = _HEADER.unpack_from(data)
@@ -173,10 +166,7 @@ class StunMessage:
             raise RemoteError(f"{wanted.name} is no UTF-8") from None
 
     def unknown(self, known: Iterable[int]) -> tuple[int, ...]:
-        """List the types that demand to be understood and are not: §14.
-
-        Types below 0x8000 demand it.
-        """
+        """List the types that demand to be understood, those below 0x8000, and are not: §14."""
         understood = {*known, *_INTEGRITIES}
         # §6.3 [optional-ignored] [unexpected-ignored]
         return tuple(
@@ -235,10 +225,7 @@ class StunMessage:
 
 
 def is_stun(data: bytes) -> bool:
-    """Tell STUN from other datagrams on the same port by cookie and first bits: §6.3.
-
-    RTP begins with 2 in its first two bits, SIP with a letter.
-    """
+    """Tell STUN from RTP and SIP on the same port, by cookie and first bits: §6.3."""
     return len(data) >= HEADER_SIZE and data[0] < 64 and data[4:8] == b"\x21\x12\xa4\x42"
 
 
@@ -305,8 +292,7 @@ def _counted(attributes: Iterable[tuple[int, int, bytes]]) -> Iterator[StunAttri
                 yield StunAttribute(kind, value)
             behind = max(behind, place)
         elif behind < 0:  # §14.5
-            # §9 [ends-at-sha1] [ends-at-sha256]
-            yield StunAttribute(kind, value)
+            yield StunAttribute(kind, value)  # §9 [ends-at-sha1] [ends-at-sha256]
 
 
 def _packed(attribute: StunAttribute) -> bytes:

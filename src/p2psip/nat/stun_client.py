@@ -26,11 +26,7 @@ INTERVAL: Final = 25.0
 
 
 class ClientTransaction:
-    """One request and its repetitions over UDP: §6.2.1.
-
-    The owner sends `request.data` when it makes this, and again whenever `tick` is true.
-    Times are in seconds.
-    """
+    """One request, which the owner sends now and whenever `tick` is true: §6.2.1."""
 
     def __init__(self, request: StunMessage, now: float, rto: float = RTO) -> None:
         self.request, self.failed = request, False
@@ -93,11 +89,7 @@ class BindingClient:
         return None
 
     def receive(self, data: bytes, now: float) -> bool:
-        """Take a datagram of the server; tell whether it was the answer: §6.3.
-
-        An answer without an address, or with an attribute that must be understood and is not, ends
-        the question as silence does: §6.3.3.
-        """
+        """Take a datagram of the server; whether it was the answer, of use or not: §6.3, §6.3.3."""
         try:
             response = StunMessage.parse(data)
             if self._asked is None or not self._asked.answers(response):

@@ -59,10 +59,7 @@ def channel_data(channel: int, data: bytes) -> bytes:
 
 
 def read_channel_data(datagram: bytes) -> tuple[int, bytes] | None:
-    """Read the channel and the data of a datagram, None if it is no ChannelData: §12.4, §12.6.
-
-    Octets behind the data are padding.
-    """
+    """Read channel and data of a datagram, padding or not; None for others: §12.4, §12.6."""
     if len(datagram) < OVERHEAD:
         return None
     channel, length = _HEADER.unpack_from(datagram)

@@ -133,8 +133,7 @@ class Allocation:
                 return
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH
-            # §8 [refreshed-in-time]
-            self._ask(TurnMethod.REFRESH, (), self._refreshed, now)
+            self._ask(TurnMethod.REFRESH, (), self._refreshed, now)  # §8 [refreshed-in-time]
         if now >= self._renew_at:
             self._renew_at = now + PERMISSION
             self._permit_all(self._permitted, now)
@@ -179,8 +178,7 @@ class Allocation:
         found = read_channel_data(datagram)
         if found is not None:
             peer = self._peers.get(found[0])
-            # §12.6 [needs-permission]
-            is_heard = peer is not None and peer.host in self._permitted
+            is_heard = peer is not None and peer.host in self._permitted  # §12.6 [needs-permission]
             return (found[1], peer) if peer is not None and is_heard else None
         try:
             message = StunMessage.parse(datagram)
@@ -194,8 +192,7 @@ class Allocation:
     def close(self, now: float) -> None:
         """Give the relayed address back: §3.2.  Idempotent."""
         if self.state is AllocationState.READY:
-            # §8 [deleted-when-done]
-            wish = ((TurnType.LIFETIME, write_lifetime(0)),)
+            wish = ((TurnType.LIFETIME, write_lifetime(0)),)  # §8 [deleted-when-done]
             self._ask(TurnMethod.REFRESH, wish, self._refreshed, now)
         self.state, self._running = AllocationState.CLOSED, {}
 
@@ -359,8 +356,5 @@ class Allocation:
 
 
 def _had_this_nonce(exchange: _Exchange, login: LongTermCredentials) -> bool:
-    """Tell whether a refused request had the nonce that is in force: RFC 8489 §9.2.5.
-
-    Of two requests under way at once, the second one's refusal is of the nonce before.
-    """
+    """Tell whether a request had the nonce in force, and not the one before: RFC 8489 §9.2.5."""
     return exchange.transaction.request.get(StunType.NONCE) == (login.nonce or None)

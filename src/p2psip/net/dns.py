@@ -86,11 +86,7 @@ class NoAnswerError(Exception):
 
 
 class Resolver:
-    """Answers `Question`s from memory, from the hosts file, or from a name server.
-
-    One is enough for a process: many greenlets may ask at once, and equal questions share one
-    answer.
-    """
+    """Answers `Question`s from memory, the hosts file or a server, equal ones at once."""
 
     def __init__(
         self, config: Config | None = None, clock: Callable[[], float] = time.monotonic
@@ -125,10 +121,7 @@ class Resolver:
         return self._pending[question].get()
 
     def _locally(self, question: Question) -> Answer | None:
-        """The answer for a name that needs no server, to any type of question.
-
-        A machine of the hosts file has no SRV records, and nobody shall wait to be told so.
-        """
+        """The answer for a name of the hosts file or an address, which have no SRV records."""
         name = question.name
         while name.startswith("_"):
             name = name.partition(".")[2]

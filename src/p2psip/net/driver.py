@@ -163,10 +163,7 @@ class SipDriver:
         return (each for each in self._listening if isinstance(each, TcpListener))
 
     def run(self, act: Callable[..., T], *args: Any) -> T:
-        """Call a machine, then carry out its orders; returns the result of the call.
-
-        All calls go this way but for messages and timers.
-        """
+        """Call a machine, then carry out its orders; returns the result of the call."""
         try:
             return act(*args)
         finally:

@@ -51,10 +51,7 @@ class LocalNetwork:
         return self.own_address(next(iter(peers))) or self.outside
 
     def beside(self, peers: Collection[str]) -> str | None:
-        """Our address in the family of these peers, where the first listener's is another.
-
-        A name counts as one of the first listener's family: a phone looks names up before.
-        """
+        """Our address in the family of these peers, where the first listener's is another."""
         if self._beside is None or not peers:
             return None
         is_other = all(is_of_family(peer, self._beside) for peer in peers)

@@ -62,10 +62,7 @@ class ServerLocator:
 
 
 def server_uri(text: str) -> Uri:
-    """Read "host", "host:port" or a SIP URI without a user: RFC 3261 §19.1.1.
-
-    Raises LocalError for anything else.
-    """
+    """Read "host", "host:port" or a SIP URI without a user: RFC 3261 §19.1.1.  LocalError."""
     try:
         # RFC 3261 §10.2 [aor-is-sip]
         uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
@@ -77,10 +74,7 @@ def server_uri(text: str) -> Uri:
 
 
 def proxies(servers: str | Sequence[str] | None) -> tuple[Uri, ...]:
-    """Read the servers that requests go to first, one or several, as loose routes.
-
-    RFC 3261 §8.1.2.  Raises LocalError as `server_uri` does.
-    """
+    """Read the servers that requests go to first, as loose routes: RFC 3261 §8.1.2.  LocalError."""
     listed = [servers] if isinstance(servers, str) else servers or ()
     return tuple(server_uri(each).with_params(lr=None) for each in listed)
 

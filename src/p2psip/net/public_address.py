@@ -38,11 +38,7 @@ class PublicAddressHandler(Protocol):
 
 
 class StunProbe:
-    """Asks one server about one socket, until `close`.
-
-    `send(data, server)` sends from that socket, whose owner passes on by `receive` what it hears;
-    `on_change` is called after each answer, and when an answer has not come.
-    """
+    """Asks one server about one socket, whose owner sends and passes on what comes."""
 
     def __init__(
         self,
@@ -91,10 +87,7 @@ class StunProbe:
 
 
 class PublicAddress:
-    """The address of a SIP listener, as the first server sees it that answers.
-
-    Names of servers are looked up in the DNS, again and again while that fails.
-    """
+    """The address of a SIP listener, as the first server sees it that is found and answers."""
 
     def __init__(
         self, listener: UdpListener, servers: Sequence[HostPort], handler: PublicAddressHandler

@@ -200,10 +200,7 @@ class TcpListener:
 
 
 class TcpConnection:
-    """One connection: its TLS, its framer, its output that waits to be written, its watchers.
-
-    RFC 3261 §18.3.  `heard` is when it last brought something of use, or began.
-    """
+    """One connection (RFC 3261 §18.3); `heard` is when it brought something of use, or began."""
 
     def __init__(
         self, owner: TcpListener, opened: socket.socket, flow: Flow, *, connected: bool
@@ -269,10 +266,7 @@ class TcpConnection:
             self._flush()
 
     def fail(self) -> None:
-        """The connection is lost: tell the stack, RFC 3261 §18.4.
-
-        Of a connection that has carried no message in either direction the stack knows nothing.
-        """
+        """Tell the stack of a lost connection, if it has carried a message: RFC 3261 §18.4."""
         if not self._closed:
             self.close()
             if self._is_in_use:
@@ -308,8 +302,7 @@ class TcpConnection:
                 self.fail()
                 return
             self._connected, self.heard = True, monotonic()
-            # RFC 3261 §18.1.1 [hears-on-its-connection]
-            self._reader.start(self.hear)
+            self._reader.start(self.hear)  # RFC 3261 §18.1.1 [hears-on-its-connection]
         if self._tls is not None:
             self._queued += self._tls.take_output()
         try:
@@ -341,10 +334,7 @@ class TcpConnection:
             self._owner.scheduler.add(self.host, self.receive)
 
     def receive(self) -> bool:
-        """Take one item, read if nothing is left of the last read; whether to come again.
-
-        RFC 3261 §18.3.
-        """
+        """Take one item, or read if none is left; whether to come again: RFC 3261 §18.3."""
         items = None if self._closed else self._framer.take()
         if items is None and not self._closed:
             self._read()

@@ -36,11 +36,7 @@ _DNS_NAME: Final = b"\x82"
 
 @dataclass(slots=True)
 class TlsContexts:
-    """The settings of TLS for connections in and out; replace one to renew it.
-
-    Without `server` no connection is accepted, for a phone that only opens them.  `names` are those
-    in the certificate of `server`, see `names_in`.
-    """
+    """The settings of TLS, without `server` for opening alone; `names` are in its certificate."""
 
     client: ssl.SSLContext
     server: ssl.SSLContext | None = None
@@ -48,8 +44,7 @@ class TlsContexts:
 
     def begin(self, domain: str = "") -> "Tls":
         """The TLS of a new connection: as a client if it is to `domain`."""
-        # §26.3.1 [servers-have-tls] [opens-tls]
-        context = self.client if domain else self.server
+        context = self.client if domain else self.server  # §26.3.1 [servers-have-tls] [opens-tls]
         assert context is not None
         return Tls(context, domain)
 
@@ -75,10 +70,7 @@ class Tls:
         self._shake()
 
     def receive(self, data: bytes) -> bytes:
-        """Decrypt bytes of the peer.  Raises ssl.SSLError if they break the rules of TLS.
-
-        In either case `take_output` may have an answer.
-        """
+        """Decrypt bytes of the peer.  Raises ssl.SSLError, for which `take_output` has an alert."""
         self._from_peer.write(data)
         if not self.is_ready and not self._shake():
             return b""
@@ -107,10 +99,7 @@ class Tls:
 
     @property
     def called(self) -> str:
-        """The name by which a client has called us, in small letters, "" for none.
-
-        Own design: by the server name indication of TLS, of which phones check the certificate.
-        """
+        """The name by which a client has called us (SNI), "" for none.  Own design."""
         return str(getattr(self._tls, "called", ""))
 
     @property
@@ -134,10 +123,7 @@ class Tls:
 
 
 def may_open(flow: Flow, contexts: TlsContexts | None) -> bool:
-    """Whether a connection can be opened: by TLS to a named server alone, to a browser never.
-
-    RFC 7118 §5: a client of WebSocket is reached by its own connection.
-    """
+    """Whether a connection can be opened: TLS to a name alone, to browsers never: RFC 7118 §5."""
     return flow.transport == "TCP" or (contexts is not None and bool(flow.domain))
 
 
@@ -221,11 +207,7 @@ def _complaint(
 
 
 def client_context(ca: Path | None = None, *, insecure: bool = False) -> ssl.SSLContext:
-    """Settings of a client: certificates are checked unless `insecure`.
-
-    `ca` is a PEM file of authorities to trust instead of the system's.  Raises LocalError naming
-    it.
-    """
+    """Settings of a client, which checks certificates by `ca` unless `insecure`.  LocalError."""
     try:
         context = ssl.create_default_context(cafile=ca)  # §26.3.1 [validates-with-roots]
     except (OSError, ValueError) as error:

@@ -46,10 +46,7 @@ MAX_FRAGMENTS: Final = 1000  # frames of one message; browsers send one, or some
 
 
 class WebSocketFramer:
-    """The server's half of one connection; a message is bounded by `limit` octets.
-
-    `broken` tells that the connection is to be closed; whatever comes later is ignored.
-    """
+    """The server's half of a connection, until `broken`; a message has `limit` octets at most."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.broken = False
@@ -95,10 +92,7 @@ class WebSocketFramer:
         return []
 
     def wrap(self, message: bytes) -> bytes:
-        """One message in one frame: text if it is UTF-8, which scripts prefer (RFC 7118 §4.2).
-
-        Nothing after the last words, with which a message may have come.
-        """
+        """One message in one frame: text if it is UTF-8 (RFC 7118 §4.2); nothing once broken."""
         if self.broken:  # RFC 6455 §5.5.1 [no-data-after-close], §6.1 [only-while-open]
             return b""
         try:
@@ -110,10 +104,7 @@ class WebSocketFramer:
         return bytes(self._connection.send(TextMessage(data=text)))
 
     def take_output(self) -> bytes:
-        """Return the bytes of handshake, pong and close that are to be sent, once.
-
-        There is one pong, for the last ping, so that what waits here stays small.
-        """
+        """Return what handshake, pong to the last ping, and close have to say, once."""
         output = bytes(self._output) + self._pong
         self._output.clear()
         self._pong = b""
@@ -169,8 +160,7 @@ class WebSocketFramer:
         self._output += self._pong
         self._pong = b""
         try:
-            # RFC 6455 §7.1.7 [failure-has-a-code]
-            self._output += self._connection.send(last)
+            self._output += self._connection.send(last)  # RFC 6455 §7.1.7 [failure-has-a-code]
         except (LocalProtocolError, h11.ProtocolError):
             return
 

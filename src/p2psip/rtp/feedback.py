@@ -28,10 +28,7 @@ _FIR: Final = struct.Struct("!IB3x")  # RFC 5104 §4.3.1.1 [reserved-is-zero]
 
 @dataclass(frozen=True, slots=True)
 class Nack(RtcpForm):
-    """A request for packets of `media_ssrc` that did not arrive: §6.2.1.
-
-    `fci` is kept as it stands on the wire; `lost` reads it, `of` writes it.
-    """
+    """A request for packets that did not arrive: §6.2.1; `lost` reads `fci`, `of` writes it."""
 
     packet_type = RTPFB
     sender_ssrc: int
@@ -71,8 +68,7 @@ class Nack(RtcpForm):
 
     def __bytes__(self) -> bytes:
         """Write the packet: §6.2.1."""
-        # §6.2.1 [nack-length]
-        body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci
+        body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci  # §6.2.1 [nack-length]
         return rtcp_frame.write(RTPFB, GENERIC_NACK, body)
 
 
@@ -101,11 +97,7 @@ class Pli(RtcpForm):
 
 @dataclass(frozen=True, slots=True)
 class Fir(RtcpForm):
-    """A command to send a decoder refresh point: RFC 5104 §4.3.1.
-
-    `requests` pairs the SSRC of each media sender with the command's 8-bit number, by
-    which a repetition is told from a new command.
-    """
+    """A command to send a decoder refresh point, numbered by media sender: RFC 5104 §4.3.1."""
 
     packet_type = PSFB
     sender_ssrc: int
@@ -158,10 +150,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class Tmmb(RtcpForm):
-    """A request for a lower bit rate (TMMBR), or the notice of those in force (TMMBN).
-
-    RFC 5104 §4.2.1 and §4.2.2; a notice may have no limits.
-    """
+    """A request for a lower bit rate (TMMBR), or a notice (TMMBN): RFC 5104 §4.2.1, §4.2.2."""
 
     packet_type = RTPFB
     sender_ssrc: int
@@ -197,10 +186,7 @@ class Tmmb(RtcpForm):
 
 @dataclass(frozen=True, slots=True)
 class OtherFeedback:
-    """Any other feedback message: §6.1.
-
-    `packet_type` is RTPFB or PSFB; `fci` is whole words.
-    """
+    """Any other feedback of RTPFB or PSFB: §6.1; `fci` is whole words."""
 
     packet_type: int
     message_type: int

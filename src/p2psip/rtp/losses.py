@@ -23,11 +23,7 @@ MAX_MISSING: Final = 128  # packets at a time: a loss that is longer is no matte
 
 
 class Losses:
-    """The gaps of one source by extended sequence numbers: RFC 3550 §A.1.
-
-    `give_up_after` is how long a packet is of use, in s.  `recovered` counts those that came after
-    they were asked for, `given_up` those that never came.
-    """
+    """The gaps of one source, `recovered` or `given_up`, by extended numbers: RFC 3550 §A.1."""
 
     def __init__(self, give_up_after: float = GIVE_UP_AFTER) -> None:
         self._give_up_after = give_up_after

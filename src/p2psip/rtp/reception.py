@@ -82,15 +82,11 @@ class Reception:
 
     @property
     def sender_clock(self) -> tuple[int, int] | None:
-        """One instant as NTP time and as RTP timestamp of the source, from its last report: §6.4.1.
-
-        None before there is one of the source that is heard, and of a source without any clock.
-        """
+        """One instant as NTP time and RTP timestamp, by the last report: §6.4.1; None without."""
         if self._heard_report is None or self.ssrc not in (None, self._heard_report[0].ssrc):
             return None
         report, _ = self._heard_report
-        # §6.4.1 [no-clock]
-        return (report.ntp, report.timestamp) if report.ntp else None
+        return (report.ntp, report.timestamp) if report.ntp else None  # §6.4.1 [no-clock]
 
     def time_of(self, timestamp: int) -> float | None:
         """Tell when an RTP timestamp was, in Unix time by the sender's clock: §6.4.1.

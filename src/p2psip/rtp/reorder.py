@@ -54,10 +54,7 @@ class ReorderBuffer(Generic[Item]):
         return next(iter(self.early.values()))[0] + self._hold  # the first that came
 
     def put(self, sequence: int, item: Item, now: float) -> list[Item]:
-        """Take an item; return those whose turn it now is, in order.
-
-        `sequence` is extended, as `Source.heard` answers it: RFC 3550 §A.1.
-        """
+        """Take an item by its extended number (RFC 3550 §A.1); return those whose turn it is."""
         if sequence == self.next and not self.early:
             self.next = sequence + 1
             return [item]

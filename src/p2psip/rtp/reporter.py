@@ -101,10 +101,7 @@ class Reporter:
     # -- what comes ---------------------------------------------------------------------
 
     def received(self, data: bytes | memoryview, now: float) -> list[Event]:
-        """Take a datagram; answer what it asks of our streams, and BYEs of the peer's: §6.4.
-
-        A datagram that cannot be parsed is counted in `invalid` and dropped.
-        """
+        """Take a datagram; answer what it asks of us, and BYEs of the peer: §6.4."""
         try:
             # Field §"Compounds with a packet amiss"
             packets = parse_readable(data)  # Field §"First packets that are no media"
@@ -160,11 +157,7 @@ class Reporter:
         return next((each for each in self.senders if each.ssrc == ssrc), None)
 
     def collided(self, sender: Sender, now: float) -> bool:
-        """Handle a packet with an SSRC of ours; return whether to drop it: §8.2.
-
-        The first time we leave it to the other and take a new one.  If that one comes
-        back too, it is our own packets that loop.
-        """
+        """Handle a packet with an SSRC of ours, collided or looping; whether to drop it: §8.2."""
         if self._echo or sender.ssrc in self._looping:
             return not self._echo
         sender.on_collision()
@@ -178,10 +171,7 @@ class Reporter:
     # -- what leaves --------------------------------------------------------------------
 
     def ask(self, feedback: Feedback, now: float) -> bool:
-        """Send a request to the peer as soon as RFC 4585 §3.5.2 allows; False if it is dropped.
-
-        It is dropped without AVPF, and when the next report would be too late for it.
-        """
+        """Send a request as soon as RFC 4585 §3.5.2 allows; False if it is dropped, as too late."""
         if not self._early or len(self._asked) >= MAX_ASKED:
             return False
         timer = self._timer
@@ -264,10 +254,7 @@ class Reporter:
         return self._last_regular + share * self._report_interval <= now
 
     def bye(self, now: float, reason: str = "") -> bytes:
-        """Make the last datagram, or b"" if we never sent any: §6.3.7.
-
-        With two members it may leave at once.
-        """
+        """Make the last datagram, or b"" if we never sent any; of two it leaves at once: §6.3.7."""
         if not self._reported and all(each.last_sent is None for each in self.senders):
             return b""  # §6.3.7 [no-bye-of-the-silent]
         ssrcs = tuple(each.ssrc for each in self.senders[:MAX_BLOCKS])

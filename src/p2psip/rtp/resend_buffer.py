@@ -26,11 +26,7 @@ MAX_CREDIT: Final = 60_000  # octets that may leave at a time: some fifty full p
 
 
 class ResendBuffer:
-    """A ring of datagrams by their 16-bit sequence numbers: see the module.
-
-    `repeated` counts the packets that were sent again, `refused` those of the requests that were
-    too old, too many or too early.
-    """
+    """A ring of datagrams by their 16-bit numbers, with counts of `repeated` and `refused` ones."""
 
     def __init__(self) -> None:
         self._ring: list[tuple[int, bytes, float]] = [(-1, b"", 0.0)] * PACKETS
@@ -46,10 +42,7 @@ class ResendBuffer:
         self._credit = min(self._credit + SHARE * len(datagram), MAX_CREDIT)
 
     def again(self, lost: Iterable[int], now: float, pause: float) -> list[bytes]:
-        """Answer the packets of these numbers, as far as they may be sent again.
-
-        One that was repeated less than `pause` s ago is still on its way.
-        """
+        """Answer these packets as far as they may be sent again, each once in `pause` seconds."""
         found = []
         for sequence in islice(lost, PACKETS):
             place = sequence % PACKETS

@@ -177,10 +177,7 @@ class Bye(RtcpForm):
 
 @dataclass(frozen=True, slots=True)
 class App(RtcpForm):
-    """A packet of some application's own: §6.7.
-
-    `name` is four octets, `subtype` five bits, `data` whole words; LocalError otherwise.
-    """
+    """A packet of an application: §6.7; `name` of four octets, `subtype` of five bits."""
 
     packet_type = APP
     subtype: int

@@ -104,8 +104,7 @@ class RtcpTimer:
 
     def skip_one(self) -> None:
         """Leave out the next report, since one has just left early: RFC 4585 §3.5.2."""
-        # RFC 4585 §3.4 [one-report-skipped]
-        self.tp, self.tn = self.tn, 2 * self.tn - self.tp
+        self.tp, self.tn = self.tn, 2 * self.tn - self.tp  # RFC 4585 §3.4 [one-report-skipped]
 
     def received(self, size: int) -> None:
         """Take note of the size of a compound: §6.3.3."""

@@ -51,10 +51,7 @@ class Sender:
     def send(
         self, payload_type: int, payload: bytes, timestamp: int, marker: bool, now: float
     ) -> bytes:
-        """Make the next datagram of ours, and count it: §5.1.
-
-        `timestamp` is in clock ticks, modulo 32 bits, its random offset already in it.
-        """
+        """Make the next datagram of ours at `timestamp`, random offset included: §5.1."""
         # §5.1 [sequence-by-one], RFC 4733 §2.5.1.6 [numbers-by-one]
         self._sequence = sequence = self._sequence + 1 & 0xFFFF
         self.packets_sent += 1  # §6.4.1 [packets-since-the-beginning]
@@ -79,10 +76,7 @@ class Sender:
     def send_about(
         self, payload_type: int, payload: bytes, timestamp: int, marker: bool, now: float
     ) -> bytes:
-        """Make a datagram with an earlier timestamp, for a report of an event: RFC 4733 §2.5.1.2.
-
-        Our own reports go on with the time of the audio (§6.4.1).
-        """
+        """Make a datagram with an earlier timestamp, to report an event: RFC 4733 §2.5.1.2."""
         here = timestamp if self.last_sent is None else self.timestamp(now)
         datagram = self.send(payload_type, payload, timestamp, marker, now)
         self._last_timestamp = here
@@ -108,14 +102,10 @@ class Sender:
             return ReceiverReport(self.ssrc, blocks)  # §6.1 [empty-report], §6.4.2 [empty-report]
         timestamp = self.timestamp(now)  # §6.4.1 [timestamp-of-the-report]
         counts = (self.packets_sent, self.octets_sent)
-        # §6.4.1 [time-of-day]
-        return SenderReport(self.ssrc, ntp, timestamp, *counts, blocks)
+        return SenderReport(self.ssrc, ntp, timestamp, *counts, blocks)  # §6.4.1 [time-of-day]
 
     def judge(self, block: ReportBlock, ntp: int) -> None:
-        """Read the peer's report on this stream at NTP time `ntp`; measure the round trip: §6.4.1.
-
-        A block about another source is passed over.
-        """
+        """Read the peer's report on us at NTP time `ntp`; measure the round trip: §6.4.1."""
         if block.ssrc != self.ssrc:
             return
         self.remote_block = block

@@ -106,10 +106,7 @@ class Source:
         return self._jitter, self._timestamp, self._heard_at
 
     def went_on(self, packets: int, arrival: tuple[float, int, float]) -> None:
-        """Count packets, each the next in order, that were heard elsewhere: §A.1 and §A.8.
-
-        `arrival` is of the last one of them.
-        """
+        """Count packets in order that were heard elsewhere, `arrival` of the last: §A.1, §A.8."""
         self._highest += packets
         self.received += packets
         self._jitter, self._timestamp, self._heard_at = arrival
@@ -122,8 +119,7 @@ class Source:
     @property
     def extended_highest(self) -> int:
         """The same for a report block: 32 bits, counted from the last restart: §6.4.1."""
-        # §6.4.1 [highest-with-cycles]
-        return self._highest - self._zero & 0xFFFFFFFF
+        return self._highest - self._zero & 0xFFFFFFFF  # §6.4.1 [highest-with-cycles]
 
     @property
     def expected(self) -> int:

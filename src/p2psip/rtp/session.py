@@ -28,11 +28,7 @@ from p2psip.rtp.sender import Sender
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts and times of a session, for logs and status pages: §6.4.1.
-
-    `rtt` is in seconds, None until measured; the `remote_` numbers are the peer's, of us.
-    `invalid` counts datagrams that were dropped.
-    """
+    """Counts and times of a session, for logs: §6.4.1; the `remote_` ones are the peer's, of us."""
 
     packets_sent: int
     octets_sent: int
@@ -126,10 +122,7 @@ class RtpSession(Sender):
         return payload_type, marker, extended, timestamp, ssrc, start, end
 
     def received_rtcp(self, data: bytes | memoryview, now: float) -> list[Event]:
-        """Process a datagram; return its requests to our stream, and the peer's BYE: §6.4.
-
-        What cannot be parsed is counted and dropped.
-        """
+        """Process a datagram; return its requests to our stream, and the peer's BYE: §6.4."""
         return self.reporter.received(data, now)
 
     @property

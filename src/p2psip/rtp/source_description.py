@@ -21,10 +21,7 @@ _SSRC: Final = struct.Struct("!I")
 
 @dataclass(frozen=True, slots=True)
 class SdesChunk:
-    """The items by which one source describes itself: §6.5.
-
-    `items` pairs a type (1 to 255) with up to 255 octets, mostly UTF-8 text.
-    """
+    """How one source describes itself: §6.5; `items` are types with up to 255 octets."""
 
     ssrc: int
     items: tuple[tuple[int, bytes], ...] = ()

@@ -86,8 +86,7 @@ class _Keys:
     def check(self, authenticated: bytes, tag: bytes) -> None:
         """Raise RemoteError unless the tag is right: §4.2.1."""
         if not hmac.compare_digest(self.tag(authenticated), tag):
-            # §4.2 [mismatch-is-told]
-            raise RemoteError("SRTP packet that is not authentic")
+            raise RemoteError("SRTP packet that is not authentic")  # §4.2 [mismatch-is-told]
 
 
 class _Replay:
@@ -136,10 +135,7 @@ def guess_index(sequence: int, highest: int | None) -> int:
 
 
 class SrtpSender:
-    """Protects what one end sends: §3.3.  `tag_octets` of RTP is 10, or 4.
-
-    A key must not protect more packets than its indices can number: §9.2.
-    """
+    """Protects what one end sends: §3.3.  `tag_octets` of RTP is 10, or 4."""
 
     def __init__(self, key: bytes, salt: bytes, tag_octets: int = 10) -> None:
         self._rtp = _Keys(key, salt, 0, tag_octets)
@@ -221,8 +217,7 @@ class SrtpReceiver:
         # §3.2.1 [highest-is-authentic], §3.3.1 [counts-what-is-authentic]
         # RFC 4568 §6.4.1 [bound-when-authentic]
         self._keep(self._rtp_replay, ssrc, replay, index)
-        # §3.3 [opens]
-        return packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)
+        return packet[:start] + self._rtp.crypt(packet[start:], ssrc, index)  # §3.3 [opens]
 
     def open_rtcp(self, data: bytes) -> bytes:
         """Check and decrypt an SRTCP packet, or raise RemoteError: §3.4."""
@@ -238,8 +233,7 @@ class SrtpReceiver:
         self._keep(self._rtcp_replay, ssrc, replay, index)
         body = data[_RTCP_HEAD : end - _WORD.size]
         if word & _ENCRYPTED:  # §3.4 [e-flag] [clear-rtcp-is-left]
-            # §4.1.1 [rtcp-index-in-the-block]
-            body = self._rtcp.crypt(body, ssrc, index)
+            body = self._rtcp.crypt(body, ssrc, index)  # §4.1.1 [rtcp-index-in-the-block]
         return data[:_RTCP_HEAD] + body
 
     def _keep(self, known: dict[int, _Replay], ssrc: int, replay: _Replay, index: int) -> None:
@@ -251,10 +245,7 @@ class SrtpReceiver:
 
 
 def _payload_start(packet: bytes) -> int:
-    """Find where encryption begins: behind CSRCs and the extension: §3.1.
-
-    The padding count is encrypted, so `fast.unpack` cannot judge the packet yet.
-    """
+    """Find where encryption begins, with the padding count encrypted as well: §3.1."""
     header = fast.unpack(bytes((packet[0] & ~0x20,)) + packet[1:])
     if header is None:
         raise RemoteError("no SRTP packet")

@@ -114,10 +114,7 @@ class VideoReceiver(Reception):
         return ready
 
     def damaged(self, now: float) -> None:
-        """Ask for a key frame until one has come, since a picture is lost: RFC 4585 §6.3.1.
-
-        By FIR only if PLI was not agreed on, where nothing else would end the damage.
-        """
+        """Ask for a key frame until it comes, by FIR if PLI is not agreed on: RFC 4585 §6.3.1."""
         if self._request_at is None:
             if "nack pli" not in self._feedback and "ccm fir" in self._feedback:
                 self._order_key_frame()
@@ -126,11 +123,9 @@ class VideoReceiver(Reception):
     def join(self, now: float) -> None:
         """Ask for a key frame for a new viewer, who has seen none: RFC 5104 §4.3.1.2."""
         if "ccm fir" not in self._feedback:
-            # RFC 5104 §7.2 [agreed-commands-alone]
-            self.damaged(now)
+            self.damaged(now)  # RFC 5104 §7.2 [agreed-commands-alone]
         elif self._command is None:
-            # RFC 5104 §4.3.1.2 [fir-if-unusable]
-            self._order_key_frame()
+            self._order_key_frame()  # RFC 5104 §4.3.1.2 [fir-if-unusable]
             self._request(now)
 
     def refreshed(self) -> None:

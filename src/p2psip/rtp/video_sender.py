@@ -63,10 +63,7 @@ class VideoSender(Sender):
         self.resends.clear()
 
     def on_feedback(self, event: Event, now: float) -> list[bytes]:
-        """Take an event of the reporter; answer the packets to send again.
-
-        RFC 4585 §4.2, "react properly".  An event about another stream is passed over.
-        """
+        """Take an event of the reporter; answer the packets to send again: RFC 4585 §4.2."""
         match event:  # RFC 4585 §4.2 [reacts-to-what-is-agreed]
             case Nack(media_ssrc=self.ssrc):
                 return self.resends.again(event.lost(), now, (self.rtt or ROUND_TRIP) / 2)

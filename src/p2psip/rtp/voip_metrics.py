@@ -31,10 +31,7 @@ _MOST: Final = 0xFFFF  # of a field of 16 bits
 
 
 class Cluster(NamedTuple):
-    """Missing packets with fewer than Gmin others between any two: §4.7.2.
-
-    One of a single packet is part of a gap; a longer one is a burst.
-    """
+    """Missing packets with fewer than Gmin others between; two and more are a burst: §4.7.2."""
 
     first: int
     last: int
@@ -46,10 +43,7 @@ class Cluster(NamedTuple):
 
 
 class BurstMeter:
-    """Counts what a reorder buffer had to do without, since the source began: §4.7.1.
-
-    Numbers are extended, as `Source.heard` answers them.  `lost` and `discarded` are packets.
-    """
+    """Counts, by extended numbers, what a reorder buffer had to do without: §4.7.1."""
 
     def __init__(self) -> None:
         self._first: int | None = None
@@ -113,12 +107,10 @@ class BurstMeter:
         hold = min(round(1000 * hold_seconds), _MOST)  # §4.7.7 [too-long-is-65535]
         return VoipMetrics(
             ssrc,
-            # §4.7.1 [loss-by-expected] [rates-are-there]
-            loss_rate=_share(self.lost, expected),
+            loss_rate=_share(self.lost, expected),  # §4.7.1 [loss-by-expected] [rates-are-there]
             # §4.7.1 [discard-by-expected] [rates-are-there]
             discard_rate=_share(self.discarded, expected),
-            # §4.7.2 [densities-are-there]
-            burst_density=_share(missing, packets),
+            burst_density=_share(missing, packets),  # §4.7.2 [densities-are-there]
             gap_density=_share(all_missing - missing, expected - packets),
             # §4.7.2 [no-burst-no-duration] [durations-are-estimated]
             burst_duration=_mean_ms(packets, bursts, packet_ms),

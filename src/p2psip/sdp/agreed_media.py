@@ -73,14 +73,10 @@ class AgreedMedia:
         """The least time between regular reports in s, T_rr_interval: RFC 4585 §4.2."""
         found = (REPORT_INTERVAL.fullmatch(each) for each in self.feedback)
         times = (int(each[1]) for each in found if each)
-        # RFC 4585 §4.2 [no-interval-by-default]
-        return max(times, default=0) / 1000
+        return max(times, default=0) / 1000  # RFC 4585 §4.2 [no-interval-by-default]
 
     def received_codec(self, payload_type: int) -> Codec | None:
-        """Give the codec that a payload type number on arriving packets means: §5.1.
-
-        Our own numbers go first, then those of the peer: Field §"Numbers of an answer's own".
-        """
+        """The codec of an arriving number, ours first: Field §"Numbers of an answer's own"."""
         for numbers in (self.receive_payload_types, self.send_payload_types):
             for number, codec in zip(numbers, self.codecs, strict=True):
                 if number == payload_type:

@@ -167,10 +167,7 @@ def parameters(fmtp: str) -> dict[str, str]:
 
 
 def events(fmtp: str) -> frozenset[int]:
-    """Read the events a telephone-event format lists: RFC 4733 §2.4.1.
-
-    Nothing, or nothing readable, means the DTMF events: RFC 4733 §2.5.1.1.
-    """
+    """Read the telephone events of a list, by default those of DTMF: RFC 4733 §2.4.1, §2.5.1.1."""
     found: set[int] = set()
     for part in fmtp.replace(" ", "").split(",", MAX_EVENTS)[:MAX_EVENTS]:
         first, dash, last = part.partition("-")
@@ -179,8 +176,7 @@ def events(fmtp: str) -> frozenset[int]:
             high = number(last) if dash else low
         except RemoteError:
             continue
-        # RFC 4733 §2.4.1 [event-list]
-        found.update(range(low, min(high, MAX_EVENTS - 1) + 1))
+        found.update(range(low, min(high, MAX_EVENTS - 1) + 1))  # RFC 4733 §2.4.1 [event-list]
         if len(found) == MAX_EVENTS:
             break
     return frozenset(found) or DTMF_EVENTS  # RFC 4733 §2.5.1.1 [dtmf-by-default]

@@ -25,10 +25,7 @@ TELEPHONE_EVENT: Final = "telephone-event"  # Source: RFC 4733 §7.1.1
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One format of a media line: RFC 8866 §6.6; `clock_rate` in Hz.
-
-    `fmtp` holds what its owner wants to receive; `payload_type` may be `UNNUMBERED`.
-    """
+    """One format of a media line, `fmtp` being what its owner wants to receive: RFC 8866 §6.6."""
 
     name: str
     clock_rate: int
@@ -37,11 +34,7 @@ class Codec:
     fmtp: str = ""
 
     def same(self, other: "Codec") -> bool:
-        """Say whether both mean one encoding, even under different numbers: RFC 8866 §5.14.
-
-        Names match in any case.  Profile and packetization mode of H.264 count as part of its
-        name: RFC 6184 §8.2.2.
-        """
+        """Whether both mean one encoding, in any case: RFC 8866 §5.14, RFC 6184 §8.2.2."""
         return self.identity() == other.identity()
 
     def identity(self) -> tuple[str, int, int, str]:
@@ -88,22 +81,14 @@ Format: TypeAlias = Codec
 
 
 class Negotiated(NamedTuple):
-    """What two formats agree on: RFC 3264 §6.1.
-
-    `receive` is ours as the answer says it, and what will arrive; `send` is the peer's, with
-    the parameters that our packets must keep to.
-    """
+    """What two formats agree on: RFC 3264 §6.1; `receive` as we answer, `send` as they want it."""
 
     receive: Codec
     send: Codec
 
 
 def codecs_of(media: MediaDescription, default: Sequence[Codec] = ()) -> tuple[Codec, ...]:
-    """Read the codecs of a line in its order of preference: RFC 8866 §5.14.
-
-    `default` gives the meaning of numbers that the line leaves unexplained, although §6.1 demands
-    an `a=rtpmap`: Field §"Numbers without rtpmap".
-    """
+    """Read the codecs of a line (RFC 8866 §5.14), by `default`: Field §"Numbers without rtpmap"."""
     fmtp = fmtps(media)
     known = {each.payload_type: each for each in default}
     for each in rtpmaps(media):

@@ -42,10 +42,7 @@ _MAX_TAG: Final = 9  # digits. Source: §9.1
 
 @dataclass(frozen=True, slots=True)
 class SrtpKey:
-    """A master key and salt: §6.1.
-
-    `lifetime` is in packets, None for the suite's own; `mki` is (value, octets), None for none.
-    """
+    """A master key and salt: §6.1; `lifetime` in packets, `mki` as (value, octets)."""
 
     key: bytes = field(repr=False)  # RFC 3711 §3.2.1 [random-and-secret]
     salt: bytes = field(repr=False)

@@ -36,10 +36,7 @@ _AAC_LAYOUT: Final = (
 
 
 def negotiate_events(ours: str, theirs: str) -> Negotiated:
-    """Compute the lists of telephone events: RFC 4733 §2.4.1.
-
-    Each end lists all that it understands; the sender keeps to the peer's list.
-    """
+    """The lists of telephone events, of which a sender keeps to the peer's: RFC 4733 §2.4.1."""
     # RFC 4733 §2.5.2.1 [events-listed], §2.5.1.1 [only-events-listed]
     return event_list(events(ours)), event_list(events(theirs))
 
@@ -60,10 +57,7 @@ def event_list(codes: Iterable[int]) -> str:
 
 
 def negotiate_aac(ours: str, theirs: str) -> Negotiated | None:
-    """Compute the parameters of mpeg4-generic, whose fields must stand alike: RFC 3640 §4.1.
-
-    None for one who interleaves too, whose packets `AacUnpacker` does not read.
-    """
+    """The parameters of mpeg4-generic, None where one end interleaves too: RFC 3640 §4.1."""
     mine, other = parameters(ours), parameters(theirs)
     if other.get("maxdisplacement", "0") != "0":  # RFC 3640 §4.1 [interleaved-is-declined]
         return None
@@ -91,10 +85,7 @@ def negotiate(encoding: str, ours: str, theirs: str) -> Negotiated | None:
 
 
 def configuration(encoding: str, fmtp: str) -> str:
-    """Name the parameters without which a format is another one: RFC 6184 §8.2.2.
-
-    "" for most encodings: their parameters are limits or wishes.
-    """
+    """The parameters without which a format is another one, "" for most: RFC 6184 §8.2.2."""
     return h264_parameters.configuration(fmtp) if encoding.lower() == "h264" else ""
 
 
@@ -110,10 +101,7 @@ _LONGEST: Final[Mapping[str, int]] = {"opus": 120}  # Source: RFC 7587 §6.1, ms
 
 
 def whole_frames(encoding: str, wanted: int, limit: int) -> int:
-    """Fit a packet time (ms) to whole frames of an encoding: RFC 3551 §4.2.
-
-    The next one up (RFC 5574 §5.6), unless that is above `limit`; at least one frame.
-    """
+    """Fit a packet time (ms) to whole frames, the next one up below `limit`: RFC 5574 §5.6."""
     name = encoding.lower()
     frames = _FRAMES.get(name)
     if frames is None:

@@ -76,10 +76,7 @@ class ProfileLevel:
 
     @property
     def sub_profile(self) -> str:
-        """The name of the coding tools: §8.1 Table 5; two values with one name mean the same.
-
-        A combination outside of the table is named by its digits, without the level.
-        """
+        """The name of the coding tools, by digits if the table has none: §8.1 Table 5."""
         for profile_idc, counting, value, name in _SUB_PROFILES:
             # §8.1 [sub-profile-table]
             if self.profile_idc == profile_idc and self.profile_iop & counting == value:
@@ -197,10 +194,7 @@ class H264Parameters:
 
 
 def configuration(fmtp: str) -> str:
-    """Name what makes two H.264 formats the same: profile and packetization mode: §8.2.2.
-
-    The whole text if it makes no sense.
-    """
+    """What makes two H.264 formats the same: profile and packetization mode: §8.2.2."""
     try:
         read = H264Parameters.parse(fmtp)
     except RemoteError:

@@ -60,8 +60,7 @@ def parameter_sets(fmtp: str) -> tuple[bytes, ...]:
     for name in _SETS:
         for text in said.get(name, "").split(",")[:MAX_SETS]:
             try:
-                # §7.2.2 [sets-of-the-description]
-                sets.append(b64decode(text, validate=True))
+                sets.append(b64decode(text, validate=True))  # §7.2.2 [sets-of-the-description]
             except binascii.Error:
                 continue
     return tuple(filter(None, sets))

@@ -39,10 +39,7 @@ class Origin:
 
     @classmethod
     def at(cls, host: str, session_id: int, username: str = "-") -> Self:
-        """Make the first version for a session created at `host`: §5.2.
-
-        `session_id` starts the version too; both stay below 2**62 (RFC 3264 §5).
-        """
+        """Make the first version for a session at `host`, below 2**62: §5.2, RFC 3264 §5."""
         return cls(username, session_id, session_id, address_type=address_type(host), address=host)
 
     @classmethod
@@ -191,10 +188,7 @@ Attributes = tuple[Attribute, ...]
 
 
 def find_all(attributes: Attributes, name: str) -> Iterator[str]:
-    """Give the value of every attribute of this name, "" for a property: §5.13.
-
-    Without spaces at its ends, which some peers write: Field §"Descriptions with something amiss".
-    """
+    """The values of an attribute, trimmed: §5.13, Field §"Descriptions with something amiss"."""
     # §5 [unknown-attribute-ignored] and §5.13 [not-understood-ignored]
     return (
         (attribute.value or "").strip(" ") for attribute in attributes if attribute.name == name
@@ -221,10 +215,7 @@ def address_type(host: str) -> str:
 
 
 def is_unspecified(host: str) -> bool:
-    """Say whether this is 0.0.0.0, a hold as RFC 3264 §8.4 has it, or its IPv6 twin.
-
-    Field §"Hold by address".
-    """
+    """Whether this is 0.0.0.0, a hold (RFC 3264 §8.4), or its twin: Field §"Hold by address"."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -258,10 +249,7 @@ def reaches(host: str, remote: str) -> bool:
 
 
 def in_reach(host: str, where: Connection | None) -> bool:
-    """Say whether `host` is of the family of a `c=` line; on hold it need not be: RFC 3264 §8.4.
-
-    Field §"Media by the other family".
-    """
+    """Whether `host` is of the family of a `c=` line: Field §"Media by the other family"."""
     if where is None or is_unspecified(where.address):
         return True
     return where.address_type == address_type(host)

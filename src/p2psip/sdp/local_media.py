@@ -55,8 +55,7 @@ class LocalTransport:
             and where.network_type == "IN"
             and where.address_type in ("IP4", "IP6")
             and not is_multicast(where.address)
-            # RFC 6157 §4.1 [family-of-the-offer]
-            and (at is None or in_reach(at, where))
+            and (at is None or in_reach(at, where))  # RFC 6157 §4.1 [family-of-the-offer]
         )
 
     def attributes(self) -> tuple[Attribute, ...]:

@@ -135,8 +135,7 @@ def make_answer(
         agreed.append(result)
     # §6 [same-time] [origin-of-our-own], §6.1 [unicast-for-unicast]
     session = replace(_session(origin, host, lines), times=offer.times)
-    # §8 [no-news-is-taken] [no-news-is-answered]
-    return session.following(previous), tuple(agreed)
+    return session.following(previous), tuple(agreed)  # §8 [no-news-is-taken] [no-news-is-answered]
 
 
 def apply_answer(
@@ -247,8 +246,7 @@ def _agreed(
     where = connection(theirs, session)
     black_hole = where is not None and is_unspecified(where.address)  # §8.4 [zeros-are-a-hold]
     remote = media_address(theirs, session)
-    # RFC 5761 §5.1.1 [no-mux-unanswered]
-    is_muxed = rtcp_mux(ours) and rtcp_mux(theirs)
+    is_muxed = rtcp_mux(ours) and rtcp_mux(theirs)  # RFC 5761 §5.1.1 [no-mux-unanswered]
     return AgreedMedia(
         kind=theirs.kind,
         accepted=True,
@@ -273,8 +271,7 @@ def _agreed(
         ptime=packet_time(ptime(theirs), maxptime(theirs), first),
         mid=mid(ours),
         rtcp_mux=is_muxed,
-        # RFC 4585 §4.2 [only-what-is-answered]
-        feedback=_feedback(ours, theirs, both),
+        feedback=_feedback(ours, theirs, both),  # RFC 4585 §4.2 [only-what-is-answered]
         avpf=theirs.protocol.endswith("AVPF"),
         bits=bits(theirs, session),
     )
@@ -294,10 +291,7 @@ def _feedback(
 def _telephone_events(
     both: Sequence[tuple[Codec, int]], speech: Codec | None
 ) -> list[tuple[Codec, int]]:
-    """The event formats, the one that shares the clock of the speech in front.
-
-    RFC 4733 §2.2.1: events and speech of one stream share their timestamps.
-    """
+    """The event formats, the one with the clock of the speech in front: RFC 4733 §2.2.1."""
     found = [(codec, number) for codec, number in both if codec.is_telephone_event]
     if speech:
         found.sort(key=lambda pair: pair[0].clock_rate != speech.clock_rate)

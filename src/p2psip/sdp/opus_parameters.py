@@ -29,10 +29,7 @@ BANDWIDTHS: Final = (("NB", 8000), ("MB", 12000), ("WB", 16000), ("SWB", 24000),
 
 @dataclass(frozen=True, slots=True)
 class OpusParameters:
-    """The value of an `a=fmtp` of Opus, defaults filled in: §6.1.
-
-    Rates are in Hz; `maxaveragebitrate` is in bit/s, None for no limit.
-    """
+    """The value of an `a=fmtp` of Opus, defaults filled in: §6.1.  Rates are in Hz and bit/s."""
 
     maxplaybackrate: int = FULL_RATE
     sprop_maxcapturerate: int = FULL_RATE
@@ -87,11 +84,7 @@ class OpusParameters:
 
 
 def negotiate(ours: str, theirs: str) -> tuple[str, str]:
-    """Compute (what our end answers, how our end sends) from two attributes: §7.1.
-
-    Ours stays as it is, since nothing in the answer depends on the offer; of theirs only what
-    is known and makes sense is left.
-    """
+    """(What we answer, how we send): ours as it is, and what we know of theirs: §7.1."""
     return ours, str(OpusParameters.parse(theirs))  # §7.1 [unknown-parameters-removed]
 
 

@@ -42,8 +42,7 @@ class SdesTransport(LocalTransport):
     @classmethod
     def answering(cls, port: int, key: SrtpKey, line: MediaDescription) -> Self | None:
         """Answer an offered line; None if it has no SRTP that we can use: §5.1.2."""
-        # §6 [with-savp-alone]
-        chosen = choose(cryptos(line)) if line.protocol in SECURE else None
+        chosen = choose(cryptos(line)) if line.protocol in SECURE else None  # §6 [with-savp-alone]
         if chosen is None:
             return None
         return cls(port, protocol=line.protocol, crypto=answer(chosen, key), line=line)

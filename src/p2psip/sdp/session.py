@@ -97,10 +97,7 @@ class MediaDescription:
 
 @dataclass(frozen=True, slots=True)
 class SessionDescription:
-    """A whole description: §5.  Two are equal if they say the same in the same order.
-
-    `faults` are the reasons why lines of a description that was read were passed over.
-    """
+    """A whole description: §5; `faults` are the reasons why lines of it were passed over."""
 
     origin: Origin
     name: str = "-"
@@ -249,8 +246,7 @@ class _Reader:
         """The value of a line that may stand once, the first of several: §5."""
         values = section.get(letter, ())
         if len(values) > 1:
-            # §5.7 [one-for-the-session]
-            self._pass_over(RemoteError(f"Two {letter}= lines"))
+            self._pass_over(RemoteError(f"Two {letter}= lines"))  # §5.7 [one-for-the-session]
         return next(iter(values), None)
 
     def one(self, parse: Callable[[str], _T], value: str) -> _T | None:
@@ -289,10 +285,7 @@ class _Reader:
             yield Timing(timing.start, timing.stop, tuple(repeats), zone)
 
     def media(self, section: _Section, *, has_place: bool) -> MediaDescription:
-        """Read the section of a stream, which is off if it cannot be read: §5.14.
-
-        `has_place` is False if the address of the session cannot be read.
-        """
+        """Read a stream, off if it cannot be read, or if no address can: §5.14."""
         kind, where, protocol, formats = self._stream(section["m"][0])
         port, count = self.one(_ports, where) or (-1, 1)
         written = section.get("c", ())

@@ -39,11 +39,7 @@ class Ticket:
 
 
 class Window:
-    """Counts the calls of the last hour in constant memory.
-
-    An hour is `SLICES` slices, and the oldest slice counts until all of it is past, so that no hour
-    has more calls than allowed.
-    """
+    """Counts the calls of the last hour in constant memory, the oldest of `SLICES` as a whole."""
 
     __slots__ = ("_counts", "_newest")
 
@@ -110,10 +106,7 @@ class Allowance:
         return bool(self._at_once or self._an_hour)
 
     def begin(self, user: str, now: float) -> Ticket:
-        """Count a call that begins; a call that fails later counts, a refused one does not.
-
-        Raises RemoteError, 403.
-        """
+        """Count a call that begins, also one that fails later.  Raises RemoteError, 403."""
         ticket = Ticket(user, now)
         if not self.counts:
             return ticket
@@ -133,10 +126,7 @@ class Allowance:
             self._uses[ticket.user].tickets.pop(ticket, None)
 
     def message(self, user: str, now: float) -> None:
-        """Count a message outside of calls; a refused one does not count.
-
-        Raises RemoteError, 403.
-        """
+        """Count a message outside of calls.  Raises RemoteError, 403."""
         if not self._messages:
             return
         window = self._use(user, now).messages

@@ -66,11 +66,7 @@ class ContactProbes:
         return (aor, contact) in self._contacts
 
     def ask(self, aor: Aor, contact: Uri, now: float, *, vouched: bool = False) -> bool:
-        """Ask a contact; False if there is no way to it, or too many questions are open.
-
-        `vouched` tells that its host has connected to us before, which cannot be forged.  Any other
-        host is asked by UDP alone: the system would try a connection more than once.
-        """
+        """Ask a contact, by UDP unless its host is `vouched`; False without a way, or room."""
         host = host_of_contact(contact)
         if not self._has_room(aor, host, vouched=vouched) or self.is_asked(aor, contact):
             return False
@@ -99,10 +95,7 @@ class ContactProbes:
     # ClientUser
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
-        """Take any final answer for a yes: RFC 3261 §11.2; a refusal shows a listener as well.
-
-        An answer of our own does not count: the contact's name has then led back to this process.
-        """
+        """Take any answer of another process for a yes: RFC 3261 §11.2."""
         if response.status < 200:
             return
         asked, flow = self._forget(handle), handle.flow

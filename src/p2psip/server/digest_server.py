@@ -206,9 +206,6 @@ def _suits(credentials: Credentials, request: Request, domains: Domains) -> bool
 
 
 def _chokes_on_choice(request: Request) -> bool:
-    """Whether the phone gives up when it is offered any algorithm besides MD5.
-
-    Field §"Digest choice in libre": baresip 0 and 1 do.
-    """
+    """Whether the phone gives up at a choice of algorithms: Field §"Digest choice in libre"."""
     agent = request.headers.get("User-Agent") or ""
     return agent.startswith(("baresip v0.", "baresip v1."))

@@ -16,11 +16,7 @@ Aor = tuple[str, str]
 
 
 class Domains:
-    """The domains served.
-
-    `distinct` tells that each name is a domain of its own; `is_own_address(host, port)` tells
-    whether a listener has that address.  The listeners belong to the first domain.
-    """
+    """The domains served, each name one of its own if `distinct`, the first with the listeners."""
 
     def __init__(
         self,

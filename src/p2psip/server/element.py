@@ -73,10 +73,7 @@ class RequestObserver(Protocol):
 
 
 class _Found(NamedTuple):
-    """What a request belongs to (§16.3): a dialog that has passed us, or one of our own.
-
-    `bare` is the request without our Routes, `place` where it came from.
-    """
+    """What a request belongs to (§16.3), `bare` without our Routes, `place` where it came from."""
 
     bare: Request
     place: str
@@ -85,10 +82,7 @@ class _Found(NamedTuple):
 
     @property
     def peer(self) -> Peer | None:
-        """The peer of a call of our user agents.
-
-        If the call went through our own proxy, it is the peer that the proxy knows.
-        """
+        """The peer of a call of our user agents, which our own proxy may know."""
         direction = self.direction
         is_ours = direction is not None and direction.dialog.holder == LOCAL
         if direction is not None and is_ours and direction.receiver is direction.dialog.caller:
@@ -133,11 +127,7 @@ class SipElement:
         ua.route_by(self.target_finder.bound, lambda request: self.judge.may_follow(request))
 
     def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
-        """Decide who gets a new request: a user agent, the registrar, or the proxy.
-
-        RFC 3261 §16.3.  A phone that renews its registration is known by the host that it
-        registered from.
-        """
+        """Decide who gets a request: a user agent, the registrar, or the proxy: RFC 3261 §16.3."""
         found = self._find(request, flow)
         if request.method == "REGISTER":
             bound = self.registrar.bindings(request.to.uri, now)
@@ -218,10 +208,7 @@ class SipElement:
             self.proxy.dialogs.fade(direction.dialog, now)
 
     def _is_at_its_place(self, request: Request, place: str, peer: Peer | None) -> bool:
-        """Whether a request comes from its peer's place, under the peer's own name.
-
-        A request in no dialog has no peer, and may come from anywhere.
-        """
+        """Whether a request comes from its peer's place, by its peer's name, or has no peer."""
         if peer is None:
             return True
         aor = self._domains.address_of_record(request.from_.uri)
@@ -274,17 +261,13 @@ class SipElement:
                 self._deliver(server, server.request, now)  # §16.2 [same-steps-for-any-method]
 
     def _deliver_to_device(self, server: ServerHandle, request: Request, now: float) -> None:
-        """Deliver a request to one device of a user, and to nothing else: RFC 5627 §6.1.
-
-        It is judged as a request for its user.
-        """
+        """Deliver to one device of a user, judged as a request for its user: RFC 5627 §6.1."""
         aor, gruu = self.target_finder.user_of(request.uri, now), request.uri
         if aor is None:
             raise RemoteError("Not Found", 404)  # RFC 5627 §6.1 [404-for-no-gruu]
         user = gruu.replace(user=aor[0], params=(), headers=())
         server.request = request = request.replace(uri=user)
-        # RFC 5627 §6.1 [screened-as-the-user]
-        self.judge.judge(server, request, now)
+        self.judge.judge(server, request, now)  # RFC 5627 §6.1 [screened-as-the-user]
         self.proxy.check(request)
         bound = self.target_finder.device(gruu, now)
         chosen = self._callable(server, gruu, bound, now)
@@ -364,18 +347,12 @@ class SipElement:
             self.forward(server, [Target(request.uri)], now)  # §16.5 [foreign-alone] [adds-none]
 
     def _may_send_on(self, user: Uri, flow: Flow) -> bool:
-        """Whether a user at the far end of `flow` may send to other domains: RFC 3261 §16.5.
-
-        Where there are passwords, it is one who has proved one.
-        """
+        """Whether a user, proved by a password if there are any, may send on: RFC 3261 §16.5."""
         is_of_us = self._domains.of(user) is not None
         return is_of_us and (self._verifier is not None or _is_of_this_machine(flow))
 
     def _follows(self, user: Uri, flow: Flow, request: Request) -> bool:
-        """Whether `user`, whose dialog this is, may send a request where its peer wants it.
-
-        RFC 3261 §12.2: the rules are those for a first request to that target by that route.
-        """
+        """Whether `user` may send a request of its dialog where its peer wants it: §12.2."""
         is_allowed = flow.transport == LOCAL or self._may_send_on(user, flow)
         return is_allowed and self.judge.may_follow(request)
 
@@ -422,10 +399,7 @@ class SipElement:
     def _is_proven(
         self, server: ServerHandle, request: Request, aor: Aor, now: float, *, proxy: bool
     ) -> bool:
-        """Whether the request proves the password of `aor`; challenges it if not.
-
-        RFC 3261 §22.2, or §22.3 for `proxy`.
-        """
+        """Whether `aor` is proved; challenges if not: RFC 3261 §22.2, or §22.3 for `proxy`."""
         assert self._verifier is not None
         challenges = self._verifier.demand(
             request, aor, self._domains, now, proxy=proxy, source=server.flow
@@ -436,10 +410,7 @@ class SipElement:
 
 
 def _refuse_secure(request: Request) -> None:
-    """Refuse a SIPS URI that came in the clear: RFC 3261 §26.2.2, §16.3 item 2.
-
-    A Contact of that kind is refused too, before a dialog needs it: RFC 5630 §5.2 and §5.3.
-    """
+    """Refuse SIPS in the clear: RFC 3261 §26.2.2, §16.3 item 2; RFC 5630 §5.2, §5.3."""
     if needs_tls(request):  # RFC 7118 §9.2 [sips-by-wss]
         raise RemoteError("Unsupported URI Scheme", 416)
     if any(not each.is_star and each.uri.scheme == "sips" for each in request.contacts):
@@ -453,9 +424,6 @@ def _is_born_here(server: ServerHandle) -> bool:
 
 
 def _is_of_this_machine(flow: Flow) -> bool:
-    """Whether another process of this machine made the request.
-
-    A WebSocket proves nothing: a browser here may show the page of a stranger.
-    """
+    """Whether another process of this machine made the request, and no page in a browser."""
     is_proof = flow.transport != LOCAL and flow.transport not in WEB
     return is_proof and is_loopback(flow.remote[0])

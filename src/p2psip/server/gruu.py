@@ -69,8 +69,7 @@ class Gruus:
         before = [each for each in same if not new.reg_id or each.reg_id == new.reg_id]
         if same and all(each.call_id == new.call_id for each in before[-1:]):
             return replace(new, gruu=same[-1].gruu)  # §5.4 [valid-until-invalidated]
-        # §5.1 [new-call-id-invalidates]
-        return replace(new, gruu=self._random(NUMBER).hex())
+        return replace(new, gruu=self._random(NUMBER).hex())  # §5.1 [new-call-id-invalidates]
 
     def told(self, bindings: Sequence[Binding], to: Uri) -> list[Address]:
         """The contacts of bindings, each with both GRUUs of its device, for a 200: §5.2."""
@@ -127,14 +126,12 @@ class Gruus:
 
 def public_gruu(aor: Uri, instance: str) -> Uri:
     """The public GRUU of a device: §5.4, as §A.1 makes it."""
-    # §5.1 [public-is-made] [public-is-the-aor]
-    return _bare(aor).with_params(gr=instance)
+    return _bare(aor).with_params(gr=instance)  # §5.1 [public-is-made] [public-is-the-aor]
 
 
 def temporary_gruu(secret: bytes, aor: Uri, number: str, random: Random) -> Uri:
     """A new GRUU of the device with this number, at the domain of its user: §5.1."""
-    # §5.1 [never-equal-twice] [unlinkable]
-    nonce = random(NONCE)
+    nonce = random(NONCE)  # §5.1 [never-equal-twice] [unlinkable]
     sealed = nonce + _masked(secret, nonce, bytes.fromhex(number))
     text = base64.urlsafe_b64encode(sealed + _seal(secret, sealed)).decode()
     return _bare(aor).replace(user=PREFIX + text, params=(("gr", None),))

@@ -23,10 +23,7 @@ class Judge(Protocol):
         """The bindings that may be called; raises RemoteError if none may: RFC 3261 §16.5."""
 
     def may_follow(self, request: Request) -> bool:
-        """Whether a first request could go to this target by this route: RFC 3261 §12.2.
-
-        It is asked of requests within dialogs, of phones and of this process.
-        """
+        """Whether a request within a dialog may go to this target and route: RFC 3261 §12.2."""
 
 
 class Lenient:

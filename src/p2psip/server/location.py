@@ -40,10 +40,7 @@ class Binding:
 
     @property
     def name(self) -> str:
-        """What tells the binding from all others of its user: RFC 5626 §6.
-
-        The instance and the reg-id of a flow, the Contact of anything else.
-        """
+        """Names the binding: by instance and reg-id of a flow, else by Contact: RFC 5626 §6."""
         return f"{self.instance};{self.reg_id}" if self.reg_id else str(self.contact.uri)
 
     @property
@@ -72,8 +69,7 @@ class Binding:
             return []
         if self.proven is not None:
             return [self.proven]
-        # RFC 5626 §7 [same-flow]
-        is_way = self.flow.reliable or nat or bool(self.reg_id)
+        is_way = self.flow.reliable or nat or bool(self.reg_id)  # RFC 5626 §7 [same-flow]
         return [self.flow] if is_way and self.flow.transport != LOCAL else []
 
     def without_flow(self) -> "Binding | None":
@@ -95,10 +91,7 @@ class Binding:
 
 
 def is_at_host(uri: Uri, flow: Flow) -> bool:
-    """Whether a request for `uri` goes to the host at the far end of `flow`: RFC 3263 §4.2.
-
-    False for a name: its owner may let it lead elsewhere at any time.
-    """
+    """Whether `uri` names the address at the far end of `flow`, not by a name: RFC 3263 §4.2."""
     try:
         named, source = (
             ip_address(text.partition("%")[0])

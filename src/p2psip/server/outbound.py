@@ -37,18 +37,14 @@ MAX_REG_ID: Final = 2**31 - 1  # as the grammar of RFC 5626 has it
 
 @dataclass(frozen=True, slots=True)
 class ReturnPath:
-    """How the sender of a REGISTER wants to be reached: RFC 5626 §6, RFC 3327 §5.3.
-
-    With `has_flow` the reg-id of its contact counts.
-    """
+    """How the sender of a REGISTER wants to be reached: RFC 5626 §6, RFC 3327 §5.3."""
 
     has_flow: bool = False
     path: tuple[Address, ...] = ()
 
     def reg_id(self, contact: Address) -> int:
         """The reg-id that names a contact's flow, 0 if none does: RFC 5626 §6."""
-        # RFC 5626 §6 [reg-id-ignored]
-        return _reg_id(contact) if self.has_flow else 0
+        return _reg_id(contact) if self.has_flow else 0  # RFC 5626 §6 [reg-id-ignored]
 
 
 def return_path(
@@ -70,8 +66,7 @@ def return_path(
     has_flow = is_direct or bool(path and "ob" in dict(path[-1].uri.params))
     # RFC 5626 §11.6 [439-only-if-asked]
     if is_asked and not has_flow and supports(request, "outbound"):
-        # RFC 5626 §6 [439-without-ob]
-        raise RemoteError("First Hop Lacks Outbound Support", 439)
+        raise RemoteError("First Hop Lacks Outbound Support", 439)  # RFC 5626 §6 [439-without-ob]
     return ReturnPath(has_flow, path)
 
 
@@ -109,10 +104,7 @@ def is_replaced(binding: Binding, contact: Address, reg_id: int, expires: int) -
 
 
 def by_phone(bindings: Iterable[Binding]) -> list[list[Binding]]:
-    """The bindings to call; those of one instance together, of which one is called at a time.
-
-    RFC 5626 §7.  The best of an instance is first: of one q, the latest.
-    """
+    """The bindings to call, each phone's together, its best and latest first: RFC 5626 §7."""
     groups, flows = list[list[Binding]](), dict[str, list[Binding]]()
     for binding in bindings:
         if not binding.reg_id or binding.instance is None:

@@ -134,10 +134,7 @@ class ProxiedDialogs:
         return flow in self._flows
 
     def find(self, request: Request, place: str) -> DialogDirection | None:
-        """The dialog that a request from `place` belongs to (§12.2.2).
-
-        Of several dialogs of one name it is the one whose side is at that place.
-        """
+        """The dialog of a request from `place`, by its side there if several match (§12.2.2)."""
         call_id, from_, to = request.call_id, request.from_.tag or "", request.to.tag
         if to is None:
             return None
@@ -172,10 +169,7 @@ class ProxiedDialogs:
                 _retarget(direction.receiver, response)
 
     def fade(self, dialog: ProxiedDialog, now: float) -> None:
-        """Forget a dialog once the transaction that ended it is over (§15.1, §17.2.2).
-
-        Its place is free at once.
-        """
+        """Forget a dialog once the transaction that ended it is over (§15.1, §17.2.2)."""
         if self._is_known(dialog) and not dialog.over:
             dialog.over = True
             self._over[dialog] = None

@@ -52,10 +52,7 @@ _Sameness = tuple[str, int, str, str, tuple[str, ...]]
 
 
 class Proxy:
-    """The forwarding half of an element: §16.2.
-
-    `dialogs` are those whose requests pass this proxy.
-    """
+    """The forwarding half of an element (§16.2), with the dialogs whose requests pass it."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
@@ -168,10 +165,7 @@ class Proxy:
         self.dialogs.tick(now)
 
     def check(self, request: Request) -> int:
-        """The breadth of a request; raises RemoteError if it may not be forwarded: §16.3.
-
-        RFC 5393 §5.3.3.
-        """
+        """The breadth of a request that may be forwarded: §16.3, RFC 5393 §5.3.3.  RemoteError."""
         if request.max_forwards == 0:  # §16.3 [zero-hops-stay]
             # RFC 4475 §3.3.11 [zero-hops-not-forwarded] [483-for-zero-hops]
             raise RemoteError("Too Many Hops", 483)  # §16.3 [483-for-zero-hops]
@@ -231,10 +225,7 @@ class Proxy:
         return any(self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias)
 
     def _mark(self, transport: str | None, peer: str, *, secure: bool = False) -> Address:
-        """Our Record-Route value for the side at the host `peer`: §16.6 step 4.
-
-        It is a SIPS URI if the request is for one, so that the whole dialog stays `secure`.
-        """
+        """Our Record-Route value for the side at `peer`, of SIPS if `secure`: §16.6 step 4."""
         # §16.6 [mark-leads-here] [mark-is-sip] [transport-only-where-known]
         # §16.6 [clear-mark-is-no-sips]
         # §16.7 [rules-of-requests] [transport-only-where-known]
@@ -251,17 +242,13 @@ class Proxy:
 
 def to_device(request: Request, device: Target) -> Request:
     """The request for the contact of a device in place of its GRUU: RFC 5627 §6.1."""
-    # RFC 5627 §6.1 [path-is-discarded]
-    routes = request.routes or device.path
+    routes = request.routes or device.path  # RFC 5627 §6.1 [path-is-discarded]
     headers = request.headers.with_("Route", *routes)
     return request.replace(uri=as_request_uri(device.uri), headers=headers)
 
 
 def _sameness(request: Request) -> _Sameness:
-    """The parts that are equal in two copies of a request that loops: RFC 5393 §4.2.1.
-
-    The method is not among them.
-    """
+    """What is equal in two copies of a looping request, whatever its method: RFC 5393 §4.2.1."""
     tag, routes = request.from_.tag or "", request.headers.all("Route")
     # RFC 5393 §4.2.4 [differs-by-transaction], §4.2.1 [covers-target-and-route] [covers-choice]
     # RFC 5393 §4.2.1 [same-for-any-method]

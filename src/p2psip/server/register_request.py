@@ -25,10 +25,7 @@ MAX_CONTACT: Final = 1024  # octets of one Contact with all its parameters
 
 
 def requested_bindings(request: Request) -> list[tuple[Address, int]]:
-    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7.
-
-    Raises RemoteError with 400 for a SIPS Contact beside SIP URIs: RFC 5630 §5.2.
-    """
+    """Each Contact with its lifetime, 0 to remove it: §10.3 step 7, RFC 5630 §5.2.  RemoteError."""
     found = list(_requested(request))
     schemes = {contact.uri.scheme for contact, expires in found if expires}
     if "sips" in schemes:
@@ -46,8 +43,7 @@ def _requested(request: Request) -> Iterator[tuple[Address, int]]:
         if contact.is_star or len(str(contact)) > MAX_CONTACT:
             raise RemoteError("Bad Contact")  # §10.3 [star-alone]
         if contact.uri.scheme not in ("sip", "sips"):
-            # RFC 5627 §5.1 [403-for-other-schemes]
-            is_device = contact.instance is not None
+            is_device = contact.instance is not None  # RFC 5627 §5.1 [403-for-other-schemes]
             raise RemoteError("Unsupported URI Scheme", 403 if is_device else 416)
         text = contact.param("expires")
         # §10.3 [contact-expires] [header-expires]
@@ -70,5 +66,4 @@ def check_order(binding: Binding, request: Request) -> None:
     """Refuse a REGISTER that a later one of the same phone has overtaken: §10.3 step 7."""
     # §10.3 [another-call-id] [higher-cseq]
     if binding.call_id == request.call_id and request.cseq.number <= binding.cseq:
-        # §10.3 [star-refused] [lower-refused]
-        raise RemoteError("CSeq Out Of Order")
+        raise RemoteError("CSeq Out Of Order")  # §10.3 [star-refused] [lower-refused]

@@ -125,11 +125,7 @@ class Registrar:
         stack.on_lost = self.on_flow_lost
 
     def restore(self, now: float) -> None:
-        """Load the bindings of the store, once, before any message arrives.
-
-        Own design: bindings by a connection of the old process, and of users that the users file
-        no longer has, are left out.
-        """
+        """Load the store, once.  Own design: without bindings that reach no phone any more."""
         for aor, binding in list(self._location.load(now)):
             kept = self._bindings.get(aor, [])
             is_full = len(kept) >= self._max_bindings or (
@@ -190,10 +186,7 @@ class Registrar:
         self._ask_next(aor, now)
 
     def bindings(self, uri: Uri, now: float) -> list[Binding]:
-        """The bindings of `uri` to call now, the preferred first: §16.5.
-
-        Empty for a URI of another domain.
-        """
+        """The bindings of `uri` to call now, the preferred first: §16.5."""
         alive = [binding for binding in self.registered(uri, now) if binding.is_proven]
         # RFC 3261 §10.2.1.2 [q-is-a-preference]
         return sorted(alive, key=lambda binding: -binding.q)
@@ -204,10 +197,7 @@ class Registrar:
         return list(self._alive(aor, now)) if aor else []
 
     def everything(self, now: float) -> list[tuple[Aor, Binding]]:
-        """All bindings that are alive, with their address-of-record.
-
-        Own design: for the operator's list of phones.
-        """
+        """All bindings alive, with their users.  Own design: the operator's list of phones."""
         self._sweep(now)
         return [(aor, each) for aor, bindings in self._bindings.items() for each in bindings]
 
@@ -228,8 +218,7 @@ class Registrar:
 
     def is_dead(self, flow: Flow, silence: float, now: float) -> bool:
         """Whether a phone has sent no keep-alive by this connection for too long: RFC 5626 §5.4."""
-        # RFC 5626 §5.4 [grace-period]
-        is_late = silence > FLOW_TIMER + GRACE
+        is_late = silence > FLOW_TIMER + GRACE  # RFC 5626 §5.4 [grace-period]
         return is_late and flow in self._timed and self.keeps(flow, now)
 
     def count(self, now: float) -> int:
@@ -254,10 +243,7 @@ class Registrar:
     # ContactProbeHandler
 
     def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
-        """Note that a contact has answered: call it from now on, and ask the user's next contact.
-
-        Own design: see `p2psip.server.contact_probe`.
-        """
+        """Call a contact from now on, and ask the user's next.  Own design: `contact_probe`."""
         self._store(
             aor,
             [
@@ -271,10 +257,7 @@ class Registrar:
         self._ask_next(aor, now)
 
     def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
-        """Note that a contact has not answered: drop its binding.
-
-        Own design: the phone may register again, and its contact is then asked again.
-        """
+        """Drop the binding of a contact that has not answered.  Own design: `contact_probe`."""
         kept = []
         for binding in self._alive(aor, now):
             if binding.is_proven or binding.contact.uri != contact:
@@ -317,10 +300,7 @@ class Registrar:
     def _update(
         self, aor: Aor, request: Request, asked: ReturnPath, server: ServerHandle, now: float
     ) -> None:
-        """Make all changes of a REGISTER, or none: §10.3 steps 6 and 7.
-
-        At the limit of bindings the oldest is dropped.
-        """
+        """Make all changes of a REGISTER, or none: §10.3 steps 6 and 7."""
         old = self._alive(aor, now)
         if is_clear_all(request):
             for binding in old:
@@ -377,8 +357,7 @@ class Registrar:
         """
         contact, flow = binding.contact, binding.flow
         if flow.transport != LOCAL and self._stack.is_ours(contact.uri):
-            # RFC 4475 §3.3.14 [escaped-headers-are-kept]
-            return replace(binding, is_proven=False)
+            return replace(binding, is_proven=False)  # RFC 4475 §3.3.14 [escaped-headers-are-kept]
         if self._nat or flow.reliable or is_at_host(contact.uri, flow):
             return binding
         if binding.reg_id or binding.path:

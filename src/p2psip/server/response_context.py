@@ -159,10 +159,7 @@ class ResponseContext:
         self._after_response()
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
-        """Take the failure of a branch as a response: 408 for silence, 503 for no way.
-
-        §16.8, §16.9.
-        """
+        """Take a branch's failure as 408 for silence, 503 for no way: §16.8, §16.9."""
         branch = self._branch(handle)
         if not branch.is_done:
             # §16.7 [408-without-answers], §16.9 [error-is-503]
@@ -175,8 +172,7 @@ class ResponseContext:
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
         """Cancel every branch, for the caller's Reason; their 487 is the answer: §16.10."""
-        # §16.10 [cancels-all], RFC 3326 §2 [reason-goes-on]
-        self._give_up(now, handle.reasons)
+        self._give_up(now, handle.reasons)  # §16.10 [cancels-all], RFC 3326 §2 [reason-goes-on]
 
     def on_transaction_end(self, handle: ServerHandle, now: float) -> None:
         """Give up all branches, since no response can be passed back: §16.7 step 10."""
@@ -234,8 +230,7 @@ class ResponseContext:
         uri = as_request_uri(target.uri)  # §16.6 [only-what-a-uri-may-have]
         is_downgraded = (self._request.uri.scheme, uri.scheme) == ("sip", "sips")
         if is_downgraded and target.flows is not None:
-            # RFC 5630 §5.3 [sip-stays-sip] [sips-becomes-sip]
-            uri = uri.replace(scheme="sip")
+            uri = uri.replace(scheme="sip")  # RFC 5630 §5.3 [sip-stays-sip] [sips-becomes-sip]
         mark = str(self._mark(target.transport, target.host))
         # RFC 5627 §6.2 [record-routes], RFC 3261 §16.6 [mark-on-top] [marks-within-dialogs]
         # §16.6 [marks-unknown-methods] [marks-what-came-in-the-clear]
@@ -332,10 +327,7 @@ class ResponseContext:
         self._server.respond(response, now)  # §16.7 [by-the-server-transaction]
 
     def _fail(self, branch: _Branch, response: Response, now: float, *, is_lost: bool) -> None:
-        """Keep a failure, and pass back the best once nothing is pending: §16.7 step 6.
-
-        `is_lost` tells that the phone has not heard the request, and may have another flow.
-        """
+        """Keep a failure (`is_lost`: unheard), and pass back the best at the end: §16.7 step 6."""
         branch.is_done = True
         if is_lost and branch.target.spares and not self._is_given_up:
             self._start_spare(branch, now)  # RFC 5626 §7 [430-tries-the-next]

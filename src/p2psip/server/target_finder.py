@@ -50,20 +50,14 @@ class TargetFinder:
         self._nat = nat
 
     def targets(self, bindings: Sequence[Binding], *, is_device: bool = False) -> list[Target]:
-        """The phones to call, each with its other flows as spares: RFC 5626 §7.
-
-        With `is_device` they are the bindings of one device.
-        """
+        """The phones to call, or one device, with their other flows as spares: RFC 5626 §7."""
         if is_device:
             # RFC 5627 §6.1 [latest-contact] [next-after-408] [no-other-contact]
             return [self.target(*bindings)] if bindings else []
         return [self.target(*group) for group in by_phone(bindings)]
 
     def target(self, binding: Binding, *spares: Binding) -> Target:
-        """A phone as a target: by its path or its own connection, or else as its Contact says.
-
-        `spares` are its other flows.
-        """
+        """A phone as a target: by path or connection, else by its Contact; with other flows."""
         uri, path = binding.contact.uri, binding.path
         next_hop = path[0].uri if path else uri  # RFC 3327 §5.4 [path-is-the-route]
         # RFC 5630 §5.3 [by-their-connection] [connections-of-phones] [by-tls-all-the-same]
@@ -72,10 +66,7 @@ class TargetFinder:
         return Target(uri, flows, binding.q, path, tuple(map(self.target, spares)))
 
     def user_of(self, uri: Uri, now: float) -> Aor | None:
-        """The user that a URI leads to, None if it is of another domain, or a GRUU of nobody.
-
-        RFC 5627 §6.1.
-        """
+        """The user that a URI or GRUU leads to, None if it is none of ours: RFC 5627 §6.1."""
         if not self.is_gruu(uri):
             return self._domains.address_of_record(uri)
         aor, gruus = self._registrar.gruus.owner(uri), self._registrar.gruus
@@ -97,11 +88,7 @@ class TargetFinder:
         return [each for each in reversed(bound) if gruus.is_of(each, uri)]
 
     def side(self, side: Side, now: float) -> SideRoute:
-        """The way to one side of a dialog.
-
-        Its device is one if its target is a GRUU of ours (RFC 5627 §6.1).  Raises RemoteError if
-        the device is not there.
-        """
+        """The way to one side of a dialog, maybe to a device (RFC 5627 §6.1).  RemoteError."""
         found = self._bound(side.uri, side.target, now)
         last = [] if side.flow is None else [side.flow]
         by = self._opened(found) + [flow for flow in last if is_return_flow(flow, nat=self._nat)]
@@ -114,11 +101,7 @@ class TargetFinder:
         return SideRoute(target, () if target.path else by, seen)
 
     def bound(self, user: Uri, target: Uri, now: float) -> Sequence[Flow]:
-        """The flows by which a user of ours has registered the Contact `target`: RFC 3261 §16.5.
-
-        A phone that has connected again registers again, but may send nothing in its dialogs.  The
-        bindings of other users do not count.
-        """
+        """The flows by which a user has registered the Contact `target`: RFC 3261 §16.5."""
         return self._opened(self._bound(user, target, now))
 
     def _opened(self, found: Sequence[Binding]) -> list[Flow]:

@@ -61,18 +61,11 @@ class UserStore:
         return bool(self._known(user, realm))
 
     def algorithms(self, user: str, realm: str) -> tuple[str, ...]:
-        """The algorithms to challenge this user with, the better one first: RFC 8760 §2.3.
-
-        An unknown user is challenged as most users are, so that a challenge does not tell whether
-        the user exists.
-        """
+        """What to challenge a user with, known or not, the better one first: RFC 8760 §2.3."""
         return self._known(user, realm) or self._usual
 
     def realm_for(self, domain: str) -> str:
-        """The realm of a domain: the one of its name, else the first of the file.
-
-        Own design: a file made for one realm then serves a gateway under all its names.
-        """
+        """Own design: the realm of a domain's name, else the first, for a file of one realm."""
         if not self.realms:
             return domain
         named = (realm for realm in self.realms if realm.lower() == domain.lower())

@@ -124,11 +124,7 @@ def voip_metrics() -> SearchStrategy[VoipMetrics]:
 
 
 def extended_reports() -> SearchStrategy[ExtendedReport]:
-    """Reports with VoIP metrics and blocks of other types: RFC 3611 §2.
-
-    The others are times, of the lengths that their types have, and types of which no text says
-    what is in them (RFC 3611 §3).
-    """
+    """Reports with VoIP metrics, and blocks of known lengths or unknown types: RFC 3611 §2, §3."""
     reference = st.builds(OtherBlock, st.just(4), st.just(0), st.binary(min_size=8, max_size=8))
     delays = st.builds(OtherBlock, st.just(5), st.just(0), st.binary(min_size=12, max_size=12))
     unknown = st.builds(OtherBlock, st.integers(64, 254), octets, whole_words(3))
@@ -185,11 +181,7 @@ def telephone_events() -> SearchStrategy[TelephoneEvent]:
 
 @dataclass(frozen=True, slots=True)
 class SpeexPayload:
-    """A payload, and the frames that splitting it must give: RFC 5574 §3.3.
-
-    `frames` are its frames, each as a payload of its own; `narrow` the same without what
-    is above narrowband.
-    """
+    """A payload, and the frames that splitting it gives, whole and narrow: RFC 5574 §3.3."""
 
     payload: bytes
     frames: list[bytes]

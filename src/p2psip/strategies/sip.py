@@ -59,10 +59,7 @@ _Plan: TypeAlias = SearchStrategy[list[SearchStrategy[Any]]]
 def _up_to(
     most: int, plain: SearchStrategy[Any], odd: SearchStrategy[Any], least: int = 0
 ) -> _Plan:
-    """A plan for headers of one name: how many there are, and which of them is odd, if any.
-
-    It is one choice (`p2psip.strategies.sip_parts` says why), and keeps examples readable.
-    """
+    """A plan for headers of one name, in one choice: how many there are, and which is odd."""
     plans = [[plain] * count for count in range(least, most + 1)]
     odd_ones = [[*plan[:at], odd, *plan[at + 1 :]] for plan in plans for at in range(len(plan))]
     return st.sampled_from([*plans, *plans, *odd_ones])
@@ -214,10 +211,7 @@ _SEPARATORS: Final = st.sampled_from([("Via", "{},"), ("Via", ""), ("To", "{};")
 
 
 def separators() -> SearchStrategy[Message]:
-    """Messages with one separator too many, or an empty value: Field §"Separators too many".
-
-    A reader may forgive them.
-    """
+    """Messages that a reader may forgive a separator: Field §"Separators too many"."""
     return st.builds(_with_separator, messages(), _SEPARATORS)
 
 
@@ -359,10 +353,7 @@ FAULTS: Final = (*HEADER_FAULTS, *ADDRESS_FAULTS, *VALUE_FAULTS, *LINE_FAULTS)
 
 
 def faults(among: Sequence[Fault] = FAULTS) -> SearchStrategy[tuple[Fault, bytes]]:
-    """A fault, each as often as any other, and a request that has it alone (RFC 4475 §3).
-
-    A few hundred draws reach all faults of one kind, such as `HEADER_FAULTS`.
-    """
+    """A fault, each as often as any other, and a request that has it alone (RFC 4475 §3)."""
     return requests().map(lambda request: _spoilt(request, among))
 
 

@@ -148,10 +148,7 @@ class UserAgentCall(ABC):
         self._messages.sent(request, self.exchange(request, now))
 
     def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
-        """Ask the peer to call `target`, in place of a call of ours with it (RFC 3515 §2.4.1).
-
-        `handler.on_transfer` hears the outcome.  Raises LocalError if it cannot be asked now.
-        """
+        """Ask the peer to call `target`, in a call's place (RFC 3515 §2.4.1).  LocalError."""
         if not self.is_up or self.leg is None:
             raise LocalError("the call cannot be transferred now")
         self._transfers.refer(self.leg, target, replaces, now)

@@ -79,11 +79,7 @@ class CallEvents(Protocol[CallT]):
         """Note that our new offer was refused, and the session stays as it was (§14.1)."""
 
     def on_refer(self, call: CallT, referral: Referral, now: float) -> None:
-        """Take the peer's wish that we call somebody (RFC 3515 §2.4.2).
-
-        A RemoteError refuses it, as here.  To follow it means to place a call, and to tell
-        `referral` of its progress.
-        """
+        """Take the peer's wish that we call somebody (RFC 3515 §2.4.2); RemoteError refuses it."""
         raise RemoteError("Decline", 603)
 
     def on_transfer(self, call: CallT, status: int, reason: str, now: float) -> None:

@@ -13,11 +13,7 @@ from p2psip.ua.requests.extensions import listed
 
 
 class CallLeg:
-    """The INVITE usage of one dialog (RFC 5057 §4.1).
-
-    `shared` is the dialog with all its usages; `session` the offers and answers within it,
-    `order` the reliable provisional responses of the peer.
-    """
+    """The INVITE usage of one dialog (RFC 5057 §4.1): its session, and the order of its 1xx."""
 
     def __init__(self, shared: SharedDialog) -> None:
         self.shared, self.dialog = shared, shared.dialog
@@ -50,10 +46,7 @@ class CallLeg:
         return package.lower() in self._can.get("Recv-Info", ())
 
     def acknowledge(self, invite: Request, response: Response, now: float) -> None:
-        """Send the ACK of a re-INVITE's 2xx, and the same again for each repetition (§13.2.2.4).
-
-        It goes to the Contact of the 2xx, which is the peer's new target (§12.2.1.2).
-        """
+        """Send the ACK of a re-INVITE's 2xx, again for each repetition (§13.2.2.4, §12.2.1.2)."""
         number = response.cseq.number
         if self._ack is None or self._ack[0] != number:
             self.refresh(response)  # §12.2.1.2 [2xx-moves-the-target]
@@ -63,10 +56,7 @@ class CallLeg:
         self.shared.send_ack(self._ack[1], now)  # §13.2.2.4 [ack-for-each] [ack-again]
 
     def info_request(self, content_type: str, body: bytes, package: str | None) -> Request:
-        """An INFO, of an Info Package or of the old kind (RFC 6086 §4.2.1).
-
-        Raises LocalError for a package that the peer does not receive.
-        """
+        """An INFO, of a package or of the old kind (RFC 6086 §4.2.1).  LocalError: not received."""
         # RFC 6086 §4.2.1 [legacy-names-none] [no-recv-info]
         request = self.shared.new_request("INFO", body, content_type)
         if package is None:

@@ -83,10 +83,7 @@ class UserAgentCore:
 
 
 class SharedDialog:
-    """A dialog with its usages, and the way to its peer (§12.2).
-
-    `peer_addresses` are the peer's places; `digest_client` answers challenges.
-    """
+    """A dialog with its usages, the peer's places, and the answers to challenges (§12.2)."""
 
     def __init__(
         self,
@@ -188,19 +185,12 @@ class SharedDialog:
         self._core.stack.send_ack(ack, now, self._dialog_flows(ack, now))
 
     def _dialog_flows(self, request: Request, now: float) -> Sequence[Flow] | None:
-        """The flows for a request to the peer, None to look them up as usual (§12.2.1.1).
-
-        Connections that the peer has opened come first, as RFC 5626 §5.3 has it, and of these the
-        ones it registered by.
-        """
+        """The flows to the peer, its own first (as in RFC 5626 §5.3), or None: §12.2.1.1."""
         core, known = self._core, self.peer_addresses
         bound = core.bound(self.dialog.remote.uri, self.dialog.target, now)
         return core.stack.dialog_flows(request, [*bound, *known.by], known.seen, core.follows)
 
 
 def invite_key(invite: Request) -> InviteKey:
-    """The parts that are equal in all copies of one request (§8.2.2.2).
-
-    A request to another user is no copy: each user has a user agent, and a proxy may call many.
-    """
+    """The parts that are equal in all copies of one request to one user (§8.2.2.2)."""
     return invite.call_id, invite.cseq.number, invite.from_.tag or "", str(invite.uri)

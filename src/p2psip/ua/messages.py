@@ -46,10 +46,7 @@ class InstantMessage:
 
 
 def received(request: Request) -> InstantMessage:
-    """Read a MESSAGE (RFC 3428 §7).
-
-    Raises RefusalError with 415 for a body that is no text, or that is compressed.
-    """
+    """Read a MESSAGE (RFC 3428 §7).  RefusalError with 415 for no text, or compressed text."""
     if request.content_type != TEXT:  # RFC 3428 §7 [takes-plain-text]
         raise RefusalError(415, "Unsupported Media Type", [("Accept", TEXT)])
     if is_encoded(request.headers):
@@ -64,10 +61,7 @@ def answer(
     extensions: Extensions,
     now: float,
 ) -> None:
-    """Take a MESSAGE outside of a dialog, and answer at once (RFC 3428 §7).
-
-    `on_message` may refuse it by a RemoteError.
-    """
+    """Answer a MESSAGE outside of a dialog, as `on_message` accepts it (RFC 3428 §7)."""
     try:
         extensions.refuse_unknown(request)
         on_message(received(request))
@@ -78,8 +72,7 @@ def answer(
         allow = [("Allow", extensions.allow_but("MESSAGE"))] if error.status == 405 else []
         server.reply(error.status, now, error.reason, allow)
     else:
-        # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
-        server.reply(200, now)
+        server.reply(200, now)  # RFC 3428 §7 [answers-at-once] [no-body] [no-contact]
 
 
 def refuse_large(request: Request) -> None:
@@ -105,11 +98,7 @@ class Messages:
     def send(
         self, request: Request, heard: Heard, now: float, digest_client: DigestClient | None = None
     ) -> None:
-        """Send a MESSAGE, after those before it to the same user (RFC 3428 §8).
-
-        `heard(response, now)` is told of the final response.  Raises LocalError for a message that
-        is too large.
-        """
+        """Send a MESSAGE, after those before it to one user (RFC 3428 §8).  LocalError."""
         refuse_large(request)
         key = str(request.to.uri)
         queue = self._waiting.setdefault(key, deque())
@@ -146,10 +135,7 @@ class Messages:
 
 
 class DialogMessages:
-    """The messages of ours within one call, one at a time (RFC 3428 §8).
-
-    `exchange` is the latest one, and `is_free` whether it has its final response.
-    """
+    """The messages of ours within one call, of which `exchange` is the latest (RFC 3428 §8)."""
 
     def __init__(self) -> None:
         self.exchange: AuthenticatedRequest | None = None
@@ -162,10 +148,7 @@ class DialogMessages:
         return self._sent is None
 
     def wait(self, body: bytes) -> None:
-        """Keep a message until the answers to those before it have come (RFC 3428 §8).
-
-        Raises LocalError for a message that is too large, and if too many wait.
-        """
+        """Keep a message until those before have an answer (RFC 3428 §8).  LocalError."""
         assert self._sent is not None
         refuse_large(self._sent.replace(body=body))  # which has the same headers
         if len(self._waiting) == MAX_WAITING:

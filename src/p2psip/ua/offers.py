@@ -128,10 +128,7 @@ class Offers:
     # The peer's offers
 
     def check_reinvite(self, state: CallState, *, is_waiting: bool) -> None:
-        """Refuse a re-INVITE of the peer that comes at the wrong time (§14.2).
-
-        `is_waiting` says that a 2xx of ours waits for its ACK.
-        """
+        """Refuse a re-INVITE of the peer at the wrong time (§14.2); `is_waiting`: for an ACK."""
         if state in (CallState.RINGING, CallState.ANSWERED) and not is_waiting:
             raise self._later()  # §14.2 [500-for-a-second]; our 200 may wait for a PRACK
         if state in OVER:
@@ -166,5 +163,4 @@ def _may_offer(leg: CallLeg, *, is_up: bool) -> bool:
     """Whether no offer waits; before the answer of the call, whether UPDATE may have one."""
     if is_up:
         return leg.session.is_stable
-    # RFC 3311 §5.1 [settled-before-update]
-    return leg.session.is_settled and leg.allows("UPDATE")
+    return leg.session.is_settled and leg.allows("UPDATE")  # RFC 3311 §5.1 [settled-before-update]

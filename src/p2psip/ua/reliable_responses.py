@@ -14,10 +14,7 @@ from p2psip.ua.dialog_response import dialog_response
 
 
 class ReliableResponses:
-    """The reliable provisional responses to one INVITE, one at a time (RFC 3262 §3).
-
-    `response` is the latest one, which `prack.Do.SEND_1XX` has sent.
-    """
+    """The reliable 1xx to one INVITE, of which `response` is the latest (RFC 3262 §3)."""
 
     response: Response
 
@@ -41,10 +38,7 @@ class ReliableResponses:
         return self._current is not None and bool(self.response.body)
 
     def wanted(self, sdp: bytes) -> bool:
-        """Whether a provisional response is sent reliably (RFC 3262 §3).
-
-        Own design: if the caller requires it, or if it has a description, which then counts.
-        """
+        """Whether a 1xx is sent reliably (RFC 3262 §3).  Own design: if required, or with SDP."""
         # RFC 3261 §8.2.4 [only-what-it-supports] [else-as-usual]
         # RFC 3262 §3 [required-is-done] [unasked-is-not-done]
         return self._is_required or (self._is_possible and bool(sdp))

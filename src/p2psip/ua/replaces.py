@@ -43,10 +43,7 @@ class Replaces(NamedTuple):
 
     @classmethod
     def of(cls, dialog: Dialog) -> Self:
-        """Name our dialog to a third party, for its INVITE to the dialog's other side (§4).
-
-        That side is the one that reads the header, so that its own tag is the To tag.
-        """
+        """Name our dialog, by the tags as its other side has them (§4)."""
         return cls(dialog.call_id, dialog.remote.tag or "", dialog.local.tag or "")
 
     def __str__(self) -> str:

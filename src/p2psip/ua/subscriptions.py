@@ -45,10 +45,7 @@ class SubscriptionHandler(Protocol):
 
 
 class Subscription:
-    """A subscription that we have asked for, by SUBSCRIBE or REFER (RFC 6665 §4.1).
-
-    `call_id` and `tag` name the dialog that the first NOTIFY makes.
-    """
+    """A subscription that we have asked for, by SUBSCRIBE or REFER (RFC 6665 §4.1)."""
 
     def __init__(
         self,
@@ -177,8 +174,7 @@ class Subscription:
             return
         told = SubscriptionState.parse(request.headers.get("Subscription-State", ""))
         if request.contacts:
-            # RFC 3261 §12.2.2 [contact-moves-the-target]
-            self._shared.dialog.refresh(request)
+            self._shared.dialog.refresh(request)  # RFC 3261 §12.2.2 [contact-moves-the-target]
         if request.body:
             self._handler.on_notify(self, request.content_type, request.body, now)
         # RFC 6665 §4.1.3 [200-at-once] [waits-for-nobody], §8.3.1 [200-not-202]
@@ -273,8 +269,7 @@ class ServedSubscription:
         if response.status < 200:
             return
         if response.status < 300:
-            # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
-            self._shared.dialog.refresh(response)
+            self._shared.dialog.refresh(response)  # RFC 3261 §12.2.1.2 [2xx-moves-the-target]
         if response.status in ENDING:
             # RFC 6665 §4.2.2 [removed-without-an-answer] [removed-when-refused]
             self._machine.end("noresource")

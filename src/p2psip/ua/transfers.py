@@ -70,16 +70,12 @@ class Referral:
         if self._served is not None:
             # RFC 3515 §2.4.4 [a-sipfrag], §2.4.5 [a-sipfrag] [begins-with-the-status]
             body = f"SIP/2.0 {status} {reason}\r\n".encode()
-            # RFC 3515 §2.4.7 [ends-with-noresource]
-            last = "noresource" if status >= 200 else None
+            last = "noresource" if status >= 200 else None  # RFC 3515 §2.4.7 [ends-with-noresource]
             self._served.tell(SIPFRAG, body, now, last=last)
 
 
 def status_of(content_type: str, body: bytes) -> tuple[int, str]:
-    """Read the status and reason in a NOTIFY of the event refer (RFC 3515 §2.4.5).
-
-    Raises RemoteError: 415 for another type, 400 for a body that does not begin with a status.
-    """
+    """Read the status in a NOTIFY of the event refer (RFC 3515 §2.4.5).  RemoteError: 415, 400."""
     if content_type != SIPFRAG:
         raise RemoteError("Unsupported Media Type", 415)
     line = (body.splitlines() or [b""])[0]  # Field §"Line feeds in a sipfrag"

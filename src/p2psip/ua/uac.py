@@ -54,8 +54,7 @@ class OutgoingCall(UserAgentCall):
         super().__init__(core, handler, contact, CallState.CALLING, now, digest_client)
         self.invite, self.remote = self.refresher.ask(invite), invite.to
         self._cseq = invite.cseq.number
-        # §21.3.3 [not-remembered]
-        self._others = Redirection(invite.uri, core.max_redirects)
+        self._others = Redirection(invite.uri, core.max_redirects)  # §21.3.3 [not-remembered]
         self._fork_acks: dict[DialogId, Request] = {}
         self._refusal: RemoteError | None = None  # of the callee's offer, by our owner
         self._answering: AuthenticatedRequest | None = None  # the last PRACK with an answer
@@ -105,8 +104,7 @@ class OutgoingCall(UserAgentCall):
         self._drop_legs(None)
         self._legs.clear()
         self.leg = None
-        # RFC 4028 §7.3 [same-call-next-number]
-        headers = invite.headers.without(*ANSWERS.values())
+        headers = invite.headers.without(*ANSWERS.values())  # RFC 4028 §7.3 [same-call-next-number]
         headers = headers.with_("CSeq", f"{self._next_cseq()} INVITE")
         self.invite = invite.replace(headers=headers)
         self._exchange_of_invite = AuthenticatedRequest(
@@ -164,10 +162,7 @@ class OutgoingCall(UserAgentCall):
         self.offer_if_possible(now)
 
     def _acknowledge(self, leg: CallLeg, response: Response, rseq: int, now: float) -> bool:
-        """Send the PRACK of a reliable 1xx (RFC 3262 §4).
-
-        False if that is no progress: a repeated one, or one whose offer ends the call.
-        """
+        """Send the PRACK of a reliable 1xx (RFC 3262 §4); False if that is no progress."""
         if not leg.order.take(rseq):
             return False
         answer = self._take_description(leg, response, now)

@@ -89,11 +89,7 @@ class IncomingCall(UserAgentCall):
         self.reschedule()
 
     def ring(self, now: float, status: int = 180, sdp: bytes | None = None) -> None:
-        """Send progress, again every minute (§13.3.1.1); `sdp` makes it early media.
-
-        It is sent reliably if the caller requires that, or supports it and there is a description:
-        RFC 3262 §3.
-        """
+        """Send progress, reliably if asked (RFC 3262 §3), with early media `sdp`: §13.3.1.1."""
         if self.state is not CallState.RINGING:
             return
         self._progress = status, sdp or b""
@@ -158,8 +154,7 @@ class IncomingCall(UserAgentCall):
         if offer is not None and (session.is_stable or session.was_settled):
             answer = self._take_offer(leg, offer, now)  # RFC 3262 §5 [answers-in-the-2xx]
         todo = self._reliable.acknowledge(number, now)
-        # RFC 3262 §3 [2xx-for-a-match]
-        server.respond(self._response_to(server, answer), now)
+        server.respond(self._response_to(server, answer), now)  # RFC 3262 §3 [2xx-for-a-match]
         if offer is not None and not answer:
             session.they_answer(offer)
             self.handler.on_answer(self, offer, now)
@@ -256,8 +251,7 @@ class IncomingCall(UserAgentCall):
         if timer is Timer.PROGRESS:
             self.ring(now, *self._progress)
         elif timer is Timer.EXPIRES:  # the caller's own limit is reached
-            # §13.3.1 [487-when-expired]
-            self._refuse(487, "Request Terminated", now)
+            self._refuse(487, "Request Terminated", now)  # §13.3.1 [487-when-expired]
             self.handler.on_cancelled(self, now)
         else:  # it has rung too long
             self._refuse(480, NO_ANSWER, now)  # §21.4.18 [480-tells-why]

@@ -34,10 +34,7 @@ class Latch:
         self._candidates: dict[Any, tuple[int, int, int]] = {}
 
     def signal(self, address: Any, received: int) -> bool:
-        """Take the address of an offer or answer; False if that changes nothing (§4).
-
-        `received` is how many packets the port has counted.
-        """
+        """Take a signalled address, after `received` packets; False if it is the same (§4)."""
         if address == self.signalled:
             return False
         self.signalled = self.source = address

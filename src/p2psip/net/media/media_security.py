@@ -49,8 +49,7 @@ class MediaSecurity:
     def __init__(self, port: int, rtcp_port: int, *, wanted: bool, rtcp_mux: bool = False) -> None:
         self._port, self._rtcp_port, self._wanted = port, rtcp_port, wanted
         self.rtcp_mux = rtcp_mux
-        # RFC 3711 §8 [key-of-one-stream], §9.1 [key-of-one-session]
-        self._key = _random_key()
+        self._key = _random_key()  # RFC 3711 §8 [key-of-one-stream], §9.1 [key-of-one-session]
         self._agreed: tuple[CryptoAttribute, CryptoAttribute] | None = None
         self._sender: SrtpSender | None = None
         self._receiver: SrtpReceiver | None = None
@@ -90,11 +89,7 @@ class MediaSecurity:
             yield self._at(LocalTransport(self._port), True)
 
     def _key_for(self, line: MediaDescription) -> SrtpKey:
-        """The key of an answer: ours, and another if the suite is another: RFC 3711 §4.2.
-
-        With the same key the counts of packets would begin anew, and two packets be encrypted
-        alike.
-        """
+        """Our key, or another for another suite, whose counts begin anew: RFC 3711 §4.2."""
         chosen = choose(cryptos(line))
         if self._agreed is None or chosen is None or chosen.suite == self._agreed[0].suite:
             return self._key

@@ -82,11 +82,7 @@ class PortPool:
         return None if self._anywhere else len(self._free)
 
     def bind(self, ip: str) -> tuple[socket.socket, socket.socket]:
-        """Open and bind an RTP and an RTCP socket: RFC 3550 §11.
-
-        A pair that another process uses is skipped.  Raises NoPortsError, or OSError if `ip` is not
-        an address of this machine.
-        """
+        """Bind an RTP and an RTCP socket of a free pair: RFC 3550 §11.  NoPortsError, OSError."""
         taken: list[int] = []
         try:
             for _ in range(TRIES if self._anywhere else len(self._free)):

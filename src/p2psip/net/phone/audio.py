@@ -182,10 +182,7 @@ class AudioStream:
         raise RemoteError("Not Acceptable Here", 488)  # RFC 3261 §13.3.1.3 [488-for-the-offer]
 
     def conclude(self, sdp: bytes) -> None:
-        """Take the answer to our offer: RFC 3264 §7.  RemoteError(488) if it cannot be used.
-
-        An answer may come twice, first with a 18x: RFC 3261 §13.2.1.
-        """
+        """Take the answer to our offer, maybe twice: RFC 3264 §7.  RemoteError(488): of no use."""
         if self._offered is None:
             raise LocalError("there is no offer to conclude")
         theirs = SessionDescription.parse(sdp)
@@ -272,10 +269,7 @@ class AudioStream:
         return media.sends
 
     def press(self, digits: str, seconds: float) -> bool:
-        """Send keys one after another: RFC 4733 §2.5.1.  LocalError if one is no key.
-
-        False if the peer has not answered, understands no such events or wants no media.
-        """
+        """Send keys (LocalError for no key): RFC 4733 §2.5.1.  False if the peer takes none."""
         codes = [event_of(digit) for digit in digits]
         media = self._media
         if media is None or media.telephone_event is None or self._closed or not media.sends:
@@ -302,8 +296,7 @@ class AudioStream:
             return
         begun = self._position
         self._position += int((now - self._talked) * session.clock_rate)
-        # RFC 3389 §4 [as-a-codec-of-its-own]
-        position = begun if self._talking else self._position
+        position = begun if self._talking else self._position  # RFC 3389 §4 [as-a-codec-of-its-own]
         self._talked, self._talking = now, False
         ticks = self._start + position & WRAP
         # RFC 3389 §4 [no-marker]
@@ -405,5 +398,4 @@ def _may_tell_metrics(theirs: SessionDescription, line: MediaDescription) -> boo
     asked = line.attribute("rtcp-xr")
     if asked is None:  # RFC 3611 §5.1 [line-before-session]
         asked = theirs.attribute("rtcp-xr")
-    # RFC 3611 §5.1 [only-what-is-named]
-    return asked is None or "voip-metrics" in asked.split()
+    return asked is None or "voip-metrics" in asked.split()  # RFC 3611 §5.1 [only-what-is-named]

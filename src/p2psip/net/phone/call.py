@@ -170,10 +170,7 @@ class Call:
             self._end(f"{status} {reason}", RemoteError(reason, status))
 
     def hangup(self, reason: str | None = None) -> None:
-        """End the call in any state: by BYE, CANCEL or refusal (§15).  Idempotent.
-
-        `reason` is a value for the Reason header (RFC 3326 §2).
-        """
+        """End the call in any state (§15); `reason` is for the Reason header (RFC 3326 §2)."""
         if not self.is_over:
             self._driver.run(self._signalling.bye, monotonic(), reason)
             self._end(HUNG_UP, RemoteError("Request Terminated", 487))
@@ -221,17 +218,11 @@ class Call:
 
     @property
     def is_ready(self) -> bool:
-        """Whether audio that is sent now gets through: RFC 8656 §11.1.
-
-        It does with the answer, but for a relay, whose server has to consent first.
-        """
+        """Whether audio gets through, which a relay has to consent to first: RFC 8656 §11.1."""
         return not self.is_over and self._audio.is_ready
 
     def send_audio(self, payload: bytes, timestamp: int | None = None) -> bool:
-        """Send one payload now; the caller keeps the pace (see `AudioStream.send`).
-
-        False when nothing may be sent: before the answer, on hold, after the end.
-        """
+        """Send one payload now (see `AudioStream.send`); False when nothing may be sent."""
         return not self.is_over and self._audio.send(payload, timestamp)
 
     def send_digits(self, digits: str, seconds: float = DIGIT_SECONDS) -> bool:
@@ -442,10 +433,7 @@ class _CallEvents(CallHandler):
 def followed(
     driver: SipDriver, follow: Callable[[Referral], Call], referral: Referral
 ) -> Call | None:
-    """Place the call that a peer asks for, and wait until it is up (RFC 3515 §2.4.2).
-
-    None if it fails, of which the peer is told.
-    """
+    """Place the call that a peer asks for: RFC 3515 §2.4.2.  None if it fails; the peer is told."""
     try:
         call = follow(referral)
         call.wait_answered()

@@ -24,10 +24,7 @@ log: Final = logging.getLogger(__name__)
 
 
 class PhoneAddress:
-    """The addresses of one phone; they are the machine's own until `begin`.
-
-    `beside` is the host of a listener of the other address family, if there is one.
-    """
+    """The addresses of one phone, of which `beside` is the host of the other family, if any."""
 
     def __init__(self, host: str, pool: PortPool, beside: str | None = None) -> None:
         self._host, self._network, self._pool = host, LocalNetwork(host, beside=beside), pool
@@ -44,11 +41,7 @@ class PhoneAddress:
         turn: tuple[str, str] | None,
         on_moved: Callable[[HostPort], object],
     ) -> None:
-        """Ask STUN servers, and have media go by the TURN server, a URI and a password.
-
-        Waits until media ports have public addresses, or for `SERVER_SECONDS` seconds.  Raises
-        LocalError for a wrong URI.
-        """
+        """Ask STUN servers, have media go by TURN; wait `SERVER_SECONDS` at most.  LocalError."""
         self._on_moved = on_moved
         if turn is not None:
             uri, password = turn

@@ -31,10 +31,7 @@ MAX_REDIRECTS: Final = 5  # other addresses of a callee that are called: §8.1.3
 def user_agent_of(
     stack: Stack, answer_timeout: float, info_packages: Sequence[str] = ()
 ) -> UserAgent:
-    """The calls of a phone, which ring for `answer_timeout` seconds: §13.
-
-    `info_packages` are the Info Packages that it takes: RFC 6086 §5.2.2.
-    """
+    """The calls of a phone, which ring for `answer_timeout` s (§13), with its Info Packages."""
     return UserAgent(
         stack,
         random=os.urandom,

@@ -50,8 +50,7 @@ class PhoneContacts:
         """The host of a server, an address where we have both families; may wait."""
         if self.locator is None or is_numeric(server.host):
             return server.host
-        # RFC 6157 §4 [both-families]
-        flows = self.locator.flows(server)
+        flows = self.locator.flows(server)  # RFC 6157 §4 [both-families]
         return flows[0].remote[0] if flows else server.host
 
 
@@ -136,10 +135,7 @@ class PhoneRegistration:
         return self._contacts.stack.contact_by(contact, transport, secure=secure)
 
     def register(self, timeout: float, expires: int) -> int:
-        """Register until `forget`, and return the seconds granted: §10.2.
-
-        Raises RemoteError with the SIP status, TimeoutError.
-        """
+        """Register until `forget`; the seconds granted (§10.2).  RemoteError, TimeoutError."""
         self.forget()
         granted = self._granted = AsyncResult()
         # §10.2.6 [domain-is-the-registrar]

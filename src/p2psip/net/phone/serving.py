@@ -80,8 +80,7 @@ class Serving:
             return
         if not self.may_watch(event.package, self.sender_of(server)):
             raise RemoteError("Forbidden", 403)  # RFC 6665 §4.2.1.3 [403-without-leave]
-        # RFC 6665 §3.2.1 [body-as-accepted]
-        refuse_accept(request, PACKAGES[event.package])
+        refuse_accept(request, PACKAGES[event.package])  # RFC 6665 §3.2.1 [body-as-accepted]
         served = self._ua.serve(server, self.reached_at(server.flow.remote[0]), now)
         served.on_over = lambda subscription: self._served.pop(subscription, None)
         self._served[served] = -1

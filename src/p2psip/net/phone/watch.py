@@ -27,10 +27,7 @@ BODIES: Final = {
 
 
 class Watch:
-    """A subscription of a script (RFC 6665 §4.1): ended by `close`, or by the other side.
-
-    `reason` tells why it has ended ("" before).
-    """
+    """A subscription of a script (RFC 6665 §4.1); `reason` tells why it has ended ("" before)."""
 
     def __init__(self, driver: SipDriver, on_notify: Callable[[str, bytes], object]) -> None:
         self.reason = ""

@@ -26,10 +26,7 @@ LONGEST_GAP: Final = 10 * g711.CLOCK_RATE  # samples; a larger gap means another
 
 
 class Recording:
-    """The received audio, with silence where packets are missing: RFC 3550 §5.1.
-
-    `samples` is the audio so far, `missing` how many samples of it are filled in.
-    """
+    """The received audio, of which `missing` samples are silence filled in: RFC 3550 §5.1."""
 
     def __init__(self, law: str = "PCMU") -> None:
         self._decode = LAWS[law][1]
@@ -38,10 +35,7 @@ class Recording:
         self.missing = 0
 
     def add(self, payload: bytes, timestamp: int) -> int:
-        """Decode a payload and place it by its `timestamp` (ticks); returns the place in samples.
-
-        A payload that is too far off to belong to the same stream is appended.
-        """
+        """Decode a payload; place it by `timestamp`, or append it if that is far off; its place."""
         gap = self._gap(timestamp)
         if ROUNDING < gap <= LONGEST_GAP:
             self.samples.extend(array("h", bytes(2 * gap)))

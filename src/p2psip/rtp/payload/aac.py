@@ -29,10 +29,7 @@ _INDEX: Final = 0x07  # Source: §3.3.6, the three bits below the size
 
 
 def read_aac(payload: bytes | memoryview) -> tuple[tuple[int, bytes], ...]:
-    """Read a payload as (size of the frame, octets of it that are here): §3.2.1.
-
-    One frame alone may be a part.  RemoteError if it is malformed or interleaved.
-    """
+    """Read a payload as (size of the frame, octets of it): §3.2.1.  RemoteError if malformed."""
     data = bytes(payload)
     if len(data) < _LENGTH.size:
         raise RemoteError("AAC payload without headers")
@@ -60,10 +57,7 @@ def read_aac(payload: bytes | memoryview) -> tuple[tuple[int, bytes], ...]:
 
 
 def pack_aac(frames: Iterable[bytes], max_octets: int) -> list[tuple[bytes, bool]]:
-    """Put frames that follow each other into (payload, marker): §3.2.3.1.
-
-    As many in one payload as fit in `max_octets`; a longer one is cut.
-    """
+    """Put frames into (payload, marker), many in one or one cut: §3.2.3.1."""
     if max_octets < 5:
         raise LocalError(f"AAC in packets of {max_octets} octets")
     packets: list[tuple[bytes, bool]] = []
@@ -113,10 +107,7 @@ class AacFrame:
 
 @dataclass(frozen=True, slots=True)
 class AacDamage:
-    """Frames are missing about this timestamp: §3.2.3.1.
-
-    `lost` counts packets that never came; 0 if one that came made no sense.
-    """
+    """Frames are missing: §3.2.3.1; `lost` packets never came, 0 if one that came was malformed."""
 
     timestamp: int
     lost: int
@@ -127,11 +118,7 @@ AacUnpacked: TypeAlias = AacFrame | AacDamage
 
 
 class AacUnpacker:
-    """Puts frames together, and notices what is missing: §3.2.3.1.
-
-    A machine without a clock; packets come in the order of their extended sequence numbers.
-    `frame_ticks` parts the timestamps of the frames of one packet.
-    """
+    """Puts frames of `frame_ticks` together, from packets in order, and tells damage: §3.2.3.1."""
 
     def __init__(self, frame_ticks: int = FRAME_TICKS) -> None:
         self._frame_ticks = frame_ticks
@@ -178,10 +165,7 @@ class AacUnpacker:
         marker: bool,
         out: list[AacUnpacked],
     ) -> None:
-        """Take a part: of the frame under way, or the first of another.
-
-        Nothing marks a first part, so after a loss those of one time are not trusted.
-        """
+        """Take a part; after a loss, those of one time have no beginning that can be told."""
         if after_loss:
             self._skipping = timestamp
         if timestamp == self._skipping:

@@ -20,11 +20,7 @@ _ZERO: Final = 127  # Source: §3.2, the index of the coefficient 0
 
 @dataclass(frozen=True, slots=True)
 class ComfortNoise:
-    """One description of the background: §3.
-
-    `level` is in -dBov, 0 to 127 (§3.1); `indices` are the reflection coefficients as they are
-    quantized, 0 to 254 (§3.2).
-    """
+    """The background: §3; `level` in -dBov (§3.1), `indices` as they are quantized (§3.2)."""
 
     level: int
     indices: tuple[int, ...] = ()
@@ -42,17 +38,12 @@ class ComfortNoise:
 
     @classmethod
     def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read a payload, or raise RemoteError: §3.3.
-
-        The unused bit is ignored.  A receiver may reduce the order of the model (§3), and this
-        one does so at a reserved index.
-        """
+        """Read a payload up to a reserved index, or raise RemoteError: §3, §3.3."""
         data = bytes(payload)
         if not 0 < len(data) <= MAX_ORDER + 1:
             raise RemoteError(f"comfort noise of {len(data)} octets")
         model, _, _ = data[1:].partition(bytes((RESERVED,)))
-        # §3.3 [level-first], §3 [model-of-any-order]
-        return cls(data[0] & 0x7F, tuple(model))
+        return cls(data[0] & 0x7F, tuple(model))  # §3.3 [level-first], §3 [model-of-any-order]
 
     def __bytes__(self) -> bytes:
         """Write the payload, the unused bit clear: §3.3."""

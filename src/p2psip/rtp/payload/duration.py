@@ -20,10 +20,7 @@ _FRAMES_A_SECOND: Final = 50  # of encodings whose payload does not tell: §4.2,
 
 
 def ticks(encoding: str, payload: bytes | memoryview, clock_rate: int, channels: int = 1) -> int:
-    """Count the ticks of one payload: RFC 3551 §4.5.
-
-    20 ms for an encoding that is not known here, and for a payload that makes no sense.
-    """
+    """Count the ticks of one payload, 20 ms where that cannot be told: RFC 3551 §4.5."""
     name = encoding.upper()
     if name in _OCTETS_ARE_TICKS:
         return len(payload)  # §4.5.2 [g722-clock]

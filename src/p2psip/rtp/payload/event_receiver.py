@@ -36,10 +36,7 @@ class EventBegan:
 
 @dataclass(frozen=True, slots=True)
 class EventEnded:
-    """An event is over: its code, and the ticks that its reports told of: §2.5.2.2.
-
-    It may have been longer, unless `complete`: the reports of its end were lost.
-    """
+    """An event is over: its ticks as told, maybe more unless `complete`: §2.5.2.2."""
 
     event: int
     duration: int
@@ -65,11 +62,7 @@ class _Current:
 
 
 class EventReceiver:
-    """Follows the events of one source: §2.5.2.2.
-
-    It remembers one event: reports of an older timestamp are late repetitions.  So are those of a
-    time at which that event was under way: Field §"Events whose timestamp moves".
-    """
+    """Follows the events of one source: §2.5.2.2, Field §"Events whose timestamp moves"."""
 
     def __init__(self) -> None:
         self._timestamp: int | None = None  # of the newest segment
@@ -78,10 +71,7 @@ class EventReceiver:
         self.deadline: float | None = None
 
     def heard(self, timestamp: int, payload: bytes | memoryview, now: float) -> list[HeardEvent]:
-        """Take a packet's RTP timestamp and payload: §2.5.1.5.
-
-        Raises RemoteError if the payload is malformed.
-        """
+        """Take a packet's RTP timestamp and payload: §2.5.1.5.  RemoteError if malformed."""
         told: list[HeardEvent] = []
         for report in parse_events(payload):
             if report.duration:  # §2.3.5 [zero-duration-ignored]

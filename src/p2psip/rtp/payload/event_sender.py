@@ -58,10 +58,7 @@ class _Segment:
 
 
 class EventSender:
-    """Sends events one after another, by one clock: §2.5.1.
-
-    `clock_rate` in ticks a second is that of the audio, whose timestamps they share: §2.5.1.2.
-    """
+    """Sends events one after another, by the clock of the audio, in ticks a second: §2.5.1.2."""
 
     def __init__(self, clock_rate: int) -> None:
         self._clock_rate = clock_rate
@@ -87,10 +84,7 @@ class EventSender:
             self.deadline = now
 
     def tick(self, now: float, timestamp: int) -> list[EventPacket]:
-        """Answer the packets that are due; `timestamp` is where the audio is by now: §2.5.1.2.
-
-        A late call makes one report of the true duration, not several.
-        """
+        """Answer the packets that are due, `timestamp` being that of the audio by now: §2.5.1.2."""
         if self.deadline is None or now < self.deadline:
             return []
         if self._press is None:

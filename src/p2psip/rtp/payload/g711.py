@@ -51,10 +51,7 @@ def _alaw_octet(sample: int) -> int:
 
 
 def _from_zero(octet_of: Callable[[int], int], step: int) -> bytes:
-    """Make the octets of samples 0 to 32767, where `step` samples in a row share one.
-
-    Every program that imports this module waits for its tables: they are made by steps.
-    """
+    """Make the octets of samples 0 to 32767, where `step` in a row share one; quickly."""
     return b"".join(bytes([octet_of(sample)]) * step for sample in range(0, 32768, step))
 
 
@@ -83,10 +80,7 @@ def decode_alaw(data: bytes | memoryview) -> "array[int]":
 
 
 def encode_ulaw(samples: Iterable[int]) -> bytes:
-    """Turn signed 16-bit samples into PCMU octets, one each: RFC 3551 §4.5.14.
-
-    IndexError for a sample outside -32768..32767 (those of an `array("h")` never are).
-    """
+    """Turn signed 16-bit samples into PCMU octets: RFC 3551 §4.5.14.  IndexError beyond these."""
     # §4.5.14 [octet-aligned] [sign-bit-first] [sign-bit-on-host]
     # §4.5.14 [eight-bits]
     return bytes(map(_ULAW_OCTETS.__getitem__, samples))

@@ -33,10 +33,7 @@ _LEAST_PACKET: Final = 3  # octets that one fragment needs
 
 @dataclass(frozen=True, slots=True)
 class H264Fragment:
-    """A part of a NAL unit: §5.8.
-
-    `header` is the first octet of the NAL unit, which is not in `data`.
-    """
+    """A part of a NAL unit, whose first octet is `header` and not in `data`: §5.8."""
 
     header: int
     data: bytes
@@ -57,11 +54,7 @@ class H264Fragment:
 
 
 def read_h264(payload: bytes | memoryview) -> tuple[bytes, ...] | H264Fragment:
-    """Read one payload: whole NAL units, or a fragment of one: §5.2.
-
-    NAL units of the reserved types are left out.  RemoteError if it is malformed, or of a kind
-    that modes 0 and 1 do not have.
-    """
+    """Read whole NAL units, or a fragment of one: §5.2.  RemoteError, also for other modes."""
     data = bytes(payload)
     if not data:
         raise RemoteError("H.264 payload of nothing")

@@ -33,11 +33,7 @@ MAX_OCTETS: Final = MAX_UNIT_OCTETS
 
 @dataclass(frozen=True, slots=True)
 class AccessUnit:
-    """The NAL units of one timestamp in decoding order: §5.1.
-
-    `damaged` says that something of it is missing, or access units before it are.  Parameter sets
-    that were sent apart make an access unit without slices.
-    """
+    """The NAL units of one timestamp: §5.1; `damaged` if some of it, or before it, is missing."""
 
     units: tuple[bytes, ...]
     timestamp: int

@@ -26,10 +26,7 @@ MAX_UNIT_OCTETS: Final = 1 << 22  # of one NAL unit, Own design: memory must be 
 
 @dataclass(frozen=True, slots=True)
 class NalUnit:
-    """A whole NAL unit, its first octet included, and its RTP timestamp: §5.3.
-
-    `last` says that its packet ended an access unit, as far as the sender told: §5.1.
-    """
+    """A whole NAL unit (§5.3); `last` says that its packet ended an access unit: §5.1."""
 
     data: bytes
     timestamp: int
@@ -43,10 +40,7 @@ class NalUnit:
 
 @dataclass(frozen=True, slots=True)
 class H264Damage:
-    """Something is missing in the access units of these timestamps, and of any between: §5.8.
-
-    `lost` counts packets that never came; 0 if those that came made no sense.
-    """
+    """Something is missing at these timestamps and between: §5.8; `lost` packets never came."""
 
     since: int
     until: int
@@ -98,10 +92,7 @@ class H264Unpacker:
     def push(
         self, sequence: int, timestamp: int, marker: bool, payload: bytes | memoryview
     ) -> list[Unpacked]:
-        """Take the next packet; `sequence` is extended: RFC 3550 §A.1.
-
-        One whose turn has passed is dropped, as a duplicate is.
-        """
+        """Take the next packet, by its extended number (RFC 3550 §A.1); a late one is dropped."""
         out: list[Unpacked] = []
         if self._next is not None and sequence != self._next:
             if sequence < self._next:
@@ -150,8 +141,7 @@ class H264Unpacker:
             self._give_up(timestamp, out, "a NAL unit that is too long")
             self._skipping = True
         elif part.end:
-            # §7.1 [fragments-in-order]
-            whole = b"".join((part.head, *self._parts))
+            whole = b"".join((part.head, *self._parts))  # §7.1 [fragments-in-order]
             self._forget()
             self._unit(whole, timestamp, marker, out)
 

@@ -38,10 +38,7 @@ def kind_of(unit: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class H265Fragment:
-    """A part of a NAL unit: §4.4.3.
-
-    `header` is that of the NAL unit, two octets as a number, which are not in `data`.
-    """
+    """A part of a NAL unit, whose two octets of header are a number, and not in `data`: §4.4.3."""
 
     header: int
     data: bytes
@@ -63,10 +60,7 @@ class H265Fragment:
 
 
 def read_h265(payload: bytes | memoryview) -> tuple[bytes, ...] | H265Fragment:
-    """Read one payload: whole NAL units, or a fragment of one: §4.4.
-
-    What is of types without a meaning is left out, as §6 asks for.  RemoteError if it is malformed.
-    """
+    """Read whole NAL units (§6 leaves types out), or a fragment of one: §4.4.  RemoteError."""
     data = bytes(payload)
     if len(data) < HEAD:
         raise RemoteError(f"H.265 payload of {len(data)} octets")
@@ -143,10 +137,7 @@ def aggregate(units: Sequence[bytes]) -> bytes:
 
 
 def pack_h265(units: Iterable[bytes], max_octets: int) -> list[tuple[bytes, bool]]:
-    """Cut the NAL units of one access unit, in decoding order, into (payload, marker): §5.
-
-    No payload is longer than `max_octets`.
-    """
+    """Cut an access unit into (payload, marker), none longer than `max_octets`: §5."""
     if max_octets < _LEAST_PACKET:
         raise LocalError(f"H.265 in packets of {max_octets} octets")
     payloads: list[bytes] = []

@@ -16,10 +16,7 @@ from p2psip.errors import RemoteError
 
 
 def decode_l16(payload: bytes | memoryview, channels: int = 1) -> "array[int]":
-    """Turn a payload into signed 16-bit samples, of all channels in turn: §4.1.
-
-    RemoteError if it is not of whole samples of each channel.
-    """
+    """Turn a payload into signed 16-bit samples, of all channels in turn: §4.1.  RemoteError."""
     if len(payload) % (2 * channels):
         raise RemoteError("L16 payload that ends within a sample")
     samples = array("h", bytes(payload))
@@ -29,10 +26,7 @@ def decode_l16(payload: bytes | memoryview, channels: int = 1) -> "array[int]":
 
 
 def encode_l16(samples: Iterable[int]) -> bytes:
-    """Turn signed 16-bit samples, of all channels in turn, into a payload: §4.5.11.
-
-    OverflowError for a sample outside -32768..32767 (those of an `array("h")` never are).
-    """
+    """Turn signed 16-bit samples, of all channels in turn, into a payload: §4.5.11."""
     result = array("h", samples)
     if sys.byteorder == "little":  # §4.5.11 [network-order]
         result.byteswap()

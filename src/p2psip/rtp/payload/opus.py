@@ -34,11 +34,7 @@ _BANDWIDTHS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class OpusPacket:
-    """The frames of one packet, and what holds for all of them: RFC 6716 §3.
-
-    `configuration` is 0 to 31; a frame of no octets is one that was not sent, as silence is.
-    `padding` counts all octets that padding adds.
-    """
+    """The frames of one packet, and what holds for all of them: RFC 6716 §3."""
 
     configuration: int
     stereo: bool
@@ -189,10 +185,7 @@ def _padding(octets: int) -> tuple[bytes, bytes]:
 
 
 def total_ticks(payload: bytes | memoryview) -> int:
-    """Count the ticks of a payload by its first octets alone: RFC 7587 §4.2.
-
-    0 if it is no packet; whatever makes the packet malformed further on is not looked at.
-    """
+    """Count the ticks of a payload by its first octets, 0 if it is no packet: RFC 7587 §4.2."""
     if not payload:
         return 0
     code = payload[0] & 3

@@ -78,8 +78,7 @@ class RedundantPayload:
             _HEADER.pack((_MORE | each.payload_type) << 24 | each.offset << 10 | len(each.data))
             for each in self.older
         )
-        # §3 [last-header-is-short]
-        blocks = b"".join(each.data for each in self.older)
+        blocks = b"".join(each.data for each in self.older)  # §3 [last-header-is-short]
         return headers + bytes((self.payload_type,)) + blocks + self.data
 
 
@@ -99,11 +98,7 @@ class RedundantSender:
     def packed(
         self, kind: int, red: int | None, payload: bytes, position: int
     ) -> tuple[int, bytes]:
-        """The payload type and payload to send, of the type `red` where that was agreed on: §3.
-
-        `kind` is the type of the audio, `position` its time in ticks.  What does not fit into a
-        block stays out.
-        """
+        """The payload to send, redundant if `red` is its type, after `position` ticks: §3."""
         before, self._said = self._said, (position, payload)
         if red is None:
             return kind, payload

@@ -81,10 +81,7 @@ def one_frame(data: bytes | memoryview) -> tuple[int, bool]:
 
 
 def narrowband(frame: bytes | memoryview) -> bytes:
-    """Cut the wideband layers off a payload of one frame, and pad it anew: §3.3.
-
-    RemoteError if there is not exactly one frame.
-    """
+    """Cut the layers off a payload, and pad it anew: §3.3.  RemoteError unless one frame."""
     frames = split(frame, wideband=False)
     if len(frames) != 1:
         raise RemoteError(f"{len(frames)} Speex frames where one was due")

@@ -54,10 +54,7 @@ class Vp8Descriptor:
 
     @classmethod
     def parse(cls, payload: bytes | memoryview) -> tuple[Self, int]:
-        """Read a descriptor; answer it and where the frame's octets begin: §4.2.
-
-        RemoteError if it is cut short.  Reserved bits are ignored.
-        """
+        """Read a descriptor, and where the frame's octets begin: §4.2.  RemoteError if cut."""
         data, at = bytes(payload[:6]), 1
         try:
             first = data[0]
@@ -81,8 +78,7 @@ class Vp8Descriptor:
         except IndexError:
             raise RemoteError("VP8 descriptor cut short") from None
         return cls(
-            # §4.2 [reserved-bits] [layer-bits] [key-index-bits]
-            start=bool(first & _S),
+            start=bool(first & _S),  # §4.2 [reserved-bits] [layer-bits] [key-index-bits]
             partition=first & 7,  # §4.2 [partition-of-three-bits]
             non_reference=bool(first & _N),
             picture_id=picture_id,
@@ -95,10 +91,7 @@ class Vp8Descriptor:
         ), at
 
     def __bytes__(self) -> bytes:
-        """Write the descriptor, reserved bits clear: §4.2.
-
-        LocalError for a base without a layer.
-        """
+        """Write the descriptor, reserved bits clear: §4.2.  LocalError: a base without a layer."""
         # §4.2 [reserved-bits]
         first = self.partition | (_S if self.start else 0) | (_N if self.non_reference else 0)
         extended, fields = 0, b""
@@ -129,10 +122,7 @@ class Vp8Descriptor:
 def pack_vp8(
     frame: bytes, max_octets: int, picture_id: int | None = None
 ) -> list[tuple[bytes, bool]]:
-    """Cut a frame into (payload, marker), whatever its partitions are: §4.4.
-
-    No payload is longer than `max_octets`; with `picture_id` each says the frame's number.
-    """
+    """Cut a frame of this `picture_id` into (payload, marker) of `max_octets` at most: §4.4."""
     head = len(bytes(Vp8Descriptor(True, picture_id=picture_id)))
     if not frame or max_octets <= head:
         raise LocalError(f"a VP8 frame of {len(frame)} octets in packets of {max_octets}")
@@ -168,10 +158,7 @@ class Vp8Frame:
 
 @dataclass(frozen=True, slots=True)
 class Vp8Damage:
-    """Something is missing in the frames of these timestamps, and of any between: §4.5.1.
-
-    `lost` counts packets that never came; 0 if those that came made no sense.
-    """
+    """Something is missing at these timestamps and between: §4.5.1; `lost` packets never came."""
 
     since: int
     until: int
@@ -189,10 +176,7 @@ Vp8Unpacked: TypeAlias = Vp8Frame | Vp8Damage
 
 
 class Vp8Unpacker:
-    """Puts frames together, and notices what is missing: §4.5.1.
-
-    A machine without a clock; packets come in the order of their extended sequence numbers.
-    """
+    """Puts frames together from packets in order, and notices what is missing: §4.5.1."""
 
     def __init__(self) -> None:
         self._next: int | None = None

@@ -33,17 +33,12 @@ class StreamPing:
 
     def tick(self, now: float) -> bool:
         """Take the time; it is never sent again: §4.4.1."""
-        # §4.4.1 [no-pong-is-a-failure]
-        self.failed = now >= self.deadline
+        self.failed = now >= self.deadline  # §4.4.1 [no-pong-is-a-failure]
         return False
 
 
 class KeepAlives:
-    """The keep-alives of one flow: §4.4.
-
-    `at` is when to call `tick`, None without a flow.  `is_answered` once one was answered, and
-    `has_failed` when the flow is to be given up.
-    """
+    """The keep-alives of one flow, until it `has_failed`: §4.4."""
 
     def __init__(self, random: Random) -> None:
         self._random = random

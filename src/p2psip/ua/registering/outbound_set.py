@@ -72,10 +72,7 @@ class OutboundSet:
 
     @property
     def current(self) -> Registration:
-        """The registration whose flow requests go by: the first that stands, else the first.
-
-        Own design: the order of the proxies is that of the operator's preference.
-        """
+        """The first that stands, else the first.  Own design: in the operator's order."""
         return next((each for each in self.flows if each.stands), self.flows[0])
 
     @property
@@ -90,10 +87,7 @@ class OutboundSet:
 
     @property
     def route(self) -> list[Uri]:
-        """The servers that requests pass: a proxy of the set, and those that the registrar wants.
-
-        RFC 3261 §8.1.2, RFC 3608 §6.1.
-        """
+        """The proxies that requests pass: RFC 3261 §8.1.2, and the registrar's: RFC 3608 §6.1."""
         flow = self.current
         return flow.route(self._registrations[self.flows.index(flow)])
 

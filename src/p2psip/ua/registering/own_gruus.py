@@ -27,8 +27,7 @@ class OwnGruus:
 
     def learn(self, response: Response, lapses_at: float) -> None:
         """Take those beside our own contact of a 200, if there are any: §4.2."""
-        # §4.2 [either-both-or-none] [public-may-change]
-        self._public = self._temporary = None
+        self._public = self._temporary = None  # §4.2 [either-both-or-none] [public-may-change]
         for contact in response.contacts:
             if contact.instance == self._instance:
                 self._public = _gruu(contact, "pub-gruu") or self._public
@@ -48,11 +47,7 @@ class OwnGruus:
         return self._temporary if private else self._public or self._temporary
 
     def refresh_after(self, granted: int, usual: float) -> float:
-        """How many seconds after a REGISTER the next one is sent: §4.2.
-
-        A temporary GRUU is no longer valid once the registration has lapsed, however shortly, so
-        the refresh must have had all its time before.
-        """
+        """How many seconds until the next REGISTER, which must come before it lapses: §4.2."""
         if self._temporary is None:
             return usual
         # §4.2 [refreshed-in-time] [halfway-if-short]

@@ -60,10 +60,7 @@ class ServiceRoute:
         self._proxies = ()  # RFC 3608 §6.1 [refused-clears-it]
 
     def after(self, first: Sequence[Uri]) -> list[Uri]:
-        """The route of later requests: our own proxies, then those of the registrar: RFC 3608 §6.1.
-
-        The registrar may name ours again, which is then passed once.
-        """
+        """Our own proxies, then those of the registrar, one named by both once: RFC 3608 §6.1."""
         service = self._proxies
         if service and first and equivalent(service[0], first[-1]):
             service = service[1:]
@@ -86,11 +83,7 @@ class RegistrationHandler(Protocol):
         """It was accepted for `expires` seconds; told once, and again after a failure: §10.2.4."""
 
     def on_failed(self, registration: "Registration", status: int, reason: str, now: float) -> None:
-        """The registrar refused or was silent: §10.2.7.
-
-        The first REGISTER is not repeated, unless the registration is persistent; a failed
-        refresh is.
-        """
+        """The registrar refused or was silent; a refresh is repeated: §10.2.7."""
 
 
 class Registration:
@@ -188,17 +181,11 @@ class Registration:
         return self.state is State.REGISTERED and not self._is_lost
 
     def route(self, first: Sequence[Uri]) -> list[Uri]:
-        """The route of later requests: our own proxies, then those of the registrar.
-
-        RFC 3608 §6.1.
-        """
+        """The route of later requests: `first`, then the registrar's proxies: RFC 3608 §6.1."""
         return self._service_route.after(first)
 
     def gruu(self, now: float, *, private: bool = False) -> Uri | None:
-        """A URI of the registrar's that leads to this device from anywhere, None without one.
-
-        RFC 5627 §4.4.  A `private` one does not show the user.
-        """
+        """The registrar's URI of this device; a `private` one hides the user: RFC 5627 §4.4."""
         return self._gruus.usable(now, private=private)
 
     @property
@@ -221,10 +208,7 @@ class Registration:
             self._register(self._expires, now)
 
     def close(self, now: float) -> None:
-        """Remove the binding, and report nothing more: §10.2.2.
-
-        If a REGISTER is under way this waits for its answer, since two must not be: §10.2.
-        """
+        """Remove the binding, after the REGISTER under way, and report no more: §10.2.2."""
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED
@@ -255,10 +239,7 @@ class Registration:
             self._form_again(now)
 
     def heard(self, flow: Flow, data: bytes, now: float) -> bool:
-        """Take the answer to a keep-alive, b"" for a CRLF; False if none was waited for.
-
-        RFC 5626 §4.4.
-        """
+        """Take what may answer a keep-alive, b"" for a CRLF; whether it does: RFC 5626 §4.4."""
         kept = self._keep_alive
         if kept.flow is None or kept.flow.peer != flow.peer or not kept.hear(data):
             return False

@@ -12,11 +12,7 @@ from p2psip.ua.registering.registration import Registration
 
 
 class Registrations:
-    """The registrations of one stack: RFC 3261 §10.2.
-
-    `ping(flow, data)` sends a keep-alive, and `lose(flow)` closes a connection: they are given to
-    each `Registration` that is added.
-    """
+    """The registrations of one stack, which `ping` and `lose` flows: RFC 3261 §10.2."""
 
     def __init__(self) -> None:
         self.ping: Callable[[Flow, bytes], None] | None = None
@@ -47,10 +43,7 @@ class Registrations:
         stack.on_lost = on_lost
 
     def heard(self, flow: Flow, data: bytes, now: float) -> bool:
-        """Take what came by a flow beside messages; False if nobody waits for it: RFC 5626 §4.4.
-
-        One CRLF answers all that share its connection.
-        """
+        """Take what may answer keep-alives of all that share a flow: RFC 5626 §4.4."""
         return any([each.heard(flow, data, now) for each in list(self._members)])
 
     def discard(self, registration: Registration) -> None:

@@ -25,11 +25,7 @@ class AuthenticatedRequestUser(Protocol):
     """The user of a request, which receives its responses (RFC 3261 §8.1.3)."""
 
     def on_response(self, exchange: "AuthenticatedRequest", response: Response, now: float) -> None:
-        """Take a provisional or final response (§8.1.3).
-
-        Silence arrives as a 408, and a missing route as a 503, both made here (§8.1.3.1), with the
-        cause as the reason phrase.
-        """
+        """Take a response, a 408 for silence, a 503 for no way (§8.1.3, §8.1.3.1)."""
 
 
 class AuthenticatedRequest:

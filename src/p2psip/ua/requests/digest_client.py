@@ -62,11 +62,7 @@ def hop_of(flow: Flow) -> HostPort:
 
 
 class DigestClient:
-    """The credentials of one user, and the challenges it has met (§22.2).
-
-    `random(n)` gives n random bytes.  A nonce is used again, with its count going up, until the
-    server has had enough of it: RFC 7616 §3.4.
-    """
+    """The credentials of one user, and the nonces in use (§22.2, RFC 7616 §3.4)."""
 
     def __init__(self, login: Login, random: Callable[[int], bytes]) -> None:
         self._login, self._random = login, random
@@ -123,10 +119,7 @@ class DigestClient:
             self._known[keys[0]], self._uses[keys[0]] = challenge.with_nonce(nonce), 0
 
     def sign(self, request: Request, *, is_asked: bool = False) -> Request:
-        """The request with credentials for every challenge remembered (§22.2, §22.3).
-
-        Without `is_asked` only if the next hop of the request is their server.
-        """
+        """The request with credentials (§22.2, §22.3), unasked only if it goes to their server."""
         headers = request.headers.without(*ANSWERS.values())
         if not (is_asked or self.may_sign(request)):
             return request.replace(headers=headers)

@@ -75,10 +75,7 @@ class Extensions:
         return [*self.headers(), *self.require(*self.required, *applied)]
 
     def require(self, *applied: str) -> list[tuple[str, object]]:
-        """The header for the extensions that a message makes use of (§8.1.1.9, §8.2.4).
-
-        Its receiver has to know them, or to refuse a request.
-        """
+        """The header for extensions that the receiver has to know (§8.1.1.9, §8.2.4)."""
         # §8.1.1.9 [insists-by-require]
         return [("Require", ", ".join(dict.fromkeys(applied)))] if applied else []
 
@@ -102,10 +99,7 @@ class Extensions:
         return [allowed, readable, *UNDERSTOOD, *self.supported()]
 
     def info_package(self, info: Request) -> str | None:
-        """The Info Package of an INFO, None for one of the old kind (RFC 6086 §4.2.2).
-
-        Raises RefusalError with 469 for a package that is not among ours.
-        """
+        """The Info Package of an INFO, None for the old kind (RFC 6086 §4.2.2).  469: not ours."""
         value = info.headers.get("Info-Package")
         if value is None:
             return None

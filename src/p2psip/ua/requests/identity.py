@@ -32,11 +32,7 @@ def sender(request: Request, flow: Flow, trusted: Container[str]) -> Address:
 
 
 def asserted_identity(request: Request, flow: Flow, trusted: Container[str]) -> Address | None:
-    """The sender, as one of the `trusted` addresses asserts it (RFC 3325 §8); None without one.
-
-    A malformed header asserts nothing, nor do two identities of one kind.  Of two it is the SIP
-    URI, and not the telephone number.
-    """
+    """The sender as a `trusted` address asserts it, by SIP URI if possible (RFC 3325 §8)."""
     # RFC 3325 §8 [not-of-strangers]
     if flow.remote[0] not in trusted:
         return None

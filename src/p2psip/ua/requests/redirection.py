@@ -44,8 +44,7 @@ class Redirection:
         if not self._targets or not self._left or refusal.status >= GLOBAL:
             return None
         self._left -= 1
-        # RFC 3261 §8.1.3.4 [tries-the-next]
-        self._targets.sort(key=lambda target: -target[0])
+        self._targets.sort(key=lambda target: -target[0])  # RFC 3261 §8.1.3.4 [tries-the-next]
         return self._targets.pop(0)[1]
 
     def _add(self, redirect: Response) -> None:

@@ -20,10 +20,7 @@ ALLOW: Final = ", ".join(CALL_METHODS)
 
 
 class RefusalError(RemoteError):
-    """A refusal that explains itself by headers (§8.2).
-
-    `cause` is the reason phrase for our own log, where the response must not tell it.
-    """
+    """A refusal with headers (§8.2); `cause` is for our own log, and not for the peer."""
 
     def __init__(
         self,
@@ -38,10 +35,7 @@ class RefusalError(RemoteError):
 
 
 def refuse_extensions(request: Request, known: Collection[str] = ()) -> None:
-    """Refuse a request that needs an extension other than those `known` (§8.2.2.3).
-
-    Raises RefusalError with 420.
-    """
+    """Refuse with 420 a request that needs extensions other than those `known` (§8.2.2.3)."""
     # §20.32 [require-is-heeded]
     required = [each for each in request.headers.all("Require") if each.lower() not in known]
     if required:
@@ -50,10 +44,7 @@ def refuse_extensions(request: Request, known: Collection[str] = ()) -> None:
 
 
 def refuse_method(request: Request, allow: str = ALLOW) -> NoReturn:
-    """Refuse a request by its method: §8.2.1.
-
-    405 for one that we know; 501 for one of which nobody here has heard (§21.5.2).
-    """
+    """Refuse a method: §8.2.1, with 405, or 501 for one of which nobody here has heard."""
     if request.method not in METHODS:
         raise RefusalError(501, "Not Implemented", [("Allow", allow)])
     # §8.2.1 [405-for-others] [405-says-allow]
@@ -101,10 +92,7 @@ def without_identity(headers: Headers) -> Headers:
 
 
 def session(message: Request | Response) -> bytes | None:
-    """The session description in a message, None when there is none (§13.2.1).
-
-    In a body of several parts (§7.4.1) it is the first part that is one.
-    """
+    """The session description in a message, the first of several parts (§7.4.1, §13.2.1)."""
     try:
         parts = _parts(message)
     except RemoteError:
