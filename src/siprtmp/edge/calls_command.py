@@ -19,7 +19,7 @@ TIMEOUT: Final = 15.0  # s
 MAX_REPLY: Final = 256 * 1024 * 1024  # bytes
 
 _COLUMNS: Final = {
-    "calls": (
+    "calls": [
         "since",
         "state",
         "caller",
@@ -30,10 +30,10 @@ _COLUMNS: Final = {
         "lost",
         "mos",
         "id",
-    ),
-    "registrations": ("user", "contact", "source", "expires", "id"),
-    "streams": ("since", "name", "source", "codecs", "players", "id"),
-    "trunks": ("name", "address", "state", "calls", "reason"),
+    ],
+    "registrations": ["user", "contact", "source", "expires", "id"],
+    "streams": ["since", "name", "source", "codecs", "players", "id"],
+    "trunks": ["name", "address", "state", "calls", "reason"],
 }
 
 _ACTIONS: Final = {
