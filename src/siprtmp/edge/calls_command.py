@@ -20,16 +20,8 @@ MAX_REPLY: Final = 256 * 1024 * 1024  # bytes
 
 _COLUMNS: Final = {
     "calls": [
-        "since",
-        "state",
-        "caller",
-        "callee",
-        "source",
-        "codec",
-        "video",
-        "lost",
-        "mos",
-        "id",
+        *("since", "state", "caller", "callee", "source"),
+        *("codec", "video", "lost", "mos", "id"),
     ],
     "registrations": ["user", "contact", "source", "expires", "id"],
     "streams": ["since", "name", "source", "codecs", "players", "id"],
