@@ -52,6 +52,7 @@ class Call:
     """
 
     publish: Publish
+    origin: Origin  # once it has begun
 
     def __init__(self, user: CallObserver, sink: MediaSink, context: "CallContext") -> None:
         self.user, self.context = user, context
@@ -63,7 +64,6 @@ class Call:
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
         self.names: Sequence[str] = ()
-        self.origin: Origin | None = None
         self._ticket: Ticket | None = None
         self._share: PortShare | None = None  # of an incoming call
         self.descriptions = Descriptions(media, self.log, context.hosts_of)

@@ -19,7 +19,7 @@ from siprtmp.operation.logs import Log
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The caller, callee, source and time of a call, for the operator.
+    """The direction, caller, callee, source and time of a call, for the operator.
 
     `source` is transport and host of the phone, or RTMP and the host of the client.
     """
@@ -29,6 +29,11 @@ class Origin:
     callee: str
     source: str
     at: float
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """All but the time, by the names that the operator knows."""
+        return {name: getattr(self, name) for name in ("direction", "caller", "callee", "source")}
 
 
 class CallLog:

@@ -25,6 +25,7 @@ from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
 from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
 from p2psip.transaction.key import new_branch
+from siprtmp.calls.call_log import Origin
 
 MAX_CALLS: Final = 10_000  # that can be listed and ended; calls beyond are only counted
 GONE: Final = (408, 481)  # answers to a BYE that mean the other side has no such call
@@ -37,13 +38,10 @@ _M = TypeVar("_M", Request, Response)
 
 @dataclass(slots=True, eq=False)
 class ThroughCall:
-    """A call between two phones; `source` is transport and host of the caller."""
+    """A call between two phones."""
 
     id: str
-    caller: str
-    callee: str
-    source: str
-    at: float
+    origin: Origin
     server: ServerHandle | None  # while it rings
     ticket: Ticket | None
     up_at: float | None = None
@@ -161,15 +159,9 @@ class Tolls:
         ticket = self._allowance.begin(user, now) if user is not None else None
         if len(self._ringing) >= MAX_CALLS:
             del self._ringing[next(iter(self._ringing))]
-        self._ringing[server] = ThroughCall(
-            request.call_id,
-            str(request.from_.uri),
-            str(request.uri),
-            f"{flow.transport}:{flow.remote[0]}",
-            now,
-            server,
-            ticket,
-        )
+        source = f"{flow.transport}:{flow.remote[0]}"
+        origin = Origin("through", str(request.from_.uri), str(request.uri), source, now)
+        self._ringing[server] = ThroughCall(request.call_id, origin, server, ticket)
 
     def choose(
         self, server: ServerHandle, bindings: Sequence[Binding], now: float
@@ -228,7 +220,7 @@ class Tolls:
         call.flow, call.server = server.flow, None
         self._up[request.call_id, request.from_.tag or "", response.to.tag or ""] = call
         first = next(iter(self._up.values()))
-        if len(self._up) > MAX_CALLS or first.at + LONGEST <= now:
+        if len(self._up) > MAX_CALLS or first.origin.at + LONGEST <= now:
             self._up.popitem(last=False)
 
     def take(self, server: ServerHandle) -> Ticket | None:

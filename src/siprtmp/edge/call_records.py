@@ -58,7 +58,7 @@ class CallRecords:
         """Note a call that begins, or is answered, lest the gateway does not live to end it."""
         if self._begun is not None:
             with self._telling(self._begun.path):
-                self._begun.note(call, _known(call, now, self._offset()))
+                self._begun.note(call, _known(call, self._offset()))
 
     def write(self, call: Call, reason: str, now: float) -> None:
         """Append the record of a call that ends; a disk that is full is logged once."""
@@ -99,7 +99,7 @@ def record(call: Call, reason: str, now: float, offset: float) -> dict[str, obje
     """What is kept of a call; `offset` turns the time of machines into that of clocks."""
     up_at = call.up_at
     return {
-        **_known(call, now, offset),
+        **_known(call, offset),
         "end": _utc(offset + now),
         "seconds": round(now - up_at, 1) if up_at is not None else 0.0,
         "reason": reason,
@@ -108,20 +108,17 @@ def record(call: Call, reason: str, now: float, offset: float) -> dict[str, obje
     }
 
 
-def _known(call: Call, now: float, offset: float) -> dict[str, object]:
+def _known(call: Call, offset: float) -> dict[str, object]:
     """What is known of a call before its end; the members that follow have no value yet."""
-    origin, up_at, plan = call.origin, call.up_at, call.plan
+    up_at, plan = call.up_at, call.plan
     return {
-        "begin": _utc(offset + (origin.at if origin is not None else now)),
+        "begin": _utc(offset + call.origin.at),
         "answered": _utc(offset + up_at) if up_at is not None else None,
         "end": None,
         "seconds": None,
         "reason": None,
         "id": call.call.id if call.call is not None else "",
-        "direction": origin.direction if origin is not None else "",
-        "caller": origin.caller if origin is not None else "",
-        "callee": origin.callee if origin is not None else "",
-        "source": origin.source if origin is not None else "",
+        **call.origin.facts,
         "rtmp": call.user.log_id,
         "trunk": call.trunk_name,
         "codec": plan.audio.codec.name if plan is not None else None,

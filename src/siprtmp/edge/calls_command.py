@@ -19,21 +19,13 @@ TIMEOUT: Final = 15.0  # s
 MAX_REPLY: Final = 256 * 1024 * 1024  # bytes
 
 _COLUMNS: Final = {
-    "calls": (
-        "since",
-        "state",
-        "caller",
-        "callee",
-        "source",
-        "codec",
-        "video",
-        "lost",
-        "mos",
-        "id",
-    ),
-    "registrations": ("user", "contact", "source", "expires", "id"),
-    "streams": ("since", "name", "source", "codecs", "players", "id"),
-    "trunks": ("name", "address", "state", "calls", "reason"),
+    "calls": [
+        *("since", "state", "caller", "callee", "source"),
+        *("codec", "video", "lost", "mos", "id"),
+    ],
+    "registrations": ["user", "contact", "source", "expires", "id"],
+    "streams": ["since", "name", "source", "codecs", "players", "id"],
+    "trunks": ["name", "address", "state", "calls", "reason"],
 }
 
 _ACTIONS: Final = {

@@ -74,7 +74,7 @@ class CallTotals:
     def end(self, call: Call, reason: str, now: float) -> None:
         """Count a call that ends, before its media is forgotten."""
         self.left_out += call.statistics.left_out
-        direction = call.origin.direction if call.origin is not None else "in"
+        direction = call.origin.direction
         if call.up_at is None:
             self.ended[direction, _outcome(reason)] += 1
             return

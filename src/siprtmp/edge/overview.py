@@ -63,7 +63,7 @@ class Overview:
 
         The caller may pause between two rows; what has ended meanwhile gets none.
         """
-        for call in sorted(self.calls, key=lambda each: each.origin.at if each.origin else now):
+        for call in sorted(self.calls, key=lambda each: each.origin.at):
             yield "calls", _call(call, now)
         for through in self.tolls:
             yield "calls", _through(through, now)
@@ -160,33 +160,18 @@ def _nothing(*what: object) -> None:
 
 
 def _call(call: Call, now: float) -> Row:
-    origin, up_at = call.origin, call.up_at
-    return {
-        "id": call.call.id if call.call is not None else "",
-        "state": "ringing" if up_at is None else "up",
-        "seconds": round(now - (up_at if up_at is not None else origin.at if origin else now), 1),
-        "direction": origin.direction if origin else "",
-        "caller": origin.caller if origin else "",
-        "callee": origin.callee if origin else "",
-        "source": origin.source if origin else "",
-        "rtmp": call.user.log_id,
-        "trunk": call.trunk_name,
-        **quality.figures_of(call),
-    }
+    row = _any_call(call.call.id if call.call is not None else "", call, now)
+    facts = {"rtmp": call.user.log_id, "trunk": call.trunk_name}
+    return {**row, **facts, **quality.figures_of(call)}
 
 
 def _through(call: ThroughCall, now: float) -> Row:
-    return {
-        "id": call.id,
-        "state": "ringing" if call.up_at is None else "up",
-        "seconds": round(now - (call.at if call.up_at is None else call.up_at), 1),
-        "direction": "through",
-        "caller": call.caller,
-        "callee": call.callee,
-        "source": call.source,
-        "rtmp": None,
-        "codec": None,
-    }
+    return {**_any_call(call.id, call, now), "rtmp": None, "codec": None}
+
+
+def _any_call(id_: str, call: Call | ThroughCall, now: float) -> Row:
+    state, since = ("ringing", call.origin.at) if call.up_at is None else ("up", call.up_at)
+    return {"id": id_, "state": state, "seconds": round(now - since, 1), **call.origin.facts}
 
 
 def _trunk(trunk: Trunk, calls: Iterable[Call]) -> Row:

@@ -79,14 +79,14 @@ def test_a_user_has_so_many_calls_at_once_until_they_fail_or_are_answered_and_ov
     [(invite, *_)] = [each for each in out if each[1] == BOB]
     _, refused = home.call("sip:bob@home")
     assert finals(refused) == [403] and home.refusals() == ["403 Too Many Calls at Once"]
-    assert [each.callee for each in home.tolls] == ["sip:bob@home"]
+    assert [each.origin.callee for each in home.tolls] == ["sip:bob@home"]
     home.hear(response_to(invite, 486, to_tag="b"), source=BOB)  # bob does not want to
     assert list(home.tolls) == []
     _, out = home.call("sip:bob@home")
     [(invite, *_)] = [each for each in out if each[1] == BOB]
     home.hear(response_to(invite, 200, to_tag="b"), source=BOB)
     [through] = home.tolls
-    assert through.up_at is not None and through.source == f"UDP:{ALICE}"
+    assert through.up_at is not None and through.origin.source == f"UDP:{ALICE}"
     assert finals(home.call("sip:bob@home")[1]) == [403]
 
 
