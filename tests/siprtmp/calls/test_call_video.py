@@ -182,9 +182,9 @@ def test_sound_that_comes_too_late_is_counted_and_said_once(world, desk):
     world.wait(6.0)
     leg, sent = world.gateway.audio, len(world.gateway.media.sent)
     assert (
-        leg.figures.left_out > 50
-        and sent + leg.figures.left_out == 301
-        and call.media.statistics.left_out == leg.figures.left_out
+        leg.left_out > 50
+        and sent + leg.left_out == 301
+        and call.media.statistics.left_out == leg.left_out
     )
     [line] = events(world, "media-late")
     assert line["kind"] == "sound"
