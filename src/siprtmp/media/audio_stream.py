@@ -34,8 +34,8 @@ OnSent = Callable[[AudioCodec, bytes], None]
 class AudioStream(MediaStream):
     """One call's audio, from the first SDP to the end.
 
-    RFC 3550 §6.4 for the session.  It watches for signs of life of the peer, those of other streams
-    too, and sends its keys (`press`).
+    It watches for signs of life of the peer, those of other streams too, and sends its keys
+    (`press`).  `shared` is for the streams beside it.
     """
 
     def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
@@ -47,8 +47,8 @@ class AudioStream(MediaStream):
         self._sending = Sending(outlet, self._reclaim_sent)
         self.codec_selection = AudioCodecSelection(settings.transcoding)
         timeline = Timeline(now, self._reclaim_received)
-        shared = SharedContext(self._watch.alive, self.hears, timeline)
-        super().__init__(transport, context._replace(shared=shared))
+        self.shared = SharedContext(self._watch.alive, self.hears, timeline)
+        super().__init__(transport, context._replace(shared=self.shared))
         self._send_rtp = transport.send_rtp
         self.plan: AudioPlan | None = None  # of the last answer
         self._session: RtpSession | None = None
@@ -76,10 +76,7 @@ class AudioStream(MediaStream):
         selection.header, selection.takes_opus = sink.published.header, sink.takes_opus
 
     def start(self, plan: AudioPlan, now: float, by: Signalled) -> None:
-        """Send and receive as an answer settled; again after every later one.
-
-        RFC 3264 §8: a new answer may move the peer, change the codec, or hold the call.
-        """
+        """Send and receive as an answer settled; a later one may change all of it: RFC 3264 §8."""
         if self._closed:
             return
         self.reclaim()
@@ -102,11 +99,6 @@ class AudioStream(MediaStream):
         self._aim(media, by.hosts)
         self._heed_consent()
         self._wake()
-
-    @property
-    def shared(self) -> SharedContext:
-        """What other streams of this peer share with it."""
-        return SharedContext(self._alive, self.hears, self._timeline)
 
     def hears(self, host: str) -> bool:
         """Whether audio comes from this host, and so other media may go there: RFC 3264 §8.3.1."""

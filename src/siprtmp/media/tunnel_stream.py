@@ -52,10 +52,7 @@ class TunnelStream(MediaStream):
     # -- set-up -------------------------------------------------------------------------
 
     def start(self, plan: XFlvPlan, now: float, by: Signalled) -> None:
-        """Send and receive as an answer settled, as `AudioStream.start`; again after later ones.
-
-        RFC 3264 §8: a new answer may move the peer, or hold the call.
-        """
+        """Send and receive as an answer settled; a later one may change all of it: RFC 3264 §8."""
         if self._closed:
             return
         self.plan, media = plan, plan.media

@@ -66,10 +66,7 @@ class VideoStream(MediaStream):
     # -- set-up -------------------------------------------------------------------------
 
     def start(self, plan: VideoPlan, now: float, by: Signalled) -> None:
-        """Send and receive as an answer settled, as `AudioStream.start`; again after later ones.
-
-        RFC 3264 §8: a new answer may move the peer, change the profile, or hold the call.
-        """
+        """Send and receive as an answer settled; a later one may change all of it: RFC 3264 §8."""
         if self._closed:
             return
         before, self.plan = self.plan, plan
