@@ -23,7 +23,8 @@ import gevent
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
 from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.stream import Signalled, StreamSettings
+from siprtmp.media.sink import MediaSink
+from siprtmp.media.stream import Signalled, StreamContext, StreamSettings
 from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.translate.audio_formats import AUDIO_CODECS, AudioCodec
 
@@ -58,7 +59,7 @@ def payloads(codec: AudioCodec) -> list[bytes]:
     return [each for start in starts for each in made.encode(samples[start : start + made.samples])]
 
 
-class Call:
+class Call(MediaSink):
     """A stream between a publisher and a phone that are both made up."""
 
     remote: Any = None
@@ -68,10 +69,12 @@ class Call:
     hosts: Any = ()
 
     def __init__(self, codec: AudioCodec, now: float) -> None:
+        super().__init__()
         self.codec, self.sent, self.made = codec, 0, 0
         settings = StreamSettings(os.urandom, "c", 1e9, transcoding=True)
-        self.stream = AudioStream(self, self, settings, now)  # type: ignore[arg-type]
-        self.stream.give_to(self._on_tag)
+        context = StreamContext(self, settings, now, lambda: None)  # type: ignore[arg-type]
+        self.stream = AudioStream(self, context)  # type: ignore[arg-type]
+        self.stream.give_to(self)
         line = Codec(codec.encoding, codec.clock_rate, codec.channels, codec.payload_type)
         numbers, remote = (codec.payload_type,), ("127.0.0.1", 9)
         agreed = AgreedMedia("audio", True, 9, remote, None, (line,), numbers, numbers,
@@ -85,7 +88,7 @@ class Call:
     def send_rtp(self, data: bytes) -> None:
         self.sent += 1
 
-    def _on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
+    def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         self.made += 1
 
     def __getattr__(self, name: str) -> Callable[..., None]:

@@ -15,8 +15,7 @@ from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.calls.observer import CallObserver
 from siprtmp.media.offload import Players
-from siprtmp.media.sink import MediaSink
-from siprtmp.media.stream import AUDIO
+from siprtmp.media.sink import AUDIO, MediaSink
 
 
 class StreamUser(CallObserver, MediaSink):

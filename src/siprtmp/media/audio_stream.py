@@ -13,19 +13,13 @@ from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.audio_codec_selection import AudioCodecSelection
 from siprtmp.media.dtmf import CLOCK_RATE, DtmfKeys
-from siprtmp.media.offload import Offloading, Players, Sending
+from siprtmp.media.offload import Offloading, Sending
 from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
+from siprtmp.media.session_log import sound_format_name
 from siprtmp.media.silence import Silence, SilenceWatch
-from siprtmp.media.sink import Published
-from siprtmp.media.stream import (
-    AUDIO,
-    MediaStream,
-    SharedContext,
-    Signalled,
-    StreamListener,
-    StreamSettings,
-)
+from siprtmp.media.sink import AUDIO, MediaSink
+from siprtmp.media.stream import MediaStream, SharedContext, Signalled, StreamContext
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp, Packet, UnsuitableError
@@ -40,27 +34,22 @@ OnSent = Callable[[AudioCodec, bytes], None]
 class AudioStream(MediaStream):
     """One call's audio, from the first SDP to the end.
 
-    RFC 3550 §6.4 for the session.  It watches for signs of life of the peer, those of other streams
-    too, and sends its keys (`press`).
+    It watches for signs of life of the peer, those of other streams too, and sends its keys
+    (`press`).  `shared` is for the streams beside it.
     """
 
-    def __init__(
-        self,
-        transport: MediaTransport,
-        listener: StreamListener,
-        settings: StreamSettings,
-        now: float,
-        wake: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
+        settings, now = context.settings, context.started
         self._watch = SilenceWatch(settings.media_timeout, now)
-        shared = SharedContext(
-            self._watch.alive, lambda host: False, Timeline(now, self._reclaim_received)
-        )
-        super().__init__(transport, listener, wake, shared)
-        self._send_rtp = transport.send_rtp
+        self.sent = self.received = self.unsuitable = 0
+        self._offloading = Offloading(settings.has_pump, self._reclaim_received)
+        outlet = transport.outlet(self.publish) if settings.has_pump else None
+        self._sending = Sending(outlet, self._reclaim_sent)
         self.codec_selection = AudioCodecSelection(settings.transcoding)
-        self.hear(Published())
-        self._settings, self._started = settings, now
+        timeline = Timeline(now, self._reclaim_received)
+        self.shared = SharedContext(self._watch.alive, self.hears, timeline)
+        super().__init__(transport, context._replace(shared=self.shared))
+        self._send_rtp = transport.send_rtp
         self.plan: AudioPlan | None = None  # of the last answer
         self._session: RtpSession | None = None
         self._order: ReorderBuffer[Heard] = ReorderBuffer()
@@ -76,29 +65,22 @@ class AudioStream(MediaStream):
         self._mutes: frozenset[object] = frozenset()
         self._draining = self._swallowed = False
         self._sends = False  # whether audio is sent without further questions
-        self.sent = self.received = self.unsuitable = 0
-        self._offloading = Offloading(settings.has_pump, self._reclaim_received)
-        self.players: Callable[[Callable[[], None]], Players | None] = lambda recall: None
-        outlet = transport.outlet(self.publish) if settings.has_pump else None
-        self._sending = Sending(outlet, self._reclaim_sent)
         self.take = outlet.publish if outlet is not None else self.publish
         transport.on_ready = self._heed_consent
 
     # -- set-up -------------------------------------------------------------------------
 
-    def hear(self, published: Published) -> None:
-        """Have this publisher heard, of whom something may have come before: FLV 10.1 §E.4.2.1."""
-        self._published, self.codec_selection.header = published, published.header
+    def give_to(self, sink: MediaSink) -> None:
+        super().give_to(sink)
+        selection, self._published = self.codec_selection, sink.published
+        selection.header, selection.takes_opus = sink.published.header, sink.takes_opus
 
     def start(self, plan: AudioPlan, now: float, by: Signalled) -> None:
-        """Send and receive as an answer settled; again after every later one.
-
-        RFC 3264 §8: a new answer may move the peer, change the codec, or hold the call.
-        """
+        """Send and receive as an answer settled; a later one may change all of it: RFC 3264 §8."""
         if self._closed:
             return
         self.reclaim()
-        self._offloading.next_try = 0
+        self._offloading.next_try, self.codec_selection.takes_opus = 0, self.sink.takes_opus
         media, codec = plan.media, plan.codec
         if self._session is None or self._session.clock_rate != codec.clock_rate:
             self._session = self._settings.rtp_session(codec.clock_rate, now)
@@ -118,11 +100,6 @@ class AudioStream(MediaStream):
         self._heed_consent()
         self._wake()
 
-    @property
-    def shared(self) -> SharedContext:
-        """What other streams of this peer share with it.  RFC 3550 §6.5.1."""
-        return SharedContext(self._alive, self.hears, self._timeline)
-
     def hears(self, host: str) -> bool:
         """Whether audio comes from this host, and so other media may go there: RFC 3264 §8.3.1."""
         at = self.plan.media.remote if self.plan is not None else None
@@ -135,7 +112,7 @@ class AudioStream(MediaStream):
 
     @property
     def left_out(self) -> int:
-        """The packets that came too late to be sent.  Own design: see `pacing`."""
+        """The packets that came too late to be sent."""
         return self._pacer.dropped
 
     @property
@@ -227,7 +204,7 @@ class AudioStream(MediaStream):
             self._offset = self._origin + int((now - self._started) * codec.clock_rate)
         self._to_phone_format = sound_format
         if to_phone.transcodes:
-            self._listener.on_transcoding(sound_format, codec.name)
+            self._listener.on_transcoding(f"{sound_format_name(sound_format)} > {codec.name}")
         return to_phone
 
     def _pace(self, clock_rate: int, packets: list[Packet], now: float) -> None:
@@ -291,7 +268,7 @@ class AudioStream(MediaStream):
     def _finish(self, now: float) -> None:
         if self._draining and self._pacer.deadline is None:
             self._draining = False
-            self._listener.on_drained(now)
+            self.sink.on_drained(now)
 
     # -- keys, and what may be sent ------------------------------------------------------
 
@@ -385,7 +362,7 @@ class AudioStream(MediaStream):
         if codec is None:
             if plan is not None and payload_type in plan.media.receive_telephone_events:
                 for digit in self._dtmf.heard(timestamp, payload, now):
-                    self._listener.on_digit(digit, now)
+                    self.sink.on_digit(digit, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
             return  # comfort noise, or what was never agreed
         self.received += 1
@@ -394,7 +371,7 @@ class AudioStream(MediaStream):
             assert self._session is not None
             self._timeline.lead(self._session.reception, to_rtmp.clock)
             if to_rtmp.transcodes:
-                self._listener.on_transcoding_phone(codec.name)
+                self._listener.on_transcoding(to_rtmp.transcodes)
         arrival = int((now - self._started) * 1000)
         for time, tag in to_rtmp.convert(payload, timestamp, ssrc, arrival):
             self.on_tag(AUDIO, time, tag, now)
@@ -403,14 +380,11 @@ class AudioStream(MediaStream):
         """Have a pump pass on the packets behind this one, if it was audio of the codec in use."""
         plan, to_rtmp = self.plan, self._to_rtmp
         if plan and to_rtmp and plan.receiving.get(payload_type) is to_rtmp.codec:
-            way = self.transport.offload, self.players
+            way = self.transport.offload, self.sink.offload
             self._offloading.begin(*way, session, self._order, to_rtmp, payload_type)
 
     def reclaim(self) -> None:
-        """Take back what a pump has counted, both ways, before anybody looks.
-
-        Own design: see `offload`.
-        """
+        """Take back what a pump has counted, both ways, before anybody looks."""
         self._reclaim_received()
         self._reclaim_sent()
 

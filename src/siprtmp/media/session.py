@@ -21,8 +21,8 @@ from siprtmp.media.lines.h264 import are_offered
 from siprtmp.media.negotiation import Negotiation
 from siprtmp.media.sdp_map import Endpoint, MediaPlan
 from siprtmp.media.session_log import MediaLog, SessionLog, sound_format_name
-from siprtmp.media.sink import MediaSink
-from siprtmp.media.stream import VIDEO, MediaStream, Signalled, StreamSettings
+from siprtmp.media.sink import VIDEO, MediaSink
+from siprtmp.media.stream import MediaStream, Signalled, StreamContext, StreamSettings
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
 from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.translate.video_tag import H264, VP8
@@ -84,17 +84,19 @@ class MediaStatistics:
             rtp=audio.statistics,  # before the counts, which that brings up to date
             sent=audio.sent,
             received=audio.received,
-            left_out=audio.left_out + (video.left_out if video is not None else 0),
+            left_out=audio.left_out,
         )
         if video is None:
             return figures
+        seen = video.figures
         return replace(
             figures,
+            left_out=audio.left_out + seen.left_out,
             has_video=True,
             video=tuple(video.plan.names) if video.plan is not None else (),
-            video_sent=video.sent,
-            video_received=video.received,
-            freezes=video.freezes,
+            video_sent=seen.sent,
+            video_received=seen.received,
+            freezes=seen.freezes,
         )
 
 
@@ -134,7 +136,7 @@ class MediaSession:
 
     def __init__(self, owner: SessionOwner, log: MediaLog, sink: MediaSink) -> None:
         self.on_quiet, self.on_silence = owner.on_quiet, owner.on_silence  # of the audio stream
-        self.on_key_frame_needed, self._sink = owner.on_key_frame_needed, sink
+        self.on_key_frame_needed, self.sink = owner.on_key_frame_needed, sink
         self._on_publish_changed = owner.on_publish_changed
         self.terms = Negotiation()
         self._log = SessionLog(log)
@@ -157,9 +159,10 @@ class MediaSession:
         self._transports, self._settings = transports, settings
         self._log.can_make_video = settings.video_transcoding is not None
         self._waker = transports.waker(self)
-        self._audio = audio = AudioStream(transport, self, settings, now, self._waker.set)
-        self._audio.hear(self._sink.published)
-        self._add(audio, "sound")
+        self._context = StreamContext(self, settings, now, self._waker.set)
+        self._audio = AudioStream(transport, self._context)
+        self._context = self._context._replace(shared=self._audio.shared)
+        self._add(self._audio, "sound")
         # RFC 3264 §5 [numbers-of-64-bits] [version-below-2-62]
         session_id = int.from_bytes(settings.random(4), "big")
         self.terms.endpoint = Endpoint(at.host, at.port, session_id, rtcp_port=at.rtcp_port)
@@ -262,7 +265,6 @@ class MediaSession:
         audio, video, tunnel = self._audio, self._video, self._tunnel
         if plan is None or audio is None:
             return
-        audio.codec_selection.takes_opus = self._sink.takes_opus
         audio.codec_selection.wants_speex = sdp_map.wants_speex(self.terms.names)
         audio.start(plan.audio, now, by)
         if plan.video is not None and video is not None:
@@ -275,7 +277,7 @@ class MediaSession:
             tunnel.start(plan.x_flv, now, by)
             self._is_tunnelled = True
             if not early:  # the first time, with what was published before
-                tunnel.begin(self._sink.published, now)
+                tunnel.begin(now)
         elif not early and tunnel is not None:
             self._drop(tunnel, now)
             self._tunnel, self._is_tunnelled = None, False
@@ -286,35 +288,32 @@ class MediaSession:
 
     def _add(self, stream: MediaStream, kind: str) -> None:
         stream.transport.on_rtp, stream.transport.on_rtcp = stream.on_rtp, stream.on_rtcp
-        stream.give_to(self._sink.on_tag)
-        if stream is self._audio:
-            self._audio.players = self._sink.offload
+        stream.give_to(self.sink)
         stream.on_late = lambda now: self._log.late(kind)
         self._streams += (stream,)
 
     def _add_line(self, now: float, *, is_video: bool) -> None:
         """Have a stream for video, or else x-flv, if it is named and a transport is left."""
-        terms, settings, audio = self.terms, self._settings, self._audio
+        terms = self.terms
         is_wanted = terms.wants_video if is_video else terms.wants_tunnel
-        if settings is None or audio is None or not is_wanted:
+        if not self.is_open or not is_wanted:
             return
         try:
             transport, at = self._transports.open()
         except LocalError:
             self._log.no_port(is_video=is_video)
             return
+        context = self._context._replace(started=now)
         if is_video:
-            video = VideoStream(transport, self, settings, now, self._waker.set, audio.shared)
-            self._video, video.gop = video, self._sink.published.gop
-            if self._taps is not None:
-                video.tap(self._taps.video, now)
+            self._video = video = VideoStream(transport, context)
             terms.have_video(at, vp8=self._log.can_make_video)
             self._add(video, "pictures")
+            if self._taps is not None:
+                video.tap(self._taps.video, now)
         else:
-            tunnel = TunnelStream(transport, self, settings, now, self._waker.set, audio.shared)
-            self._tunnel = tunnel
+            self._tunnel = TunnelStream(transport, context)
             terms.have_tunnel(at)
-            self._add(tunnel, "tunnel")
+            self._add(self._tunnel, "tunnel")
 
     def _drop(self, stream: MediaStream, now: float) -> None:
         """Close a stream whose line is gone: RFC 3264 §8.2."""
@@ -335,13 +334,13 @@ class MediaSession:
         self._on_publish_changed(self.publish)
 
     def _keep(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        self._sink.published.put(type_id, timestamp, payload)
+        self.sink.published.put(type_id, timestamp, payload)
 
     def _publish_sorted(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         if self._recorder is not None:
             self._recorder.write(type_id, timestamp, payload, now)
         if self._is_tunnelled and self._tunnel is not None:
-            self._sink.published.put(type_id, timestamp, payload)
+            self.sink.published.put(type_id, timestamp, payload)
             self._tunnel.publish(type_id, timestamp, payload, now)
         elif type_id == VIDEO and self._video is not None:
             self._video.publish(type_id, timestamp, payload, now)
@@ -355,7 +354,7 @@ class MediaSession:
         if self._audio is not None and self._audio.plan is not None:
             self._audio.publish_ended(now)
         else:
-            self._sink.on_drained(now)
+            self.sink.on_drained(now)
 
     def record(self, recorder: Recorder | None) -> None:
         """Give `recorder` all that is published from now on, while it is published to the peer."""
@@ -386,15 +385,9 @@ class MediaSession:
 
         Own design: for a transfer, and for a stream behind an announcement.
         """
-        self._sink = sink
+        self.sink = sink
         for stream in self._streams:
-            stream.give_to(sink.on_tag)
-        if self._audio is not None:
-            self._audio.players = sink.offload
-            self._audio.hear(sink.published)
-            self._audio.codec_selection.takes_opus = sink.takes_opus
-        if self._video is not None:
-            self._video.gop = sink.published.gop
+            stream.give_to(sink)
 
     def alive(self, now: float) -> None:
         """Take a sign of life by signalling, also of a peer without audio."""
@@ -428,16 +421,17 @@ class MediaSession:
     def video_format(self) -> tuple[str, tuple[int, int] | None]:
         """The codec of the video that players get, "" if none, and its size: FLV 10.1 §E.5."""
         video = self._video
-        if video is None or video.plan is None or not video.plan.media.receives:
-            return "", video.size if video is not None else None
-        is_taken = video.codec == H264 or self._sink.takes(video.codec)
-        return video.codec if is_taken else "", video.size
+        if video is None:
+            return "", None
+        codec, size = video.figures.codec, video.figures.size
+        is_taken = video.plan is not None and video.plan.media.receives
+        return codec if is_taken and (codec == H264 or self.sink.takes(codec)) else "", size
 
     @property
     def transcodes(self) -> list[str]:
         """What is decoded and encoded now, to the peer and from it, as "aac > opus"."""
         transcoded = self._audio.codec_selection.transcodes if self._audio is not None else []
-        return transcoded + (self._video.transcodes if self._video is not None else [])
+        return [*transcoded, *(self._video.figures.transcodes if self._video is not None else ())]
 
     @property
     def statistics(self) -> MediaStatistics:
@@ -459,54 +453,23 @@ class MediaSession:
         before = bool(self._holders)
         (self._holders.add if hold else self._holders.discard)(asker)
         if bool(self._holders) != before:
-            self._sink.on_hold_back(hold)
+            self.sink.on_hold_back(hold)
 
     def on_unsuitable(self, sound_format: int) -> None:
         """Tell that the peer does not hear the publisher: FLV 10.1 §E.4.2.1."""
         name = sound_format_name(sound_format)
         if self._audio is not None and self._audio.codec_selection.g711_rate:
             name = f"{name} of another rate than 8 kHz"
-        self._sink.on_unsuitable(self._log.unsuitable_audio(name, self.terms.plan))
+        self.sink.on_unsuitable(self._log.unsuitable_audio(name, self.terms.plan))
 
-    def on_transcoding(self, sound_format: int, codec: str) -> None:
-        """Log that the publisher's audio is decoded and encoded again."""
-        self._log.makes_audio(sound_format_name(sound_format), codec)
-
-    def on_transcoding_phone(self, codec: str) -> None:
-        """Log that the peer's audio is decoded and encoded again."""
-        self._log.makes_audio(codec, self.transcodes[-1].rpartition(" ")[2])
-
-    def on_digit(self, digit: str, now: float) -> None:
-        """Tell the sink: RFC 4733 §2.5.2.2."""
-        self._sink.on_digit(digit, now)
-
-    def on_drained(self, now: float) -> None:
-        """Tell the sink that the last packet has been sent."""
-        self._sink.on_drained(now)
+    def on_transcoding(self, transcodes: str, reason: str = "") -> None:
+        """Log that media is decoded and encoded again: RFC 6184 §8.2.2 for video."""
+        self._log.makes(transcodes, reason)
 
     def on_video_unsuitable(self, reason: str) -> None:
         """Tell that the peer does not see the publisher: FLV 10.1 §E.4.3.1."""
         limit = self._settings.max_octets if self._settings is not None else MAX_OCTETS
-        self._sink.on_unsuitable(self._log.unsuitable_video(reason, self.terms.plan, limit))
-
-    def on_video_transcoding(self, transcodes: str, reason: str) -> None:
-        """Log that video is decoded and encoded: RFC 6184 §8.2.2."""
-        self._log.makes_video(transcodes, reason)
-
-    def on_key_frame_wanted(self) -> None:
-        """Ask the publisher: RFC 5104 §3.5.1."""
-        self._sink.on_key_frame_wanted()
-
-    def on_video_size(self, now: float) -> None:
-        """Tell the sink: FLV 10.1 §E.5."""
-        self._sink.on_format(now)
-
-    def takes(self, codec: str) -> bool:
-        """Whether players take this codec beside H.264.
-
-        E-RTMP v2 §"Enhancing NetConnection connect Command".
-        """
-        return self._sink.takes(codec)
+        self.sink.on_unsuitable(self._log.unsuitable_video(reason, self.terms.plan, limit))
 
     # -- time ---------------------------------------------------------------------------
 

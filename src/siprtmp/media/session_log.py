@@ -15,9 +15,7 @@ from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.translate.flv_to_video import TOO_LONG
 from siprtmp.media.translate.video_tag import H264, VP8
 
-MAX_TRANSCODED: Final = (
-    32  # pairs of codecs that are kept of a call; a publisher may change its video
-)
+MAX_TRANSCODED: Final = 32  # pairs of codecs kept of a call; a publisher may change its video
 TRANSCODE: Final = "install the extra transcode: pip install 'siprtmp[transcode]'"
 TRANSCODE_VIDEO: Final = "--transcode-video"
 LATE_CURE: Final = "fewer calls if loop_lag_ms of /status is high, else a steadier publisher"
@@ -40,8 +38,8 @@ class MediaLog(Protocol):
 class SessionLog:
     """Writes the lines of one session, each as often as it is of use.
 
-    `made` has all that was decoded and encoded so far, as "aac > opus"; `can_make_video` says that
-    the gateway may do so with video.
+    `transcoded` has all that was decoded and encoded so far, as "aac > opus"; `can_make_video` says
+    that the gateway may do so with video.
     """
 
     def __init__(self, log: MediaLog) -> None:
@@ -62,22 +60,18 @@ class SessionLog:
         else:
             self._log.event("video-without-port")
 
-    def _note(self, transcodes: str) -> bool:
-        is_new = transcodes not in self.transcoded and len(self.transcoded) < MAX_TRANSCODED
-        if is_new:
+    def makes(self, transcodes: str, reason: str = "") -> None:
+        """Log that media is made anew; of audio, which has no `reason`, each pair of codecs once.
+
+        Either side may alternate between codecs at each packet.
+        """
+        is_new = transcodes not in self.transcoded
+        if is_new and len(self.transcoded) < MAX_TRANSCODED:
             self.transcoded.append(transcodes)
-        return is_new
-
-    def makes_audio(self, codec: str, to: str) -> None:
-        """Log a pair of codecs once: either side may alternate between them at each packet."""
-        if self._note(f"{codec} > {to}"):
-            self._log.event("transcoding", codec=codec, to=to)
-
-    def makes_video(self, transcodes: str, reason: str) -> None:
-        """Log that video is decoded and encoded: RFC 6184 §8.2.2."""
+        elif not reason:
+            return
         codec, _, to = transcodes.partition(" > ")
-        self._note(transcodes)
-        self._log.event("transcoding", codec=codec, to=to, reason=reason)
+        self._log.event("transcoding", codec=codec, to=to, **({"reason": reason} if reason else {}))
 
     def unsuitable_audio(self, name: str, plan: MediaPlan | None) -> str:
         """Log that the peer does not hear the publisher; the same for the publisher."""

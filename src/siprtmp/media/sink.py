@@ -5,17 +5,21 @@ words, and they need not know what it is made of.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from siprtmp.media.offload import Players
-from siprtmp.media.stream import AUDIO, VIDEO
 from siprtmp.media.translate.conversion import AudioHeader
 from siprtmp.media.video.gop_cache import GopCache
+
+AUDIO: Final = 8  # message types: RTMP 1.0 §7.1
+VIDEO: Final = 9
+DATA: Final = 18
 
 
 class Published:
     """What a publisher has sent so far, for a session that begins later.
 
-    `header` is that of its audio, `group` the video since the last key frame.
+    `header` is that of its audio, `gop` the video since the last key frame.
     """
 
     def __init__(self) -> None:

@@ -10,22 +10,17 @@ ahead, and knows neither the other streams of its session nor the call.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from p2psip.rtp.reporter import Event, Reporter
 from p2psip.rtp.session import RtpSession
 from p2psip.sdp.agreed_media import AgreedMedia
 from siprtmp.media.consent import Consent
+from siprtmp.media.sink import MediaSink
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.transport import MediaTransport
-
-AUDIO: Final = 8  # message types: RTMP 1.0 §7.1
-VIDEO: Final = 9
-DATA: Final = 18
-
-OnTag = Callable[[int, int, bytes, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +60,34 @@ class Signalled:
     early: bool = False
 
 
+class StreamListener(Protocol):
+    """The session that streams report to; what its sink should know they tell that."""
+
+    def on_hold_back(self, asker: object, hold: bool) -> None:
+        """Hold the publisher back for this asker if `hold`, else let it go on: see `pacing`."""
+
+    def on_unsuitable(self, sound_format: int) -> None:
+        """The publisher's audio cannot be sent to the peer: FLV 10.1 §E.4.2.1."""
+
+    def on_video_unsuitable(self, reason: str) -> None:
+        """The publisher's video cannot be sent to the peer."""
+
+    def on_transcoding(self, transcodes: str, reason: str = "") -> None:
+        """What is published, or the peer's, is made anew, as "h264 9x9 > vp8 9x9"; why for video.
+
+        RFC 6184 §8.2.2 has the limits that a phone sets.
+        """
+
+    def on_key_frame_needed(self, now: float) -> None:
+        """Ask the peer for a key frame by signalling, as it takes no feedback: RFC 5168 §4."""
+
+    def on_quiet(self, now: float) -> None:
+        """The peer is silent and the media time-out is near: ask it."""
+
+    def on_silence(self, now: float) -> None:
+        """The peer has sent nothing for the media time-out, and no answer."""
+
+
 class SharedContext(NamedTuple):
     """What a stream shares with the audio beside it: the signs of life of their peer, and its time.
 
@@ -76,89 +99,47 @@ class SharedContext(NamedTuple):
     timeline: Timeline
 
 
-class StreamListener(Protocol):
-    """The session that streams report to."""
+class StreamContext(NamedTuple):
+    """What all streams of a session are made with, at the time `started`.
 
-    def on_hold_back(self, asker: object, hold: bool) -> None:
-        """Hold the publisher back for this asker if `hold`, else let it go on: see `pacing`."""
+    `wake` is called when the deadline of a stream becomes earlier between events; `shared` is of
+    the audio, which has none before.
+    """
 
-    def on_unsuitable(self, sound_format: int) -> None:
-        """The publisher's audio cannot be sent to the peer: FLV 10.1 §E.4.2.1."""
-
-    def on_transcoding(self, sound_format: int, codec: str) -> None:
-        """The publisher's audio is made into a codec that the peer has: FLV 10.1 §E.4.2.1."""
-
-    def on_transcoding_phone(self, codec: str) -> None:
-        """The peer's audio is made into a codec that players have: FLV 10.1 §E.4.2.1."""
-
-    def on_digit(self, digit: str, now: float) -> None:
-        """The peer has pressed a key: RFC 4733 §2.5.2.2."""
-
-    def on_quiet(self, now: float) -> None:
-        """The peer is silent and the media time-out is near: ask it."""
-
-    def on_silence(self, now: float) -> None:
-        """The peer has sent nothing for the media time-out, and no answer."""
-
-    def on_drained(self, now: float) -> None:
-        """After `publish_ended`: the last packet has been sent."""
-
-    def on_video_unsuitable(self, reason: str) -> None:
-        """The publisher's video cannot be sent to the peer: FLV 10.1 §E.4.3.1."""
-
-    def on_video_transcoding(self, transcodes: str, reason: str) -> None:
-        """Video is transcoded: both formats, such as "h264 9x9 > vp8 9x9", and the reason.
-
-        RFC 6184 §8.2.2 has the limits that a phone sets.
-        """
-
-    def on_key_frame_needed(self, now: float) -> None:
-        """Ask the peer for a key frame by signalling, as it takes no feedback: RFC 5168 §4."""
-
-    def on_key_frame_wanted(self) -> None:
-        """Ask the publisher for a key frame, since the peer has: RFC 5104 §3.5.1."""
-
-    def on_video_size(self, now: float) -> None:
-        """Note that the size of the peer's video is known, or another: RFC 6184 §8.1."""
-
-    def takes(self, codec: str) -> bool:
-        """Whether players take this codec beside H.264.
-
-        E-RTMP v2 §"Enhancing NetConnection connect Command".
-        """
+    listener: StreamListener
+    settings: StreamSettings
+    started: float
+    wake: Callable[[], None]
+    shared: SharedContext | None = None
 
 
 class MediaStream(ABC):
     """A stream, from the description that agrees on its line to the end.
 
-    `on_tag` is called with each message of the peer (type, RTMP time in ms, body, now); its user
-    sets it by `give_to`, to save a call for each packet.  `on_late` is called when something is
-    left out that has come too late; `wake`, when `deadline` becomes earlier between events.
+    `on_tag` is called with each message of the peer (type, RTMP time in ms, body, now): it is that
+    of `sink`, to save a call for each packet.  `on_late` is called when something is left out that
+    has come too late.
     """
 
-    def __init__(
-        self,
-        transport: MediaTransport,
-        listener: StreamListener,
-        wake: Callable[[], None],
-        shared: SharedContext,
-    ) -> None:
-        self.transport, self._listener, self._wake = transport, listener, wake
-        self._alive, self._hears, self._timeline = shared
-        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
+    def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
+        assert context.shared is not None
+        self.transport, self._listener, self._wake = transport, context.listener, context.wake
+        self._settings, self._started = context.settings, context.started
+        self._alive, self._hears, self._timeline = context.shared
         self.on_late: Callable[[float], None] = lambda now: None
         self._consent = Consent()
         self._reporter: Reporter | None = None  # once there is something to report on
         self._holding = self._closed = False
         self._told_late = 0
+        self.give_to(MediaSink())
 
-    def give_to(self, on_tag: OnTag) -> None:
-        """Give `on_tag` what the peer sends from now on: RTMP 1.0 §7.1.4."""
+    def give_to(self, sink: MediaSink) -> None:
+        """Give a sink what the peer sends from now on, and have its publisher heard."""
         self.reclaim()
-        self.on_tag = on_tag
+        self.sink, self.on_tag = sink, sink.on_tag
 
     def reclaim(self) -> None:
-        """Take back what a pump has counted, before anybody looks.  Own design: see `offload`."""
+        """Take back what a pump has counted, before anybody looks: see `offload`."""
         return
 
     @abstractmethod

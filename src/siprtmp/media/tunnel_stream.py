@@ -7,7 +7,6 @@ call with one packet; they are repeated before each key frame, and in a stream w
 after every so many messages of audio.  After a loss, frames are left out until the next key frame.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
@@ -15,17 +14,8 @@ from p2psip.rtp.reorder import ReorderBuffer
 from rtmplite.flv import audio, video
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import XFlvPlan
-from siprtmp.media.sink import Published
-from siprtmp.media.stream import (
-    AUDIO,
-    DATA,
-    VIDEO,
-    MediaStream,
-    SharedContext,
-    Signalled,
-    StreamListener,
-    StreamSettings,
-)
+from siprtmp.media.sink import AUDIO, DATA, VIDEO
+from siprtmp.media.stream import MediaStream, Signalled, StreamContext
 from siprtmp.media.translate.x_flv import TunnelAssembler, TunnelMessage, pack
 from siprtmp.media.transport import MediaTransport
 
@@ -43,17 +33,10 @@ class TunnelStream(MediaStream):
     count messages that did not arrive, and that were too large to be sent.
     """
 
-    def __init__(
-        self,
-        transport: MediaTransport,
-        listener: StreamListener,
-        settings: StreamSettings,
-        now: float,
-        wake: Callable[[], None],
-        shared: SharedContext,
-    ) -> None:
-        super().__init__(transport, listener, wake, shared)
-        self._session = settings.rtp_session(CLOCK_RATE, now)
+    def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
+        super().__init__(transport, context)
+        settings = context.settings
+        self._session = settings.rtp_session(CLOCK_RATE, context.started)
         self._reporter = self._session.reporter
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._next: int | None = None  # the sequence number that follows
@@ -69,10 +52,7 @@ class TunnelStream(MediaStream):
     # -- set-up -------------------------------------------------------------------------
 
     def start(self, plan: XFlvPlan, now: float, by: Signalled) -> None:
-        """Send and receive as an answer settled, as `AudioStream.start`; again after later ones.
-
-        RFC 3264 §8: a new answer may move the peer, or hold the call.
-        """
+        """Send and receive as an answer settled; a later one may change all of it: RFC 3264 §8."""
         if self._closed:
             return
         self.plan, media = plan, plan.media
@@ -91,14 +71,11 @@ class TunnelStream(MediaStream):
 
     # -- from the publisher -------------------------------------------------------------
 
-    def begin(self, published: Published, now: float) -> None:
-        """Send what was published before, once: headers, and the video since the last key frame.
-
-        FLV 10.1 §E.4.3.1.
-        """
+    def begin(self, now: float) -> None:
+        """Send what was published before, once: headers, and the video since the last key frame."""
         if self._has_begun:
             return
-        self._has_begun, last = True, 0
+        self._has_begun, last, published = True, 0, self.sink.published
         for last, payload in published.gop:
             self.publish(VIDEO, last, payload, now)
         if published.header.body:

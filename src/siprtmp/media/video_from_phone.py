@@ -12,8 +12,9 @@ from typing import Final
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
 from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.video_format import CLOCK_RATE
-from siprtmp.media.stream import VIDEO, OnTag, StreamListener
-from siprtmp.media.timeline import Timeline, UsualArrival
+from siprtmp.media.sink import VIDEO, MediaSink
+from siprtmp.media.stream import StreamContext
+from siprtmp.media.timeline import UsualArrival
 from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.conversion import Tag
@@ -34,20 +35,16 @@ class VideoFromPhone:
     """
 
     def __init__(
-        self,
-        plan: VideoPlan,
-        receiver: VideoReceiver,
-        timeline: Timeline,
-        listener: StreamListener,
-        transcoding: VideoTranscoders | None,
+        self, plan: VideoPlan, receiver: VideoReceiver, context: StreamContext, sink: MediaSink
     ) -> None:
-        self.plan, self._receiver = plan, receiver
-        self._timeline, self._listener, self._transcoding = timeline, listener, transcoding
+        assert context.shared is not None
+        self.plan, self._receiver, self.sink = plan, receiver, sink
+        self._timeline, self._listener = context.shared.timeline, context.listener
+        self._transcoding = context.settings.video_transcoding
         self._to_flv = depacketizer_for(plan, plan.name)
         self._arrivals = UsualArrival(CLOCK_RATE)
         self._work: VideoWorker | None = None  # from the first frame that cannot pass
         self._told: tuple[tuple[int, int] | None, str] = None, plan.name  # size and codec
-        self.on_tag: OnTag = lambda type_id, timestamp, payload, now: None
         self.ask_at: float | None = None
         self.received = 0
 
@@ -65,7 +62,7 @@ class VideoFromPhone:
     def codec(self) -> str:
         """The codec of the tags: FLV 10.1 §E.5."""
         name = self._to_flv.name
-        is_made = self._transcoding is not None and not self._listener.takes(name)
+        is_made = self._transcoding is not None and not self.sink.takes(name)
         return H264 if is_made else name
 
     @property
@@ -117,13 +114,13 @@ class VideoFromPhone:
     def _pass(self, tags: list[Tag], is_key: bool, now: float) -> None:
         """Give the tags of a frame to the players, or ask for a key frame if it is damaged."""
         to_flv, name = self._to_flv, self._to_flv.name
-        passes = name == H264 or self._listener.takes(name)
+        passes = name == H264 or self.sink.takes(name)
         if tags and (to_flv.size, name) != self._told:
             self._told = to_flv.size, name
-            self._listener.on_video_size(now)
+            self.sink.on_format(now)
         for time, tag in tags:
             if passes:
-                self.on_tag(VIDEO, time, tag, now)
+                self.sink.on_tag(VIDEO, time, tag, now)
             elif self._transcoding is not None:
                 self._make(self._transcoding, time, tag, now)
         if to_flv.wants_key_frame:
@@ -139,14 +136,14 @@ class VideoFromPhone:
                 transcoding.transcoder(H264, CodecLimits(), 0),
                 transcoding.run,
                 self._damaged,
-                give=lambda time, body, at, now: self.on_tag(VIDEO, time, body, now),
+                give=lambda time, body, at, now: self.sink.on_tag(VIDEO, time, body, now),
                 changed=self._on_changed,
             )
         self._work.put(time, tag, now)
 
     def _on_changed(self) -> None:
         if self.transcodes:
-            self._listener.on_video_transcoding(self.transcodes, "players take H.264")
+            self._listener.on_transcoding(self.transcodes, "players take H.264")
 
     def ask_key_frame(self, now: float) -> bool:
         """Ask the phone for a key frame, for a player that has just come: RFC 5104 §3.5.1.

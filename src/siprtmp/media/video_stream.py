@@ -8,8 +8,8 @@ phone leaves as one tag.  Neither way passes a frame on that a lost one has spoi
 asks for a key frame.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from p2psip.rtp.reporter import Event, Reporter
 from p2psip.rtp.rtcp_timer import MIN_SECONDS
@@ -17,21 +17,34 @@ from p2psip.rtp.video_receiver import VideoReceiver
 from rtmplite.flv.video import is_sequence_header
 from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.video_format import CLOCK_RATE
-from siprtmp.media.stream import (
-    VIDEO,
-    MediaStream,
-    OnTag,
-    SharedContext,
-    Signalled,
-    StreamListener,
-    StreamSettings,
-)
+from siprtmp.media.sink import VIDEO, MediaSink
+from siprtmp.media.stream import MediaStream, Signalled, StreamContext
 from siprtmp.media.transport import MediaTransport
-from siprtmp.media.video.gop_cache import GopCache
 from siprtmp.media.video_from_phone import VideoFromPhone
 from siprtmp.media.video_to_phone import OnShown, VideoToPhone
 
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of video
+
+
+class VideoFigures(NamedTuple):
+    """The figures of a stream: packets that were sent, and those of the phone that it received.
+
+    Of what was published, `unsuitable` counts the messages that could not be sent, and `left_out`
+    the frames that came too late (see `pacing`); `wanted` counts the key frames that the phone has
+    asked for, `freezes` how often a lost frame of the phone has stopped the others.  Width and
+    height are those of the phone's frames, once they are known, and `codec` that of their tags.
+    `transcodes` has what is made anew now, as "h264 1280x720 > h264 640x360".
+    """
+
+    sent: int
+    unsuitable: int
+    left_out: int
+    wanted: int
+    received: int = 0
+    freezes: int = 0
+    size: tuple[int, int] | None = None
+    codec: str = ""
+    transcodes: Sequence[str] = ()
 
 
 class VideoStream(MediaStream):
@@ -41,32 +54,19 @@ class VideoStream(MediaStream):
     With a transcoding, frames are made that the phone cannot have as they are.
     """
 
-    def __init__(
-        self,
-        transport: MediaTransport,
-        listener: StreamListener,
-        settings: StreamSettings,
-        now: float,
-        wake: Callable[[], None],
-        shared: SharedContext,
-    ) -> None:
-        super().__init__(transport, listener, wake, shared)
-        self._settings, self._transcoding = settings, settings.video_transcoding
+    def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
+        self._context = context
+        self._to_phone = VideoToPhone(transport, context, lambda: self.sink.on_key_frame_wanted())
+        self._from_phone: VideoFromPhone | None = None  # these come with the first plan
+        self._receiver: VideoReceiver | None = None
+        super().__init__(transport, context)
         self.plan: VideoPlan | None = None  # of the last answer
-        self._to_phone = VideoToPhone(
-            transport, listener, settings.random, wake, settings.max_octets, self._transcoding
-        )
         self._sender = self._to_phone.sender
-        self._receiver: VideoReceiver | None = None  # these come with the first plan
-        self._from_phone: VideoFromPhone | None = None
 
     # -- set-up -------------------------------------------------------------------------
 
     def start(self, plan: VideoPlan, now: float, by: Signalled) -> None:
-        """Send and receive as an answer settled, as `AudioStream.start`; again after later ones.
-
-        RFC 3264 §8: a new answer may move the peer, change the profile, or hold the call.
-        """
+        """Send and receive as an answer settled; a later one may change all of it: RFC 3264 §8."""
         if self._closed:
             return
         before, self.plan = self.plan, plan
@@ -97,80 +97,31 @@ class VideoStream(MediaStream):
         )
         receiver = VideoReceiver(CLOCK_RATE, self._reporter, feedback, plan.arriving)
         self._receiver = receiver
-        self._from_phone = VideoFromPhone(
-            plan, receiver, self._timeline, self._listener, self._transcoding
-        )
-        self._from_phone.on_tag = self.on_tag
+        self._from_phone = VideoFromPhone(plan, receiver, self._context, self.sink)
 
     def _let_go(self) -> None:
         self._to_phone.close()
         if self._from_phone is not None:
             self._from_phone.close()
 
-    # -- figures ------------------------------------------------------------------------
-
     @property
-    def size(self) -> tuple[int, int] | None:
-        """Width and height of the phone's frames, once they are known: RFC 6184 §8.1."""
-        return self._from_phone.size if self._from_phone is not None else None
-
-    @property
-    def codec(self) -> str:
-        """The codec of the phone's frames as players get them: FLV 10.1 §E.5."""
-        return self._from_phone.codec if self._from_phone is not None else ""
-
-    @property
-    def freezes(self) -> int:
-        """How often a lost frame of the phone has stopped the others.  RFC 6184 §6.3."""
-        return self._from_phone.freezes if self._from_phone is not None else 0
-
-    @property
-    def received(self) -> int:
-        """The packets of video from the phone: RFC 3550 §6.4.1."""
-        return self._from_phone.received if self._from_phone is not None else 0
-
-    @property
-    def sent(self) -> int:
-        """The packets of video to the phone: RFC 3550 §6.4.1."""
-        return self._to_phone.sent
-
-    @property
-    def unsuitable(self) -> int:
-        """The published messages that could not be sent: FLV 10.1 §E.4.3.1."""
-        return self._to_phone.unsuitable
-
-    @property
-    def left_out(self) -> int:
-        """The published frames that came too late.  Own design: see `pacing`."""
-        return self._to_phone.left_out
-
-    @property
-    def wanted(self) -> int:
-        """The key frames that the phone has asked for: RFC 5104 §3.5.1."""
-        return self._to_phone.wanted
-
-    @property
-    def transcodes(self) -> list[str]:
-        """What is decoded and encoded now, as "h264 1280x720 > h264 640x360": RFC 6184 §8.2.2."""
-        back = self._from_phone.transcodes if self._from_phone is not None else ""
-        return [each for each in (self._to_phone.transcodes, back) if each]
+    def figures(self) -> VideoFigures:
+        """What both ways have counted, and what they are about."""
+        out, back = self._to_phone, self._from_phone
+        figures = VideoFigures(out.sent, out.unsuitable, out.left_out, out.wanted)
+        if back is not None:
+            counts = back.received, back.freezes, back.size, back.codec
+            figures = VideoFigures(*figures[:4], *counts)
+        transcodes = out.transcodes, back.transcodes if back is not None else ""
+        return figures._replace(transcodes=[each for each in transcodes if each])
 
     # -- the two ways -------------------------------------------------------------------
 
-    def give_to(self, on_tag: OnTag) -> None:
-        """Give `on_tag` the phone's frames from now on: FLV 10.1 §E.4.3.1."""
-        super().give_to(on_tag)
+    def give_to(self, sink: MediaSink) -> None:
+        super().give_to(sink)
+        self._to_phone.gop = sink.published.gop
         if self._from_phone is not None:
-            self._from_phone.on_tag = on_tag
-
-    @property
-    def gop(self) -> GopCache:
-        """The frames since the last key frame, also from before the call: FLV 10.1 §E.4.3.1."""
-        return self._to_phone.gop
-
-    @gop.setter
-    def gop(self, group: GopCache) -> None:
-        self._to_phone.gop = group
+            self._from_phone.sink = sink
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
@@ -192,7 +143,7 @@ class VideoStream(MediaStream):
         """
         self._to_phone.on_shown = shown
         if self._to_phone.is_open:
-            for timestamp, payload in self.gop:
+            for timestamp, payload in self._to_phone.gop:
                 if is_sequence_header(payload):
                     shown(timestamp, payload, now)
 
@@ -246,7 +197,7 @@ class VideoStream(MediaStream):
         if self._closed or from_phone is None:
             return
         self._to_phone.tick(now)
-        self._tell_late(self.left_out, now)
+        self._tell_late(self._to_phone.left_out, now)
         from_phone.tick(now)
         self._sender.tick(now)
         self._report(now)

@@ -17,7 +17,7 @@ from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.pacing import Pacer
-from siprtmp.media.stream import StreamListener
+from siprtmp.media.stream import StreamContext
 from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits, VideoProperties
 from siprtmp.media.translate.conversion import Packet, UnsuitableError
@@ -46,20 +46,16 @@ class VideoToPhone:
 
     `sender` is the source that they leave by.  `gop` may be replaced by one that has frames
     from before the call.  `on_shown` is called with each tag when it is due (RTMP time in ms, body,
-    now); what was published before the first has its time.
+    now); what was published before the first has its time.  `want_key_frame` asks the publisher.
     """
 
     def __init__(
-        self,
-        transport: MediaTransport,
-        listener: StreamListener,
-        random: Callable[[int], bytes],
-        wake: Callable[[], None],
-        max_octets: int,
-        transcoding: VideoTranscoders | None,
+        self, transport: MediaTransport, context: StreamContext, want_key_frame: Callable[[], None]
     ) -> None:
-        self._transport, self._listener, self._wake = transport, listener, wake
-        self._max_octets, self._transcoding = max_octets, transcoding
+        self._transport, self._listener, self._wake = transport, context.listener, context.wake
+        settings = context.settings
+        self._max_octets, self._transcoding = settings.max_octets, settings.video_transcoding
+        self._want_key_frame, random = want_key_frame, settings.random
         self._maker: VideoTranscoders | None = None  # if the phone has what it can make
         self.sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
@@ -221,7 +217,7 @@ class VideoToPhone:
         self._work = VideoWorker(
             maker.transcoder(plan.encodable, self._limits, slice_octets),
             maker.run,
-            lambda now: self._listener.on_key_frame_wanted(),
+            lambda now: self._want_key_frame(),
             give=self._give,
             changed=self._on_changed,
         )
@@ -250,7 +246,7 @@ class VideoToPhone:
         if work is not None and work.error:
             self._say_unsuitable(work.error)
         elif work is not None and work.transcodes:
-            self._listener.on_video_transcoding(work.transcodes, self._excess)
+            self._listener.on_transcoding(work.transcodes, self._excess)
 
     # -- out ----------------------------------------------------------------------------
 
@@ -309,7 +305,7 @@ class VideoToPhone:
             self._work.want_key_frame()
             return
         self._repeats = True
-        self._listener.on_key_frame_wanted()
+        self._want_key_frame()
 
     def tick(self, now: float) -> None:
         """Send the frame that is due: RFC 3550 §5.1."""

@@ -224,7 +224,7 @@ def test_the_record_of_a_call_has_what_was_made_of_its_publisher(with_extra):
         tool.write(AUDIO, at, stream, frame)
         world.wait(0.02)
     [call] = world.gateway.context.calls
-    call.media.on_video_transcoding("h264 9x9 > h264 5x5", "too large")
+    call.media.on_transcoding("h264 9x9 > h264 5x5", "too large")
     assert overview_row(world)["transcoding"] == ["aac > opus"]
     tool.send("deleteStream", float(stream))
     world.wait(2.0)
@@ -240,7 +240,7 @@ def test_pictures_that_change_all_the_time_fill_no_record(with_extra):
     world.wait()
     [call] = world.gateway.context.calls
     for size in range(2 * MAX_TRANSCODED):
-        call.media.on_video_transcoding(f"h264 {size}x9 > h264 5x5", "too large")
+        call.media.on_transcoding(f"h264 {size}x9 > h264 5x5", "too large")
     assert len(call.media.transcoded) == MAX_TRANSCODED
 
 

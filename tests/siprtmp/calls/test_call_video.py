@@ -157,7 +157,7 @@ def test_pictures_that_come_too_late_are_counted_and_said_once(world, desk):
         for at in range(0, 3000, 40):
             tool.write(VIDEO, 3000 * stall - 3000 + at, stream, tag(inter()))
         world.wait(2.0)
-    assert leg.left_out > 20 and call.media.statistics.left_out == leg.left_out
+    assert leg.figures.left_out > 20 and call.media.statistics.left_out == leg.figures.left_out
     [line] = events(world, "media-late")
     assert line["kind"] == "pictures" and "loop_lag_ms" in line["cure"]
     totals = CallTotals()

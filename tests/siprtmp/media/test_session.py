@@ -12,8 +12,8 @@ from support.sip.elements import random_source
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media.session import MediaSession, Taps
-from siprtmp.media.sink import MediaSink
-from siprtmp.media.stream import AUDIO, DATA, VIDEO, Signalled, StreamSettings
+from siprtmp.media.sink import AUDIO, DATA, VIDEO, MediaSink
+from siprtmp.media.stream import Signalled, StreamSettings
 
 ULAW = b"\x82" + b"u" * 160
 BY = Signalled((HOST,))

@@ -60,7 +60,9 @@ def test_a_frame_becomes_a_tag_of_h264_when_it_is_made():
     rig.work()
     assert rig.kinds == ["header", "key", "inter"]
     assert rig.tags[2][1] - rig.tags[1][1] == 100
-    assert rig.stream.received == 6 and rig.stream.transcodes == ["h264 320x240 > h264 32x24"]
+    assert rig.stream.figures.received == 6 and rig.stream.figures.transcodes == [
+        "h264 320x240 > h264 32x24"
+    ]
     assert rig.threads.asked == [("h264", CodecLimits(), 0)]
     assert rig.made == [("h264 320x240 > h264 32x24", "players take H.264")]
 
@@ -72,7 +74,7 @@ def test_a_lost_packet_freezes_and_the_phone_is_asked():
     rig.frame(3000, INTER, lost=[1])
     rig.frame(6000, INTER)
     rig.wait(2.5 * ASK_SECONDS)
-    assert len(rig.asked) >= 2 and rig.stream.freezes == 1
+    assert len(rig.asked) >= 2 and rig.stream.figures.freezes == 1
     rig.frame(90_000, KEY)
     asked = len(rig.asked)
     rig.wait(rig.now + 3.0)
@@ -122,18 +124,18 @@ def test_vp8_passes_to_players_that_take_it():
         rig.wait(0.1)
         rig.frame(9000, INTER)
         assert [body[1:5] for *_, body in rig.tags] == [b"vp08"] * 2
-        assert rig.stream.codec == "vp8" and not rig.stream.transcodes
+        assert rig.stream.figures.codec == "vp8" and not rig.stream.figures.transcodes
         rig.frame(12_000, INTER, lost=[1])
         rig.frame(15_000, INTER)
         rig.wait(1.0)
-        assert len(rig.tags) == 2 and rig.stream.freezes == 1 and rig.asked
+        assert len(rig.tags) == 2 and rig.stream.figures.freezes == 1 and rig.asked
 
 
 def test_others_get_nothing_where_none_can_be_made():
     """Own design: a player that knows only what FLV 10.1 §E.4.3.1 has could not show it."""
     rig = Phone(makes=False)
     rig.frame(0, KEY)
-    assert not rig.tags and rig.stream.received == 3
+    assert not rig.tags and rig.stream.figures.received == 3
     rig.taken = ("vp8",)
     rig.stream.ask_key_frame(rig.now)
     rig.wait(1.0)

@@ -18,7 +18,8 @@ from rtmplite.flv.video import (
     is_key_frame,
     is_sequence_header,
 )
-from siprtmp.media.stream import VIDEO, Signalled
+from siprtmp.media.sink import VIDEO
+from siprtmp.media.stream import Signalled
 from siprtmp.media.video_from_phone import ASK_SECONDS
 from siprtmp.media.video_to_phone import REPEAT_OCTETS
 
@@ -145,7 +146,7 @@ def test_a_unit_too_long_for_mode_0_is_said_and_smaller_pictures_go_on():
     """Covers RFC 6184 §6.2: a NAL unit a packet."""
     rig = VideoRig(video_plan(MODE_0))
     rig.publish(HEADER, tag(idr(0, 3000), key=True), at=0)
-    assert not rig.sent and len(rig.unsuitable) == 1 and rig.stream.unsuitable == 1
+    assert not rig.sent and len(rig.unsuitable) == 1 and rig.stream.figures.unsuitable == 1
     rig.publish(tag(idr(1, 100), key=True), at=40)
     assert [unit[0] & 31 for unit in sent_units(rig)] == [7, 8, 5] and len(rig.unsuitable) == 1
 
@@ -154,7 +155,7 @@ def test_a_publisher_of_another_codec_is_told_once():
     rig = VideoRig(video_plan())
     for at in (0, 40, 80):
         rig.publish(b"\x12" + bytes(50), at=at)
-    assert len(rig.unsuitable) == 1 and rig.stream.unsuitable == 3 and not rig.sent
+    assert len(rig.unsuitable) == 1 and rig.stream.figures.unsuitable == 3 and not rig.sent
 
 
 @pytest.mark.parametrize("direction", ["recvonly", "inactive"])
@@ -219,7 +220,7 @@ def test_a_phone_s_picture_becomes_one_tag():
     assert split_units(VideoTag.parse(key).data, 4) == [idr(1, 300), idr(2, 300)]
     assert not is_key_frame(other)
     assert rig.tags[2][1] - rig.tags[1][1] == 100
-    assert rig.stream.size == (320, 240) and rig.alive > 2
+    assert rig.stream.figures.size == (320, 240) and rig.alive > 2
 
 
 def test_a_lost_packet_freezes_the_picture_until_a_key_frame():
@@ -341,7 +342,7 @@ def test_other_sources_and_types_are_no_pictures():
     rig.picture(0, idr(), payload_type=34)
     rig.stream.on_rtp(b"junk", 0.0)
     rig.stream.on_rtcp(b"junk", 0.0)
-    assert not rig.tags and rig.stream.received == 0
+    assert not rig.tags and rig.stream.figures.received == 0
 
 
 def test_it_ends_with_a_bye_and_then_is_silent():
@@ -349,11 +350,11 @@ def test_it_ends_with_a_bye_and_then_is_silent():
     rig = VideoRig(video_plan())
     rig.remote_rtcp = (PHONE[0], PHONE[1] + 1)
     rig.publish(HEADER, tag(idr(), key=True), at=0)
-    assert rig.stream.gop.has_frames
+    assert rig.stream._to_phone.gop.has_frames
     rig.stream.close(rig.now)
     rig.stream.close(rig.now)
     assert rig.closed == 1 and len(rig.reports) == 1 and rig.stream.deadline is None
-    assert not rig.stream.gop.has_frames  # what remembers the call keeps no pictures
+    assert not rig.stream._to_phone.gop.has_frames  # what remembers the call keeps no pictures
     rig.stream.publish(VIDEO, 40, tag(idr(), key=True), rig.now)
     rig.picture(0, idr())
     assert len(sent_units(rig)) == 3 and not rig.tags

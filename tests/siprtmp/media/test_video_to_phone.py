@@ -10,7 +10,8 @@ from p2psip.rtp.rtcp import ReceiverReport, SenderReport, parse_compound, unix_t
 from p2psip.rtp.source_description import SourceDescription
 from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
-from siprtmp.media.stream import VIDEO, Signalled
+from siprtmp.media.sink import VIDEO
+from siprtmp.media.stream import Signalled
 from siprtmp.media.translate.codec_limits import CodecLimits
 
 LOW = "profile-level-id=42e00b;packetization-mode=1"
@@ -56,20 +57,20 @@ def test_a_level_that_is_too_high_has_pictures_made():
     [(codec, limits, slice_octets)] = rig.threads.asked
     assert (codec, limits.level, limits.blocks, slice_octets) == ("h264", 1.1, 396, 0)
     assert rig.made == [("h264 320x240 > h264 32x24", "level 3.1")]
-    assert rig.stream.transcodes == ["h264 320x240 > h264 32x24"]
+    assert rig.stream.figures.transcodes == ["h264 320x240 > h264 32x24"]
 
 
 @pytest.mark.parametrize("fmtp", ["profile-level-id=42e01f", "profile-level-id=64001f"])
 def test_what_the_phone_takes_passes(fmtp):
     rig = Rig(f"{fmtp};packetization-mode=1")
     begin(rig)
-    assert rig.numbers == [0, 1, 2] and not rig.threads.asked and not rig.stream.transcodes
+    assert rig.numbers == [0, 1, 2] and not rig.threads.asked and not rig.stream.figures.transcodes
 
 
 def test_without_the_option_everything_passes():
     rig = VideoRig(video_plan(LOW))
     rig.publish(HEADER, tag(idr(0), key=True), at=0)
-    assert len(rig.sent) == 1 and not rig.made and not rig.stream.transcodes
+    assert len(rig.sent) == 1 and not rig.made and not rig.stream.figures.transcodes
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_the_phone_s_wish_reaches_the_encoder_and_nobody_else():
         assert rig.threads.converted[-1] == (1, 0, True)
         kinds = [unit[0] & 31 for *_, payload in rig.sent[before:] for unit in read_h264(payload)]
         assert kinds == [7, 8, 5]  # the sets, and no picture twice
-    assert rig.stream.wanted == 2 and not rig.wanted
+    assert rig.stream.figures.wanted == 2 and not rig.wanted
 
 
 def test_a_unit_too_long_for_mode_0_has_smaller_slices_made():
@@ -145,7 +146,7 @@ def test_what_cannot_be_made_is_told_once():
     rig.threads.error = "video codec ON2_VP6"
     for at in (0, 40, 80):
         rig.show(SORENSON, at=at)
-    assert rig.unsuitable == ["video codec ON2_VP6"] and rig.stream.unsuitable == 1
+    assert rig.unsuitable == ["video codec ON2_VP6"] and rig.stream.figures.unsuitable == 1
     assert not rig.sent and not rig.made
 
 
@@ -160,7 +161,7 @@ def test_a_publisher_that_changes_is_judged_again():
     begin(rig)
     rig.show(small(), at=120)
     rig.show(tag(idr(7), key=True), at=120)
-    assert rig.numbers == [99, 99, 99, 7] and not rig.stream.transcodes
+    assert rig.numbers == [99, 99, 99, 7] and not rig.stream.figures.transcodes
     rig.show(small(), at=160)
     rig.show(tag(inter(8)), at=160)
     rig.show(HEADER, at=200)
@@ -252,4 +253,4 @@ def test_a_hold_ends_the_work():
     before = len(rig.sent)
     rig.stream.start(video_plan(LOW, direction="recvonly"), rig.now, Signalled(hosts=(PHONE[0],)))
     rig.threads.work(rig.now)
-    assert len(rig.sent) == before and not rig.stream.transcodes
+    assert len(rig.sent) == before and not rig.stream.figures.transcodes

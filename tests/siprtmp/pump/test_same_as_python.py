@@ -10,6 +10,7 @@ from support.gateway.audio_rig import ALAW, SPEEX, ULAW
 from support.pump.side import AUDIO, EVENTS, PEER, Pumps, Side
 
 from p2psip.rtp.rtcp import Bye, ReceiverReport, SenderReport, compound, ntp_time
+from siprtmp.media.sink import MediaSink
 from siprtmp.media.translate.audio_formats import NARROWBAND, OPUS, PCMA, PCMU, WIDEBAND
 
 pytestmark = pytest.mark.needs("gcc")
@@ -282,8 +283,9 @@ class Pair:
             case "unpublish":
                 stream.publish_ended(now)
             case "elsewhere":
-                side.stream.give_to(lambda *tag: side.told.append(tag))
-                side.stream.players = lambda recall: None
+                sink = MediaSink()
+                sink.takes_opus, sink.on_tag = True, lambda *tag: side.told.append(tag)
+                side.stream.give_to(sink)
 
     def compare(self):
         plain, pumped = self.sides

@@ -8,7 +8,8 @@ from p2psip.rtp import fast
 from p2psip.sdp.offer_answer import AgreedMedia, Codec
 from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.stream import Signalled, StreamSettings
+from siprtmp.media.sink import MediaSink
+from siprtmp.media.stream import Signalled, StreamContext, StreamSettings
 
 AUDIO = 8
 ULAW, ALAW = b"\x82" + b"u" * 160, b"\x72" + b"a" * 160
@@ -28,7 +29,7 @@ def plan(*codecs, ptime=20, direction="sendrecv", held=False, port=5004, fmtp=""
     return AudioPlan(media, pairs, dict(zip(numbers, codecs, strict=True)))
 
 
-class Rig:
+class Rig(MediaSink):
     """A stream of audio with everything that touches it."""
 
     remote = remote_rtcp = None
@@ -36,13 +37,14 @@ class Rig:
     hosts = ()
 
     def __init__(self, *codecs, media_timeout=60.0, transcode=None, **options):
+        super().__init__()
         self.asked, self.unsuitable, self.made, self.digits = [], [], [], []
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.ended, self.drained, self.closed = False, None, 0, 0
         random = random_source(1)
         settings = StreamSettings(random, "c", media_timeout, transcoding=transcode)
-        self.stream = AudioStream(self, self, settings, 0.0)
-        self.stream.give_to(self.on_tag)
+        self.stream = AudioStream(self, StreamContext(self, settings, 0.0, lambda: None))
+        self.stream.give_to(self)
         if codecs:
             hosts = options.pop("hosts", ("192.0.2.9",))
             self.start(plan(*codecs, **options), 0.0, hosts=hosts)
@@ -72,11 +74,8 @@ class Rig:
     def on_unsuitable(self, sound_format):
         self.unsuitable.append(sound_format)
 
-    def on_transcoding(self, sound_format, codec):
-        self.made.append((sound_format, codec))
-
-    def on_transcoding_phone(self, codec):
-        self.made.append((codec, "aac"))
+    def on_transcoding(self, transcodes):
+        self.made.append(transcodes)
 
     def on_quiet(self, now):
         self.asked.append(now)
@@ -85,6 +84,7 @@ class Rig:
         self.ended = now
         self.stream.close(now)
 
+    # MediaSink
     def on_drained(self, now):
         self.drained += 1
 

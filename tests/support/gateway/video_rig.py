@@ -10,7 +10,8 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.stream import VIDEO, SharedContext, Signalled, StreamSettings
+from siprtmp.media.sink import VIDEO, MediaSink
+from siprtmp.media.stream import SharedContext, Signalled, StreamContext, StreamSettings
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.video_stream import VideoStream
 
@@ -62,7 +63,7 @@ def video_plan(*fmtps, direction="sendrecv", feedback=(), port=PHONE[1], bits=0,
     return VideoPlan(media, pairs, dict(zip(numbers, read, strict=True)))
 
 
-class VideoRig:
+class VideoRig(MediaSink):
     """A stream with everything that touches it; it is its own wire and listener."""
 
     remote = remote_rtcp = None
@@ -70,14 +71,16 @@ class VideoRig:
     hosts = ()
 
     def __init__(self, plan=None, *, hosts=(PHONE[0],), timeline=None, transcoding=None, **options):
+        super().__init__()
         self.now, self.sent, self.reports, self.tags = 0.0, [], [], []
         self.holding, self.asked, self.unsuitable, self.alive, self.closed = [], [], [], 0, 0
         settings = StreamSettings(
             random_source(1), "c", 60.0, video_transcoding=transcoding, **options
         )
         shared = SharedContext(self.on_picture, self.hears, timeline or Timeline(0.0))
-        self.stream = VideoStream(self, self, settings, 0.0, lambda: None, shared)
-        self.stream.give_to(lambda *tag: self.tags.append(tag[:3]))
+        context = StreamContext(self, settings, 0.0, lambda: None, shared)
+        self.stream = VideoStream(self, context)
+        self.stream.give_to(self)
         self.sequence, self.heard, self.wanted, self.sizes = 0, set(), [], []
         self.made, self.taken = [], ()
         if plan is not None:
@@ -100,11 +103,15 @@ class VideoRig:
     def on_video_unsuitable(self, reason):
         self.unsuitable.append(reason)
 
-    def on_video_transcoding(self, making, reason):
+    def on_transcoding(self, making, reason):
         self.made.append((making, reason))
 
     def on_key_frame_needed(self, now):
         self.asked.append(now)
+
+    # MediaSink
+    def on_tag(self, *tag):
+        self.tags.append(tag[:3])
 
     def on_key_frame_wanted(self):
         self.wanted.append(self.now)
@@ -112,8 +119,8 @@ class VideoRig:
     def takes(self, codec):
         return codec in self.taken
 
-    def on_video_size(self, now):
-        self.sizes.append((now, self.stream.size))
+    def on_format(self, now):
+        self.sizes.append((now, self.stream.figures.size))
 
     def hears(self, host):
         return host in self.heard

@@ -12,7 +12,8 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.framing import ChunkFraming
 from siprtmp.calls.stream_user import StreamUser
 from siprtmp.media.audio_stream import AudioStream
-from siprtmp.media.stream import Signalled, StreamSettings
+from siprtmp.media.sink import MediaSink
+from siprtmp.media.stream import Signalled, StreamContext, StreamSettings
 
 PEER = ("192.0.2.9", 5004)
 EVENTS = 101  # the payload type of keys
@@ -105,20 +106,24 @@ class Recorder:
         self.kept.append("end")
 
 
-class Side:
+class Side(MediaSink):
     """A call from its socket to its players, with a pump or without."""
 
+    takes_opus = True
+
     def __init__(self, *codecs, pump=None, nat=False, wideband=True):
+        super().__init__()
         self.told, self.outlets, self.players, self.recorders = [], [], [], []
         self.now = 0.0
         self.port = Port(latch=nat, pump=pump)
         settings = StreamSettings(random_source(1), "c", 60.0, has_pump=pump is not None)
-        self.stream = stream = AudioStream(self.port, self, settings, 0.0)
+        self.stream = stream = AudioStream(
+            self.port, StreamContext(self, settings, 0.0, lambda: None)
+        )
         self.port.on_rtp, self.port.on_rtcp = stream.on_rtp, stream.on_rtcp
-        stream.codec_selection.takes_opus = True
         self.live = Registry().open("sip", "remote")
-        stream.give_to(self.on_tag)
-        stream.players = StreamUser(None, self.live).offload
+        self.offload = StreamUser(None, self.live).offload
+        stream.give_to(self)
         self.start(*codecs)
         self.join(1)
 

@@ -13,7 +13,7 @@ from rtmplite.live.streams import LiveStream, Registry
 from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.media.mixer import Hear, Mixer, Seat
-from siprtmp.media.stream import AUDIO, VIDEO
+from siprtmp.media.sink import AUDIO, VIDEO
 from siprtmp.media.transcode.to_samples import ToSamples
 from siprtmp.media.translate.audio_formats import PCMU
 from siprtmp.media.translate.conversion import UnsuitableError

@@ -24,8 +24,7 @@ from siprtmp.calls.observer import CallObserver
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.session_log import TRANSCODE
-from siprtmp.media.sink import MediaSink
-from siprtmp.media.stream import AUDIO, VIDEO
+from siprtmp.media.sink import AUDIO, VIDEO, MediaSink
 from siprtmp.media.transcode import audio_decoder
 
 MAX_REASONS: Final = 8  # for which a publisher is not heard, and that the log has

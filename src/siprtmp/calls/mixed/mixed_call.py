@@ -26,7 +26,7 @@ from siprtmp.calls.named_call import MIXED
 from siprtmp.calls.stream_user import StreamUser
 from siprtmp.media.mixer import MixedAudio, Mixer
 from siprtmp.media.session import MediaSession, Taps
-from siprtmp.media.stream import AUDIO, VIDEO
+from siprtmp.media.sink import AUDIO, VIDEO
 from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.transcode.to_flv import AAC_FORMAT, AacTags
 from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples

@@ -13,7 +13,7 @@ from rtmplite.live.streams import LiveStream
 from siprtmp.calls.context import MediaEdge
 from siprtmp.media.mixer import Mixer, Seat
 from siprtmp.media.session import MediaSession
-from siprtmp.media.stream import VIDEO
+from siprtmp.media.sink import VIDEO
 from siprtmp.media.translate.conversion import SIDE_BY_SIDE
 from siprtmp.media.translate.video_tag import H264
 from siprtmp.media.video.gop_cache import GopCache
@@ -129,7 +129,7 @@ class MixedVideo:
         self._work = VideoWorker(
             transcoding.side_by_side(self._passed),
             transcoding.run,
-            lambda now: self._session.on_key_frame_wanted(),
+            lambda now: self._session.sink.on_key_frame_wanted(),
             self._ask_phone,
             give=lambda time, body, at, now: self._live.write(VIDEO, time, body, now),
             changed=self._on_changed,
@@ -146,4 +146,4 @@ class MixedVideo:
 
     def _on_changed(self) -> None:
         if self._work is not None and self._work.transcodes:
-            self._session.on_video_transcoding(self._work.transcodes, "both sides in one picture")
+            self._session.on_transcoding(self._work.transcodes, "both sides in one picture")

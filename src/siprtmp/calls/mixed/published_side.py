@@ -10,8 +10,7 @@ from rtmplite.live.streams import LiveStream, Registry
 from siprtmp.calls.call import Call
 from siprtmp.calls.metadata import DATA
 from siprtmp.calls.stream_user import StreamUser
-from siprtmp.media.sink import Published
-from siprtmp.media.stream import AUDIO, VIDEO
+from siprtmp.media.sink import AUDIO, VIDEO, Published
 from siprtmp.media.video.gop_cache import Message
 
 APP: Final = "said"

@@ -13,6 +13,7 @@ from support.gateway.audio_rig import AUDIO, Rig
 from support.gateway.audio_world import HZ, KINDS, SECONDS, snr, tags, tone
 
 from p2psip.rtp.payload import g711
+from siprtmp.media.session_log import sound_format_name
 from siprtmp.media.transcode import libspeex
 from siprtmp.media.transcode.audio_decoder import AudioDecoder
 from siprtmp.media.transcode.audio_encoder import encoder
@@ -76,7 +77,10 @@ def test_a_tone_reaches_the_phone(kind, name):
     assert [marker for _, _, marker, *_ in rig.sent] == [True] + [False] * (len(stamps) - 1)
     steps = [after[0] - before[0] for before, after in pairwise(rig.sent)]
     assert all(0.4 * ticks / codec.clock_rate < step < 0.06 for step in steps)
-    assert rig.made == [(tags(kind)[0][1][0] >> 4, name)] and not rig.unsuitable
+    assert (
+        rig.made == [f"{sound_format_name(tags(kind)[0][1][0] >> 4)} > {name}"]
+        and not rig.unsuitable
+    )
     assert rig.transcodes[0].endswith(f" > {name}") and not rig.stream.codec_selection.transcodes
 
 
@@ -97,7 +101,7 @@ def test_a_tone_reaches_the_players(name):
             number += 1
     (_, header), *frames = rig.tags
     assert header[:2] == b"\xaf\x00" and all(tag[:2] == b"\xaf\x01" for _, tag in frames)
-    assert rig.stream.audio_format == (10, 48000) and rig.made == [(name, "aac")]
+    assert rig.stream.audio_format == (10, 48000) and rig.made == [f"{name} > aac"]
     assert rig.stream.codec_selection.transcodes == [f"{name} > aac"]
     decoder, heard = AudioDecoder(48000), []
     for _, tag in rig.tags:
@@ -117,7 +121,7 @@ def test_a_tone_reaches_a_phone_of_speex_and_that_of_the_phone_the_players(codec
     rig = call(codec)
     publish(rig, "aac")
     assert abs(snr(heard_of(rig, codec), codec.sample_rate)[1] - HZ) <= 2
-    assert rig.made == [(10, codec.name)]
+    assert rig.made == [f"aac > {codec.name}"]
     for number, (*_, payload) in enumerate(rig.sent[:20]):
         rig.hear(number, payload, payload_type=codec.payload_type, ticks=codec.clock_rate // 50)
     assert [tag for _, tag in rig.tags] == [b"\xb2" + payload for *_, payload in rig.sent[:20]]
@@ -172,10 +176,10 @@ def test_g711_of_another_rate_is_heard_as_fast_as_it_was_said(codec, rate, chann
     last = [0] * (codec.sample_rate // 2) + heard_of(rig, codec)[-codec.sample_rate :]
     decibels, hz = snr(last, codec.sample_rate)
     assert abs(hz - HZ) <= 1 and decibels > 10
-    assert (8, codec.name) in rig.made and rig.stream.codec_selection.g711_rate == 0
+    assert f"g711_mu_law > {codec.name}" in rig.made and rig.stream.codec_selection.g711_rate == 0
     for at in range(0, 400, 20):  # another publisher's is of 8 kHz again
         rig.stream.publish(AUDIO, at, b"\x82" + bytes(160), rig.now)
-    assert codec is not PCMU or rig.made == [(8, "pcmu")]
+    assert codec is not PCMU or rig.made == ["g711_mu_law > pcmu"]
 
 
 def test_without_the_extra_g711_of_another_rate_is_said_and_not_played():

@@ -61,7 +61,7 @@ def test_a_publisher_of_another_codec_is_told_what_to_send():
     """Covers E-RTMP v2 §"Enhanced Video": and its pictures are counted."""
     rig = VideoRig(plan_of(VP8, h264=False))
     rig.publish(HEADER, tag(h264_idr(), key=True), at=0)
-    assert not rig.sent and rig.stream.unsuitable == 2
+    assert not rig.sent and rig.stream.figures.unsuitable == 2
     rig.publish(vp8(KEY, key=True), at=40)
     assert types(rig) == [98]
 
@@ -128,12 +128,12 @@ def test_h265_passes_with_the_sets_of_the_description():
     assert [kind for _, kind, _ in read((at, body) for _, at, body in rig.tags)] == [
         "sets", "key", "inter", "inter", "inter",
     ]  # fmt: skip
-    assert rig.stream.codec == "h265" and rig.stream.size == (322, 244)
+    assert rig.stream.figures.codec == "h265" and rig.stream.figures.size == (322, 244)
     reports = len(rig.reports)
     send(90_000, inter(4, 90), lost=[1])
     send(93_000, inter(5))
     rig.wait(3.0)
-    assert len(rig.tags) == 5 and rig.stream.freezes == 1 and len(rig.reports) > reports
+    assert len(rig.tags) == 5 and rig.stream.figures.freezes == 1 and len(rig.reports) > reports
     send(270_000, idr(6))
     send(273_000, inter(7))
     rig.wait(6.0)
