@@ -35,10 +35,7 @@ def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]
 def decode_one(
     data: bytes | memoryview, offset: int = 0, externals: Externals = FLEX
 ) -> tuple[Value, int]:
-    """Read the value at `offset` with tables of its own, and tell where it ends.
-
-    This is what ByteArray.readObject does (§4.2).  Raises RemoteError as `decode` does.
-    """
+    """Read one value with tables of its own, and tell where it ends, like readObject: §4.2."""
     reader = Amf3Reader(Cursor(data, offset), externals)  # §4.2 [tables-for-each-object]
     return _outermost(reader), reader.cursor.at  # §4.2 [tables-for-each-object]
 

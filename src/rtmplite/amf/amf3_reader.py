@@ -67,10 +67,7 @@ class Amf3Reader:
         self.traits: list[Traits | str] = []  # just a name for a class that writes itself
 
     def value(self) -> Value:
-        """Read one value: §3.1.
-
-        Raises RemoteError for broken AMF3, UnknownExternalError among it.
-        """
+        """Read one value: §3.1.  RemoteError if broken; UnknownExternalError is one."""
         marker = self.cursor.u8()  # §3.1 [markers]
         self.cursor.spend(cost.SLOT)
         simple = _SIMPLE.get(marker)

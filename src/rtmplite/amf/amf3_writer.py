@@ -57,10 +57,7 @@ class Amf3Writer:
         self.traits: dict[Traits | str, int] = {}
 
     def value(self, value: Value) -> None:
-        """Write one value (§3.1).
-
-        Raises LocalError for a value that AMF3 cannot express.
-        """
+        """Write one value: §3.1.  LocalError if AMF3 cannot express it."""
         match value:
             case None:
                 self._marker(Marker.NULL)  # §3.1 [markers]

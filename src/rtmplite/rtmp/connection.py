@@ -276,10 +276,7 @@ class ChunkTransport(MessageTransport):
             self.abort("silent", now)
 
     def is_silent(self, now: float, answer: float = ANSWER) -> bool:
-        """Whether it neither sends nor answers a ping for so long: RTMP 1.0 §7.1.7.
-
-        Own design: for the publisher of a stream that somebody else wants to publish.
-        """
+        """Whether a publisher neither sends nor answers a ping for so long: RTMP 1.0 §7.1.7."""
         is_heard = self.reading and not self.deciding
         return is_heard and self._probed is not None and now - self._probed >= answer
 

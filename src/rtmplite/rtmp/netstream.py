@@ -100,10 +100,7 @@ class ServerStream:
         return True
 
     def accept_publish(self, sink: Sink, now: float) -> None:
-        """Start: media from now on go to `sink` (§7.2.2.6, §7.3.1).
-
-        A verdict that comes too late, when the stream asks no longer, only ends `sink`.
-        """
+        """Take media to `sink` (§7.2.2.6, §7.3.1); a late verdict only ends `sink`."""
         if Do.SAY_BEGIN not in self._on(Event.PUBLISH_ACCEPTED):
             sink.end(now)
             return
@@ -118,10 +115,7 @@ class ServerStream:
             self.status(code, description, "error")
 
     def end_publish(self, code: str, description: str, now: float) -> None:
-        """End a publication by an error, then close the connection: §7.2.2.
-
-        ffmpeg and librtmp go on sending after an error; they stop when the connection closes.
-        """
+        """End by an error, and close, as ffmpeg and librtmp would go on sending: §7.2.2."""
         self.status(code, description, "error")
         self.connection.close(now, reason=description)
 
@@ -139,10 +133,7 @@ class ServerStream:
         return self.connection.transport.is_silent(now, RELEASED if is_back else ANSWER)
 
     def replaced(self, now: float) -> None:
-        """Tell the client that another one publishes under this name, then close.
-
-        The sink is not ended: it takes what the other client publishes.
-        """
+        """Tell that another publishes under this name, and close; the sink goes to that one."""
         self._sink = None
         description = f"{self.name} is published by another client now."
         self.end_publish("NetStream.Publish.BadName", description, now)
@@ -203,10 +194,7 @@ class ServerStream:
         self.complete()
 
     def complete(self, **more: Value) -> None:
-        """Tell the client that playback is complete: RTMP 1.0 §7.1.7.
-
-        rtmpdump and ffmpeg end at the status, scripts wait for the data message.
-        """
+        """End playback: a status for programs, data for scripts: RTMP 1.0 §7.1.7."""
         self.connection.transport.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
         self.play_status("NetStream.Play.Complete", self.name, **more)
         self.status("NetStream.Play.Stop", f"Stopped playing {self.name}.")
@@ -236,10 +224,7 @@ class ServerStream:
             self.status("NetStream.Play.PublishNotify", f"{self.name} is now published.")
 
     def unpublished(self, now: float) -> None:
-        """Tell the player that nothing more will come: RTMP 1.0 §7.1.7.
-
-        ffmpeg and rtmpdump end at the status, players of Flash's family at the event.
-        """
+        """Say the end: a status for ffmpeg, an event for Flash: RTMP 1.0 §7.1.7."""
         self.connection.transport.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
         self.status("NetStream.Play.UnpublishNotify", f"{self.name} is now unpublished.")
         self.connection.transport.send_control(control.StreamEof(self.id))
@@ -299,10 +284,7 @@ class ServerStream:
         self.connection.send_media(MessageType.DATA, 0, self.id, amf0.encode(*values))
 
     def _on_play(self, command: Command, now: float) -> None:
-        """Play now, or, without `reset`, after the recordings in the playlist: §7.2.2.1.
-
-        A live stream ignores `start`.  ActionScript's play(false) stops.
-        """
+        """Play, without `reset` after what is queued; play(false) stops: §7.2.2.1."""
         if command.args and command.args[0] is False:
             self._on_close(command, now)
             return

@@ -142,10 +142,7 @@ class Client:
         self._connected: AsyncResult[Reply] = self._await(1.0)
 
     def establish(self, timeout: float) -> None:
-        """Wait until the server has accepted the connection.
-
-        Raises RemoteError if it refuses, TimeoutError.
-        """
+        """Wait until the server accepts us; RemoteError if it refuses, TimeoutError."""
         reply = self._wait(1.0, self._connected, timeout)
         information = reply[1] if len(reply) > 1 else None
         self.information = information if isinstance(information, dict) else {}
@@ -190,10 +187,7 @@ class Client:
         return self._machine.reason
 
     def call(self, name: str, *args: Value, timeout: float = TIMEOUT) -> Value:
-        """Call the server and return its answer.
-
-        Raises RemoteError if that is an error, or if the connection ends; TimeoutError.
-        """
+        """Call the server; RemoteError for an error or the connection's end, TimeoutError."""
         number = self._machine.call(name, *args)
         waiting = self._await(number)
         self.flush()
@@ -321,10 +315,7 @@ class ClientStream:
         self._expect("NetStream.Play.Start", timeout)
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
-        """Send one message of type 8, 9 or 18, `timestamp` in ms; waits for a slow server.
-
-        Raises RemoteError if the connection has ended.
-        """
+        """Send type 8, 9 or 18, time in ms, at the server's pace; RemoteError at the end."""
         if self._client.closed:
             raise RemoteError(self._client.reason, CLOSED, "status")
         self._machine.send_media(type_id, timestamp, self.id, payload)

@@ -146,10 +146,7 @@ class Access:
                 )
 
     def admits(self, app: str, name: str, query: str, host: str) -> Callable[[], None] | None:
-        """Ask whether a viewer by HTTP may play, and wait for the verdict.
-
-        Gives the function to call when the viewer has left, None if it may not play.
-        """
+        """Wait whether a viewer by HTTP may play; give what to call when it leaves, or None."""
         if (guard := self._guard) is None:
             return lambda: None
         asked = Question(

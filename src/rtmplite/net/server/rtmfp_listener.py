@@ -265,10 +265,7 @@ class RtmfpListener(EndpointListener):
 
 
 def figures(endpoint: Endpoint, relayed: int = 0) -> dict[str, int]:
-    """The figures by `FIGURES`; the last three count since the start.
-
-    `relayed` is the number of clients that the server's relay stands for.
-    """
+    """The figures of `FIGURES`, the last three since the start; `relayed`: clients."""
     open_ones = [held for held in endpoint.table if held.is_open]
     sessions = [held.session for held in open_ones]
     return {

@@ -42,10 +42,7 @@ Address: TypeAlias = tuple[str, int]
 
 
 def trust(settings: TrustSettings) -> ssl.SSLContext | None:
-    """The settings of TLS for clients; None means the default, which takes a while to read.
-
-    Raises LocalError.
-    """
+    """TLS settings for clients, None for the slow default.  Raises LocalError."""
     if settings.ca is None and not settings.insecure:
         return None
     return client_context(settings.ca, insecure=settings.insecure)
@@ -162,10 +159,7 @@ class Transports:
         self._dialer.start()
 
     def reload(self) -> None:
-        """Read the certificate again, as it is replaced before it expires.
-
-        Connections stay.  A certificate that cannot be used leaves the former; raises LocalError.
-        """
+        """Read the certificate again; LocalError leaves the old one; connections stay."""
         if isinstance(server := self._servers.get("rtmps"), RtmpListener):
             server.renew(_context(self._settings.tls))
 
@@ -186,10 +180,7 @@ class Transports:
         return server.figures if isinstance(server, RtmfpListener) else dict(NO_FIGURES)
 
     def stop(self) -> None:
-        """End all connections, with --drain after clients have had time to leave.
-
-        Relays end last, as there is media for them until then.
-        """
+        """End all connections, with --drain in time; relays last, as they have media."""
         end = self._settings.end
         gevent.joinall(
             [

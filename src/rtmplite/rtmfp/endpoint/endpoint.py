@@ -182,10 +182,7 @@ class Endpoint:
         self._wake()
 
     def take(self, now: float | None = None) -> list[tuple[bytes, Address]]:
-        """Return the datagrams to send now, each with its destination.
-
-        Without `now` the time is that of the last call that had one.
-        """
+        """Return the datagrams to send; without `now` the time is that of the last call."""
         now = self._now = max(self._now, self._now if now is None else now)
         self._is_awake = False
         datagrams = self.packets.take()

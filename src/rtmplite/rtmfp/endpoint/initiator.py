@@ -229,11 +229,7 @@ class Opening:
             self._on(OpeningEvent.RESEND, now)  # §3.5.1.1.1 [hello-backoff] [keying-backoff]
 
     def on_redirect(self, redirect: ResponderRedirect, source: Address, now: float) -> None:
-        """Ask elsewhere too: §3.5.1.1.1.
-
-        Own design: no more destinations are looked at than may be added, however many a Redirect
-        has.
-        """
+        """Ask elsewhere too, at no more destinations than may be added: §3.5.1.1.1."""
         if not self._heeds(OpeningEvent.REDIRECT):  # §3.5.1.1.1 [redirect-adds]
             return
         most = self._host.limits.redirect_threshold
@@ -249,10 +245,7 @@ class Opening:
         self._on(OpeningEvent.REDIRECT, now)
 
     def on_rhello(self, hello: ResponderHello, source: Address, now: float) -> None:
-        """Agree with the first that answers: §3.5.1.1.1, §3.5.1.7.
-
-        An RHello from anybody else than the wanted far end changes nothing.
-        """
+        """Agree with the first wanted far end that answers: §3.5.1.1.1, §3.5.1.7."""
         certificate, profile = hello.responder_certificate, self._host.profile
         # §3.5.1.1.1 [first-rhello]
         if not self._heeds(OpeningEvent.RHELLO):
@@ -293,10 +286,7 @@ class Opening:
         self._on(OpeningEvent.COOKIE_CHANGE, now)  # §2.3.6 [signs-again]
 
     def on_rikeying(self, keying: ResponderInitialKeying, now: float) -> None:
-        """Make the keys of the session: §3.5.1.1.1.
-
-        One that is refused leaves us waiting for another.
-        """
+        """Make the keys of the session, or wait for another RIKeying: §3.5.1.1.1."""
         agreement, far_id = self._agreement, keying.responder_session_id
         if not self._heeds(OpeningEvent.RIKEYING) or agreement is None or self._is_agreeing:
             return

@@ -60,10 +60,7 @@ class Redirector:
         self.others = tuple(others)
 
     def on_foreign_hello(self, hello: InitiatorHello, source: Address, now: float) -> bool:
-        """Help a host that asks for another identity; False if we cannot, and are silent.
-
-        §3.5.1.4, §3.5.1.5, §3.5.1.6.
-        """
+        """Help a host that asks for another; False: stay silent: §3.5.1.4 to §3.5.1.6."""
         epd = hello.endpoint_discriminator
         entry = self._find(epd)
         if entry is None:

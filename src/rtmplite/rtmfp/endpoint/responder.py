@@ -97,10 +97,7 @@ class Responder:
         return len(self._in_work)
 
     def on_hello(self, tag: bytes, source: Address, now: float) -> None:
-        """Answer a hello that selects us, and forget it: §3.5.1.1.2.
-
-        `source` is where it came from, or where a forwarder says that it did (§3.5.1.1.2).
-        """
+        """Answer a hello of `source` that selects us, and forget it: §3.5.1.1.2."""
         cookie = self._cookies.issue(source, now)  # §3.5.1.1.2 [no-state]
         hello = ResponderHello(tag, cookie, self._host.profile.certificate)
         # §3.5.1.1.2 [rhello-sent]
@@ -166,10 +163,7 @@ class Responder:
         self._host.on_accepted(keying, result, reply, opening, now)
 
     def _is_welcome(self, keying: Keying, now: float) -> bool:
-        """Tell whether a keying makes a session, given what we have with that address.
-
-        §3.5.1.1.2 in its order, §3.5.1.3.
-        """
+        """Whether a keying makes a session beside those there: §3.5.1.1.2, §3.5.1.3."""
         profile, certificate = self._host.profile, keying.chunk.initiator_certificate
         # §3.5.1.3 [one-session]
         if self._openings_to(keying.source) and profile.wins_glare(certificate):

@@ -130,10 +130,7 @@ class Table:
         return self._unproven
 
     def new_id(self, taken: Collection[int]) -> int:
-        """Draw a session ID that is in use neither here nor in `taken`.
-
-        §3.5.1.1.1 [unique-near-id], §3.5.1.1.2 [unique-near-id].
-        """
+        """Draw a free ID: §3.5.1.1.1 [unique-near-id], §3.5.1.1.2 [unique-near-id]."""
         while True:
             session_id = int.from_bytes(self._random(_ID_BYTES))
             if session_id and session_id not in self.by_id and session_id not in taken:

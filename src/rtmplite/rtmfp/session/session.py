@@ -112,10 +112,7 @@ class SessionListener:
         return None
 
     def on_closed(self, session: "Session", now: float) -> None:
-        """The session is open no longer, and its flows are gone; `session.reason` says why: §3.5.5.
-
-        It may still send and answer packets until its state is CLOSED.
-        """
+        """The session is open no longer, for `session.reason`; packets may follow: §3.5.5."""
 
     def on_forwarded_hello(
         self, session: "Session", hello: ForwardedInitiatorHello, now: float

@@ -52,10 +52,7 @@ class SocketAddress:
 
 
 def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress, int]:
-    """Read the address at `at`; return it and the index of the next byte: §2.1.5.
-
-    Raises RemoteError when `data` ends first: §2.
-    """
+    """Read the address at `at`, and the index after it; RemoteError if cut off: §2.1.5, §2."""
     first = bytes(data[at : at + 1])
     length = 16 if first and first[0] & _INET6 else 4
     end = at + 1 + length

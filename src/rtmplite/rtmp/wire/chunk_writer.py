@@ -81,10 +81,7 @@ class ChunkWriter:
         self._sent: dict[int, _Sent] = {}
 
     def write(self, message: Message, chunk_stream_id: int) -> bytes:
-        """Give the chunks of `message`, compressed against the last one there (§5.3.1.2).
-
-        Raises LocalError for a payload that 24 bits cannot count.
-        """
+        """Compress `message` against the last one there: §5.3.1.2.  LocalError if too long."""
         time, length = message.timestamp & TIMESTAMP_MASK, len(message.payload)
         if length > MAX_PAYLOAD:
             raise LocalError(f"a message of {length} bytes does not fit into RTMP")
@@ -99,10 +96,7 @@ class ChunkWriter:
         return _chunks(fmt, chunk_stream_id, header, value, message.payload, self.chunk_size)
 
     def set_chunk_size(self, size: int) -> bytes:
-        """Use chunks of `size` bytes from now on, and give the message that tells this: §5.4.1.
-
-        Raises LocalError unless 1 <= `size` <= 2147483647.
-        """
+        """Use chunks of `size`, and give the message: §5.4.1.  LocalError if not in range."""
         if not 1 <= size <= MAX_CHUNK_SIZE:  # §5.4.1 [size-at-least-1] [size-top-bit-zero]
             raise LocalError(f"{size} is no chunk size")
         order = Message(MessageType.SET_CHUNK_SIZE, 0, 0, _WORD(size))
@@ -132,10 +126,7 @@ class ChunkWriter:
 def _chunks(
     fmt: int, chunk_stream_id: int, header: bytes, value: int, payload: bytes, size: int
 ) -> bytes:
-    """Cut a payload; extended times are on all pieces (RTMP Errata §5.1).
-
-    The result is one run of bytes, so nothing can come between (§5.3).
-    """
+    """Cut a payload into one run of bytes (§5.3), extended times on all (RTMP Errata §5.1)."""
     extended = _WORD(value) if value >= EXTENDED else b""
     view = memoryview(payload)
     parts: list[bytes | memoryview] = [basic_header(fmt, chunk_stream_id), header, extended]
