@@ -17,8 +17,13 @@ from rtmplite.rtmp.bandwidth import Throttle
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, encode_absolute
+from rtmplite.rtmp.wire.chunk_writer import (
+    CHUNK_STREAMS,
+    COMMAND_CHUNKS,
+    CONTROL_CHUNKS,
+    ChunkFraming,
+)
 from rtmplite.rtmp.wire.command import Command
-from rtmplite.rtmp.wire.framing import CHUNK_STREAMS, COMMAND_CHUNKS, CONTROL_CHUNKS, ChunkFraming
 from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.netstream import MAX_NAME, ServedClient, ServerStream
-from rtmplite.rtmp.netstream_state import State as StreamState
+from rtmplite.rtmp.netstream import State as StreamState
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import RELAY, Capabilities, Extra
 from rtmplite.rtmp.wire.command import Command, error, on_status, result

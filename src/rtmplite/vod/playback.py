@@ -15,8 +15,7 @@ from rtmplite.flv.headers import is_header
 from rtmplite.flv.index import IndexPlace
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import is_key_frame
-from rtmplite.rtmp.netstream import MAX_NAME
-from rtmplite.rtmp.play_request import ANY, LIVE_ONLY, TO_THE_END, PlayRequest
+from rtmplite.rtmp.netstream import ANY, LIVE_ONLY, MAX_NAME, TO_THE_END, PlayRequest
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
 from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Item, Library, Playlist, Recording, request_of

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from rtmplite.amf.values import Value
 from rtmplite.flv.index import Index
-from rtmplite.rtmp.play_request import PlayRequest
+from rtmplite.rtmp.netstream import PlayRequest
 
 MAX_ITEMS: Final = 1000
 MAX_NAMES: Final = 64 * 1024  # characters, of all items together

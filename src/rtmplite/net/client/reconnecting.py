@@ -15,8 +15,7 @@ import gevent
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.metadata import wrapped
 from rtmplite.live.tracks import Tracks
-from rtmplite.net.client.client import REDIRECTS, TIMEOUT, Client, ClientStream
-from rtmplite.net.client.refusal import RedirectError
+from rtmplite.net.client.client import REDIRECTS, TIMEOUT, Client, ClientStream, RedirectError
 from rtmplite.net.client.rtmfp_client import connect as connect_to
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public

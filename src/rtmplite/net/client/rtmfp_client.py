@@ -17,8 +17,7 @@ from gevent.event import Event
 
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.net.client.client import CLOSED, TIMEOUT, Client, ClientStream, established
-from rtmplite.net.client.refusal import place
+from rtmplite.net.client.client import CLOSED, TIMEOUT, Client, ClientStream, established, place
 from rtmplite.net.client.rtmfp_dial import dial
 from rtmplite.net.client.rtmfp_direct import (
     REACH_TIMEOUT,

@@ -47,8 +47,7 @@ from rtmplite.net.server.settings import AccessSettings, ClientLimits
 from rtmplite.net.usage import sentence
 from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import Application, NetConnection
-from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream_state import State
+from rtmplite.rtmp.netstream import ServerStream, State
 
 CHALLENGE_TIMEOUT: Final = 3.0  # s until an encoder that was asked for a user has gone without
 MOST_WAITING: Final = 1000  # of them

@@ -16,8 +16,12 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.redaction import public
-from rtmplite.net.server import peer_options
-from rtmplite.net.server.rtmfp_listener import NO_FIGURES, RtmfpListener
+from rtmplite.net.server.rtmfp_listener import (
+    NO_FIGURES,
+    RtmfpListener,
+    other_servers,
+    peer_connectivity,
+)
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.server.settings import (
     SWITCH,
@@ -138,8 +142,8 @@ class Transports:
                 by_flows,
                 limits=PortLimits(buffered_bytes=settings.limits.max_rtmfp_memory),
                 connection_limit=connection_limit,
-                peer_connectivity=peer_options.peer_connectivity(settings.rtmfp),
-                other_servers=peer_options.other_servers(settings.rtmfp),
+                peer_connectivity=peer_connectivity(settings.rtmfp),
+                other_servers=other_servers(settings.rtmfp),
             )
         push, pull = rules(settings.relays, settings.end)
         self._dialer = Dialer(merge_ms=merge, tls=trust(settings.trust))

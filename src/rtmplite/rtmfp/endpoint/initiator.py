@@ -19,10 +19,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.endpoint.addresses import is_sendable, told
 from rtmplite.rtmfp.endpoint.job import Job
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
-from rtmplite.rtmfp.wire.address import Address
+from rtmplite.rtmfp.wire.address import Address, is_sendable, told
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorHello,
     InitiatorInitialKeying,

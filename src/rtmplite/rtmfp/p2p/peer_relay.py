@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.epd import Epd
-from rtmplite.rtmfp.endpoint.addresses import is_sendable
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.bridge import SessionBridge
 from rtmplite.rtmfp.p2p.introducer import may_meet
-from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.wire.address import Origin, SocketAddress, is_sendable
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmp.wire.command import Command
 
