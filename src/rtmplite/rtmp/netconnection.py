@@ -270,9 +270,7 @@ class NetConnection(ConnectionEnd):
         return True
 
     def wait_for(
-        self,
-        ask: Callable[[Callable[[T, float], None]], None],
-        decide: Callable[[T, float], None],
+        self, ask: Callable[[Callable[[T, float], None]], None], decide: Callable[[T, float], None]
     ) -> None:
         """Call `ask`, and `decide` with its answer, which comes now or later; the client waits.
 

@@ -81,10 +81,7 @@ class Responder:
     """
 
     def __init__(
-        self,
-        host: ResponderHost,
-        random: Callable[[int], bytes],
-        ignored: Callable[[str], None],
+        self, host: ResponderHost, random: Callable[[int], bytes], ignored: Callable[[str], None]
     ) -> None:
         self._host, self._ignored = host, ignored
         self._cookies = CookieJar(random)

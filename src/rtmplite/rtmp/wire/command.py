@@ -66,10 +66,7 @@ class Command:
         return amf0.encode(self.name, self.transaction_id, self.object, *self.args)
 
     def message(
-        self,
-        stream_id: int = 0,
-        timestamp: int = 0,
-        type_id: int = MessageType.COMMAND,
+        self, stream_id: int = 0, timestamp: int = 0, type_id: int = MessageType.COMMAND
     ) -> Message:
         """Wrap the command: §7.1.1, RTMP Errata §7.2.
 

@@ -303,13 +303,7 @@ _EVENTS: Final[Mapping[int, type[UserControl]]] = {
 }
 _CONTROLS: Final[Mapping[int, type[Control]]] = {
     each.type_id: each
-    for each in (
-        SetChunkSize,
-        Abort,
-        Acknowledgement,
-        WindowAcknowledgementSize,
-        SetPeerBandwidth,
-    )
+    for each in (SetChunkSize, Abort, Acknowledgement, WindowAcknowledgementSize, SetPeerBandwidth)
 }
 
 

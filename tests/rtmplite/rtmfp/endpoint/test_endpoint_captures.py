@@ -10,9 +10,9 @@ from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.crypto.keying import Component, derive, protections
 from rtmplite.rtmfp.crypto.profile import KeyingAnswer, Keys
 from rtmplite.rtmfp.endpoint import responder
+from rtmplite.rtmfp.endpoint.cookie import Cookie
 from rtmplite.rtmfp.endpoint.endpoint import Endpoint
 from rtmplite.rtmfp.endpoint.initiator import OpeningState
-from rtmplite.rtmfp.endpoint.responder import Cookie
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.address import Origin
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
