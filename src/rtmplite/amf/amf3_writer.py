@@ -8,7 +8,7 @@ from struct import Struct, error, pack
 from typing import Final, Protocol
 
 from rtmplite.amf import u29
-from rtmplite.amf.amf3_marker import Marker
+from rtmplite.amf.amf3_reader import Marker
 from rtmplite.amf.cursor import MAX_DEPTH
 from rtmplite.amf.values import (
     Array,

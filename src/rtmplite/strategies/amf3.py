@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from rtmplite.amf import amf3, u29
-from rtmplite.amf.externals import FLEX
+from rtmplite.amf.amf3 import FLEX
 from rtmplite.amf.values import (
     UNDEFINED,
     Array,

@@ -28,7 +28,7 @@ from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
 from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, PeerRelays, RelayEndpoint
-from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.limits import SessionBudget
 from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire.address import Address
 

@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener, Forwarded
 from rtmplite.rtmfp.endpoint.hellos import Hellos, Redirector
-from rtmplite.rtmfp.endpoint.initiator import Opening, Openings, OpeningState
-from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.initiator import Job, Opening, Openings, OpeningState
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES
 from rtmplite.rtmfp.endpoint.responder import Keying, Responder
-from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
-from rtmplite.rtmfp.endpoint.sessions import Sessions, TimerHeap
+from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Sessions, Table, TimerHeap
 from rtmplite.rtmfp.endpoint.startup_packets import CHUNKS_MOST, StartupPackets
-from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.session import Session, SessionListener, State
 from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello, Ping

@@ -16,10 +16,9 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.endpoint.job import Job
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.wire.address import Address, is_sendable, told
 from rtmplite.rtmfp.wire.startup_chunks import (
@@ -39,6 +38,35 @@ if TYPE_CHECKING:
 OPEN_TIMEOUT: Final = 95.0  # seconds; §3.5.1.1.1 [ultimate-timeout]
 BACKOFF_STEP: Final = 1.5  # seconds; §3.5.1.1.1 [hello-backoff] [keying-backoff]
 TAG_BYTES: Final = 16  # as Flash Players have; §3.5.1.1.1 [tag-unguessable] asks for 8
+
+
+_T = TypeVar("_T")
+
+
+class Job(Generic[_T]):
+    """Slow work without side effects, and the function that takes its result.
+
+    Own design: nobody's media waits for a stranger's Diffie-Hellman, which is done beside the loop.
+    `run` it anywhere, in any thread, then hand it to `Endpoint.finish`.  That must be done even if
+    `run` raised something, or never ran: then the work counts as refused.
+    """
+
+    def __init__(
+        self, work: Callable[[], _T], done: Callable[[_T | RemoteError, float], None]
+    ) -> None:
+        self._work, self._done = work, done
+        self._result: _T | RemoteError = RemoteError("the computation did not end")
+
+    def run(self) -> None:
+        """Do the work; a RemoteError is a result like others."""
+        try:
+            self._result = self._work()
+        except RemoteError as error:
+            self._result = error
+
+    def finish(self, now: float) -> None:
+        """Go on with the result, where machines are called: `Endpoint.finish` does."""
+        self._done(self._result, now)
 
 
 class OpeningState(StrEnum):

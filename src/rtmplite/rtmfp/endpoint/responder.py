@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from rtmplite.errors import RemoteError
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.rtmfp.endpoint.cookie import CookieJar
-from rtmplite.rtmfp.endpoint.initiator import Opening, StartupHost
-from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.initiator import Job, Opening, StartupHost
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
 from rtmplite.rtmfp.wire.address import Address

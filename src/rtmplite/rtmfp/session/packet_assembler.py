@@ -9,7 +9,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.path_mtu import PathMtu
-from rtmplite.rtmfp.session.recv_side import RecvSide
+from rtmplite.rtmfp.session.recv_flow import RecvSide
 from rtmplite.rtmfp.session.rtt import RoundTrip
 from rtmplite.rtmfp.session.send_side import SendSide
 from rtmplite.rtmfp.wire.address import Address
