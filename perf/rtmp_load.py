@@ -15,7 +15,7 @@ from load import SPEEX_8K, stamp
 
 from rtmplite.amf.values import Value
 from rtmplite.rtmp.client import Called, ClientConnection, Event, Reply, Target
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE
 
 TIMEOUT = 10.0  # seconds, for an answer of the server
 HANDSHAKE = 1 + 2 * 1536  # bytes from the server before its first chunk

@@ -222,7 +222,13 @@ WORLD = {
     *("time", "random", "secrets", "uuid", "subprocess", "sqlite3"),
 }
 WORLDLY = ("urandom", "monkey")  # and these attributes of anything
-PURE = {"hypothesis", "Crypto", "cryptography", "dns", "av"}  # libraries that compute and nothing else
+PURE = {
+    "hypothesis",
+    "Crypto",
+    "cryptography",
+    "dns",
+    "av",
+}  # libraries that compute and nothing else
 
 # Modules that import each other in a circle, and bases with a single heir: what is left of them.
 # These lists may only shrink, and an entry that no longer holds is a failure.

@@ -22,10 +22,9 @@ from rtclab.explain.fields.field import MAX_TEXT, Field, Span, plain
 from rtclab.explain.fields.source import Source, fault_of, source_of
 from rtmplite.amf import amf0, amf3
 from rtmplite.amf.amf0 import READERS, Amf0Reader
-from rtmplite.amf.amf3_marker import Marker
-from rtmplite.amf.amf3_reader import Amf3Reader, UnknownExternalError
+from rtmplite.amf.amf3 import FLEX
+from rtmplite.amf.amf3_reader import Amf3Reader, Marker, UnknownExternalError
 from rtmplite.amf.cursor import Cursor
-from rtmplite.amf.externals import FLEX
 from rtmplite.amf.values import Date, Value
 from rtmplite.errors import RtmpError
 

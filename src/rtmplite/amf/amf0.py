@@ -22,11 +22,11 @@ from struct import Struct, error
 from typing import Final
 
 from rtmplite.amf import cursor as cost
+from rtmplite.amf.amf3 import FLEX, Externals
 from rtmplite.amf.amf3_reader import Amf3Reader, UnknownExternalError
 from rtmplite.amf.amf3_writer import Amf3Writer
 from rtmplite.amf.avmplus import hands_over, only_amf3_has
 from rtmplite.amf.cursor import MAX_DEPTH, Cursor
-from rtmplite.amf.externals import FLEX, Externals
 from rtmplite.amf.values import (
     UNDEFINED,
     UNSUPPORTED,

@@ -13,11 +13,46 @@ In RTMP, AMF3 only occurs behind the switch that `rtmplite.amf.amf0` knows (RTMP
 it is what a ByteArray or a shared object holds.
 """
 
-from rtmplite.amf.amf3_reader import Amf3Reader, UnknownExternalError
-from rtmplite.amf.amf3_writer import Amf3Writer
+from collections.abc import Mapping
+from typing import Final, Protocol, TypeAlias
+
+from rtmplite.amf.amf3_reader import Amf3Reader, ExternalReader, UnknownExternalError
+from rtmplite.amf.amf3_writer import Amf3Writer, ExternalWriter
 from rtmplite.amf.cursor import Cursor
-from rtmplite.amf.externals import FLEX, Externals
 from rtmplite.amf.values import Opaque, Value
+
+
+class External(ExternalReader, ExternalWriter, Protocol):
+    """Reads and writes the body of one class, which becomes `Externalizable.content`: §3.12.
+
+    Own design: a registry maps the name of a class to such a pair of hooks.  An instance of any
+    other class makes the outermost value that holds it an `Opaque`.
+    """
+
+
+class OneValue:
+    """A class whose body is one AMF3 value.  Own design: §3.12 leaves the body to the two ends."""
+
+    def read(self, reader: Amf3Reader) -> Value:
+        """Read that value."""
+        return reader.value()
+
+    def write(self, writer: Amf3Writer, content: Value) -> None:
+        """Write that value."""
+        writer.value(content)
+
+
+Externals: TypeAlias = Mapping[str, External]
+
+# The wrappers that Flex puts around every array and object which it sends.
+FLEX: Final[Externals] = dict.fromkeys(
+    (
+        "flex.messaging.io.ArrayCollection",
+        "flex.messaging.io.ArrayList",
+        "flex.messaging.io.ObjectProxy",
+    ),
+    OneValue(),
+)
 
 
 def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]:
@@ -35,10 +70,7 @@ def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]
 def decode_one(
     data: bytes | memoryview, offset: int = 0, externals: Externals = FLEX
 ) -> tuple[Value, int]:
-    """Read the value at `offset` with tables of its own, and tell where it ends.
-
-    This is what ByteArray.readObject does (§4.2).  Raises RemoteError as `decode` does.
-    """
+    """Read one value with tables of its own, and tell where it ends, like readObject: §4.2."""
     reader = Amf3Reader(Cursor(data, offset), externals)  # §4.2 [tables-for-each-object]
     return _outermost(reader), reader.cursor.at  # §4.2 [tables-for-each-object]
 

@@ -5,12 +5,12 @@ that came before.
 """
 
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from struct import Struct, unpack
 from typing import Final, Protocol, TypeVar
 
 from rtmplite.amf import cursor as cost
 from rtmplite.amf import u29
-from rtmplite.amf.amf3_marker import Marker
 from rtmplite.amf.cursor import Cursor
 from rtmplite.amf.values import (
     UNDEFINED,
@@ -33,6 +33,29 @@ _T = TypeVar("_T")
 _DOUBLE: Final = Struct(">d")
 _PLAIN: Final = Traits()
 _SMALL: Final = range(-5, 257)  # integers that CPython keeps anyway
+
+
+class Marker(IntEnum):
+    """The type of the value that follows: §3.1 [marker-values]."""
+
+    UNDEFINED = 0x00
+    NULL = 0x01
+    FALSE = 0x02
+    TRUE = 0x03
+    INTEGER = 0x04
+    DOUBLE = 0x05
+    STRING = 0x06
+    XML_DOCUMENT = 0x07
+    DATE = 0x08
+    ARRAY = 0x09
+    OBJECT = 0x0A
+    XML = 0x0B
+    BYTE_ARRAY = 0x0C
+    VECTOR_INT = 0x0D
+    VECTOR_UINT = 0x0E
+    VECTOR_DOUBLE = 0x0F
+    VECTOR_OBJECT = 0x10
+    DICTIONARY = 0x11
 
 
 class UnknownExternalError(RemoteError):
@@ -67,10 +90,7 @@ class Amf3Reader:
         self.traits: list[Traits | str] = []  # just a name for a class that writes itself
 
     def value(self) -> Value:
-        """Read one value: §3.1.
-
-        Raises RemoteError for broken AMF3, UnknownExternalError among it.
-        """
+        """Read one value: §3.1.  RemoteError if broken; UnknownExternalError is one."""
         marker = self.cursor.u8()  # §3.1 [markers]
         self.cursor.spend(cost.SLOT)
         simple = _SIMPLE.get(marker)

@@ -8,7 +8,7 @@ from struct import Struct, error, pack
 from typing import Final, Protocol
 
 from rtmplite.amf import u29
-from rtmplite.amf.amf3_marker import Marker
+from rtmplite.amf.amf3_reader import Marker
 from rtmplite.amf.cursor import MAX_DEPTH
 from rtmplite.amf.values import (
     Array,
@@ -57,10 +57,7 @@ class Amf3Writer:
         self.traits: dict[Traits | str, int] = {}
 
     def value(self, value: Value) -> None:
-        """Write one value (§3.1).
-
-        Raises LocalError for a value that AMF3 cannot express.
-        """
+        """Write one value: §3.1.  LocalError if AMF3 cannot express it."""
         match value:
             case None:
                 self._marker(Marker.NULL)  # §3.1 [markers]

@@ -64,10 +64,7 @@ class Cursor:
         return value
 
     def text(self, length: int) -> str:
-        """The next `length` bytes as UTF-8: AMF0 §1.3.1, AMF3 §1.3.2.
-
-        Bad UTF-8 becomes U+FFFD: a title in Latin-1 should not end anybody's call.
-        """
+        """The next `length` bytes as UTF-8, bad ones as U+FFFD: AMF0 §1.3.1, AMF3 §1.3.2."""
         if not length:
             return ""
         raw = self.take(length)

@@ -15,10 +15,7 @@ MAX: Final = (1 << 29) - 1  # Source: §1.3.1
 
 
 def pack(value: int) -> bytes:
-    """Write `value` in as few bytes as can hold it (§1.3.1).
-
-    Raises LocalError for what 29 bits cannot hold.
-    """
+    """Write `value` in as few bytes as can hold it (§1.3.1); LocalError beyond 29 bits."""
     if not 0 <= value <= MAX:  # §1.3.1 [u29-range]
         raise LocalError(f"{value} does not fit the 29 bits of AMF3")  # §1.3.1 [u29-range]
     if value < 0x80:

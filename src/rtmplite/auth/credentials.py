@@ -90,10 +90,7 @@ def _put(table: OrderedDict[tuple[str, ...], float], key: tuple[str, ...], value
 
 
 def fields(query: str) -> dict[str, str]:
-    """Split a query into fields, the first of each name; nothing is unescaped.
-
-    Own design: the tools escape nothing either, and base64 has a plus sign.
-    """
+    """Split a query into fields as they stand, the first of each name, as the tools write it."""
     found: dict[str, str] = {}
     for part in query.split("&", MAX_FIELDS)[:MAX_FIELDS]:
         name, _, value = part.partition("=")
@@ -125,10 +122,7 @@ class Users:
 
     @classmethod
     def parse(cls, content: str) -> "Users":
-        """Read the lines of a file; those with a number sign are comments.
-
-        RFC 7616 §3.4: a realm may have colons, a name may not.
-        """
+        """Read a file's lines but comments; a realm may have colons: RFC 7616 §3.4."""
         hashes = []
         for number, line in enumerate(content.splitlines(), 1):
             line = line.strip()
@@ -276,10 +270,7 @@ def is_challenge(verdict: Verdict) -> bool:
 
 
 def needs_user(verdict: Verdict) -> bool:
-    """Whether a verdict asks a client to name a user, which it may do at once: see `is_challenge`.
-
-    Field §"authmod=adobe".
-    """
+    """Whether a verdict asks a client to name a user: Field §"authmod=adobe"."""
     return verdict.description == _NEED
 
 

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from rtmplite.rtmp.message_transport import text
 from rtmplite.rtmp.netconnection import Application, HasLengths, NetConnection
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream_state import State as StreamState
+from rtmplite.rtmp.netstream import State as StreamState
 from rtmplite.rtmp.wire.command import Command
 
 

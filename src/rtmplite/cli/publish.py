@@ -90,10 +90,7 @@ def send(options: argparse.Namespace, tags: Sequence[Tag], stream: TagWriter) ->
 
 
 def load(path: Path) -> list[Tag]:
-    """The tags of a file.  Raises OSError, and LocalError if there are none.
-
-    Script data in AMF3 becomes what a connection for AMF0 can carry: RTMP Errata §8.1.1.
-    """
+    """The tags of a file, data in AMF0: RTMP Errata §8.1.1.  OSError, LocalError for none."""
     try:
         tags = [as_script(tag) for tag in file.tags(path.read_bytes())]
     except RemoteError as error:

@@ -265,10 +265,7 @@ class _Server:
         return listening
 
     def reload(self) -> None:
-        """Read the users and the certificate again, each as a whole or not at all.
-
-        Connections stay.
-        """
+        """Read users and certificate again, each whole or not at all; connections stay."""
         try:
             self._doors.reload()
         except LocalError as error:

@@ -23,15 +23,7 @@ from rtmplite.net.redaction import public
 from rtmplite.net.server import access, transports
 from rtmplite.net.server.settings import TrustSettings
 from rtmplite.net.settings import add_options, chosen, rows
-from rtmplite.net.usage import (
-    BAD_USAGE,
-    Parser,
-    add_timeout,
-    in_words,
-    program,
-    seconds,
-    sentence,
-)
+from rtmplite.net.usage import BAD_USAGE, Parser, add_timeout, in_words, program, seconds, sentence
 from rtmplite.rtmfp.netconnection.media_flows import LIVE, RELIABLE
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK

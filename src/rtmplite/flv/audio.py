@@ -144,10 +144,7 @@ def is_sequence_header(payload: bytes | memoryview) -> bool:
 
 
 def is_empty_header(payload: bytes | memoryview) -> bool:
-    """Tell whether a header of AAC lacks its configuration: §E.4.2.1.
-
-    Own design: encoders send one before the real one, and when they are restarted.
-    """
+    """Tell whether a header of AAC lacks its configuration, as encoders send first: §E.4.2.1."""
     if len(payload) == 2:
         return payload[0] >> 4 == _AAC and payload[1] == _AAC_SEQUENCE_HEADER
     return payload == _EMPTY_MP4A

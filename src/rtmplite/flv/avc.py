@@ -63,10 +63,7 @@ class AvcConfig:
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Self:
-        """Read the body of a sequence header, without the five octets of its tag: §E.4.3.2.
-
-        RemoteError if it is of another version, or cut short.
-        """
+        """Read a sequence header behind its five octets: §E.4.3.2.  RemoteError if malformed."""
         data = bytes(data)
         if len(data) < 6:
             raise RemoteError(f"an AVC record of {len(data)} octets")
@@ -111,10 +108,7 @@ def _written(unit: bytes) -> bytes:
 
 
 def split_units(data: bytes | memoryview, length_size: int = LENGTH_SIZE) -> list[bytes]:
-    """Split the pictures of a tag into NAL units: §E.4.3.2.
-
-    Empty units are left out, since they say nothing.  RemoteError if one is cut short.
-    """
+    """Split a tag into NAL units that are not empty: §E.4.3.2.  RemoteError if cut short."""
     data, at, end = bytes(data), 0, len(data)
     units: list[bytes] = []
     while at < end:

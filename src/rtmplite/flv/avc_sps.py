@@ -177,10 +177,7 @@ def _size(bits: BitReader, chroma_format: int) -> tuple[int, int]:
 
 
 def _reorder(bits: BitReader) -> int | None:
-    """Read how far pictures are reordered, at the end of the usability information.
-
-    What is broken so far behind everything else counts as not said.
-    """
+    """Read how far frames are reordered, at the end of the usability information, if whole."""
     try:
         if not bits.read(1):
             return None

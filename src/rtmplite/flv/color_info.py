@@ -102,19 +102,13 @@ class ColorInfo:
         )
 
     def payload(self, four_cc: int) -> bytes:
-        """Write its video message, for a track of a codec named by FourCC.
-
-        Send it before the pictures that it is about.
-        """
+        """Write the message that goes before the frames it is about, for a FourCC's track."""
         # §"Metadata Frame" [by-video-message]
         track = VideoTrack(four_cc, bytes(self))
         return bytes(ExVideoTag(FrameType.INFO_OR_COMMAND, VideoPacketType.METADATA, (track,)))
 
     def __bytes__(self) -> bytes:
-        """Write it, as undefined if it has no members: §"Metadata Frame".
-
-        LocalError for a number that is out of its bounds.
-        """
+        """Write it, undefined if empty: §"Metadata Frame".  LocalError beyond its bounds."""
         # §"Metadata Frame" [color-info-members]
         groups = {
             "colorConfig": _config(self.config),

@@ -25,10 +25,7 @@ Piece: TypeAlias = tuple[int, int, bytes]  # track id, FourCC, and what belongs 
 
 
 def four_cc(text: str) -> int:
-    """Give four characters as the number that headers and onMetaData have.
-
-    E-RTMP v2 §"Simple Data Types".  LocalError unless they are four.
-    """
+    """Give four characters as a number: E-RTMP v2 §"Simple Data Types".  Else LocalError."""
     raw = text.encode("latin-1", "replace")
     if len(raw) != 4:
         raise LocalError(f"{text!r} has not four characters")
@@ -63,10 +60,7 @@ class ModEx:
 
     @classmethod
     def offset(cls, nanoseconds: int) -> Self:
-        """Make the modifier that delays a packet by `nanoseconds`: §"Enhanced Video".
-
-        LocalError for less than 0 ns or a whole millisecond.
-        """
+        """Delay a packet by less than 1 ms: §"Enhanced Video".  LocalError beyond that."""
         if not 0 <= nanoseconds <= MAX_OFFSET:
             raise LocalError(f"an offset of {nanoseconds} ns")
         # §"Enhanced Video" [nano-offset]
@@ -74,10 +68,7 @@ class ModEx:
 
     @property
     def nanoseconds(self) -> int | None:
-        """Return the offset from the tag's time in ns, None for another modifier.
-
-        §"Enhanced Video".
-        """
+        """Return the offset in ns, None for another modifier: §"Enhanced Video"."""
         if self.kind != ModExType.TIMESTAMP_OFFSET_NANO:
             return None
         return int.from_bytes(self.data[:3], "big")  # §"Enhanced Video" [nano-offset]
@@ -181,10 +172,7 @@ def read_tracks(payload: bytes | memoryview, at: int, multitrack: int | None) ->
 
 
 def write_tracks(packet_type: int, pieces: Sequence[Piece], multitrack: int | None) -> bytes:
-    """Write the tracks, as they follow the packet type: §"Enhanced Video".
-
-    LocalError if the layout cannot hold these tracks, or two have one id.
-    """
+    """Write tracks behind the packet type: §"Enhanced Video".  LocalError if they do not fit."""
     many = multitrack in (MultitrackType.MANY_TRACKS, MultitrackType.MANY_TRACKS_MANY_CODECS)
     codecs = {codec for _, codec, _ in pieces}
     # E-RTMP v2 §"Multitrack Media Message Guidelines" [distinct-ids]

@@ -114,10 +114,7 @@ class MultichannelConfig:
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Self:
-        """Read the body of such a packet: §"Enhanced Audio".
-
-        RemoteError for an order that is unknown, since nobody knows what it has, or a wrong size.
-        """
+        """Read the body: §"Enhanced Audio".  RemoteError for an unknown order or wrong size."""
         # §"Enhanced Audio" [multichannel-config]
         order, count = byte(data, 0), byte(data, 1)
         # §"Enhanced Audio" [multichannel-config]
@@ -213,10 +210,7 @@ class ExAudioTag:
 
 
 def is_silence(payload: bytes | memoryview) -> bool:
-    """Tell whether silence follows until the next sound: §"Enhanced Audio".
-
-    An empty message says so for all, the end of a sequence at least for its track.
-    """
+    """Whether silence follows: empty, or a sequence's end: §"Enhanced Audio"."""
     # §"Enhanced Audio" [silence]
     return not payload or (
         payload[0] >> 4 == SoundFormat.EXTENDED

@@ -28,10 +28,7 @@ def audio_packet_type(payload: bytes | memoryview) -> int | None:
 
 
 def video_packet_type(payload: bytes | memoryview) -> int | None:
-    """The packet type of an enhanced video payload: §"Enhanced Video".
-
-    None if it is a command, whose packet type means nothing, or broken.
-    """
+    """The packet type of a payload, None for a command or broken: §"Enhanced Video"."""
     kind, is_command = payload[0] & 0x0F, payload[0] >> 4 & 7 == _COMMAND
     if kind in (MOD_EX, VIDEO_MULTITRACK):
         place = _place(payload, VIDEO_MULTITRACK)
@@ -42,10 +39,7 @@ def video_packet_type(payload: bytes | memoryview) -> int | None:
 
 
 def track_ids(payload: bytes | memoryview, multitrack: int) -> frozenset[int]:
-    """The ids of a payload's tracks; `multitrack` is the packet type that announces several.
-
-    Those before the point where it breaks, if it does.
-    """
+    """The ids of a payload's tracks up to where it breaks, if `multitrack` announces several."""
     place = _place(payload, multitrack)
     if place is not None and place[1] is None:
         return DEFAULT_TRACK

@@ -138,10 +138,7 @@ class FlvReader:
 
 
 def first_tag(data: bytes | memoryview) -> int:
-    """Give the position of the first tag, from the header at the start of `data`: §E.2, §E.3.
-
-    Raises RemoteError if it is none.
-    """
+    """Give the position of the first tag: §E.2, §E.3.  RemoteError for no FLV header."""
     FlvHeader.parse(data)
     return int(_HEADER.unpack_from(data)[3]) + _SIZE.size  # §E.2 [data-offset]
 

@@ -64,10 +64,7 @@ class FirstFraming:
 
 
 def framing_at(timestamp: int, wrap: Wrap = bytes) -> Framing:
-    """Give the framing of a player that joins when the stream is at `timestamp`.
-
-    Own design: for two weeks it gives times as they are.
-    """
+    """Give the framing of a player that joins at `timestamp`: FLV 10.1 §E.4.1."""
     return _framing(max(timestamp // WEEK - 1, 0) * WEEK, wrap)
 
 

@@ -63,10 +63,7 @@ class HevcConfig:
 
     @classmethod
     def of(cls, vps: Sequence[bytes], sps: Sequence[bytes], pps: Sequence[bytes]) -> Self:
-        """Make the record of these NAL units: §"Enhanced Video".
-
-        RemoteError if the first sequence parameter set makes no sense, LocalError without one.
-        """
+        """Make the record of NAL units: §"Enhanced Video".  RemoteError, LocalError without one."""
         if not sps:
             raise LocalError("a record needs a sequence parameter set")
         read = HevcParameters.parse(sps[0])
@@ -83,10 +80,7 @@ class HevcConfig:
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> Self:
-        """Read the body of a sequence header, without the octets of its tag: §"Enhanced Video".
-
-        RemoteError if it is of another version, or cut short.  Octets behind it are ignored.
-        """
+        """Read a sequence header's body: §"Enhanced Video".  RemoteError if wrong or cut."""
         data = bytes(data)
         if len(data) < _HEAD.size:
             raise RemoteError(f"an HEVC record of {len(data)} octets")
@@ -111,10 +105,7 @@ class HevcConfig:
         )
 
     def __bytes__(self) -> bytes:
-        """Write the body of a sequence header: §"Enhanced Video".
-
-        LocalError if a set does not fit.
-        """
+        """Write a sequence header's body: §"Enhanced Video".  LocalError if a set is too long."""
         if len(self.general) != GENERAL_OCTETS or not 1 <= self.length_size <= 4:
             raise LocalError("an HEVC record of another form")
         layers = self.constant_rate << 6 | self.temporal_layers << 3

@@ -116,10 +116,7 @@ def unwrapped(payload: bytes) -> bytes:
 
 
 def in_amf0(payload: bytes) -> bytes:
-    """Write a description from Flash, in AMF3, as §E.4.4.1 wants it; leave others unchanged.
-
-    Own design: ffmpeg and players in browsers read no AMF3, which files do not know either.
-    """
+    """Rewrite a description from AMF3, which files and ffmpeg lack, in AMF0: §E.4.4.1."""
     if not payload.startswith(_AMF3_FOLLOWS):
         return payload
     try:

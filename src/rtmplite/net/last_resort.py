@@ -17,10 +17,7 @@ UNFINISHED: Final = 1  # exit code
 
 @contextmanager
 def ended_within(seconds: float) -> Iterator[None]:
-    """End the process, with code `UNFINISHED`, if the block takes longer than `seconds`.
-
-    A thread of the system does it, since the loop may be what is busy.
-    """
+    """End the process by a thread, with `UNFINISHED`, if the block takes longer."""
     timer = Timer(seconds, os._exit, (UNFINISHED,))
     timer.daemon = True
     timer.start()

@@ -31,10 +31,10 @@ from rtmplite.net.workers import Workers
 from rtmplite.rtmfp.crypto.profile import CryptoProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
-from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.initiator import Job
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.netconnection.connection import FlowEnd, FlowTransport
-from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.limits import SessionBudget
 from rtmplite.rtmfp.wire.address import Address
 
 log = logging.getLogger(__name__)

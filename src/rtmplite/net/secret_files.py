@@ -10,10 +10,7 @@ from typing import TextIO
 
 
 def keep_private(output: TextIO) -> None:
-    """Give a file that the shell has just made for our output mode 0600.
-
-    A file with content keeps its mode, and so does anything else, such as a terminal.
-    """
+    """Give mode 0600 to an empty file that is our output; others keep theirs."""
     try:
         number = output.fileno()
         now = os.fstat(number)

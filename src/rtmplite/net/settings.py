@@ -285,10 +285,7 @@ def parsed(program: type[T], options: argparse.Namespace) -> T:
 
 
 def add_options(add: Callable[..., Any], rows: Iterable[Setting]) -> None:
-    """Declare options to a parser or a group, by its `add_argument`.
-
-    None gets a default here, so that "not given" can be told from any value.
-    """
+    """Declare options by `add_argument`, without defaults, so as to tell what was not given."""
     for row in rows:
         add(
             f"--{row.option}",

@@ -128,10 +128,7 @@ class TcpConnections(Generic[M]):
         """Hook: we end this connection at once, without sending its queue."""
 
     def _flush(self) -> None:
-        """Send everything; the first branch is one message to a player that keeps up.
-
-        A server with an audience does hardly anything else, so `send` is the only call there.
-        """
+        """Send everything: first one message to a player that keeps up, by `send` alone."""
         if not self.dirty:
             return
         if self._merger is not None:

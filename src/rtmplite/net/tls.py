@@ -37,10 +37,7 @@ class Tls:
         self._shake()
 
     def receive(self, data: bytes) -> bytes:
-        """Decrypt bytes of the peer.  Raises ssl.SSLError if they break the rules of TLS.
-
-        In either case `take_output` may have an answer.
-        """
+        """Decrypt; ssl.SSLError for broken TLS.  `take_output` may have an answer."""
         self._from_peer.write(data)
         if not self._is_ready and not self._shake():
             return b""

@@ -31,10 +31,7 @@ class Workers:
         self._waiting = deque[tuple[Callable[[], Any], Callable[[Any], None]]]()
 
     def run(self, job: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Call `job` in a thread, then `then` in the hub with the job's result.
-
-        A job must not raise; if it does, that is logged and `then` is never called.
-        """
+        """Call `job` in a thread, `then` in the hub with its result; a job must not raise."""
         self._waiting.append((job, then))
         self._start()
 

@@ -19,7 +19,7 @@ from rtmplite.relay.link import DEFAULT_BACKOFF, Dial, Link, ReconnectBackoff
 from rtmplite.relay.session import FlowSession, RelaySession
 from rtmplite.rtmfp.netconnection.messages import encode_message
 from rtmplite.rtmp.client import DEFAULT_LIMITS, Target
-from rtmplite.rtmp.wire.framing import ChunkFraming
+from rtmplite.rtmp.wire.chunk_writer import ChunkFraming
 from rtmplite.rtmp.wire.message import MessageType
 
 _META_DATA: Final = amf0.encode("onMetaData")

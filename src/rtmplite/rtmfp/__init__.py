@@ -37,8 +37,8 @@ _HOMES: Final = {
     # The edge
     "rtmplite.net.server.rtmfp_listener": "RtmfpListener",
     "rtmplite.net.rtmfp_port": "RtmfpPort",
-    "rtmplite.net.client.rtmfp_client": "RtmfpClient",
-    "rtmplite.net.client.rtmfp_direct": "DirectPublishing DirectClient UnreachableError",
+    "rtmplite.net.client.rtmfp_client": "RtmfpClient DirectClient DirectPublishing "
+    "UnreachableError",
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from rtmplite.errors import LocalError as LocalError
     from rtmplite.errors import RemoteError as RemoteError
     from rtmplite.errors import RtmpError as RtmpError
+    from rtmplite.net.client.rtmfp_client import DirectClient as DirectClient
+    from rtmplite.net.client.rtmfp_client import DirectPublishing as DirectPublishing
     from rtmplite.net.client.rtmfp_client import RtmfpClient as RtmfpClient
-    from rtmplite.net.client.rtmfp_direct import DirectClient as DirectClient
-    from rtmplite.net.client.rtmfp_direct import DirectPublishing as DirectPublishing
-    from rtmplite.net.client.rtmfp_direct import UnreachableError as UnreachableError
+    from rtmplite.net.client.rtmfp_client import UnreachableError as UnreachableError
     from rtmplite.net.rtmfp_port import RtmfpPort as RtmfpPort
     from rtmplite.net.server.rtmfp_listener import RtmfpListener as RtmfpListener
     from rtmplite.rtmfp.crypto.flash_profile import FlashProfile as FlashProfile

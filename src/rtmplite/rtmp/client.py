@@ -15,8 +15,8 @@ from rtmplite.rtmp.handshake import ClientHandshake
 from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import RELAY, VideoFunction
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE
 from rtmplite.rtmp.wire.command import Command
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE
 from rtmplite.rtmp.wire.message import Message
 from rtmplite.rtmp.wire.shared_object import SharedObject
 from rtmplite.rtmp.wire.url import split

@@ -17,8 +17,13 @@ from rtmplite.rtmp.bandwidth import Throttle
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, encode_absolute
+from rtmplite.rtmp.wire.chunk_writer import (
+    CHUNK_STREAMS,
+    COMMAND_CHUNKS,
+    CONTROL_CHUNKS,
+    ChunkFraming,
+)
 from rtmplite.rtmp.wire.command import Command
-from rtmplite.rtmp.wire.framing import CHUNK_STREAMS, COMMAND_CHUNKS, CONTROL_CHUNKS, ChunkFraming
 from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:
@@ -276,10 +281,7 @@ class ChunkTransport(MessageTransport):
             self.abort("silent", now)
 
     def is_silent(self, now: float, answer: float = ANSWER) -> bool:
-        """Whether it neither sends nor answers a ping for so long: RTMP 1.0 §7.1.7.
-
-        Own design: for the publisher of a stream that somebody else wants to publish.
-        """
+        """Whether a publisher neither sends nor answers a ping for so long: RTMP 1.0 §7.1.7."""
         is_heard = self.reading and not self.deciding
         return is_heard and self._probed is not None and now - self._probed >= answer
 

@@ -160,10 +160,7 @@ class ClientHandshake(_Handshake):
         self._sign = digest
 
     def start(self, now: float) -> bytes:
-        """Give C0 and C1, which open the conversation: §5.2.1.
-
-        Raises LocalError when called twice.
-        """
+        """Give C0 and C1, which open the conversation: §5.2.1.  LocalError the second time."""
         if self.state is not State.UNINITIALIZED:
             raise LocalError("the handshake has begun already")
         self.state = State.VERSION_SENT

@@ -101,10 +101,7 @@ class MessageTransport:
         raise NotImplementedError
 
     def outlet(self, stream_id: int) -> "Outlet":
-        """The outlet for a live stream that is published on `stream_id`.
-
-        RTMP 1.0 §7.2.2.6.
-        """
+        """The outlet for a live stream that is published on `stream_id`: RTMP 1.0 §7.2.2.6."""
         raise NotImplementedError
 
     @property
@@ -113,10 +110,7 @@ class MessageTransport:
         raise NotImplementedError
 
     def synchronize(self, *stream_ids: int) -> None:
-        """Let later messages on these streams arrive after all earlier ones.
-
-        There is nothing to do where messages cannot overtake each other.
-        """
+        """Let later messages of these streams arrive after earlier ones, if need be."""
 
     def stream_ended(self, stream_id: int) -> None:
         """Release the resources of a message stream that has ended."""

@@ -14,7 +14,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp import reconnect
 from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.netstream import MAX_NAME, ServedClient, ServerStream
-from rtmplite.rtmp.netstream_state import State as StreamState
+from rtmplite.rtmp.netstream import State as StreamState
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import RELAY, Capabilities, Extra
 from rtmplite.rtmp.wire.command import Command, error, on_status, result
@@ -39,8 +39,8 @@ NAMES: Final = {
 class BandwidthCheck:
     """Measures a client's bit rate and round trip by useless payloads: Field §"Bandwidth check".
 
-    Own design: old Flash players ask for it to choose a bit rate.  `call` and `end` are the names of the calls
-    to the client, `number` their transaction id.
+    Own design: old Flash players ask for it to choose a bit rate.  `call` and `end` are the names
+    of the calls to the client, `number` their transaction id.
 
         >>> check = BandwidthCheck("onBWCheck", "onBWDone", number=7.0)
         >>> check.begin(10.0).args
@@ -102,16 +102,10 @@ class Application(Protocol):
     """
 
     def on_connect(self, connection: "NetConnection", now: float) -> None:
-        """Lead to `accept` or `reject`, now or later: RTMP 1.0 §7.2.1.1.
-
-        Nothing more is read from that client until then.
-        """
+        """Lead to `accept` or `reject`; reading waits for it: RTMP 1.0 §7.2.1.1."""
 
     def on_command(self, connection: "NetConnection", command: Command, now: float) -> None:
-        """Take a call that RTMP 1.0 §7.2.1 does not define (RTMP 1.0 §7.2.1.2).
-
-        Answer with `connection.result` or `connection.error`.
-        """
+        """Answer another call by `connection.result` or `error`: RTMP 1.0 §7.2.1.2."""
 
     def on_publish(
         self, connection: "NetConnection", stream: ServerStream, name: str, now: float
@@ -142,10 +136,7 @@ class HasLengths(Protocol):
         answer: Callable[[float, float], None],
         now: float,
     ) -> None:
-        """Call `answer(seconds, now)` once; `seconds` is 0 if there is no recording.
-
-        `query` is what followed a question mark in the name.
-        """
+        """Call `answer(seconds, now)` once, 0 for no recording; `query` follows the name."""
 
 
 class NetConnection(ConnectionEnd):
@@ -270,10 +261,7 @@ class NetConnection(ConnectionEnd):
             self.send_command(error(transaction_id, reason))
 
     def request_reconnect(self, tc_url: str | None = None) -> bool:
-        """Ask the client to reconnect, to `tc_url` if given; False if it does not know how.
-
-        It is served as before until it leaves.
-        """
+        """Ask a client to reconnect, later served until it leaves; False: it cannot."""
         if self.state is not State.CONNECTED or Extra.RECONNECT not in self.capabilities.extras:
             return False
         # and no more: E-RTMP v2 §"Message Flow When Handling
@@ -282,9 +270,7 @@ class NetConnection(ConnectionEnd):
         return True
 
     def wait_for(
-        self,
-        ask: Callable[[Callable[[T, float], None]], None],
-        decide: Callable[[T, float], None],
+        self, ask: Callable[[Callable[[T, float], None]], None], decide: Callable[[T, float], None]
     ) -> None:
         """Call `ask`, and `decide` with its answer, which comes now or later; the client waits.
 
@@ -469,10 +455,7 @@ class NetConnection(ConnectionEnd):
         self._notify("onFCSubscribe", "NetStream.Play.Start", name)
 
     def _on_get_stream_length(self, command: Command, now: float) -> None:
-        """Give the length of a recording, 0 s for a live stream; ffmpeg asks before it plays.
-
-        Nothing more is read before the answer, which ffmpeg ignores after the first message.
-        """
+        """Give a recording's length, 0 s if live; ffmpeg waits for the answer."""
         name, _, query = text(command.args[0] if command.args else None).partition("?")
         path = "/".join(part for part in (self.instance, name) if part)
 

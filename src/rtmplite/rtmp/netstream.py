@@ -1,12 +1,13 @@
 """The server's side of one NetStream: it is published, or played, or neither.
 
 Implements RTMP 1.0 §7.2.2.  The client asks to publish or to play, the application allows it or
-not; in between the stream waits for that verdict.  `netstream_state` has the table of states.
+not; in between the stream waits for that verdict.  `NETSTREAM` is the table of its states.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from enum import StrEnum
+from typing import Final, Protocol, TypeAlias
 
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
@@ -14,8 +15,6 @@ from rtmplite.errors import RemoteError
 from rtmplite.live.streams import DurationLimit, LivePlayer, LiveStream, MendedSink, Sink, mended
 from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.message_transport import ConnectionEnd, text
-from rtmplite.rtmp.netstream_state import NETSTREAM, Do, Event, State
-from rtmplite.rtmp.play_request import TO_THE_END, Playback, PlayRequest
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import Capabilities
 from rtmplite.rtmp.wire.command import Command, on_status
@@ -27,6 +26,119 @@ RELEASED: Final = 0.5  # s that a ping is unanswered until who comes back has it
 
 Ask: TypeAlias = Callable[["ServerStream", float], None]
 """Hands a request of the client over to who decides, which answers now or later: §7.2.2."""
+
+
+ANY: Final = -2.0  # what is live, else what is recorded: RTMP 1.0 §7.2.2.1
+LIVE_ONLY: Final = -1.0  # RTMP 1.0 §7.2.2.1
+TO_THE_END: Final = -1.0  # RTMP 1.0 §7.2.2.1
+
+
+@dataclass(frozen=True, slots=True)
+class PlayRequest:
+    """The further arguments of play: RTMP 1.0 §7.2.2.1.
+
+    `start` is in ms, or `ANY` or `LIVE_ONLY`; `duration` is in ms, or `TO_THE_END`.  Without
+    `reset` the stream is appended to the playlist of this client.
+    """
+
+    start: float = ANY
+    duration: float = TO_THE_END
+    reset: bool = True
+
+    @classmethod
+    def parse(cls, args: tuple[Value, ...]) -> "PlayRequest":
+        """Parse the arguments after the name; a wrong one counts as absent: Field §"Play times".
+
+        RTMP 1.0 §7.2.2.1 gives seconds, the unit of scripts; clients send ms, and the two special
+        values with or without the factor.
+        """
+        start, duration, reset = [*args, None, None, None][:3]
+        begin, length = _number(start, ANY), _number(duration, TO_THE_END)
+        if begin < 0:
+            begin = LIVE_ONLY if begin in (LIVE_ONLY, 1000 * LIVE_ONLY) else ANY
+        return cls(begin, length if length >= 0 else TO_THE_END, reset is None or bool(reset))
+
+
+class Playback(Protocol):
+    """Plays a recorded stream to one client.  Own design: a live stream needs no such object."""
+
+    def pause(self, paused: bool, at: float, now: float) -> None:
+        """Pause or go on; `at` is the client's time in ms: RTMP 1.0 §7.2.2.8."""
+
+    def seek(self, milliseconds: float, now: float) -> None:
+        """Go on from a time of the client's: RTMP 1.0 §7.2.2.7."""
+
+    def select(self, now: float, *, audio: bool | None = None, video: bool | None = None) -> None:
+        """Switch a medium off or on: RTMP 1.0 §7.2.2.4, §7.2.2.5."""
+
+    def play2(self, options: Mapping[str, Value], now: float) -> None:
+        """Go over to another stream, by NetStreamPlayOptions: RTMP 1.0 §7.2.2.2."""
+
+    def buffer(self, milliseconds: int, now: float) -> None:
+        """Take the length of the client's buffer: RTMP 1.0 §7.1.7."""
+
+    def stop(self, now: float) -> None:
+        """Stop without a word: the client is gone, or plays another stream."""
+
+
+def _number(value: Value, default: float) -> float:
+    """Read a time that a client sent; `default` for NaN and numbers beyond 32 bits."""
+    return value if isinstance(value, float) and abs(value) < 1 << 32 else default
+
+
+class State(StrEnum):
+    """The uses of a stream.  Own design: §7.2.2 describes them in words and draws no figure."""
+
+    IDLE = "idle"
+    WANTS_TO_PUBLISH = "wants to publish"
+    PUBLISHING = "publishing"
+    WANTS_TO_PLAY = "wants to play"
+    PLAYING = "playing"
+
+
+class Event(StrEnum):
+    """A command of the client, or a verdict of the application: §7.2.2."""
+
+    PUBLISH = "publish"
+    PUBLISH_ACCEPTED = "publish accepted"
+    PUBLISH_REJECTED = "publish rejected"
+    PLAY = "play"
+    PLAY_ACCEPTED = "play accepted"
+    PLAY_REJECTED = "play rejected"
+    STOP = "closeStream, deleteStream, end"
+
+
+class Do(StrEnum):
+    """The actions of a stream: calls to the application, or messages to the client: §7.2.2."""
+
+    ASK_TO_PUBLISH = "ask to publish"
+    ASK_TO_PLAY = "ask to play"
+    SAY_BEGIN = "StreamBegin"
+    SAY_ERROR = "onStatus error"
+    WITHDRAW = "withdraw the question"
+    DONE = "tell that it is over"
+
+
+# publish and play first stop whatever the stream did before.  An event without an arrow is
+# ignored: it is a verdict that comes too late.
+NETSTREAM: Final[Mapping[State, Mapping[Event, tuple[State, tuple[Do, ...]]]]] = {
+    State.IDLE: {
+        Event.PUBLISH: (State.WANTS_TO_PUBLISH, (Do.ASK_TO_PUBLISH,)),
+        Event.PLAY: (State.WANTS_TO_PLAY, (Do.ASK_TO_PLAY,)),
+    },
+    State.WANTS_TO_PUBLISH: {
+        Event.PUBLISH_ACCEPTED: (State.PUBLISHING, (Do.SAY_BEGIN,)),
+        Event.PUBLISH_REJECTED: (State.IDLE, (Do.SAY_ERROR,)),
+        Event.STOP: (State.IDLE, (Do.WITHDRAW,)),
+    },
+    State.PUBLISHING: {Event.STOP: (State.IDLE, (Do.DONE,))},
+    State.WANTS_TO_PLAY: {
+        Event.PLAY_ACCEPTED: (State.PLAYING, (Do.SAY_BEGIN,)),
+        Event.PLAY_REJECTED: (State.IDLE, (Do.SAY_ERROR,)),
+        Event.STOP: (State.IDLE, ()),
+    },
+    State.PLAYING: {Event.STOP: (State.IDLE, (Do.DONE,))},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +212,7 @@ class ServerStream:
         return True
 
     def accept_publish(self, sink: Sink, now: float) -> None:
-        """Start: media from now on go to `sink` (§7.2.2.6, §7.3.1).
-
-        A verdict that comes too late, when the stream asks no longer, only ends `sink`.
-        """
+        """Take media to `sink` (§7.2.2.6, §7.3.1); a late verdict only ends `sink`."""
         if Do.SAY_BEGIN not in self._on(Event.PUBLISH_ACCEPTED):
             sink.end(now)
             return
@@ -118,10 +227,7 @@ class ServerStream:
             self.status(code, description, "error")
 
     def end_publish(self, code: str, description: str, now: float) -> None:
-        """End a publication by an error, then close the connection: §7.2.2.
-
-        ffmpeg and librtmp go on sending after an error; they stop when the connection closes.
-        """
+        """End by an error, and close, as ffmpeg and librtmp would go on sending: §7.2.2."""
         self.status(code, description, "error")
         self.connection.close(now, reason=description)
 
@@ -139,10 +245,7 @@ class ServerStream:
         return self.connection.transport.is_silent(now, RELEASED if is_back else ANSWER)
 
     def replaced(self, now: float) -> None:
-        """Tell the client that another one publishes under this name, then close.
-
-        The sink is not ended: it takes what the other client publishes.
-        """
+        """Tell that another publishes under this name, and close; the sink goes to that one."""
         self._sink = None
         description = f"{self.name} is published by another client now."
         self.end_publish("NetStream.Publish.BadName", description, now)
@@ -203,10 +306,7 @@ class ServerStream:
         self.complete()
 
     def complete(self, **more: Value) -> None:
-        """Tell the client that playback is complete: RTMP 1.0 §7.1.7.
-
-        rtmpdump and ffmpeg end at the status, scripts wait for the data message.
-        """
+        """End playback: a status for programs, data for scripts: RTMP 1.0 §7.1.7."""
         self.connection.transport.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
         self.play_status("NetStream.Play.Complete", self.name, **more)
         self.status("NetStream.Play.Stop", f"Stopped playing {self.name}.")
@@ -236,10 +336,7 @@ class ServerStream:
             self.status("NetStream.Play.PublishNotify", f"{self.name} is now published.")
 
     def unpublished(self, now: float) -> None:
-        """Tell the player that nothing more will come: RTMP 1.0 §7.1.7.
-
-        ffmpeg and rtmpdump end at the status, players of Flash's family at the event.
-        """
+        """Say the end: a status for ffmpeg, an event for Flash: RTMP 1.0 §7.1.7."""
         self.connection.transport.synchronize(self.id)  # RFC 7425 §5.2 [eof-after-media]
         self.status("NetStream.Play.UnpublishNotify", f"{self.name} is now unpublished.")
         self.connection.transport.send_control(control.StreamEof(self.id))
@@ -299,10 +396,7 @@ class ServerStream:
         self.connection.send_media(MessageType.DATA, 0, self.id, amf0.encode(*values))
 
     def _on_play(self, command: Command, now: float) -> None:
-        """Play now, or, without `reset`, after the recordings in the playlist: §7.2.2.1.
-
-        A live stream ignores `start`.  ActionScript's play(false) stops.
-        """
+        """Play, without `reset` after what is queued; play(false) stops: §7.2.2.1."""
         if command.args and command.args[0] is False:
             self._on_close(command, now)
             return

@@ -21,10 +21,7 @@ CODE: Final = "NetConnection.Connect.ReconnectRequest"
 def request(
     tc_url: str | None = None, description: str = "The streaming server is undergoing updates."
 ) -> Command:
-    """Make the request: E-RTMP v2 §"NetConnection Commands".
-
-    Without `tc_url` the client reconnects to the same server; with one it goes there.
-    """
+    """Ask to reconnect, to `tc_url` if given: E-RTMP v2 §"NetConnection Commands"."""
     # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
     # [remap-sets-tc-url]
     where = {} if tc_url is None else {"tcUrl": tc_url}

@@ -13,7 +13,7 @@ from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import DEFAULT_LIMITS, NetConnection
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.chunk_reader import MAX_STREAMS
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE
 from rtmplite.rtmp.wire.message import Message
 
 if TYPE_CHECKING:

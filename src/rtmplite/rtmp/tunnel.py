@@ -103,10 +103,7 @@ class Tunnels:
         return answer
 
     def room(self, path: str) -> tuple[int, Account | None]:
-        """The longest body that a request may have, and the account that pays for it.
-
-        Own design: bodies for no tunnel, and those of strangers, must not use much memory.
-        """
+        """Own design: the longest body of a request, and who pays; little for strangers."""
         words = path.strip("/").split("/")
         tunnel = self._tunnels.get(words[1]) if len(words) == 3 and words[0] == "send" else None
         if tunnel is None:
@@ -127,10 +124,7 @@ class Tunnels:
         return min((tunnel.deadline for tunnel in self._tunnels.values()), default=None)
 
     def tick(self, now: float) -> None:
-        """Pass the time on to the connections, and end those whose client has gone.
-
-        Own design: only its silence shows that a client has gone.
-        """
+        """Own design: pass the time on, and end connections whose client has been silent."""
         for number, tunnel in list(self._tunnels.items()):
             tunnel.tick(now)
             self._judge(number, tunnel)

@@ -250,10 +250,7 @@ class SharedObjects:
             self.store.save(thing.key, thing.content)
 
     def _welcome(self, thing: _Object, member: Member, now: float) -> None:
-        """Send all slots, some at a time (§7.1.3).
-
-        A short message asks for many bytes here, so the unread ones are counted at once.
-        """
+        """Send all slots in parts (§7.1.3), counted at once as a short message asks for them."""
         if member.queued > self._limits.unread:
             member.abort("too many uses of a shared object", now)
             return

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from rtmplite.amf import amf3, u29
-from rtmplite.amf.externals import FLEX
+from rtmplite.amf.amf3 import FLEX
 from rtmplite.amf.values import (
     UNDEFINED,
     Array,
@@ -210,11 +210,7 @@ def _fixed(flag: int) -> tuple[bytes, Value]:
 
 @cache
 def unagreed() -> SearchStrategy[tuple[bytes, Opaque]]:
-    """An externalizable instance, of a class that nobody has agreed on: AMF3 §3.12.
-
-    No reader can tell where it ends.  A reader keeps the outermost value around it, and all that
-    follows, as octets; or it refuses them.
-    """
+    """An externalizable instance of an unknown class, ending nobody knows where: AMF3 §3.12."""
     around = st.sampled_from([b"", b"\x09\x03\x01", b"\x0a\x0b\x01\x03a"])
     return st.builds(_unagreed, around, _NAMES, st.binary(max_size=12))
 

@@ -37,10 +37,7 @@ def metadata() -> SearchStrategy[FlowMetadata]:
 
 @cache
 def odd_metadata() -> SearchStrategy[tuple[FlowMetadata, bytes]]:
-    """Metadata as a peer may write them, reserved bits and longer numbers and all: RFC 7425 §5.1.1.
-
-    What they mean comes first.
-    """
+    """Metadata with reserved bits and longer numbers, meaning first: RFC 7425 §5.1.1."""
 
     def write(meant: FlowMetadata, reserved: int, padding: bytes, rest: bytes) -> bytes:
         flags = 0x04 | meant.intent | (reserved & 0xFA)

@@ -77,10 +77,7 @@ def reserved_tags() -> SearchStrategy[Tag]:
 
 @cache
 def descriptions() -> SearchStrategy[bytes]:
-    """Data of scripts: most describe a stream, behind a publisher's wrapper or not: FLV 10.1 §E.5.
-
-    Field §"@setDataFrame".
-    """
+    """Data of scripts, mostly descriptions: FLV 10.1 §E.5, Field §"@setDataFrame"."""
     members = st.dictionaries(
         st.sampled_from(["width", "duration", "a"]), amf.scalars(), max_size=3
     )
@@ -97,10 +94,7 @@ def files() -> SearchStrategy[bytes]:
 
 @cache
 def damaged() -> SearchStrategy[tuple[list[Tag], bytes]]:
-    """Tags, and a file that holds them with wrong sizes after them and a last one cut short.
-
-    Own design: what writers that crash or count wrongly leave behind (FLV 10.1 §E.3).
-    """
+    """Tags, and a file of them as writers leave it that crash or count wrongly: FLV 10.1 §E.3."""
     kinds = st.sampled_from([TagType.AUDIO, TagType.VIDEO])
     plain = st.builds(Tag, kinds, st.integers(0, 10_000), st.binary(min_size=1, max_size=64))
 

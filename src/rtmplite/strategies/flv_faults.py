@@ -63,20 +63,14 @@ FILE_FAULTS: Final = (
         ),
     ),
     Fault(
-        "tag cut",
-        "FLV 10.1 §E.3",
-        st.builds(lambda data, tag: data + tag, files(), cut(_TAG, 1)),
+        "tag cut", "FLV 10.1 §E.3", st.builds(lambda data, tag: data + tag, files(), cut(_TAG, 1))
     ),
 )
 """Every fault of a file: FLV 10.1 §E.2, §E.3."""
 
 TAG_FAULTS: Final = (
     Fault("header cut", "FLV 10.1 §E.4.1", cut(_TAG.map(lambda data: data[:11]))),
-    Fault(
-        "data cut",
-        "FLV 10.1 §E.4.1",
-        cut(_TAG.filter(lambda data: len(data) > 11), 11),
-    ),
+    Fault("data cut", "FLV 10.1 §E.4.1", cut(_TAG.filter(lambda data: len(data) > 11), 11)),
 )
 """Every fault of a tag: FLV 10.1 §E.4.1."""
 
@@ -116,10 +110,6 @@ DESCRIPTION_FAULTS: Final = (
             lambda values: amf0.encode("onMetaData", *values)
         ),
     ),
-    Fault(
-        "description cut",
-        "FLV 10.1 §E.4.4.1",
-        cut(st.just(_DESCRIPTION), 14),
-    ),
+    Fault("description cut", "FLV 10.1 §E.4.4.1", cut(st.just(_DESCRIPTION), 14)),
 )
 """Every fault of the description of a stream: FLV 10.1 §E.4.4.1, §E.5."""

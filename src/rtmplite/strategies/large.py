@@ -99,10 +99,7 @@ def messages() -> SearchStrategy[Message]:
 
 @cache
 def tracks() -> SearchStrategy[MultitrackTag]:
-    """As many tracks as there are ids, behind up to sixteen modifiers.
-
-    E-RTMP v2 §"Enhanced Audio" and E-RTMP v2 §"Enhanced Video".
-    """
+    """As many tracks as ids: E-RTMP v2 §"Enhanced Audio", E-RTMP v2 §"Enhanced Video"."""
     layouts = st.sampled_from([MultitrackType.MANY_TRACKS, MultitrackType.MANY_TRACKS_MANY_CODECS])
     modifiers = st.sampled_from([0, 1, MAX_MOD_EX]).map(lambda count: (ModEx.offset(1),) * count)
     arguments = st.sampled_from(_COUNTS), layouts, modifiers, st.binary(max_size=4)

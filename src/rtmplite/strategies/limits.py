@@ -86,9 +86,7 @@ _ARRAYS: Final = b"\x09" + u29.pack(_TINY << 1 | 1) + b"\x01" + b"\x09\1\1" * _T
 
 AMF0_LIMITS: Final = (
     Fault(
-        "nested too deep",
-        "AMF0 §2.5",
-        _nested((b"\x0a\0\0\0\1", b""), (b"\x03\0\1a", b"\0\0\x09")),
+        "nested too deep", "AMF0 §2.5", _nested((b"\x0a\0\0\0\1", b""), (b"\x03\0\1a", b"\0\0\x09"))
     ),
     Fault("too many small objects", "AMF0 §2.5", st.just(_OBJECTS)),
 )

@@ -179,10 +179,7 @@ def range_acks() -> SearchStrategy[chunks.DataAckRanges]:
 @cache
 @st.composite
 def received(draw: DrawFn) -> tuple[tuple[int, int], ...]:
-    """Ranges that a receiver may acknowledge: first and last of each, the first range from 0.
-
-    Some are dense and best told by bits, others far apart and best told by runs: RFC 7016 §3.6.3.4.
-    """
+    """Ranges to acknowledge, dense or far apart, the first from 0: RFC 7016 §3.6.3.4."""
     gap = draw(st.sampled_from([3, 40, 1 << 20]))
     last = draw(numbers())
     found = [(0, last)]

@@ -27,10 +27,7 @@ _KNOWN = {*CertificateOption, *EpdOption, *KeyingOption}
 
 @cache
 def unknown_options() -> SearchStrategy[Option]:
-    """Options that no list of this profile has, to be passed over.
-
-    RFC 7425 §4.3.3, §4.4.2 and §4.5.2.
-    """
+    """Options to be passed over: RFC 7425 §4.3.3, §4.4.2 and §4.5.2."""
     types = st.integers(0, (1 << 21) - 1).filter(lambda type_id: type_id not in _KNOWN)
     return st.builds(Option, types, _VALUE)
 
@@ -46,10 +43,7 @@ def key_pairs(group_id: int = 2) -> SearchStrategy[KeyPair]:
 @cache
 @st.composite
 def certificates(draw: st.DrawFn) -> tuple[bytes, Certificate]:
-    """A certificate as bytes, and the value to read from it: RFC 7425 §4.3.
-
-    There may be options of unknown types anywhere, and anything after the marker.
-    """
+    """Certificate bytes, with unknown options, and the value to read: RFC 7425 §4.3."""
     hostname = draw(st.none() | _VALUE)
     accepts = draw(st.booleans())
     groups = draw(st.lists(_GROUP, max_size=3))

@@ -164,10 +164,7 @@ class _Sender:
 def chunk_streams(
     draw: DrawFn, of: SearchStrategy[Message] | None = None
 ) -> tuple[bytes, list[Message]]:
-    """Bytes that a sender may send, and the messages that they complete, in that order.
-
-    Every choice that RTMP 1.0 §5.3 leaves to the sender is drawn; `of` draws what is sent.
-    """
+    """Bytes as any sender may cut messages of `of`, and the messages: RTMP 1.0 §5.3."""
     sender = _sent(draw, of)
     return bytes(sender.out), sender.complete
 
@@ -183,10 +180,7 @@ def cut_streams(draw: DrawFn) -> tuple[bytes, list[Message]]:
 
 
 def _repeated(drawn: tuple[int, Message, int, int]) -> list[tuple[int, Message]]:
-    """A message and others like it, `gap` ms apart, or as far as it is from 0.
-
-    RTMP 1.0 §5.3.1.2.4.
-    """
+    """A message and others like it, `gap` ms apart or as far as from 0: RTMP 1.0 §5.3.1.2.4."""
     number, message, count, gap = drawn
     gap = gap or message.timestamp
     times = [(message.timestamp + gap * index) & 0xFFFFFFFF for index in range(count)]

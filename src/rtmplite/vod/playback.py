@@ -15,8 +15,7 @@ from rtmplite.flv.headers import is_header
 from rtmplite.flv.index import IndexPlace
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import is_key_frame
-from rtmplite.rtmp.netstream import MAX_NAME
-from rtmplite.rtmp.play_request import ANY, LIVE_ONLY, TO_THE_END, PlayRequest
+from rtmplite.rtmp.netstream import ANY, LIVE_ONLY, MAX_NAME, TO_THE_END, PlayRequest
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
 from rtmplite.vod.feeder import Feeder
 from rtmplite.vod.playlist import Item, Library, Playlist, Recording, request_of
@@ -73,10 +72,7 @@ class FilePlayback:
             self._open(self.playlist.current)
 
     def pause(self, paused: bool, at: float, now: float) -> None:
-        """Pause, or go on after the client's time `at`: RTMP 1.0 §7.2.2.8.
-
-        A client keeps its buffer while it pauses, so it goes on with the first unsent message.
-        """
+        """Pause, or go on with the first unsent message: RTMP 1.0 §7.2.2.8."""
         if paused and not self._paused:
             self._paused_at = now
         elif not paused and self._paused:
@@ -108,10 +104,7 @@ class FilePlayback:
             self._open(item, at)
 
     def select(self, now: float, *, audio: bool | None = None, video: bool | None = None) -> None:
-        """Switch a medium off or on; frames begin again at a key frame.
-
-        RTMP 1.0 §7.2.2.4 and RTMP 1.0 §7.2.2.5.
-        """
+        """Switch a medium, frames at a key frame: RTMP 1.0 §7.2.2.4 and RTMP 1.0 §7.2.2.5."""
         self._needs_key = self._needs_key or bool(video and not self._video)
         self._audio = self._audio if audio is None else audio
         self._video = self._video if video is None else video

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from rtmplite.amf.values import Value
 from rtmplite.flv.index import Index
-from rtmplite.rtmp.play_request import PlayRequest
+from rtmplite.rtmp.netstream import PlayRequest
 
 MAX_ITEMS: Final = 1000
 MAX_NAMES: Final = 64 * 1024  # characters, of all items together
@@ -25,10 +25,7 @@ class Recording(Protocol):
         """The index of the file: the places where playing can begin."""
 
     def read(self, at: int, size: int, then: Callable[[bytes, float], None]) -> None:
-        """Call `then` with `size` bytes and the time, later or at once.
-
-        It gets fewer bytes at the end of the file, none if they cannot be read.
-        """
+        """Call `then` with `size` bytes, fewer at the end, none if unreadable, and the time."""
 
     def close(self) -> None:
         """Close the file, and call no `then` any more."""
@@ -73,10 +70,7 @@ class Playlist:
 
     @property
     def ends(self) -> float | None:
-        """The latest time of the client's that it can seek, in ms: RTMP 1.0 §7.2.2.7.
-
-        None while no item has begun.
-        """
+        """The latest time to seek to in ms, None before any item: RTMP 1.0 §7.2.2.7."""
         return max((item.ends for item in self._items if item.ends is not None), default=None)
 
     @property
@@ -102,10 +96,7 @@ class Playlist:
         return next((item for item in self._items[self._number :] if item.name == name), None)
 
     def at(self, milliseconds: float) -> Item | None:
-        """Go to the item that contains a time of the client's: RTMP 1.0 §7.2.2.7.
-
-        An item that has not begun yet has no times; None if no item has.
-        """
+        """Go to the item of a time, None if no item has begun: RTMP 1.0 §7.2.2.7."""
         begun = [n for n, item in enumerate(self._items) if item.shift is not None]
         if not begun:
             return None

@@ -62,10 +62,7 @@ class Recorder:
 
     @property
     def is_full(self) -> bool:
-        """Whether the times are within a minute of the last a tag can have: FLV 10.1 §E.4.1.
-
-        The recording is to go on in another file then.
-        """
+        """Whether the recording needs another file, near the last time: FLV 10.1 §E.4.1."""
         return self._indexer.duration > LAST - 60_000
 
     @property
@@ -157,10 +154,7 @@ class Recorder:
 
 
 def can_continue(index: Index) -> bool:
-    """Whether a file has the room that the recorder leaves for the metadata known at its end.
-
-    Own design: rewriting a long file of another program would take too long.
-    """
+    """Own design: whether a file has our room for metadata; rewriting would take long."""
     first = index.head[0] if index.head else None
     return (
         first is not None

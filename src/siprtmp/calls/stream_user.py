@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE, ChunkFraming
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE, ChunkFraming
 from siprtmp.calls.call import Call, CallContext
 from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.metadata import DATA, on_metadata

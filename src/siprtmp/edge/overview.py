@@ -18,8 +18,7 @@ from rtmplite.flv.video import CODEC_NAMES
 from rtmplite.live.probe import Probe
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream_state import State
+from rtmplite.rtmp.netstream import ServerStream, State
 from siprtmp.calls import quality
 from siprtmp.calls.call import Call
 from siprtmp.calls.mixed.mixed_call import MixedCalls

@@ -13,7 +13,7 @@ from p2psip.errors import LocalError
 from p2psip.server.users import UserStore
 from rtmplite.auth.credentials import Users
 from rtmplite.errors import LocalError as RtmpError
-from rtmplite.net.server import peer_options, transports
+from rtmplite.net.server import rtmfp_listener, transports
 from rtmplite.net.server.access import Access
 from rtmplite.net.server.settings import AccessSettings
 from rtmplite.net.settings import rows, sections
@@ -116,8 +116,8 @@ def _doors(settings: Settings) -> Access:
     try:
         transports.rules(settings.relays, settings.end)
         transports.trust(settings.trust)
-        peer_options.peer_connectivity(settings.rtmfp)
-        peer_options.other_servers(settings.rtmfp)
+        rtmfp_listener.peer_connectivity(settings.rtmfp)
+        rtmfp_listener.other_servers(settings.rtmfp)
         return Access(settings.access)
     except RtmpError as error:
         raise ConfigError(str(error)) from None

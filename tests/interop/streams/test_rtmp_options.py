@@ -11,7 +11,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmp.application import LiveApplication
-from rtmplite.rtmp.play_request import PlayRequest
+from rtmplite.rtmp.netstream import PlayRequest
 from rtmplite.rtmp.server import ServerConnection
 
 CONN = "B:1 S:token O:1 NN:code:1.5 NS:who:me NB:on:1 O:0 N:7 Z:"

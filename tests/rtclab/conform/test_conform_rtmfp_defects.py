@@ -24,7 +24,6 @@ from rtmplite.rtmfp.session import (
     mobility,
     packet_assembler,
     recv_flow,
-    recv_side,
     rtt,
     send_flow,
     send_side,
@@ -228,7 +227,7 @@ def acknowledges_what_is_missing(patch):
     def claim(flow_id, blocks, ranges, room):
         return DataAckRanges(flow_id, blocks, max(last for _, last in ranges))
 
-    patch.setattr(recv_side, "range_ack", claim)
+    patch.setattr(recv_flow, "range_ack", claim)
 
 
 @defect(acknowledgement_offers_a_block="none")
@@ -241,19 +240,19 @@ def offers_no_room(patch):
     second_packet_is_acknowledged_at_once="none beside the Ping's reply",
 )
 def acknowledges_late(patch):
-    patch.setattr(recv_side, "DELACK_SECONDS", 1.0)
-    patch.setattr(recv_side, "RX_DATA_PACKETS", 99)
+    patch.setattr(recv_flow, "DELACK_SECONDS", 1.0)
+    patch.setattr(recv_flow, "RX_DATA_PACKETS", 99)
 
 
 @defect(flow_without_metadata_is_rejected=SILENT)
 def accepts_all_flows(patch):
-    patch.setattr(recv_side.RecvSide, "_is_acceptable", lambda *_: True)
+    patch.setattr(recv_flow.RecvSide, "_is_acceptable", lambda *_: True)
     patch.setattr(incoming.FlowMetadata, "parse", lambda _: FlowMetadata(0))
 
 
 @defect(unknown_option_later_rejects_the_flow=SILENT)
 def reads_no_later_option(patch):
-    patch.setattr(recv_side, "has_unknown_option", lambda _: False)
+    patch.setattr(recv_flow, "has_unknown_option", lambda _: False)
 
 
 @defect(data_of_an_abandoned_fragment_are_not_used="one")
@@ -378,7 +377,7 @@ def hears_no_acknowledgement(patch):
 
 @defect(closed_session_has_no_flows="FlowException")
 def takes_data_after_the_close(patch):
-    patch.setattr(recv_side.RecvSide, "end", lambda *_: None)
+    patch.setattr(recv_flow.RecvSide, "end", lambda *_: None)
 
 
 @pytest.mark.parametrize("name", DEFECTS)

@@ -7,10 +7,10 @@ from hypothesis import example, given
 from support.rtmp.amf_corpus import manifest, stored_lines, tells
 
 from rtmplite.amf import amf3
+from rtmplite.amf.amf3 import FLEX
 from rtmplite.amf.amf3_reader import Amf3Reader
 from rtmplite.amf.amf3_writer import Amf3Writer
 from rtmplite.amf.cursor import Cursor
-from rtmplite.amf.externals import FLEX
 from rtmplite.amf.values import (
     UNDEFINED,
     Array,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from support.mutations import mutations, peak
 
 from rtmplite.amf import amf3, u29
+from rtmplite.amf.amf3 import FLEX
 from rtmplite.amf.amf3_reader import Amf3Reader
 from rtmplite.amf.cursor import Cursor
-from rtmplite.amf.externals import FLEX
 from rtmplite.errors import RemoteError
 from rtmplite.strategies import amf
 from rtmplite.strategies import amf3 as strategies

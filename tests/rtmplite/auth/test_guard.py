@@ -8,9 +8,8 @@ from rtmplite.auth.guard import ALLOWED, Calling, Event, GuardedApplication, Gua
 from rtmplite.flv.tag import Tag
 from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply
-from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE, ChunkWriter
 from rtmplite.rtmp.wire.command import Command
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE
 from rtmplite.rtmp.wire.message import Message
 
 

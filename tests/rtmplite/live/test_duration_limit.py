@@ -5,7 +5,7 @@ from support.rtmp.rtmp_world import World
 
 from rtmplite.amf import amf0
 from rtmplite.rtmp.client import Ended
-from rtmplite.rtmp.wire.framing import ChunkFraming
+from rtmplite.rtmp.wire.chunk_writer import ChunkFraming
 
 HEADER, KEY, INTER = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"
 SOUND, METADATA = b"\xb2sound", amf0.encode("onMetaData", {"width": 320.0})

@@ -5,7 +5,7 @@ from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen,
 from rtmplite.limits.memory_budget import MemoryBudget
 from rtmplite.live.group_cache import KEEPING, GroupCache
 from rtmplite.live.streams import DurationLimit, Registry
-from rtmplite.rtmp.wire.framing import ChunkFraming
+from rtmplite.rtmp.wire.chunk_writer import ChunkFraming
 
 
 def test_a_late_player_begins_with_the_last_key_frame():

@@ -9,7 +9,7 @@ from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen,
 
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.live.streams import Registry
-from rtmplite.rtmp.wire.framing import ChunkFraming
+from rtmplite.rtmp.wire.chunk_writer import ChunkFraming
 from rtmplite.rtmp.wire.message import MAX_PAYLOAD
 
 

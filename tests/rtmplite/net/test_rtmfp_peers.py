@@ -18,8 +18,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
-from rtmplite.net.server.peer_options import OtherServers, PeerConnectivity
-from rtmplite.net.server.rtmfp_listener import RtmfpListener
+from rtmplite.net.server.rtmfp_listener import OtherServers, PeerConnectivity, RtmfpListener
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.rtmfp.netconnection.media_flows import RELIABLE
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection

@@ -7,8 +7,7 @@ from threading import Thread
 import pytest
 
 from rtmplite.cli.tool import main
-from rtmplite.net.client.client import established
-from rtmplite.net.client.refusal import RedirectError
+from rtmplite.net.client.client import RedirectError, established
 from rtmplite.rtmp.client import Target
 
 PLAY, PROBE = ("play", "-o", "/dev/null"), ("probe",)

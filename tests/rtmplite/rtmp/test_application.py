@@ -8,7 +8,7 @@ from support.rtmp.rtmp_world import World
 from rtmplite.amf.values import UNDEFINED
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp.application import OpenApplication, applications
-from rtmplite.rtmp.play_request import ANY, LIVE_ONLY, TO_THE_END, PlayRequest
+from rtmplite.rtmp.netstream import ANY, LIVE_ONLY, TO_THE_END, PlayRequest
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from rtmplite.flv.file import tags
 from rtmplite.rtmp.bandwidth import ACK_TIMEOUT, Throttle
 from rtmplite.rtmp.client import Called, ClientConnection, Target
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE
 from rtmplite.vod.recorder import Recorder
 
 HEAD = b"\x17\0\0\0\0"

@@ -8,7 +8,7 @@ from rtmplite.flv import file
 from rtmplite.flv.video import VideoTag
 from rtmplite.rtmp.client import Called
 from rtmplite.rtmp.wire.chunk import ChunkWriter
-from rtmplite.rtmp.wire.framing import CHUNK_STREAMS
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_STREAMS
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK, Message
 
 AVC, KEY = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key"

@@ -7,8 +7,7 @@ from support.rtmp.rtmp_world import World
 
 from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Called, Ended
-from rtmplite.rtmp.netstream import MAX_KIND, MAX_NAME
-from rtmplite.rtmp.netstream_state import NETSTREAM, State
+from rtmplite.rtmp.netstream import MAX_KIND, MAX_NAME, NETSTREAM, State
 from rtmplite.rtmp.wire.message import Message
 
 KEY, INTER = b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"

@@ -9,7 +9,7 @@ from support.sip.elements import random_source
 from p2psip.net.media.port_pool import MediaPair
 from p2psip.net.media.rtp_ports import MediaPort
 from rtmplite.live.streams import Registry
-from rtmplite.rtmp.wire.framing import ChunkFraming
+from rtmplite.rtmp.wire.chunk_writer import ChunkFraming
 from siprtmp.calls.stream_user import StreamUser
 from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sink import MediaSink

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.reach.reading import Family, Reading, first, octets, of_oracle, second
 
-from rtmplite.amf import amf0, amf3, amf3_reader, cursor, externals, u29
+from rtmplite.amf import amf0, amf3, amf3_reader, cursor, u29
 from rtmplite.flv import (
     audio,
     avc,
@@ -67,7 +67,7 @@ from rtmplite.strategies import (
 from rtmplite.strategies import hevc as hevc_media
 
 _PARSERS = (
-    *(amf0, amf3, amf3_reader, cursor, externals, u29),
+    *(amf0, amf3, amf3_reader, cursor, u29),
     *(avc, avc_sps, file, tag, audio, video, metadata, hevc, hevc_sps),
     *(color_info, enhanced, enhanced_audio, enhanced_raw, enhanced_video),
     *(acks, address, chunks, control_chunks, flow_chunks, option, packet, startup_chunks, vlu),

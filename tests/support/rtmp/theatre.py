@@ -3,7 +3,7 @@
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.chunk import ChunkReader
-from rtmplite.rtmp.wire.framing import CHUNK_SIZE, ChunkFraming
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE, ChunkFraming
 
 AAC, SOUND = b"\xaf\x00\x12\x10", b"\xaf\x01sound"
 AVC, KEY, INTER = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key", b"\x27\x01\0\0\0inter"

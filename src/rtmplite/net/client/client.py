@@ -5,7 +5,7 @@ This is what clients for RTMP (`rtmp_client`) and RTMFP (`rtmfp_client`) have in
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Final, Self, TypeVar
 
 import gevent
@@ -15,16 +15,70 @@ from gevent.queue import Empty, Queue
 from rtmplite.amf.values import Value
 from rtmplite.auth.adobe import proven
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.net.client.refusal import RedirectError, failure, may_go, naming, next_target, place
 from rtmplite.net.clock import now
-from rtmplite.rtmp.client import Called, Ended, NetClient, Reply, Target
+from rtmplite.rtmp.client import Called, Ended, NetClient, Reply, Target, redirection
 from rtmplite.rtmp.reconnect import requested
-from rtmplite.rtmp.wire.framing import CHUNK_STREAMS
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_STREAMS
 from rtmplite.rtmp.wire.message import Message
 from rtmplite.rtmp.wire.shared_object import SharedObject
 from rtmplite.shared_objects.replica import Mirror, News, Refused
 
 TIMEOUT: Final = 10.0  # s, unless a call says otherwise
+
+
+class RedirectError(RemoteError):
+    """The server redirects to `url`."""
+
+    def __init__(self, description: str, code: str, level: str, url: str) -> None:
+        super().__init__(description, code, level)
+        self.url = url
+
+
+@contextmanager
+def naming(target: Target) -> Iterator[None]:
+    """Add host and port of `target` to every OSError, and so to TimeoutError."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None:
+            error.args = (f"{place(target)}: {error}",)
+        else:
+            error.strerror = f"{place(target)}: {error.strerror}"
+        raise
+
+
+def place(target: Target) -> str:
+    """Host and port of a target, without the rest of its URL."""
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{host}:{target.port}"
+
+
+def next_target(target: Target, error: RedirectError, hops_left: int) -> Target:
+    """The target of a redirect; RemoteError after too many, or if it would leave TLS."""
+    try:
+        found = Target.parse(error.url, stream=False)
+    except LocalError:
+        raise error from None
+    if not hops_left or not may_go(target, error.url):
+        raise error
+    return found.as_user_of(target)
+
+
+def may_go(target: Target, url: str) -> bool:
+    """Whether a redirect to `url` does not leave TLS.  Raises LocalError for a wrong URL."""
+    return not target.secure or Target.parse(url, stream=False).secure
+
+
+def failure(information: Value) -> RemoteError:
+    """The exception for an information object."""
+    if not isinstance(information, dict):
+        return RemoteError(str(information))
+    words = [information.get(key) for key in ("description", "code", "level")]
+    description, code, level = (word if isinstance(word, str) else "" for word in words)
+    code, level = code or "NetConnection.Call.Failed", level or "error"
+    if (url := redirection(information)) is not None:
+        return RedirectError(description, code, level, url)
+    return RemoteError(description, code, level)
 
 
 class RemoteObject(Mapping[str, Value]):
@@ -142,10 +196,7 @@ class Client:
         self._connected: AsyncResult[Reply] = self._await(1.0)
 
     def establish(self, timeout: float) -> None:
-        """Wait until the server has accepted the connection.
-
-        Raises RemoteError if it refuses, TimeoutError.
-        """
+        """Wait until the server accepts us; RemoteError if it refuses, TimeoutError."""
         reply = self._wait(1.0, self._connected, timeout)
         information = reply[1] if len(reply) > 1 else None
         self.information = information if isinstance(information, dict) else {}
@@ -190,10 +241,7 @@ class Client:
         return self._machine.reason
 
     def call(self, name: str, *args: Value, timeout: float = TIMEOUT) -> Value:
-        """Call the server and return its answer.
-
-        Raises RemoteError if that is an error, or if the connection ends; TimeoutError.
-        """
+        """Call the server; RemoteError for an error or the connection's end, TimeoutError."""
         number = self._machine.call(name, *args)
         waiting = self._await(number)
         self.flush()
@@ -321,10 +369,7 @@ class ClientStream:
         self._expect("NetStream.Play.Start", timeout)
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> None:
-        """Send one message of type 8, 9 or 18, `timestamp` in ms; waits for a slow server.
-
-        Raises RemoteError if the connection has ended.
-        """
+        """Send type 8, 9 or 18, time in ms, at the server's pace; RemoteError at the end."""
         if self._client.closed:
             raise RemoteError(self._client.reason, CLOSED, "status")
         self._machine.send_media(type_id, timestamp, self.id, payload)

@@ -15,8 +15,7 @@ import gevent
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.metadata import wrapped
 from rtmplite.live.tracks import Tracks
-from rtmplite.net.client.client import REDIRECTS, TIMEOUT, Client, ClientStream
-from rtmplite.net.client.refusal import RedirectError
+from rtmplite.net.client.client import REDIRECTS, TIMEOUT, Client, ClientStream, RedirectError
 from rtmplite.net.client.rtmfp_client import connect as connect_to
 from rtmplite.net.clock import now
 from rtmplite.net.redaction import public
@@ -121,10 +120,7 @@ class _Following:
                 self._seeking.value[0].leave()
 
     def _search(self) -> None:
-        """Begin to connect to the next server if ours has asked for that.
-
-        Meanwhile nothing waits, and no media passes twice.
-        """
+        """Begin to connect to the next server if asked to; nothing waits for it."""
         url = self.client.reconnect_to
         if url is not None and self._seeking is None and now() >= self._not_before:
             # E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest"
@@ -256,10 +252,7 @@ class Player(_Following):
             self._next[0].close()
 
     def read(self, timeout: float = TIMEOUT) -> Message | None:
-        """The next message, as `ClientStream.read` gives it.
-
-        The old server is read until it comes to where the new one begins, or has no more.
-        """
+        """The next message: of the old server until it comes to where the new one begins."""
         end = now() + timeout
         while not self._waiting:
             self._look_ahead()

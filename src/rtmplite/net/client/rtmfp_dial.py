@@ -67,10 +67,7 @@ def _resolve(target: Target) -> list[Address]:
 
 
 def _own_addresses(servers: Iterable[Address], port: int) -> list[Address]:
-    """Our addresses towards the servers (RFC 7425 §5.3.3).
-
-    The interfaces that lead there; asking the system for a way to them sends nothing.
-    """
+    """Our addresses on the interfaces to the servers; nothing is sent: RFC 7425 §5.3.3."""
     own = []
     for host, server_port in servers:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

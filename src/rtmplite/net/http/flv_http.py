@@ -90,10 +90,7 @@ class FlvHttp:
         return len(self._viewers)
 
     def serve(self, address: tuple[str, int], application: Application) -> Server:
-        """Start a server for `application` and, before it, the streams.
-
-        Raises OSError as `bind` does.
-        """
+        """Serve `application` and, before it, the streams; OSError as `bind`."""
         handler = type("Handler", (_Handler,), {"flv": self})
 
         def answer(environ: dict[str, Any], begin: Callable[..., Any]) -> Iterable[bytes]:

@@ -65,10 +65,7 @@ class WebSocket:
         return bytes(cls._shared.send_data(data, fin=True))
 
     def receive(self, data: bytes, now: float) -> tuple[bytes, bool]:
-        """Take bytes from the peer; gives the bytes to answer, and whether the connection ends.
-
-        One pong answers all pings of `data`.
-        """
+        """Take bytes; give the answer, one pong for all pings, and whether it ends."""
         pong = last = b""
         closed = False
         try:

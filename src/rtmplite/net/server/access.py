@@ -47,8 +47,7 @@ from rtmplite.net.server.settings import AccessSettings, ClientLimits
 from rtmplite.net.usage import sentence
 from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import Application, NetConnection
-from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream_state import State
+from rtmplite.rtmp.netstream import ServerStream, State
 
 CHALLENGE_TIMEOUT: Final = 3.0  # s until an encoder that was asked for a user has gone without
 MOST_WAITING: Final = 1000  # of them
@@ -146,10 +145,7 @@ class Access:
                 )
 
     def admits(self, app: str, name: str, query: str, host: str) -> Callable[[], None] | None:
-        """Ask whether a viewer by HTTP may play, and wait for the verdict.
-
-        Gives the function to call when the viewer has left, None if it may not play.
-        """
+        """Wait whether a viewer by HTTP may play; give what to call when it leaves, or None."""
         if (guard := self._guard) is None:
             return lambda: None
         asked = Question(

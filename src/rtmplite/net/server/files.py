@@ -90,10 +90,7 @@ class Files:
         return False
 
     def _is_hidden(self, path: Path) -> bool:
-        """Whether a folder on the path is hidden, by its name or as the target of a hidden link.
-
-        Some file systems ignore case, or a dot at the end of a name.
-        """
+        """Whether a folder on the path or behind its links is hidden, in any spelling."""
         if not self._hidden:
             return False
         root = self._folder.resolve()

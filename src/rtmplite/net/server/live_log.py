@@ -21,8 +21,7 @@ from rtmplite.net.http.flv_viewer import FlvViewer
 from rtmplite.net.redaction import public
 from rtmplite.rtmp.application import APP, InvalidApplication, LiveApplication
 from rtmplite.rtmp.netconnection import NetConnection
-from rtmplite.rtmp.netstream import ServerStream
-from rtmplite.rtmp.netstream_state import State
+from rtmplite.rtmp.netstream import ServerStream, State
 
 MAX_CODECS: Final = 8  # names in one line; a stream may have any number of tracks
 

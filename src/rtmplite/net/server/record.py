@@ -335,10 +335,7 @@ def _write(
 
 
 def _mend(fd: int, path: Path) -> None:
-    """In a thread: keep the whole tags, and describe them truly; a file without any is removed.
-
-    To write over what is there, and to cut the end off, needs no room on a disk.
-    """
+    """In a thread: keep whole tags and describe them, without new room; or remove the file."""
     try:
         index = scan(FileSource(fd))  # the metadata may list the key frames of an earlier part
     except RemoteError:

@@ -8,19 +8,17 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import gevent
 
+from rtmplite.errors import LocalError
+from rtmplite.net import addresses
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.rtmfp_port import RtmfpPort
-from rtmplite.net.server.peer_options import (
-    INTRODUCED,
-    NO_OTHER_SERVERS,
-    OtherServers,
-    PeerConnectivity,
-)
+from rtmplite.net.server.settings import PEER_MODES, RtmfpSettings
 from rtmplite.rtmfp.crypto.certificate import Certificate
 from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
@@ -30,7 +28,7 @@ from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
 from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, PeerRelays, RelayEndpoint
-from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.limits import SessionBudget
 from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire.address import Address
 
@@ -53,6 +51,65 @@ NO_FIGURES: Final = dict.fromkeys(FIGURES, 0)
 MakeConnection = Callable[[Address], RtmfpServerConnection]
 
 _LIMITS: Final = StartupLimits(sessions=SESSIONS, unproven=SESSIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class PeerConnectivity:
+    """Says how the clients of a server reach each other by RTMFP.
+
+    The server introduces them, or relays between them, or both, or neither.  `relay_host` is the
+    relay's address for clients, if it is not that of the listener.
+    """
+
+    introduces: bool = True
+    relays: bool = False
+    relay_host: str | None = None
+
+
+INTRODUCED: Final = PeerConnectivity()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherServers:
+    """Names other servers for clients: for all if `refers`, else while this one is full."""
+
+    addresses: tuple[Address, ...] = ()
+    refers: bool = False
+
+
+NO_OTHER_SERVERS: Final = OtherServers()
+
+
+def peer_connectivity(settings: RtmfpSettings) -> PeerConnectivity:
+    """Read how clients reach each other.  Raises LocalError for wrong options."""
+    way = settings.rtmfp_peers
+    if way not in PEER_MODES:
+        raise LocalError(f"--rtmfp-peers {way} is none of {', '.join(PEER_MODES)}")
+    host = settings.rtmfp_relay_host
+    if host is not None:
+        _resolved(host, 0, "--rtmfp-relay-host", socket.AI_NUMERICHOST)
+    return PeerConnectivity(way in ("introduce", "both"), way in ("relay", "both"), host)
+
+
+def other_servers(settings: RtmfpSettings) -> OtherServers:
+    """Read the addresses of other servers for clients.  Raises LocalError for a wrong address."""
+    all_to, too_many_to = settings.rtmfp_redirect_to, settings.rtmfp_overflow_to
+    name = "--rtmfp-redirect-to" if all_to is not None else "--rtmfp-overflow-to"
+    found: list[Address] = []
+    for each in (all_to or too_many_to or "").split(","):
+        if each:
+            found += _resolved(*addresses.parse(each), name)
+    if (all_to is not None or too_many_to is not None) and not found:
+        raise LocalError(f"{name} names no server")
+    return OtherServers(tuple(dict.fromkeys(found)), all_to is not None)
+
+
+def _resolved(host: str, port: int, option: str, flags: int = 0) -> list[Address]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=flags)
+    except OSError as error:
+        raise LocalError(f"{option} {host}: {error.strerror}") from None
+    return [(str(address[0]), port) for *_, address in found]
 
 
 class Relay:
@@ -265,10 +322,7 @@ class RtmfpListener(EndpointListener):
 
 
 def figures(endpoint: Endpoint, relayed: int = 0) -> dict[str, int]:
-    """The figures by `FIGURES`; the last three count since the start.
-
-    `relayed` is the number of clients that the server's relay stands for.
-    """
+    """The figures of `FIGURES`, the last three since the start; `relayed`: clients."""
     open_ones = [held for held in endpoint.table if held.is_open]
     sessions = [held.session for held in open_ones]
     return {

@@ -12,16 +12,7 @@ from typing import Final
 from rtmplite.net.addresses import RTMP_PORT, listener, written
 from rtmplite.net.connection_limit import CONNECTIONS, CONNECTIONS_OF_ONE
 from rtmplite.net.server.hooks import REQUESTS, TIMEOUT
-from rtmplite.net.settings import (
-    FILE,
-    FLAG,
-    Choice,
-    Number,
-    Repeated,
-    SettingType,
-    setting,
-    text,
-)
+from rtmplite.net.settings import FILE, FLAG, Choice, Number, Repeated, SettingType, setting, text
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS
 from rtmplite.rtmp.message_transport import ConnectionLimits
 

@@ -16,8 +16,12 @@ from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.net.redaction import public
-from rtmplite.net.server import peer_options
-from rtmplite.net.server.rtmfp_listener import NO_FIGURES, RtmfpListener
+from rtmplite.net.server.rtmfp_listener import (
+    NO_FIGURES,
+    RtmfpListener,
+    other_servers,
+    peer_connectivity,
+)
 from rtmplite.net.server.rtmp_listener import RtmpListener
 from rtmplite.net.server.settings import (
     SWITCH,
@@ -42,10 +46,7 @@ Address: TypeAlias = tuple[str, int]
 
 
 def trust(settings: TrustSettings) -> ssl.SSLContext | None:
-    """The settings of TLS for clients; None means the default, which takes a while to read.
-
-    Raises LocalError.
-    """
+    """TLS settings for clients, None for the slow default.  Raises LocalError."""
     if settings.ca is None and not settings.insecure:
         return None
     return client_context(settings.ca, insecure=settings.insecure)
@@ -141,8 +142,8 @@ class Transports:
                 by_flows,
                 limits=PortLimits(buffered_bytes=settings.limits.max_rtmfp_memory),
                 connection_limit=connection_limit,
-                peer_connectivity=peer_options.peer_connectivity(settings.rtmfp),
-                other_servers=peer_options.other_servers(settings.rtmfp),
+                peer_connectivity=peer_connectivity(settings.rtmfp),
+                other_servers=other_servers(settings.rtmfp),
             )
         push, pull = rules(settings.relays, settings.end)
         self._dialer = Dialer(merge_ms=merge, tls=trust(settings.trust))
@@ -162,10 +163,7 @@ class Transports:
         self._dialer.start()
 
     def reload(self) -> None:
-        """Read the certificate again, as it is replaced before it expires.
-
-        Connections stay.  A certificate that cannot be used leaves the former; raises LocalError.
-        """
+        """Read the certificate again; LocalError leaves the old one; connections stay."""
         if isinstance(server := self._servers.get("rtmps"), RtmpListener):
             server.renew(_context(self._settings.tls))
 
@@ -186,10 +184,7 @@ class Transports:
         return server.figures if isinstance(server, RtmfpListener) else dict(NO_FIGURES)
 
     def stop(self) -> None:
-        """End all connections, with --drain after clients have had time to leave.
-
-        Relays end last, as there is media for them until then.
-        """
+        """End all connections, with --drain in time; relays last, as they have media."""
         end = self._settings.end
         gevent.joinall(
             [

@@ -79,10 +79,7 @@ class Certificate:
 
 
 def canonical_length(encoded: bytes) -> int:
-    """Count the bytes before the first Marker, or all if there is none: §4.3.1.
-
-    Raises RemoteError if an option is cut off, and for more than `fields.OPTIONS_MOST`.
-    """
+    """Count the bytes before the first Marker, or all: §4.3.1.  RemoteError as `fields.read`."""
     end = 0
     for _ in range(fields.OPTIONS_MOST + 1):
         option, at = decode_counted(encoded, end) if end < len(encoded) else (b"", end)

@@ -61,10 +61,7 @@ class CbcEncryptor:
         self._last = 0
 
     def encrypt(self, plain: bytes) -> bytes:
-        """Encrypt the blocks of one packet, at least one: §4.7.1 [zero-iv].
-
-        RFC 7016 §2.2.3 [cbc].
-        """
+        """Encrypt the blocks of one packet: §4.7.1 [zero-iv]; RFC 7016 §2.2.3 [cbc]."""
         first = int.from_bytes(plain[:BLOCK]) ^ self._last
         blocks = self._encrypt(first.to_bytes(BLOCK) + plain[BLOCK:])
         self._last = int.from_bytes(blocks[-BLOCK:])
@@ -83,10 +80,7 @@ class CbcDecryptor:
         self._last = 0
 
     def decrypt(self, blocks: bytes) -> bytes:
-        """Decrypt the blocks of one packet: §4.7.1 [zero-iv].
-
-        RFC 7016 §2.2.3 [packets-stand-alone].
-        """
+        """Decrypt one packet: §4.7.1 [zero-iv]; RFC 7016 §2.2.3 [packets-stand-alone]."""
         plain = self._decrypt(blocks)
         first = int.from_bytes(plain[:BLOCK]) ^ self._last
         self._last = int.from_bytes(blocks[-BLOCK:])
@@ -150,10 +144,7 @@ class Sealer:
         self._next = 0 if protection.numbered else None  # §4.6.6 [starts-at-zero]
 
     def seal(self, packet: bytes) -> bytes:
-        """Number, pad, authenticate and encrypt one packet: §4.7.2.
-
-        A packet has at least its byte of flags (RFC 7016 §2.2.4), so it is never empty.
-        """
+        """Number, pad, authenticate and encrypt one packet, which is never empty: §4.7.2."""
         number = b""
         if self._next is not None:
             number = encode_vlu(self._next)  # §4.6.6 [64-bits]
@@ -188,10 +179,7 @@ class Opener:
         self._window = ReplayWindow() if protection.numbered else None
 
     def open(self, encrypted: bytes | memoryview) -> bytes:
-        """Verify and decrypt one packet; padding stays: §4.7.2.
-
-        Raises RemoteError for a packet that the far end has not sealed, and for a repeated one.
-        """
+        """Verify and decrypt; padding stays.  RemoteError if forged or repeated: §4.7.2."""
         blocks = bytes(encrypted)
         if self._mac is not None:
             blocks = self._authenticated(blocks, self._mac.copy())
@@ -238,10 +226,7 @@ class FlashCipher:
 
 
 def default_cipher() -> FlashCipher:
-    """Give the cipher of the Default Session Key: a checksum and no numbers.
-
-    §4.1, §4.6.4, §4.6.6; RFC 7016 §2.2.3.
-    """
+    """Give the cipher of the Default Session Key: §4.1, §4.6.4, §4.6.6; RFC 7016 §2.2.3."""
     # §4.1 [default-key] [default-checksum-no-sseq], RFC 7016 §2.2.3 [default-key]
     protection = Protection(DEFAULT_SESSION_KEY)
     return FlashCipher(protection, protection)

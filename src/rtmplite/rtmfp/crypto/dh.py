@@ -36,10 +36,7 @@ class Group:
     generator: int = 2
 
     def is_acceptable(self, public: int) -> bool:
-        """Whether a public key is safe to use: RFC 7425 §4.6.2.
-
-        0, 1, the prime less one and numbers close to them would make the secret easy to guess.
-        """
+        """Whether a public key leaves the secret hard to guess: RFC 7425 §4.6.2."""
         ones = public.bit_count()
         return (
             public >= FAR_FROM_THE_ENDS  # §4.6.2 [at-least-2-24]
@@ -99,10 +96,7 @@ class KeyPair:
 
     @classmethod
     def generate(cls, group: Group, random: Callable[[int], bytes]) -> "KeyPair":
-        """Draw a new private exponent from `random` and compute its public key.  Slow.
-
-        Own design: the highest bit is always set, so that no exponent is short.
-        """
+        """Own design: draw an exponent, its highest bit set, compute the public key.  Slow."""
         drawn = int.from_bytes(random((group.exponent_bits + 7) // 8))
         top = 1 << group.exponent_bits - 1
         return cls.of(group, top | drawn % top)
@@ -114,10 +108,7 @@ class KeyPair:
         return cls(group, int(public), private)
 
     def secret(self, far_public: int) -> bytes:
-        """Compute the Shared Secret with the far public key, without leading zeros.  Slow.
-
-        Raises RemoteError if the key is not acceptable.
-        """
+        """Compute the Shared Secret, without leading zeros; RemoteError for a bad key.  Slow."""
         if not self.group.is_acceptable(far_public):  # RFC 7425 §4.6.2 [no-session-with-bad-key]
             raise RemoteError("the far end's Diffie-Hellman public key is not acceptable")
         shared = pow(Integer(far_public), Integer(self.private), Integer(self.group.prime))

@@ -43,10 +43,7 @@ def values(options: Iterable[Option], type_id: int) -> list[bytes]:
 
 
 def only(options: Iterable[Option], type_id: int) -> bytes | None:
-    """Give the value of the option of one type, None if there is none.
-
-    Raises RemoteError if there are several: RFC 7425 §4.3.3.1 and its like forbid that.
-    """
+    """Give the value of the one option of a type, or None; RemoteError for several: §4.3.3.1."""
     found = values(options, type_id)
     if len(found) > 1:
         raise RemoteError(f"option {type_id:#04x} must not occur more than once")

@@ -61,10 +61,7 @@ def sign(parameters: bytes, passwords: Iterable[tuple[bytes, bytes]]) -> bytes:
 def is_valid(
     signature: bytes, parameters: bytes, passwords: Mapping[bytes, bytes], *, required: bool
 ) -> bool:
-    """Whether a signature is acceptable; `passwords` are by identifier: §4.3.5.
-
-    Any signature is, unless one is `required`.
-    """
+    """Whether a signature is acceptable, as any is unless one is `required`: §4.3.5."""
     if not required:  # §4.3.5 [any-valid-if-not-required]
         return True
     try:
@@ -217,10 +214,7 @@ class FlashProfile:
         return is_valid(signature, parameters, given.theirs, required=given.required)
 
     def wins_glare(self, far_certificate: bytes) -> bool:
-        """Whether our certificate comes first in the order of its bytes: §4.3.6 [glare-order].
-
-        With the same certificate both ends would prevail, but no other endpoint has ours.
-        """
+        """Whether our certificate comes first in byte order: §4.3.6 [glare-order]."""
         return self.certificate <= far_certificate
 
     def overrides(self, new_certificate: bytes, old_certificate: bytes) -> bool:

@@ -88,10 +88,7 @@ class CryptoProfile(Protocol):
         """Whether a certificate is authentic: §3.2."""
 
     def fingerprint(self, certificate: bytes) -> bytes:
-        """Return the short name of an identity, for Flash the peer id: RFC 7425 §4.3.2.
-
-        RemoteError if the certificate is malformed.
-        """
+        """Return the short name of an identity; RemoteError if malformed: RFC 7425 §4.3.2."""
 
     def wanted_fingerprint(self, epd: bytes) -> bytes | None:
         """Return the fingerprint that an EPD selects by, None if it selects by anything else.
@@ -100,10 +97,7 @@ class CryptoProfile(Protocol):
         """
 
     def canonical_epd(self, certificate: bytes) -> bytes:
-        """Return the Canonical Endpoint Discriminator of a certificate: §3.2.
-
-        RemoteError if the certificate is malformed.
-        """
+        """Return the Canonical EPD of a certificate; RemoteError if malformed: §3.2."""
 
     def initiate(self, far_certificate: bytes) -> Agreement:
         """Make the initiator's half of the keying with a responder: §3.5.1.1.1.

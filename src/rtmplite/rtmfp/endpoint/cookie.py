@@ -65,10 +65,7 @@ class CookieJar:
         return head + own + _prove(self._secret, own, address)
 
     def check(self, cookie: bytes, address: Address, now: float) -> Cookie | None:
-        """Read a cookie; None if it is not ours or too old.
-
-        §3.5.1.1.2; §3.5.1.2 wants another address noticed.
-        """
+        """Read a cookie; None if not ours or too old: §3.5.1.1.2; elsewhere: §3.5.1.2."""
         self._rotate(now)
         if len(cookie) != _HEAD.size + 2 * _PROOF:
             return None

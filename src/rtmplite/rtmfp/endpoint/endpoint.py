@@ -1,6 +1,6 @@
 """One RTMFP endpoint: an identity, a UDP port, and all the sessions behind it.
 
-Implements RFC 7016 §3.3 and §3.5.1; the parts are in `initiator`, `responder`, `redirector` and
+Implements RFC 7016 §3.3 and §3.5.1; the parts are in `initiator`, `responder`, `hellos` and
 `session`, and here packets and events are dispatched to them.
 
 Own design: a machine without input and output.  Give datagrams to `receive`, call `tick` at
@@ -14,19 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener, Forwarded
-from rtmplite.rtmfp.endpoint.glare import Duplicates
-from rtmplite.rtmfp.endpoint.hellos import Hellos
-from rtmplite.rtmfp.endpoint.initiator import Opening, Openings, OpeningState
-from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.hellos import Hellos, Redirector
+from rtmplite.rtmfp.endpoint.initiator import Job, Opening, Openings, OpeningState
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES
-from rtmplite.rtmfp.endpoint.redirector import Redirector
 from rtmplite.rtmfp.endpoint.responder import Keying, Responder
-from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
-from rtmplite.rtmfp.endpoint.sessions import Sessions, TimerHeap
+from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Sessions, Table, TimerHeap
 from rtmplite.rtmfp.endpoint.startup_packets import CHUNKS_MOST, StartupPackets
-from rtmplite.rtmfp.session.budget import SessionBudget
-from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.session import Session, SessionListener, State
 from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello, Ping
@@ -46,6 +41,54 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMITS: Final = StartupLimits()
 DEFAULT_SESSION_LIMITS: Final = SessionLimits()
+
+
+class Duplicates:
+    """Looks for a duplicate when an RHello has told the far end's identity: §3.5.1.1.1."""
+
+    def __init__(self, profile: "CryptoProfile", table: Table, openings: Openings) -> None:
+        self._profile, self._table, self._openings = profile, table, openings
+
+    def find(self, certificate: bytes, epd: bytes) -> Session | Opening | None:
+        """Give the session or opening that an opening duplicates: §3.5.1.1.1 [duplicate-aborted].
+
+        Own design: an unproven session does not count, as anybody may know a certificate; but see
+        `awaited`.
+        """
+        canonical = self._profile.canonical_epd(certificate)
+        for entry in self._table.canonical(canonical):
+            if entry.is_open and entry.is_proven and self._is_wanted(entry.session, epd):
+                return entry.session
+        return self._openings.keying_with(canonical, epd)
+
+    def awaited(self, opening: Opening, certificate: bytes, source: Address) -> bool:
+        """Tell whether a session that the far end has begun from `source` serves `opening` too.
+
+        To be called when `find` has found nothing, so that no such session is proven.  If there is
+        one, it is for both: §3.5.1.1.1.  Our keying would override it at the
+        far end, which may use it by now, though no packet of it has come here.
+
+        Own design: a Ping asks for such a packet, which fulfils `opening`; without one `opening`
+        fails when the session's time is over, 120 seconds after it began.  A stranger cannot block
+        us from a peer in this way: the initiator of that session has had a cookie at that address.
+        """
+        canonical = self._profile.canonical_epd(certificate)
+        for entry in self._table.at(source):
+            if not entry.is_open or not self._is_wanted(entry.session, opening.epd):
+                continue
+            # §3.5.1.1.1 [duplicate-aborted]
+            if self._profile.canonical_epd(entry.session.far_certificate) != canonical:
+                continue
+            if entry.opening is None or not entry.opening.is_wanted:
+                entry.opening = opening
+            else:
+                opening.instead = entry.opening
+            entry.session.queue_chunk(Ping())
+            return True
+        return False
+
+    def _is_wanted(self, session: "Session", epd: bytes) -> bool:
+        return self._profile.is_selected(session.far_certificate, epd)
 
 
 class Endpoint:
@@ -182,10 +225,7 @@ class Endpoint:
         self._wake()
 
     def take(self, now: float | None = None) -> list[tuple[bytes, Address]]:
-        """Return the datagrams to send now, each with its destination.
-
-        Without `now` the time is that of the last call that had one.
-        """
+        """Return the datagrams to send; without `now` the time is that of the last call."""
         now = self._now = max(self._now, self._now if now is None else now)
         self._is_awake = False
         datagrams = self.packets.take()

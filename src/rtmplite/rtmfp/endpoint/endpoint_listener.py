@@ -45,10 +45,7 @@ class EndpointListener:
     def on_introduction(
         self, session: "Session", asker: Address, now: float
     ) -> Iterable[Address] | None:
-        """Name other addresses of a session's far end; `asker` asked for its identity: §3.5.1.6.
-
-        None: do not introduce them to each other.
-        """
+        """Name other addresses of a far end for `asker`, None for none: §3.5.1.6."""
         return ()
 
     def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:

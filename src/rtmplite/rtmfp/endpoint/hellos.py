@@ -1,22 +1,120 @@
-"""Decides whether a hello is answered, and by which part of the endpoint.
+"""Answers hellos: ours, those of peers to introduce, and those for other servers to share.
 
-Implements RFC 7016 §3.5.1.1.2, §3.5.1.4 and §3.5.1.5.
+Implements RFC 7016 §3.5.1.1.2, §3.5.1.4, §3.5.1.5, §3.5.1.6 and §3.5.1.7.
+
+    asker --- IHello (peer id) ---> us --- FIHello (asker's address) ---> the peer
+          <--- Redirect (the peer's addresses) ---
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
+from rtmplite.errors import LocalError
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.rtmfp.endpoint.addresses import is_sendable, told
 from rtmplite.rtmfp.endpoint.endpoint_listener import Forwarded
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
-from rtmplite.rtmfp.endpoint.redirector import Redirector
 from rtmplite.rtmfp.endpoint.responder import Responder, ResponderHost
-from rtmplite.rtmfp.wire.address import Address
+from rtmplite.rtmfp.wire.address import Address, Origin, SocketAddress, is_sendable, observed, told
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
 
+if TYPE_CHECKING:
+    from rtmplite.rtmfp.endpoint.session_table import SessionEntry
+    from rtmplite.rtmfp.session.session import Session
+
+# Own design: a Redirect fits one datagram, and leaves room among an asker's 24 candidates.
+DESTINATIONS_MOST: Final = 12
 _SECOND: Final = 1.0
+
+
+class IntroductionPolicy(Protocol):
+    """Decides which clients learn a peer's addresses; may know addresses that no session has.
+
+    Own design: the application decides, by `EndpointListener`.
+    """
+
+    def on_introduction(
+        self, session: "Session", asker: Address, now: float
+    ) -> Iterable[Address] | None:
+        """Name other addresses of a session's far end, or None to introduce nobody: §3.5.1.6."""
+
+    def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
+        """Say where to ask for an identity that has no session with us: §3.5.1.4."""
+
+
+class Redirector:
+    """Answers hellos that are not for us, or that we leave to other servers: §3.5.1.4, §3.5.1.7.
+
+    `others` are the addresses of servers that do the same work as this one.
+    """
+
+    def __init__(
+        self,
+        host: ResponderHost,
+        policy: IntroductionPolicy,
+        random: Callable[[int], bytes],
+        others: Sequence[Address],
+    ) -> None:
+        self._host, self._policy = host, policy
+        limit = host.limits.forwards_per_second
+        self._forwards = Limiter(random(KEY_BYTES), limit, _SECOND)
+        self.others = tuple(others)
+
+    def on_foreign_hello(self, hello: InitiatorHello, source: Address, now: float) -> bool:
+        """Help a host that asks for another; False: stay silent: §3.5.1.4 to §3.5.1.6."""
+        epd = hello.endpoint_discriminator
+        entry = self._find(epd)
+        if entry is None:
+            addresses = self._policy.addresses_of(epd, now)
+            # §3.5.1.4 [redirect-for-others]
+            return self._redirect(hello.tag, _encodable(addresses, Origin.UNKNOWN), source, now)
+        peer = self._host.profile.fingerprint(entry.session.far_certificate)
+        reported = self._policy.on_introduction(entry.session, source, now)
+        if reported is None or not self._forwards.allows(peer, now):
+            return False  # an asker that may not be introduced uses up nobody else's share
+        # §3.5.1.5 [fihello-sent], §3.5.1.6 [introduction]
+        entry.session.queue_chunk(ForwardedInitiatorHello(epd, observed(source), hello.tag))
+        # §3.5.1.6 [public-address-told] [more-addresses]; the latter help behind the same NAT
+        destinations = [observed(entry.session.address), *_encodable(reported, Origin.LOCAL)]
+        # §3.5.1.4 [redirect-for-others], §3.5.1.6 [introduction]
+        return self._redirect(hello.tag, destinations, source, now)
+
+    def refer(self, tag: bytes, source: Address, now: float) -> bool:
+        """Send a host that asks for us to the other servers; False if there are none.
+
+        §3.5.1.7 [referred].  The asker's tag, which is random, selects the server that is named
+        first, so that each of many servers is.
+        """
+        others = self.others
+        first = sum(tag) % len(others) if others else 0
+        turned = others[first:] + others[:first]
+        return self._redirect(tag, _encodable(turned, Origin.UNKNOWN), source, now)
+
+    def _find(self, epd: bytes) -> "SessionEntry | None":
+        """Find an open session whose far end an EPD selects: §3.5.1.5."""
+        fingerprint = self._host.profile.wanted_fingerprint(epd)
+        entry = None if fingerprint is None else self._host.table.reachable(fingerprint)
+        if entry is None or not self._host.profile.is_selected(entry.session.far_certificate, epd):
+            return None
+        return entry
+
+    def _redirect(
+        self, tag: bytes, destinations: Iterable[SocketAddress], source: Address, now: float
+    ) -> bool:
+        told = tuple(dict.fromkeys(destinations))[:DESTINATIONS_MOST]
+        # None at all would mean that we are the wanted far end: §2.3.5.
+        return bool(told) and self._host.packets.send(ResponderRedirect(tag, told), source, now)
+
+
+def _encodable(addresses: Iterable[Address], origin: Origin) -> Iterator[SocketAddress]:
+    """Keep the numeric addresses only: peers may report anything."""
+    for ip, port in addresses:
+        address = SocketAddress(ip, port, origin)
+        try:
+            address.encode()
+        except LocalError:
+            continue
+        yield address
 
 
 class Hellos:

@@ -16,13 +16,11 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.endpoint.addresses import is_sendable, told
-from rtmplite.rtmfp.endpoint.job import Job
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
-from rtmplite.rtmfp.wire.address import Address
+from rtmplite.rtmfp.wire.address import Address, is_sendable, told
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorHello,
     InitiatorInitialKeying,
@@ -40,6 +38,35 @@ if TYPE_CHECKING:
 OPEN_TIMEOUT: Final = 95.0  # seconds; §3.5.1.1.1 [ultimate-timeout]
 BACKOFF_STEP: Final = 1.5  # seconds; §3.5.1.1.1 [hello-backoff] [keying-backoff]
 TAG_BYTES: Final = 16  # as Flash Players have; §3.5.1.1.1 [tag-unguessable] asks for 8
+
+
+_T = TypeVar("_T")
+
+
+class Job(Generic[_T]):
+    """Slow work without side effects, and the function that takes its result.
+
+    Own design: nobody's media waits for a stranger's Diffie-Hellman, which is done beside the loop.
+    `run` it anywhere, in any thread, then hand it to `Endpoint.finish`.  That must be done even if
+    `run` raised something, or never ran: then the work counts as refused.
+    """
+
+    def __init__(
+        self, work: Callable[[], _T], done: Callable[[_T | RemoteError, float], None]
+    ) -> None:
+        self._work, self._done = work, done
+        self._result: _T | RemoteError = RemoteError("the computation did not end")
+
+    def run(self) -> None:
+        """Do the work; a RemoteError is a result like others."""
+        try:
+            self._result = self._work()
+        except RemoteError as error:
+            self._result = error
+
+    def finish(self, now: float) -> None:
+        """Go on with the result, where machines are called: `Endpoint.finish` does."""
+        self._done(self._result, now)
 
 
 class OpeningState(StrEnum):
@@ -229,11 +256,7 @@ class Opening:
             self._on(OpeningEvent.RESEND, now)  # §3.5.1.1.1 [hello-backoff] [keying-backoff]
 
     def on_redirect(self, redirect: ResponderRedirect, source: Address, now: float) -> None:
-        """Ask elsewhere too: §3.5.1.1.1.
-
-        Own design: no more destinations are looked at than may be added, however many a Redirect
-        has.
-        """
+        """Ask elsewhere too, at no more destinations than may be added: §3.5.1.1.1."""
         if not self._heeds(OpeningEvent.REDIRECT):  # §3.5.1.1.1 [redirect-adds]
             return
         most = self._host.limits.redirect_threshold
@@ -249,10 +272,7 @@ class Opening:
         self._on(OpeningEvent.REDIRECT, now)
 
     def on_rhello(self, hello: ResponderHello, source: Address, now: float) -> None:
-        """Agree with the first that answers: §3.5.1.1.1, §3.5.1.7.
-
-        An RHello from anybody else than the wanted far end changes nothing.
-        """
+        """Agree with the first wanted far end that answers: §3.5.1.1.1, §3.5.1.7."""
         certificate, profile = hello.responder_certificate, self._host.profile
         # §3.5.1.1.1 [first-rhello]
         if not self._heeds(OpeningEvent.RHELLO):
@@ -293,10 +313,7 @@ class Opening:
         self._on(OpeningEvent.COOKIE_CHANGE, now)  # §2.3.6 [signs-again]
 
     def on_rikeying(self, keying: ResponderInitialKeying, now: float) -> None:
-        """Make the keys of the session: §3.5.1.1.1.
-
-        One that is refused leaves us waiting for another.
-        """
+        """Make the keys of the session, or wait for another RIKeying: §3.5.1.1.1."""
         agreement, far_id = self._agreement, keying.responder_session_id
         if not self._heeds(OpeningEvent.RIKEYING) or agreement is None or self._is_agreeing:
             return

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from rtmplite.errors import RemoteError
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.rtmfp.endpoint.cookie import CookieJar
-from rtmplite.rtmfp.endpoint.initiator import Opening, StartupHost
-from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.initiator import Job, Opening, StartupHost
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
 from rtmplite.rtmfp.wire.address import Address
@@ -81,10 +80,7 @@ class Responder:
     """
 
     def __init__(
-        self,
-        host: ResponderHost,
-        random: Callable[[int], bytes],
-        ignored: Callable[[str], None],
+        self, host: ResponderHost, random: Callable[[int], bytes], ignored: Callable[[str], None]
     ) -> None:
         self._host, self._ignored = host, ignored
         self._cookies = CookieJar(random)
@@ -97,10 +93,7 @@ class Responder:
         return len(self._in_work)
 
     def on_hello(self, tag: bytes, source: Address, now: float) -> None:
-        """Answer a hello that selects us, and forget it: §3.5.1.1.2.
-
-        `source` is where it came from, or where a forwarder says that it did (§3.5.1.1.2).
-        """
+        """Answer a hello of `source` that selects us, and forget it: §3.5.1.1.2."""
         cookie = self._cookies.issue(source, now)  # §3.5.1.1.2 [no-state]
         hello = ResponderHello(tag, cookie, self._host.profile.certificate)
         # §3.5.1.1.2 [rhello-sent]
@@ -166,10 +159,7 @@ class Responder:
         self._host.on_accepted(keying, result, reply, opening, now)
 
     def _is_welcome(self, keying: Keying, now: float) -> bool:
-        """Tell whether a keying makes a session, given what we have with that address.
-
-        §3.5.1.1.2 in its order, §3.5.1.3.
-        """
+        """Whether a keying makes a session beside those there: §3.5.1.1.2, §3.5.1.3."""
         profile, certificate = self._host.profile, keying.chunk.initiator_certificate
         # §3.5.1.3 [one-session]
         if self._openings_to(keying.source) and profile.wins_glare(certificate):

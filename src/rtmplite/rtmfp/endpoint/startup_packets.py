@@ -127,10 +127,7 @@ class Reassembler:
         self._look_at = min((buffer.expires for buffer in kept.values()), default=inf)
 
     def add(self, origin: Origin, mode: int, fragment: Fragment, now: float) -> bytes | None:
-        """Take a fragment; return the plain packet that it completes: §3.4.
-
-        `mode` is that of the packet it came in.
-        """
+        """Take a fragment of a packet of `mode`; return the packet that it completes: §3.4."""
         self.tick(now)
         key = origin, fragment.packet_id  # §3.4 [by-address-and-id]
         buffer = self._buffers.get(key)

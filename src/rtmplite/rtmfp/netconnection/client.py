@@ -56,10 +56,7 @@ class ClientFlowTransport(FlowTransport):
         super().attach(session)  # §5.3.1 [control-flow-first] [connect-on-control]
 
     def send_command(self, command: Command, stream_id: int = 0) -> None:
-        """Send a command; one that ends a stream goes after the stream's media.
-
-        §5.2: over chunks the order would be that of sending.
-        """
+        """Send a command; one that ends a stream goes after its media: §5.2."""
         if command.name in _ENDINGS:  # §5.2 [only-when-needed]
             self.synchronize()
         super().send_command(command, stream_id)

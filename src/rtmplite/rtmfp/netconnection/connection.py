@@ -98,10 +98,7 @@ class FlowTransport(MessageTransport):
     # -- what is sent -------------------------------------------------------------------
 
     def enqueue(self, order: Order, size: int = 0) -> None:
-        """Do this at the next `flush`, in the order of the queue.
-
-        Own design: so that all that is sent in one turn shares packets.
-        """
+        """Do this at the next `flush`.  Own design: what leaves in one turn shares packets."""
         if not self.closed:
             self._output.add(order, size)
             self._wake()
@@ -115,10 +112,7 @@ class FlowTransport(MessageTransport):
         self._send(message)
 
     def send_control(self, message: Control) -> None:
-        """Send a user control message, about a stream in that stream's flow: §5.4.2.
-
-        What is about chunks is not sent: §5.1.
-        """
+        """Send a control message in its stream's flow, none about chunks: §5.4.2, §5.1."""
         raw = message.message()
         if raw.type_id in messages.CHUNK_STREAM_TYPES:  # §5.1 [no-chunk-control]
             return
@@ -128,10 +122,7 @@ class FlowTransport(MessageTransport):
         self._send(Message(raw.type_id, 0, stream_id, raw.payload))
 
     def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
-        """Send audio, video or data that nobody else gets; `timestamp` in ms: §5.1.2.
-
-        Own design: all of it arrives, however late; see `send_live` for what may be lost.
-        """
+        """Send media that nobody else gets, however late; time in ms: §5.1.2."""
         self._send(Message(type_id, timestamp, stream_id, payload))
 
     def send_live(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
@@ -150,10 +141,7 @@ class FlowTransport(MessageTransport):
         return live.join(self.outlet(stream_id), encode_message, viewer, now, self.queued)
 
     def outlet(self, stream_id: int) -> FlowOutlet:
-        """Sort the messages of a live stream into flows: §5.1.1 [many-flows].
-
-        Own design: what is late is given up, as `lifetimes` says.
-        """
+        """Sort a live stream into flows, late media given up: §5.1.1 [many-flows]."""
         outlet = self._output.outlets[stream_id] = FlowOutlet(self, stream_id)
         return outlet
 
@@ -181,10 +169,7 @@ class FlowTransport(MessageTransport):
         return self._output.queued
 
     def media_flow(self, stream_id: int, medium: Medium) -> MediaFlow:
-        """Give the flow for one medium of a stream, new if need be.
-
-        §5.3.5.1, §5.3.5.2 [as-many].
-        """
+        """Give a stream's flow for a medium: §5.3.5.1, §5.3.5.2 [as-many]."""
         return self._output.flow(stream_id, medium)
 
     def flush(self, now: float) -> None:
@@ -240,10 +225,7 @@ class FlowTransport(MessageTransport):
     # -- what sending flows tell --------------------------------------------------------
 
     def media_flow_rejected(self, flow: MediaFlow, now: float) -> None:
-        """End the connection if our control flow was rejected; a stream just says no more.
-
-        §5.3, §5.3.6.
-        """
+        """End the connection if our control flow was rejected: §5.3, §5.3.6."""
         if flow.stream_id == 0:  # §5.3 [exception-ends], §5.3.6 [abrupt]
             self.connection_lost(now, "rejected by the peer")
 

@@ -138,10 +138,7 @@ class MediaFlow(FlowSender):
         return self._flow is None or self._flow.state in _COMPLETE
 
     def send(self, data: bytes, now: float, lifetime: float | None = None) -> "Outgoing | None":
-        """Send a message that is to arrive within `lifetime` seconds, or in any case: §5.1.1.
-
-        §5.3.5.3: once the far end has rejected the flow, nothing is sent.
-        """
+        """Send within `lifetime` seconds, nothing once rejected: §5.1.1, §5.3.5.3."""
         if self._closed:  # §5.3.5.3 [no-replacement]
             self._refused += len(data) if self._is_rejected else 0
             return None
@@ -149,10 +146,7 @@ class MediaFlow(FlowSender):
         return None if flow is None else flow.send(data, now, lifetime=lifetime)
 
     def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
-        """Send a message of a live stream; audio is given up when it is late.
-
-        §5.1.1.  What a decoder cannot do without is never given up.
-        """
+        """Send live; late audio is given up, what a decoder needs never: §5.1.1."""
         self.is_live = True
         mortal = self.medium is Medium.AUDIO and not is_audio_header(
             memoryview(data)[_HEADER_SIZE:]
@@ -212,10 +206,7 @@ class VideoFlow(MediaFlow):
         self._broken = False
 
     def send_live(self, data: bytes, now: float, lifetimes: Lifetimes) -> None:
-        """Send a frame, unless it depends on one that was given up.
-
-        §5.1.1.  It would be shown broken, or not at all.
-        """
+        """Send a frame unless it depends on one that was given up: §5.1.1."""
         self.is_live = True
         payload = memoryview(data)[_HEADER_SIZE:]
         if lifetimes.video is None or is_video_header(payload):

@@ -64,10 +64,7 @@ class FlowMetadata:
 
     @classmethod
     def parse(cls, metadata: bytes | memoryview) -> Self:
-        """Read the metadata of a flow; RemoteError for one that is to be rejected.
-
-        §5.1.1.  What follows the fields is ignored.
-        """
+        """Read a flow's metadata, ignoring what follows; RemoteError to reject it: §5.1.1."""
         raw = bytes(metadata)
         if not raw.startswith(SIGNATURE):  # §5.1.1 [rejects-unknown] [signature]
             raise RemoteError(f"a flow of another kind: {raw[:8].hex()}")
@@ -97,10 +94,7 @@ def encode_message(type_id: int, timestamp: int, payload: bytes) -> bytes:
 
 
 def parse_message(data: bytes | memoryview, stream_id: int) -> Message:
-    """Read a message from a flow of `stream_id`: §5.1.2.
-
-    Raises RemoteError if it is too short.
-    """
+    """Read a message of a flow of `stream_id`; RemoteError if too short: §5.1.2."""
     if len(data) < _HEADER.size:
         raise RemoteError(f"a message of {len(data)} bytes in a flow")
     type_id, timestamp = _HEADER.unpack_from(data)  # §5.1.2 [header]
@@ -169,10 +163,7 @@ _EVENTS: Final[Mapping[int, type[FlowSynchronization | SetKeepaliveTimers]]] = {
 
 
 def parse_control(message: Message) -> Control | None:
-    """Read a user control message; None for any other: §5.1.
-
-    Raises RemoteError if the payload is too short.
-    """
+    """Read a user control message, None for any other; RemoteError if too short: §5.1."""
     if message.type_id in CHUNK_STREAM_TYPES:  # §5.1 [ignores-chunk-control]
         return None
     parsed = control.parse_control(message)
@@ -187,10 +178,7 @@ def keepalive_period(milliseconds: int) -> float:
 
 
 def peer_info(addresses: Iterable[Address]) -> Command:
-    """Make the command that tells a server where else we may be reached: §5.3.3.
-
-    Link-local and loopback addresses are left out.
-    """
+    """Tell a server where else we are, but not link-local or loopback: §5.3.3."""
     # §5.3.3 [no-local]
     shown = [_show(host, port) for host, port in addresses if _is_reachable(host)]
     return Command(SET_PEER_INFO, 0.0, None, tuple(shown))  # §5.3.3 [layout]

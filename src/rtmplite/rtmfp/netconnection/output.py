@@ -130,10 +130,7 @@ class Output:
         self.size = 0
 
     def flow(self, stream_id: int, medium: Medium) -> MediaFlow:
-        """Give the flow for one medium of a stream, new if need be.
-
-        §5.3.5.1, §5.3.5.2 [as-many].
-        """
+        """Give a stream's flow for a medium, new if need be: §5.3.5.1, §5.3.5.2 [as-many]."""
         key = stream_id, medium
         found = self.flows.get(key)
         if found is None:
@@ -141,10 +138,7 @@ class Output:
         return found
 
     def put_barrier(self, stream_ids: Collection[int], now: float) -> None:
-        """Put a barrier across the flows of these streams, or of all: §5.2.
-
-        One flow alone is in order anyway.
-        """
+        """Put a barrier across the flows, if several, of these streams or of all: §5.2."""
         flows = [
             flow
             for flow in self.flows.values()

@@ -41,10 +41,7 @@ class Introducer:
     def addresses(
         self, session: "Session", asker: Address, now: float
     ) -> tuple[Address, ...] | None:
-        """Say where else the far end of a session is; None if `asker` may not know.
-
-        RFC 7016 §3.5.1.6.
-        """
+        """Say where a far end is; None if `asker` may not know: RFC 7016 §3.5.1.6."""
         wanted = self._connection_of(session)
         # RFC 7016 §3.5.1.6 [introduction]
         if wanted is None or not self._are_together(wanted, asker):

@@ -20,24 +20,34 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.epd import Epd
-from rtmplite.rtmfp.endpoint.addresses import is_sendable
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.netconnection.media_flows import LIVE, Medium, medium_of
+from rtmplite.rtmfp.netconnection.messages import SIGNATURE
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
-from rtmplite.rtmfp.p2p.bridge import SessionBridge
 from rtmplite.rtmfp.p2p.introducer import may_meet
-from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver
+from rtmplite.rtmfp.session.send_flow import FlowSender
+from rtmplite.rtmfp.session.session import SessionListener
+from rtmplite.rtmfp.wire.address import Origin, SocketAddress, is_sendable
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello
 from rtmplite.rtmp.wire.command import Command
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.endpoint import Endpoint
     from rtmplite.rtmfp.endpoint.initiator import Opening
-    from rtmplite.rtmfp.session.session import Session, SessionListener
+    from rtmplite.rtmfp.session.recv_flow import RecvFlow
+    from rtmplite.rtmfp.session.send_flow import SendFlow
+    from rtmplite.rtmfp.session.session import Session
     from rtmplite.rtmfp.wire.address import Address
 
 MOST: Final = 64  # relay endpoints at a time, each with a port
 SESSIONS: Final = 32  # of one of them
 AGAIN: Final = 1.5  # s, as often as an unanswered hello is sent again
+
+HIGH: Final = 256 * 1024  # bytes under way in a flow, beyond which its source is suspended
+LOW: Final = 64 * 1024
+FLOWS: Final = 256  # of both sides; more are rejected
+GONE: Final = "the other side has gone"
 
 
 class RelayPlace(Protocol):
@@ -132,7 +142,7 @@ class PeerRelays:
             self.forget(client, now)
 
     def connect(
-        self, player: "RelayEndpoint", publisher: bytes, bridge: SessionBridge, now: float
+        self, player: "RelayEndpoint", publisher: bytes, bridge: "SessionBridge", now: float
     ) -> None:
         """Open the second session of a pair, as if `player` had asked for it: RFC 7016 §3.5.1.6."""
         connection = self.connection_of(publisher)
@@ -152,7 +162,7 @@ class PeerRelays:
         for player, opening, _ in self._opening:
             self._introduce(player, opening)
 
-    def met(self, opening: "Opening", session: "Session", now: float) -> SessionBridge | None:
+    def met(self, opening: "Opening", session: "Session", now: float) -> "SessionBridge | None":
         """Join the second session of a pair, which is open now, to the first."""
         bridge = self._ended(opening)
         if bridge is None or bridge.is_over:
@@ -166,7 +176,7 @@ class PeerRelays:
         if bridge is not None:
             bridge.end(now, "the other side cannot be reached")
 
-    def _ended(self, opening: "Opening") -> SessionBridge | None:
+    def _ended(self, opening: "Opening") -> "SessionBridge | None":
         self.bridges = [bridge for bridge in self.bridges if not bridge.is_over]
         for each in self._opening:
             if each[1] is opening:
@@ -226,3 +236,129 @@ class RelayEndpoint(EndpointListener):
     def on_open_failed(self, opening: "Opening", reason: str, now: float) -> None:
         """End the pair: we cannot reach the client either."""
         self._peer_relays.failed(opening, now)
+
+
+class SessionBridge(SessionListener):
+    """Passes the messages of two sessions on, of which the second may come later: RFC 7016 §3.6.
+
+    Own design: each flow is copied to a flow with the same metadata, associated to the copy of the
+    flow that it was associated to.  If one side does not take its messages, their source is
+    suspended; audio that is late is given up.
+    `moved` counts the bytes of messages that have passed.
+    """
+
+    def __init__(self, first: "Session") -> None:
+        self.sessions = [first]
+        self.moved = 0
+        self.is_over = False
+        self._pipes: dict[RecvFlow, _Pipe] = {}
+
+    def join(self, second: "Session", now: float) -> None:
+        """Begin to pass messages on; until now they have waited in their flows."""
+        self.sessions.append(second)
+        for flow in list(self._pipes):
+            flow.resume(now)
+
+    def end(self, now: float, reason: str = GONE) -> None:
+        """Close both sessions: RFC 7016 §3.5.5; a second time does nothing."""
+        if not self.is_over:
+            self.is_over = True
+            for session in self.sessions:
+                session.close(now, reason)
+
+    def other(self, session: "Session") -> "Session":
+        """Return the session to which the messages of `session` are passed on."""
+        first, second = self.sessions
+        return second if session is first else first
+
+    def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
+        """Accept a flow, to be copied to the other session: RFC 7016 §3.6.3.1."""
+        if self.is_over or len(self._pipes) >= FLOWS:
+            return None
+        if len(self.sessions) < 2:
+            flow.suspend()
+        pipe = self._pipes[flow] = _Pipe(self, session, flow)
+        return pipe
+
+    def on_closed(self, session: "Session", now: float) -> None:
+        """Close the other session, too: RFC 7016 §3.5.5."""
+        self.end(now)
+
+    def returning(self, flow: "RecvFlow") -> "RecvFlow | None":
+        """Find the flow that the copy of `flow` is associated to: RFC 7016 §2.3.11.1.2."""
+        if flow.associated is None:
+            return None
+        for source, pipe in self._pipes.items():
+            if pipe.onward is flow.associated:
+                return source
+        return None
+
+    def forget(self, flow: "RecvFlow") -> None:
+        """Forget a flow that has ended."""
+        self._pipes.pop(flow, None)
+
+
+class _Pipe(FlowReceiver):
+    """A flow from one side, and its copy on the other."""
+
+    def __init__(self, bridge: SessionBridge, session: "Session", source: "RecvFlow") -> None:
+        self._bridge, self._session, self._source = bridge, session, source
+        self.onward: SendFlow | None = None
+
+    def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
+        """Pass a message on: RFC 7016 §3.6.3.3."""
+        is_flash = flow.metadata.startswith(SIGNATURE)
+        medium = medium_of(message[0]) if is_flash and message else Medium.COMMANDS
+        try:
+            onward = self.onward = self.onward or self._open(medium, now)
+        except LocalError:  # the flow to associate it to has ended meanwhile
+            flow.reject(0, now)
+            self._bridge.forget(flow)
+            return
+        lifetime = LIVE.audio if medium is Medium.AUDIO else None
+        onward.send(message, now, lifetime=lifetime)
+        self._bridge.moved += len(message)
+        if onward.queued > HIGH:
+            flow.suspend()
+
+    def on_exception(self, flow: "RecvFlow", now: float) -> None:
+        """End the copy, as the source has broken a rule: RFC 7016 §3.6.3.7."""
+        self.on_complete(flow, now)
+
+    def on_complete(self, flow: "RecvFlow", now: float) -> None:
+        """End the copy with its source: RFC 7016 §3.6.3.8."""
+        if self.onward is None:
+            self._bridge.forget(flow)
+        else:
+            self.onward.close(now)
+
+    def _open(self, medium: Medium, now: float) -> "SendFlow":
+        return self._bridge.other(self._session).open_flow(
+            self._source.metadata,
+            now,
+            associated=self._bridge.returning(self._source),
+            sender=_Onward(self._bridge, self._source),
+            priority=medium.value,
+            time_critical=medium is Medium.AUDIO,
+        )
+
+
+class _Onward(FlowSender):
+    """Ties a source to its copy: its rejection, its backlog and its end."""
+
+    def __init__(self, bridge: SessionBridge, source: "RecvFlow") -> None:
+        self._bridge, self._source = bridge, source
+
+    def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
+        """Reject the source, as the far end rejects its copy: RFC 7016 §3.6.3.7."""
+        self._source.reject(code, now)
+        self._bridge.forget(self._source)
+
+    def on_writable(self, flow: "SendFlow", now: float) -> None:
+        """Let the source go on below `LOW`, where it does not stop again at once."""
+        if flow.queued < LOW and self._source.is_suspended:
+            self._source.resume(now)
+
+    def on_complete(self, flow: "SendFlow", now: float) -> None:
+        """Forget the source, as all of it has arrived: RFC 7016 §3.6.2.11."""
+        self._bridge.forget(self._source)

@@ -93,17 +93,11 @@ class RecvDo(StrEnum):
 FIGURE_22: Final[Mapping[RecvState, Mapping[RecvEvent, tuple[RecvState, tuple[RecvDo, ...]]]]] = {
     RecvState.OPEN: {
         RecvEvent.REJECT: (RecvState.REJECTED, (RecvDo.FORGET, RecvDo.REPORT)),
-        RecvEvent.ALL_RECEIVED: (
-            RecvState.COMPLETE_LINGER,
-            (RecvDo.LINGER, RecvDo.ACKNOWLEDGE),
-        ),
+        RecvEvent.ALL_RECEIVED: (RecvState.COMPLETE_LINGER, (RecvDo.LINGER, RecvDo.ACKNOWLEDGE)),
         RecvEvent.SESSION_ENDS: (RecvState.CLOSED, (RecvDo.FORGET,)),
     },
     RecvState.REJECTED: {
-        RecvEvent.ALL_RECEIVED: (
-            RecvState.COMPLETE_LINGER,
-            (RecvDo.LINGER, RecvDo.ACKNOWLEDGE),
-        ),
+        RecvEvent.ALL_RECEIVED: (RecvState.COMPLETE_LINGER, (RecvDo.LINGER, RecvDo.ACKNOWLEDGE)),
         RecvEvent.SESSION_ENDS: (RecvState.CLOSED, (RecvDo.FORGET,)),
     },
     RecvState.COMPLETE_LINGER: {

@@ -35,10 +35,7 @@ class Mobility:
         self._mob_tx_ts = self._mob_rx_ts = -inf
 
     def question(self, source: Address, now: float) -> bytes | None:
-        """Return the message of a Ping to send to `source`, None if one was sent just now.
-
-        §3.5.4.2: once a second at most.
-        """
+        """Return a Ping's message for `source`, None within a second of the last: §3.5.4.2."""
         if now - self._mob_tx_ts < PAUSE_SECONDS:  # §3.5.4.2 [check-new-address]
             return None
         self._mob_tx_ts = now  # §3.5.4.2 [check-new-address]
@@ -46,10 +43,7 @@ class Mobility:
         return head + self._hash(head, source)  # §3.5.4.2 [check-new-address]
 
     def is_answer(self, message: bytes, source: Address, now: float) -> bool:
-        """Whether a Ping Reply from `source` proves that the far end is there.
-
-        §3.5.4.2, §3.5.3.
-        """
+        """Whether a Ping Reply proves that the far end is at `source`: §3.5.4.2, §3.5.3."""
         if len(message) != _LENGTH or not message.startswith(MARKING):
             return False
         head, proof = message[:-_HASH_BYTES], message[-_HASH_BYTES:]

@@ -9,7 +9,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.congestion import TimeCritical
 from rtmplite.rtmfp.session.path_mtu import PathMtu
-from rtmplite.rtmfp.session.recv_side import RecvSide
+from rtmplite.rtmfp.session.recv_flow import RecvSide
 from rtmplite.rtmfp.session.rtt import RoundTrip
 from rtmplite.rtmfp.session.send_side import SendSide
 from rtmplite.rtmfp.wire.address import Address
@@ -81,10 +81,7 @@ class PacketProtection:
         return packet, flags, timestamp, echo, at
 
     def heard(self, flags: int, now: float) -> bool:
-        """Note a packet's flags about real-time data: §3.5.2.1.
-
-        Returns whether the far end receives real-time data in other sessions.
-        """
+        """Note real-time flags; whether the far end has such in other sessions: §3.5.2.1."""
         if flags & TIME_CRITICAL:
             self._notices.heard(self, now)
         return flags & TIME_CRITICAL_REVERSE != 0
@@ -115,10 +112,7 @@ class PacketAssembler:
         self._send.room = room - _COUNTER_GROWTH
 
     def queue(self, chunk: Chunk) -> bool:
-        """Send a control chunk with the next packet; False if it is dropped.
-
-        A chunk is dropped if it fits no packet, or if too many wait already.
-        """
+        """Send a control chunk soon; False if it fits no packet, or too many wait."""
         if len(self._control) >= _CONTROL_MOST:
             return False
         data = encode_chunk(chunk)

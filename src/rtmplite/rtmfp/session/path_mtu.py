@@ -42,10 +42,7 @@ class PathMtu:
         return self._due
 
     def tick(self, now: float, pause: float) -> int:
-        """Return the size of a datagram to try now, 0 for none: §3.5.4.3.
-
-        `pause` is how many seconds to wait for a reply.
-        """
+        """Return a size to try now, 0 for none; `pause` s to wait for a reply: §3.5.4.3."""
         if now < self._due:
             return 0
         if self._tries == TRIES:  # neither this size nor any larger one passes

@@ -59,10 +59,7 @@ class RoundTrip:
         self.erto = ERTO_SECONDS  # §3.5.2.2 [erto-initial]
 
     def stamp(self, now: float) -> tuple[int | None, int | None]:
-        """Return the timestamp and the echo of a packet that leaves now; None: leave it out.
-
-        Each is sent only when it differs from the last one sent: §3.5.2.2.
-        """
+        """Return timestamp and echo of a packet, None where unchanged: §3.5.2.2."""
         # §2.2.4 [clock-250-hz]
         timestamp: int | None = int(now * TICKS_PER_SECOND) % MODULO
         if timestamp == self.ts_tx:  # §3.5.2.2 [echo-when-new]

@@ -232,10 +232,7 @@ class SendFlow:
         self._queue.due_again(entry.sequence_number)
 
     def assemble(self, packet: bytearray, limit: int, now: float) -> bool:
-        """Add chunks to those of a packet, `limit` bytes at most; return whether it is full.
-
-        If it is not, this flow has no more to send now: §3.6.2.3.
-        """
+        """Add chunks within `limit` bytes; False: nothing more to send now: §3.6.2.3."""
         if self._mortal:
             self._give_up_late(now)
         fsn = self._trim()
@@ -282,10 +279,7 @@ class SendFlow:
                     self.sender.on_complete(self, now)
 
     def _mark_final(self) -> None:
-        """Mark the last fragment as the final one: §3.6.2.11.
-
-        If it has been sent already, an abandoned one without data follows it.
-        """
+        """Mark the last fragment, or an abandoned one after it, as final: §3.6.2.11."""
         tail = self._queue.tail
         if tail is None or tail.ever_sent:
             tail = self._append_abandoned()

@@ -139,10 +139,7 @@ class SendQueue:
         self.cursor = min(self.cursor, number)
 
     def eligible(self, final: int | None, span: int) -> Entry | None:
-        """Return the first entry that may be sent: §3.6.2.3, §3.6.1.2.
-
-        `final` is F_FINAL_SN, if any.  An entry `span` numbers or more from the first has to wait.
-        """
+        """Return the first entry to send, within `span` of the first: §3.6.2.3, §3.6.1.2."""
         head = self.head
         # §3.6.1.2 [lowest-first]
         if head is None or not (head.in_flight or head.abandoned):

@@ -75,10 +75,7 @@ class SendSide:
         priority: Priority,
         time_critical: bool,
     ) -> SendFlow:
-        """Open a flow: §3.6.2.1.
-
-        LocalError for metadata that is too long, and for an `associated` flow that is not open.
-        """
+        """Open a flow; LocalError: long metadata or a closed `associated` flow: §3.6.2.1."""
         # §3.6.2.1 [no-return-to-closed]
         if associated is not None and associated.state is not RecvState.OPEN:
             raise LocalError(f"an answer to a flow that is {associated.state}")

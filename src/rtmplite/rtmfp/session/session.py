@@ -3,7 +3,7 @@
 Implements RFC 7016 §3.5.  The room `endpoint` opens sessions; here they begin in S_OPEN.
 
 The way of a received packet: the cipher opens it, its timestamps are read, each chunk goes to the
-half of the session that it concerns (`ChunkDispatch`; `send_side`, `recv_side`), and after the
+half of the session that it concerns (`ChunkDispatch`; `send_side`, `recv_flow`), and after the
 last one the session does what follows from all of them: acknowledgements, losses, the congestion
 window, a new address.  Packets to send are made when the endpoint asks for them (`take`;
 `packet_assembler`), so that everything that is due by then shares them.
@@ -14,16 +14,14 @@ from typing import Final
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.profile import PacketCipher
-from rtmplite.rtmfp.session.budget import SessionBudget
 from rtmplite.rtmfp.session.closing import Closing, Do, Event, State, Todo
 from rtmplite.rtmfp.session.congestion import CongestionControl, TimeCritical
 from rtmplite.rtmfp.session.keepalive import Keepalive
-from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.mobility import SECRET_BYTES, Mobility
 from rtmplite.rtmfp.session.packet_assembler import PacketAssembler, PacketProtection
 from rtmplite.rtmfp.session.path_mtu import PathMtu
-from rtmplite.rtmfp.session.recv_flow import FlowReceiver, RecvFlow
-from rtmplite.rtmfp.session.recv_side import RecvSide
+from rtmplite.rtmfp.session.recv_flow import FlowReceiver, RecvFlow, RecvSide
 from rtmplite.rtmfp.session.rtt import RoundTrip
 from rtmplite.rtmfp.session.send_flow import FlowSender, Priority, SendFlow
 from rtmplite.rtmfp.session.send_side import SendSide
@@ -112,10 +110,7 @@ class SessionListener:
         return None
 
     def on_closed(self, session: "Session", now: float) -> None:
-        """The session is open no longer, and its flows are gone; `session.reason` says why: §3.5.5.
-
-        It may still send and answer packets until its state is CLOSED.
-        """
+        """The session is open no longer, for `session.reason`; packets may follow: §3.5.5."""
 
     def on_forwarded_hello(
         self, session: "Session", hello: ForwardedInitiatorHello, now: float

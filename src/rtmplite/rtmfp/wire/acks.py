@@ -99,10 +99,7 @@ class DataAckRanges:
         return cls(flow_id, blocks, cumulative, tuple(runs))
 
     def encode(self) -> bytes:
-        """Write the payload: §2.3.14 [range-ack-layout].
-
-        Raises LocalError for half a pair, and for an empty run.
-        """
+        """Write the payload; LocalError for a wrong or empty run: §2.3.14 [range-ack-layout]."""
         if len(self.runs) % 2 or not all(self.runs):
             raise LocalError(f"{self.runs} are no pairs of missing and received")
         return _encode_head(self) + b"".join(encode_vlu(run - 1) for run in self.runs)

@@ -1,4 +1,4 @@
-"""Internet socket addresses as RTMFP sends them in introductions and redirections.
+"""Internet socket addresses in introductions and redirections, and what we are told of them.
 
 Implements RFC 7016 §2.1.5.
 
@@ -18,6 +18,7 @@ Address = tuple[str, int]
 
 _INET6: Final = 0x80  # bit IP6 of the first byte: §2.1.5
 _ORIGIN: Final = 0x03  # bits ORI
+_BROADCAST: Final = ip_address("255.255.255.255")
 
 
 class Origin(IntEnum):
@@ -52,10 +53,7 @@ class SocketAddress:
 
 
 def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress, int]:
-    """Read the address at `at`; return it and the index of the next byte: §2.1.5.
-
-    Raises RemoteError when `data` ends first: §2.
-    """
+    """Read the address at `at`, and the index after it; RemoteError if cut off: §2.1.5, §2."""
     first = bytes(data[at : at + 1])
     length = 16 if first and first[0] & _INET6 else 4
     end = at + 1 + length
@@ -66,3 +64,28 @@ def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress,
     origin = Origin(first[0] & _ORIGIN)  # §2 [reserved-ignored]
     # §2.1.5 [address-layout]
     return SocketAddress(str(ip), int.from_bytes(port, "big"), origin), at + length + 3
+
+
+def is_sendable(address: Address) -> bool:
+    """Tell whether an address that we were told leads to one host: §5 [resources-bounded].
+
+    Own design: else a stranger could make us disturb a whole network.
+    """
+    ip = _plain(address[0])
+    is_many = ip.is_multicast or ip == _BROADCAST
+    return address[1] != 0 and not is_many and not ip.is_unspecified
+
+
+def told(address: SocketAddress) -> Address:
+    """Give an address in the form of sockets, IPv4 not as IPv6: §2.1.5."""
+    return str(_plain(address.ip)), address.port  # §5 [resources-bounded]
+
+
+def _plain(address: str) -> IPv4Address | IPv6Address:
+    ip = ip_address(address)
+    return ip.ipv4_mapped or ip if isinstance(ip, IPv6Address) else ip
+
+
+def observed(address: Address) -> SocketAddress:
+    """Give the address of a packet as it is told to others: §2.1.5 [origins]."""
+    return SocketAddress(address[0], address[1], Origin.OBSERVED)

@@ -129,10 +129,7 @@ SESSION_TYPES: Final = frozenset(PARSERS) - STARTUP_TYPES - {Fragment.type_id}
 
 
 def encode_chunk(chunk: Chunk) -> bytes:
-    """Write type, length and payload: §2.3 [chunk-layout].
-
-    Raises LocalError for a payload of more than 65535 bytes, or a type that means padding.
-    """
+    """Write type, length and payload, LocalError if impossible: §2.3 [chunk-layout]."""
     payload = chunk.encode()
     if len(payload) > MAX_PAYLOAD or chunk.type_id in PADDING_TYPES:
         raise LocalError(f"no chunk of type {chunk.type_id} has {len(payload)} bytes")
@@ -175,10 +172,7 @@ def parse_chunks(
 
 
 def expand_next_user_data(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Give all chunks, every Next User Data replaced by the User Data it stands for: §2.3.12.
-
-    One that follows no User Data is left out: §2.3.12.
-    """
+    """Turn each Next User Data into User Data; drop one that follows none: §2.3.12."""
     previous: UserData | None = None
     for chunk in chunks:
         if isinstance(chunk, NextUserData):

@@ -31,10 +31,7 @@ def encode_header(flags: int, timestamp: int | None, echo: int | None) -> bytes:
 
 
 def read_header(packet: bytes) -> tuple[int, int | None, int | None, int]:
-    """Return flags, timestamp and echo of a packet, and the index of its first chunk: §2.2.4.
-
-    Raises RemoteError for a packet that is cut off before its chunks.
-    """
+    """Return flags, time, echo, index of the first chunk; RemoteError if cut off: §2.2.4."""
     try:
         flags, at = packet[0], 1
         timestamp = echo = None
@@ -76,10 +73,7 @@ def read_user_data(packet: bytes, at: int, end: int) -> Fields:
 def read_next_user_data(
     packet: bytes, at: int, end: int
 ) -> tuple[int, bytes, tuple[Option, ...] | None]:
-    """Return flags, data and options of a Next User Data payload: §2.3.12.
-
-    Raises RemoteError as `NextUserData.parse` does.
-    """
+    """Return flags, data, options; RemoteError as `NextUserData.parse`: §2.3.12."""
     if at >= end:
         raise RemoteError("next user data without flags")
     flags = packet[at]

@@ -18,10 +18,7 @@ MESSAGE_HEADER_LENGTHS: Final = (11, 7, 3, 0)  # bytes by fmt: §5.3.1
 
 @lru_cache(maxsize=1024)
 def basic_header(fmt: int, chunk_stream_id: int) -> bytes:
-    """Write format and chunk stream in as few bytes as hold them (§5.3.1.1).
-
-    Raises LocalError unless 2 <= `chunk_stream_id` <= 65599.
-    """
+    """Write format and chunk stream: §5.3.1.1.  LocalError unless 2 <= stream <= 65599."""
     if not 2 <= chunk_stream_id <= MAX_CHUNK_STREAM:  # §5.3.1.1 [id-range]
         raise LocalError(f"no chunk stream has the number {chunk_stream_id}")  # §5.3.1.1 [id-range]
     if chunk_stream_id < 64:  # §5.3.1.1 [smallest-form]
@@ -34,10 +31,7 @@ def basic_header(fmt: int, chunk_stream_id: int) -> bytes:
 
 
 def read_basic_header(data: bytes, at: int) -> tuple[int, int, int]:
-    """Give format, chunk stream and the offset after the basic header at `at` (§5.3.1.1).
-
-    Raises IndexError if `data` ends within it; the reader then waits for more.
-    """
+    """Read format, chunk stream, and the next offset: §5.3.1.1.  IndexError to wait for more."""
     fmt, low = data[at] >> 6, data[at] & 0x3F
     if low >= 2:  # §5.3.1.1 [forms]
         return fmt, low, at + 1

@@ -12,6 +12,8 @@ they had before.
 Those are the sizes in the example of §5.3.2.1.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -31,6 +33,37 @@ _BACKWARD: Final = 0x80000000  # ms, half the circle of serial numbers: RTMP 1.0
 _TYPE_0: Final = Struct(">II4s").pack
 _TYPE_1: Final = Struct(">II").pack
 _WORD: Final = Struct(">I").pack
+
+
+# Bytes of what we send: nginx-rtmp's and OBS's choice, all players cope.
+CHUNK_SIZE: Final = 4096
+
+# Flash and ffmpeg use 3 for commands as well.
+CONTROL_CHUNKS: Final = 2
+COMMAND_CHUNKS: Final = 3
+CHUNK_STREAMS: Final[Mapping[int, int]] = {
+    MessageType.AUDIO: 4,
+    MessageType.DATA: 5,
+    MessageType.VIDEO: 6,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFraming:
+    """Writes type, time in ms and payload as chunks on message stream `stream_id`: RTMP 1.0 §5.3.1.
+
+    Own design: §5.3.1.1 leaves the chunk stream numbers from 3 up to us.  Every medium has one to
+    itself and every message a type 0 header, so that the same bytes can follow anything.
+    Two are equal if they write the same, so that a stream encodes a message once for all
+    players with the same `stream_id`.
+    """
+
+    stream_id: int
+
+    def __call__(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
+        """Write one message of type 8, 9 or 18: RTMP 1.0 §5.3.1.2.1."""
+        chunks = CHUNK_STREAMS[type_id]
+        return encode_absolute(type_id, timestamp, self.stream_id, payload, chunks, CHUNK_SIZE)
 
 
 class _Sent(NamedTuple):
@@ -81,10 +114,7 @@ class ChunkWriter:
         self._sent: dict[int, _Sent] = {}
 
     def write(self, message: Message, chunk_stream_id: int) -> bytes:
-        """Give the chunks of `message`, compressed against the last one there (§5.3.1.2).
-
-        Raises LocalError for a payload that 24 bits cannot count.
-        """
+        """Compress `message` against the last one there: §5.3.1.2.  LocalError if too long."""
         time, length = message.timestamp & TIMESTAMP_MASK, len(message.payload)
         if length > MAX_PAYLOAD:
             raise LocalError(f"a message of {length} bytes does not fit into RTMP")
@@ -99,10 +129,7 @@ class ChunkWriter:
         return _chunks(fmt, chunk_stream_id, header, value, message.payload, self.chunk_size)
 
     def set_chunk_size(self, size: int) -> bytes:
-        """Use chunks of `size` bytes from now on, and give the message that tells this: §5.4.1.
-
-        Raises LocalError unless 1 <= `size` <= 2147483647.
-        """
+        """Use chunks of `size`, and give the message: §5.4.1.  LocalError if not in range."""
         if not 1 <= size <= MAX_CHUNK_SIZE:  # §5.4.1 [size-at-least-1] [size-top-bit-zero]
             raise LocalError(f"{size} is no chunk size")
         order = Message(MessageType.SET_CHUNK_SIZE, 0, 0, _WORD(size))
@@ -132,10 +159,7 @@ class ChunkWriter:
 def _chunks(
     fmt: int, chunk_stream_id: int, header: bytes, value: int, payload: bytes, size: int
 ) -> bytes:
-    """Cut a payload; extended times are on all pieces (RTMP Errata §5.1).
-
-    The result is one run of bytes, so nothing can come between (§5.3).
-    """
+    """Cut a payload into one run of bytes (§5.3), extended times on all (RTMP Errata §5.1)."""
     extended = _WORD(value) if value >= EXTENDED else b""
     view = memoryview(payload)
     parts: list[bytes | memoryview] = [basic_header(fmt, chunk_stream_id), header, extended]

@@ -66,10 +66,7 @@ class Command:
         return amf0.encode(self.name, self.transaction_id, self.object, *self.args)
 
     def message(
-        self,
-        stream_id: int = 0,
-        timestamp: int = 0,
-        type_id: int = MessageType.COMMAND,
+        self, stream_id: int = 0, timestamp: int = 0, type_id: int = MessageType.COMMAND
     ) -> Message:
         """Wrap the command: §7.1.1, RTMP Errata §7.2.
 
@@ -106,10 +103,7 @@ def error(transaction_id: float, reason: RemoteError, object: Value = None) -> C
 
 
 def on_status(level: str, code: str, description: str, **extra: Value) -> Command:
-    """Make a status of a message stream (§7.2.2); `level` is status, warning or error.
-
-    `extra` members follow, such as `details` and `clientid`.
-    """
+    """Make a status with `extra` members (§7.2.2); `level` is status, warning or error."""
     # §7.2.2 [on-status]
     information: dict[str, Value] = {"level": level, "code": code, "description": description}
     return Command("onStatus", 0.0, None, (information | extra,))  # §7.2.2 [on-status] [number-0]

@@ -58,10 +58,7 @@ class _Payload:
     type_id: ClassVar[MessageType]
 
     def message(self) -> Message:
-        """Wrap the payload for message stream 0 (§5.4, §6.2).
-
-        The time is 0; receivers ignore it.
-        """
+        """Wrap the payload for message stream 0, at the ignored time 0 (§5.4, §6.2)."""
         # §5.4 [control-on-2], §6.2 [on-stream-0]
         return Message(self.type_id, 0, 0, bytes(self))  # type: ignore[call-overload]
 
@@ -306,21 +303,12 @@ _EVENTS: Final[Mapping[int, type[UserControl]]] = {
 }
 _CONTROLS: Final[Mapping[int, type[Control]]] = {
     each.type_id: each
-    for each in (
-        SetChunkSize,
-        Abort,
-        Acknowledgement,
-        WindowAcknowledgementSize,
-        SetPeerBandwidth,
-    )
+    for each in (SetChunkSize, Abort, Acknowledgement, WindowAcknowledgementSize, SetPeerBandwidth)
 }
 
 
 def parse_control(message: Message) -> Control | None:
-    """Read a message of type 1 to 6, None for any other type (§5.4).
-
-    Raises RemoteError if the payload is too short or out of range.
-    """
+    """Read types 1 to 6, None for another (§5.4).  RemoteError if short or out of range."""
     if message.type_id == MessageType.USER_CONTROL:
         (event_type,) = _fields(_EVENT, message.payload)  # RTMP 1.0 §6.2 [event-type]
         return _EVENTS.get(event_type, OtherUserControl).parse(message.payload)

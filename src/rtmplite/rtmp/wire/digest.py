@@ -42,20 +42,14 @@ def offset(packet: bytes, scheme: Scheme) -> int:
 
 
 def sign(packet: bytes, scheme: Scheme, key: bytes) -> bytes:
-    """Give `packet` with its digest in place: Field §"Digest handshake".
-
-    The bytes that the digest replaces are not signed.
-    """
+    """Put the digest, which is not signed itself, into `packet`: Field §"Digest handshake"."""
     start = offset(packet, scheme)
     before, after = packet[:start], packet[start + DIGEST_SIZE :]
     return before + hmac(key, before + after, "sha256") + after
 
 
 def find(packet: bytes, key: bytes) -> tuple[Scheme, bytes] | None:
-    """Find the scheme by which `packet` is signed, and its digest: Field §"Digest handshake".
-
-    None says that it is not signed at all, and that the plain handshake is meant.
-    """
+    """Find the scheme and digest of `packet`, None if unsigned: Field §"Digest handshake"."""
     for scheme in SCHEMES:
         start = offset(packet, scheme)
         digest = packet[start : start + DIGEST_SIZE]

@@ -261,10 +261,7 @@ class SharedObject:
 
     @classmethod
     def parse(cls, message: Message) -> Self:
-        """Read a message of type 19, or of type 16 with its leading zero: §7.1.3.
-
-        RemoteError for any other, if it is broken, or too large.
-        """
+        """Read type 19, or 16 with its leading zero: §7.1.3.  RemoteError if wrong or large."""
         payload = message.payload
         if len(payload) > MAX_MESSAGE:
             raise RemoteError(f"a shared object message of {len(payload)} bytes")
@@ -305,10 +302,7 @@ class SharedObject:
         return self.payload(amf3=False)
 
     def payload(self, amf3: bool) -> bytes:
-        """Write it, objects and integers in AMF3 if so wanted (§7.1.3).
-
-        LocalError for what cannot be written.
-        """
+        """Write it, in AMF3 if so wanted: §7.1.3.  LocalError if it cannot be written."""
         # §7.1.3 [layout], RTMP Errata §2 [reserved-zero]
         parts = [_raw(self.name), _HEADER.pack(self.version & _U32, self.flags & _U32, 0)]
         for event in self.events:

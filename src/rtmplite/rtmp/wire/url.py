@@ -55,15 +55,7 @@ def split(text: str) -> Url:
         raise LocalError(f"{shown} is no URL: {_why(error)}") from None
     authority = parts.netloc.rpartition("@")[2]
     return Url(
-        parts.scheme,
-        host,
-        port,
-        authority,
-        parts.path,
-        parts.query,
-        parts.fragment,
-        user,
-        password,
+        parts.scheme, host, port, authority, parts.path, parts.query, parts.fragment, user, password
     )
 
 

@@ -8,7 +8,7 @@ from gevent import socket
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Registry
-from rtmplite.net.client.refusal import RedirectError, next_target
+from rtmplite.net.client.client import RedirectError, next_target
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.server.rtmp_listener import RtmpListener

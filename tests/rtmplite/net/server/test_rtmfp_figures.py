@@ -5,7 +5,7 @@ from support.rtmfp.peer_world import PeerWorld
 
 from rtmplite.net.server.rtmfp_listener import FIGURES, NO_FIGURES, RtmfpListener, figures
 from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
-from rtmplite.rtmfp.session.budget import SessionBudget
+from rtmplite.rtmfp.session.limits import SessionBudget
 from rtmplite.rtmfp.wire.control_chunks import Fragment
 from rtmplite.rtmfp.wire.packet import scramble
 from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderInitialKeying

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rtmplite.rtmfp.endpoint.addresses import is_sendable, observed, told
-from rtmplite.rtmfp.wire.address import Origin, SocketAddress
+from rtmplite.rtmfp.wire.address import Origin, SocketAddress, is_sendable, observed, told
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.endpoint.job import Job
+from rtmplite.rtmfp.endpoint.initiator import Job
 
 
 def test_a_job_hands_its_result_over():

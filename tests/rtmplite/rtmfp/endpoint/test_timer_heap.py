@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmplite.rtmfp.endpoint.sessions import TimerHeap
+from rtmplite.rtmfp.endpoint.session_table import TimerHeap
 
 
 class Machine:

@@ -5,8 +5,8 @@ from support.rtmfp.peer_world import SERVER, PeerWorld, codes, media, translated
 
 from rtmplite.rtmfp.crypto.epd import Epd
 from rtmplite.rtmfp.netconnection.messages import RELAY_COMMAND
-from rtmplite.rtmfp.p2p.bridge import FLOWS
 from rtmplite.rtmfp.p2p.direct import CLOSED, SUCCESS
+from rtmplite.rtmfp.p2p.peer_relay import FLOWS
 from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply
 

@@ -8,7 +8,7 @@ from support.rtmfp.link import storm
 
 from rtmplite.rtmfp.endpoint.initiator import OpeningState
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
-from rtmplite.rtmfp.session.budget import LOOK_SECONDS, SessionBudget
+from rtmplite.rtmfp.session.limits import LOOK_SECONDS, SessionBudget
 from rtmplite.rtmfp.session.session import State
 from rtmplite.rtmfp.wire.flow_chunks import UserData
 

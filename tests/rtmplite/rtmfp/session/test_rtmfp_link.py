@@ -67,9 +67,9 @@ def test_a_flow_uses_the_link(loss, round_trip, mbits, least):
 
 def test_a_receiver_that_answers_a_burst_once_does_not_slow_the_flow(monkeypatch):
     """RFC 7016 §3.5.2.3: six packets a round trip would be 70 kB/s here."""
-    from rtmplite.rtmfp.session import recv_side, session
+    from rtmplite.rtmfp.session import recv_flow, session
 
-    monkeypatch.setattr(recv_side, "RX_DATA_PACKETS", 1)
+    monkeypatch.setattr(recv_flow, "RX_DATA_PACKETS", 1)
     monkeypatch.setattr(session.PacketAssembler, "fill", _at_the_end(session))
     assert rate(5.0, round_trip=0.1, rate=100.0) > 500
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net import addresses
-from rtmplite.net.client import refusal
+from rtmplite.net.client import client
 from rtmplite.net.server.hooks import service
 from rtmplite.relay.rules import Rule
 from rtmplite.relay.session import redirected
@@ -38,11 +38,11 @@ USERS = {
     "tcUrl": lambda text: reconnect.resolve(text, "rtmp://h/live"),
     "reconnect": lambda text: reconnect.requested(reconnect.request(text), "rtmp://h/live"),
     "relay": lambda text: redirected(HERE, text),
-    "redirect": lambda text: refusal.next_target(
-        HERE, refusal.failure({"ex": {"code": 302.0, "redirect": text}}), 1
+    "redirect": lambda text: client.next_target(
+        HERE, client.failure({"ex": {"code": 302.0, "redirect": text}}), 1
     ),
     "redirection": lambda text: redirection({"ex": {"code": 302.0, "redirect": text}}),
-    "may-go": lambda text: refusal.may_go(HERE, text),
+    "may-go": lambda text: client.may_go(HERE, text),
     "setting": lambda text: check(Settings.of(pull=(f"live/*={text}",))),
 }
 
