@@ -294,9 +294,9 @@ def _uri(text: str) -> Uri:
         # in a header the parameters of a bare URI are not its own: RFC 3261 §20.10
         uri = Address.parse(text if "<" in text else f"<{text if is_whole else f'sip:{text}'}>").uri
     except RemoteError as error:
-        raise LocalError(f"{text!r} is no address: {error.reason}") from None
+        raise LocalError(f"{text!r} is not an address: {error.reason}") from None
     if uri.scheme not in ("sip", "sips") or not uri.host:
-        raise LocalError(f"{text!r} is no SIP URI")
+        raise LocalError(f"{text!r} is not a SIP URI")
     return uri
 
 
@@ -306,7 +306,7 @@ def _is_secure(uri: Uri) -> bool:
 
 
 def _own_address(uri: Uri) -> str:
-    """The address of this machine, as a URI has it, from which packets for `uri` leave."""
+    """The address of this machine, as text for a URI, from which packets for `uri` leave."""
     flows = ServerLocator(transports=("UDP", "TCP", "TLS")).flows(uri)
     if not flows:
         raise LocalError(f"{uri.host} cannot be found")

@@ -161,7 +161,6 @@ class Agent:
 
     @property
     def registered(self) -> bool:
-        """Whether the registration is in force."""
         return self._registration.is_in_force
 
     def register(self, timeout: float = 10.0, expires: int = 3600) -> int:

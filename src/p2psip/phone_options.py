@@ -37,7 +37,7 @@ def add_nat_options(group: "argparse._ArgumentGroup") -> None:
 
 
 def stun_of(options: argparse.Namespace) -> list[HostPort]:
-    """The STUN servers given.  Raises LocalError for one that is no address."""
+    """The STUN servers given.  Raises LocalError unless each is an address."""
     return [addresses.parse(each) for each in getattr(options, "stun", None) or ()]
 
 

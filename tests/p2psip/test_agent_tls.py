@@ -103,14 +103,14 @@ def test_what_is_no_server(text):
         "sip:home",
         "sips:home",
     ]
-    with pytest.raises(LocalError, match="is no SIP server"):
+    with pytest.raises(LocalError, match="is not a SIP server"):
         server_uri(text)
 
 
 @pytest.mark.parametrize("text", ["tel:+1555", "http://b.com", "sip:@home", "sip:", "<sip:bob@b"])
 def test_what_cannot_be_called(text):
     """Covers RFC 3261 §19.1.5 [invalid-is-not-sent], RFC 3428 §5 [sip-uris]."""
-    with pytest.raises(LocalError, match=r"is no (SIP URI|address)"):
+    with pytest.raises(LocalError, match=r"is (not a SIP URI|not an address)"):
         destination(text, server_uri("home"))
 
 

@@ -97,7 +97,6 @@ class Negotiation:
         return self._offer if self.state is State.THEY_OFFERED else None
 
     def we_offer(self, sdp: bytes) -> None:
-        """Propose a session; LocalError while another offer waits (RFC 3264 §4)."""
         self._go(Event.WE_OFFER)  # RFC 3264 §4 [one-offer-at-a-time] [none-before-our-answer]
         self._offer = sdp
 

@@ -163,7 +163,7 @@ class StunMessage:
         try:
             return None if value is None else value.decode()
         except UnicodeDecodeError:
-            raise RemoteError(f"{wanted.name} is no UTF-8") from None
+            raise RemoteError(f"{wanted.name} is not UTF-8") from None
 
     def unknown(self, known: Iterable[int]) -> tuple[int, ...]:
         """List the types that demand to be understood, those below 0x8000, and are not: §14."""
@@ -257,7 +257,7 @@ def write_address(address: tuple[str, int], transaction_id: bytes | None = None)
 def write_error(code: int, reason: str) -> bytes:
     """Write ERROR-CODE, a code of 300 to 699: §14.8."""
     if not 300 <= code <= 699:  # §14.8 [class-3-to-6]
-        raise LocalError(f"{code} is no STUN error code")
+        raise LocalError(f"{code} is not an error code of STUN")
     # §14.8 [reserved-zero] [number-0-to-99]
     return bytes((0, 0, code // 100, code % 100)) + reason.encode()
 

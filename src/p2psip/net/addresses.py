@@ -1,4 +1,4 @@
-"""HOST:PORT, as an option of a program has it; an IPv6 address stands in brackets.
+"""HOST:PORT in an option of a program; an IPv6 address stands in brackets.
 
 Own design: the same rule as for the options of the RTMP family, so that one habit serves both.
 """

@@ -184,7 +184,6 @@ class SipDriver:
 
     @property
     def deadline(self) -> float | None:
-        """The earliest deadline of all machines."""
         times = [at for machine in self.machines if (at := machine.deadline) is not None]
         return min(times, default=None)
 
@@ -200,7 +199,6 @@ class SipDriver:
         self.wake()
 
     def close(self) -> None:
-        """Close the sockets."""
         if not self._closed:
             self._closed = True
             self._alarm.cancel()

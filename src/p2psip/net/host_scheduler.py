@@ -44,7 +44,6 @@ class HostScheduler:
         (self._fresh.setdefault(host, deque()) if works is None else works).append(work)
 
     def close(self) -> None:
-        """Do nothing more."""
         self._closed = True
         self._waiting.clear()
         self._fresh.clear()

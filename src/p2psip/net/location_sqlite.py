@@ -144,7 +144,6 @@ class SqliteLocation:
         """Do nothing: no other process writes this file."""
 
     def close(self) -> None:
-        """Write the log into the file, and close it."""
         if self._db is not None:
             self._db.close()
             self._db = None

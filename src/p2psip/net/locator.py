@@ -24,7 +24,7 @@ class ServerLocator:
     """Finds the servers of a URI; those of `outbound_proxy`, a SIP URI, if DNS has none.
 
     RFC 3263 §4; RFC 3261 §8.1.2 allows a default outbound proxy.  `transports` are ours, the
-    preferred first.  Raises RemoteError for an `outbound_proxy` that is no SIP URI.
+    preferred first.  Raises RemoteError unless `outbound_proxy` is a SIP URI.
 
     Departs from RFC 3261 §8.1.2 [no-other-place-for-a-proxy]: as a last resort for domains that
     cannot be found.  A Route header would send the requests of all other domains through it too.
@@ -67,9 +67,9 @@ def server_uri(text: str) -> Uri:
         # RFC 3261 §10.2 [aor-is-sip]
         uri = Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
     except RemoteError as error:
-        raise LocalError(f"{text!r} is no SIP server: {error.reason}") from None
+        raise LocalError(f"{text!r} is not a SIP server: {error.reason}") from None
     if not uri.host or uri.user is not None or uri.scheme not in ("sip", "sips"):
-        raise LocalError(f"{text!r} is no SIP server, such as example.com or 192.0.2.7:5060")
+        raise LocalError(f"{text!r} is not a SIP server, such as example.com or 192.0.2.7:5060")
     return uri
 
 
@@ -92,9 +92,9 @@ def destination(text: str, home: Uri) -> Address:
         # in a header the parameters of a bare URI are not its own: RFC 3261 §20.10
         address = Address.parse(text if "<" in text else f"<{text}>")
     except RemoteError as error:
-        raise LocalError(f"{text!r} is no address: {error.reason}") from None
+        raise LocalError(f"{text!r} is not an address: {error.reason}") from None
     is_sip = address.uri.scheme in ("sip", "sips")
     if not is_sip or not address.uri.host or address.uri.user == "":
         # RFC 3261 §19.1.5 [invalid-is-not-sent], RFC 3428 §5 [sip-uris]
-        raise LocalError(f"{text!r} is no SIP URI")
+        raise LocalError(f"{text!r} is not a SIP URI")
     return Address(address.uri, address.display)

@@ -34,7 +34,6 @@ class Ping:
         self._greenlet = gevent.spawn(self._run)
 
     def close(self) -> None:
-        """Ask no more.  Idempotent."""
         self._greenlet.kill(block=False)
 
     def _run(self) -> None:

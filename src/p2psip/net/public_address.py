@@ -64,11 +64,9 @@ class StunProbe:
 
     @property
     def deadline(self) -> float:
-        """When to call `tick`."""
         return self._client.deadline
 
     def tick(self, now: float) -> None:
-        """Send the request that is due."""
         was_silent = self.is_silent
         data = self._client.tick(now)
         if data is not None:
@@ -82,7 +80,6 @@ class StunProbe:
             self._on_change(self)
 
     def close(self) -> None:
-        """Ask no more."""
         self._alarm.cancel()
 
 
@@ -100,7 +97,6 @@ class PublicAddress:
         self._finding = gevent.spawn(self._find, list(servers))
 
     def close(self) -> None:
-        """Ask no more."""
         self._finding.kill(block=False)
         self._listener.on_stun.remove(self._receive)
         for probe in self._probes:

@@ -123,7 +123,6 @@ class TcpListener:
             connection.fail()
 
     def close(self) -> None:
-        """Stop listening and drop every connection.  Own design."""
         for watcher in (self._watcher, self._sweeper):
             watcher.stop()
             watcher.close()
@@ -273,7 +272,6 @@ class TcpConnection:
                 self._owner.on_failure(self.flow)  # RFC 3261 §18.4 [failed-connection-told]
 
     def close(self) -> None:
-        """Forget the connection.  Own design."""
         if self._closed:
             return
         self._closed = True

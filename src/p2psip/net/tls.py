@@ -94,7 +94,6 @@ class Tls:
             self._waiting += data
 
     def take_output(self) -> bytes:
-        """Return the bytes that are to be sent, once."""
         return self._to_peer.read()
 
     @property
@@ -171,7 +170,7 @@ def _alternative_names(extensions: bytes) -> Iterator[str]:
 
 
 def _sequence(der: bytes, explicit: int | None = None) -> list[Any]:
-    """The items of a sequence, as octets where they are no numbers."""
+    """The items of a sequence, as octets unless they are numbers."""
     found = DerSequence(explicit=explicit).decode(der)
     return [found[at] for at in range(len(found))]
 

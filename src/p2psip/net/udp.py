@@ -35,7 +35,7 @@ plain_socket: Final[type[socket.socket]] = get_original("socket", "socket")
 class UdpListener:
     """One bound socket; `on_message(data, flow)` is called in the hub and must not wait.
 
-    RFC 3261 §18.2.1.  Each of `on_stun`, (data, source), is given STUN that is no request to us.
+    RFC 3261 §18.2.1.  Each of `on_stun`, (data, source), is given STUN other than requests to us.
     `scheduler` are shared with other listeners, or its own.
     """
 
@@ -73,7 +73,6 @@ class UdpListener:
         return True
 
     def close(self) -> None:
-        """Stop listening."""
         self._watcher.stop()
         self._watcher.close()
         self._socket.close()
@@ -136,14 +135,12 @@ class _Waiting:
         self.size = 0
 
     def add(self, data: bytes, source: HostPort) -> int:
-        """Add one, and return what it takes."""
         size = len(data) + OVERHEAD
         self.datagrams.append((data, source, size))
         self.size += size
         return size
 
     def take(self) -> tuple[bytes, HostPort, int]:
-        """Remove the oldest, and return it."""
         taken = self.datagrams.popleft()
         self.size -= taken[2]
         return taken

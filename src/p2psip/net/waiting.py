@@ -1,6 +1,6 @@
 """Waiting for a result, with a time limit.
 
-Own design: `TimeoutError` is Python's word for it; gevent's own is no `Exception`.
+Own design: `TimeoutError` is Python's word for it; gevent's own does not inherit from `Exception`.
 """
 
 import logging

@@ -112,7 +112,6 @@ class OtherBlock:
             raise LocalError("a report block is whole words")
 
     def __bytes__(self) -> bytes:
-        """Write the block: §3."""
         return _BLOCK.pack(self.kind, self.specific, len(self.content) // 4) + self.content
 
 
@@ -149,6 +148,5 @@ class ExtendedReport(RtcpForm):
         return cls(ssrc, tuple(blocks))
 
     def __bytes__(self) -> bytes:
-        """Write the packet: §2."""
         # §2 [reserved-is-zero]
         return rtcp_frame.write(XR, 0, _SSRC.pack(self.ssrc) + b"".join(map(bytes, self.blocks)))

@@ -67,7 +67,6 @@ class Nack(RtcpForm):
         return cls(sender, media, body[_SOURCES.size :])
 
     def __bytes__(self) -> bytes:
-        """Write the packet: §6.2.1."""
         body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci  # §6.2.1 [nack-length]
         return rtcp_frame.write(RTPFB, GENERIC_NACK, body)
 
@@ -206,7 +205,6 @@ class OtherFeedback:
         return cls(packet_type, message_type, sender, media, body[_SOURCES.size :])
 
     def __bytes__(self) -> bytes:
-        """Write the packet: §6.1."""
         body = _SOURCES.pack(self.sender_ssrc, self.media_ssrc) + self.fci
         return rtcp_frame.write(self.packet_type, self.message_type, body)
 

@@ -19,7 +19,7 @@ from typing import Final
 
 GRACE: Final = 0.01  # s: more than packets of one burst overtake each other
 GIVE_UP_AFTER: Final = 0.5  # s: a picture that is later is stale
-MAX_MISSING: Final = 128  # packets at a time: a loss that is longer is no matter of repeating
+MAX_MISSING: Final = 128  # packets at a time: repeating does not mend a longer loss
 
 
 class Losses:

@@ -36,7 +36,7 @@ from p2psip.rtp.source_description import CNAME
 
 UDP_IP_OCTETS: Final = 28  # Source: §6.2, lower layers count towards the RTCP bandwidth
 TIMEOUT_INTERVALS: Final = 5  # Source: §6.3.5, M, after which a silent member is gone
-SENDER_INTERVALS: Final = 2  # Source: §6.3.5, after which it is no sender
+SENDER_INTERVALS: Final = 2  # Source: §6.3.5, after which it counts as a sender no more
 MAX_BLOCKS: Final = 31  # Source: §6.4.1, of one report
 MAX_ASKED: Final = 16  # Own design: requests that wait for one datagram
 USEFUL_SECONDS: Final = 1.0  # Own design: T_max_fb_delay of RFC 4585 §3.4, for a live picture

@@ -142,7 +142,6 @@ class ReceiverReport(RtcpForm):
         return cls(ssrc, *_read_blocks(count, body, _SSRC.size))
 
     def __bytes__(self) -> bytes:
-        """Write the packet: §6.4.2."""
         body = _SSRC.pack(self.ssrc)
         return rtcp_frame.write(RR, *_write_blocks(body, self.reports, self.extension))
 
@@ -197,7 +196,6 @@ class App(RtcpForm):
         return cls(count, ssrc, body[4:8], body[8:])
 
     def __bytes__(self) -> bytes:
-        """Write the packet: §6.7."""
         return rtcp_frame.write(APP, self.subtype, _SSRC.pack(self.ssrc) + self.name + self.data)
 
 
@@ -210,7 +208,6 @@ class UnknownPacket:
     body: bytes = field(repr=False, default=b"")
 
     def __bytes__(self) -> bytes:
-        """Write the packet: §6.1."""
         return rtcp_frame.write(self.packet_type, self.count, self.body)
 
 

@@ -48,7 +48,7 @@ class RtcpTimer:
     """The variables of §6.3, with their names: `tp`, `tn`, `members`, `senders`, `we_sent`.
 
     The owner keeps the last three true.  `random` gives as many octets as it is asked
-    for; times are in seconds, `bandwidth` in octets a second, `least` as `interval` has it.
+    for; times are in seconds, `bandwidth` in octets a second, `least` is that of `interval`.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ class RtpSession(Sender):
     path then has no further object to go through.
 
     `ssrc` is ours, or None to draw it; `clock_rate` in ticks a second, of both streams until
-    `send_at` gives ours another; `cname` as §6.5.1 has it; `random(n)` gives n octets;
+    `send_at` gives ours another; `cname` is that of §6.5.1; `random(n)` gives n octets;
     `wallclock` plus `now` is Unix time (§4 allows any constant: differences are then still of use).
     `payload_types`, if not None, are those by which a new source may introduce itself.
     `bandwidth` is for RTCP, in octets a second.  With `echo` our own packets, sent back
@@ -107,7 +107,7 @@ class RtpSession(Sender):
         return self._received_unusual(data, now)
 
     def _received_unusual(self, data: bytes | memoryview, now: float) -> Header | None:
-        """Take a datagram that is no plain packet of the known source."""
+        """Take a datagram other than a plain packet of the known source."""
         header = fast.unpack(data)
         # §8.2 [collisions-are-noticed] [loops-are-dropped]
         if header is None or (header[4] == self.ssrc and self.reporter.collided(self, now)):

@@ -64,7 +64,6 @@ class SourceDescription(RtcpForm):
         return cls(tuple(chunks))
 
     def __bytes__(self) -> bytes:
-        """Write the packet: §6.5."""
         return rtcp_frame.write(SDES, len(self.chunks), b"".join(map(bytes, self.chunks)))
 
 

@@ -50,7 +50,7 @@ class VideoPacket(NamedTuple):
 class VideoReceiver(Reception):
     """A source of the peer that is asked for lost packets and for key frames: RFC 4585 §6.1.
 
-    `feedback` is what was agreed on, as `AgreedMedia.feedback` has it: "nack" has packets sent
+    `feedback` is `AgreedMedia.feedback`, what was agreed on: "nack" has packets sent
     again, "nack pli" and "ccm fir" have key frames sent.  Without "nack", packets wait for early
     ones no longer than audio does.  The receiver joins the `receivers` of `reporter`.
     Departs from RFC 5104 §4.3.1.2 [no-fir-for-loss]: without PLI a loss is answered by FIR, since

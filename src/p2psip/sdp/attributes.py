@@ -9,7 +9,7 @@ RFC 3605 §2.1, or RFC 5761 §5.1.1 where RTP shares it, and the telephone event
     >>> [str(each) for each in rtpmaps(line)]
     ['97 speex/16000', '0 PCMU/8000']
 
-An attribute that makes no sense is ignored, as §5.13 has it, never an error: one bad line
+An attribute that makes no sense is ignored (§5.13), never an error: one bad line
 about a codec that is not used must not end the call.
 """
 

@@ -97,7 +97,6 @@ class Allowance:
         self._uses: OrderedDict[str, _Use] = OrderedDict()
 
     def __len__(self) -> int:
-        """The number of users in memory."""
         return len(self._uses)
 
     @property

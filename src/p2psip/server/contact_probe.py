@@ -58,7 +58,6 @@ class ContactProbes:
         self._of_user, self._of_host = Counter[Aor](), Counter[str]()
 
     def __len__(self) -> int:
-        """The number of questions without an answer yet."""
         return len(self._asked)
 
     def is_asked(self, aor: Aor, contact: Uri) -> bool:

@@ -1,6 +1,6 @@
 """GRUUs: URIs that lead to one device of a user, from anywhere.
 
-Implements RFC 5627 §5, with GRUUs that are made as its Appendix A has it.
+Implements RFC 5627 §5, with GRUUs made as in its Appendix A.
 
     >>> aor = Uri.parse("sip:bob@example.com")
     >>> print(public_gruu(aor, "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6"))

@@ -139,7 +139,7 @@ class LocationStore(Protocol):
 
 
 class SharedLocation(LocationStore, Protocol):
-    """A place for bindings outside this process, as `SqliteLocation` and `RedisLocation` are."""
+    """A place outside this process, as in SQLite.  Own design: RFC 3261 §10.3 has none."""
 
     def follow(self, adopt: Callable[[Aor, Sequence[Binding], float], Sequence[Binding]]) -> None:
         """Tell of bindings that others have changed."""
@@ -156,11 +156,9 @@ class MemoryLocation:
         self._kept: dict[Aor, Sequence[Binding]] = {}
 
     def load(self, now: float) -> Iterable[tuple[Aor, Binding]]:
-        """All stored bindings."""
         return [(aor, binding) for aor, kept in self._kept.items() for binding in kept]
 
     def keep(self, aor: Aor, known: Mapping[Aor, Sequence[Binding]], now: float) -> None:
-        """Store the bindings of one user."""
         if aor in known:
             self._kept[aor] = known[aor]
         else:

@@ -32,7 +32,7 @@ TIMED: Final = ("TCP", "TLS")  # whose flows have a Flow-Timer
 MAX_PATH: Final = 1024  # octets of all proxies of one Path
 FLOW_TIMER: Final = 120  # s between keep-alives by a connection, what phones have by themselves
 GRACE: Final = 30  # s beyond that before a silent flow is given up: RFC 5626 §5.4
-MAX_REG_ID: Final = 2**31 - 1  # as the grammar of RFC 5626 has it
+MAX_REG_ID: Final = 2**31 - 1  # Source: RFC 5626 §10
 
 
 @dataclass(frozen=True, slots=True)

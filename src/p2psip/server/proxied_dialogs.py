@@ -182,7 +182,6 @@ class ProxiedDialogs:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`."""
         return self._timer_queue.deadline
 
     def tick(self, now: float) -> None:

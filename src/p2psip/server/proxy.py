@@ -62,7 +62,6 @@ class Proxy:
         self._under_way = Counter[_Sameness]()
 
     def __len__(self) -> int:
-        """The number of requests that are being forwarded."""
         return self._contexts
 
     def forward(
@@ -159,7 +158,6 @@ class Proxy:
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Give up on branches that were silent too long: §16.8."""
         for context in self._timer_queue.due(now):
             context.tick(now)
         self.dialogs.tick(now)

@@ -67,7 +67,6 @@ class BindingIndex:
         self._users: dict[Place, set[Aor]] = {}
 
     def __len__(self) -> int:
-        """How many places have bindings."""
         return len(self._users)
 
     def at(self, place: Place) -> tuple[Aor, ...]:

@@ -49,7 +49,6 @@ class UserStore:
         return cls(entries)
 
     def __len__(self) -> int:
-        """How many hashes are known."""
         return len(self._hashes)
 
     def lookup(self, user: str, realm: str, algorithm: str) -> str | None:

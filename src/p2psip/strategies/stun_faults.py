@@ -1,4 +1,4 @@
-"""Datagrams that are no STUN message, or no ChannelData of TURN, one fault at a time.
+"""Broken STUN messages, and broken ChannelData of TURN, one fault at a time.
 
 Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
 The clauses are of RFC 8489 §5, §6.3 and §14, and of RFC 8656 §12 and §18.2.

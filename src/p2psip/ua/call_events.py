@@ -28,8 +28,8 @@ class CallState(StrEnum):
 class Timer(StrEnum):
     """The timers of a call.  Own design: the names; the sections are where each is used."""
 
-    ANSWER = "answer"  # the end of ringing, as we have it
-    EXPIRES = "expires"  # the end of ringing, as the caller has it: §13.3.1
+    ANSWER = "answer"  # the end of ringing, by our own settings
+    EXPIRES = "expires"  # the end of ringing, by the caller: §13.3.1
     PROGRESS = "progress"  # the next 1xx: §13.3.1.1
 
 

@@ -41,7 +41,7 @@ class InstantMessage:
 
     @property
     def text(self) -> str:
-        """The body as text; octets that are no UTF-8 are replaced (RFC 3428 §7)."""
+        """The body as text; octets other than UTF-8 are replaced (RFC 3428 §7)."""
         return self.body.decode(errors="replace")
 
 

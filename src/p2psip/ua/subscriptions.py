@@ -74,7 +74,7 @@ class Subscription:
 
     @property
     def state(self) -> State:
-        """The state, as the figure of RFC 6665 §4.1.2 has it."""
+        """The state, a box in the figure of RFC 6665 §4.1.2."""
         return self._machine.state
 
     @property

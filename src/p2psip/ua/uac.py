@@ -162,7 +162,7 @@ class OutgoingCall(UserAgentCall):
         self.offer_if_possible(now)
 
     def _acknowledge(self, leg: CallLeg, response: Response, rseq: int, now: float) -> bool:
-        """Send the PRACK of a reliable 1xx (RFC 3262 §4); False if that is no progress."""
+        """Send the PRACK of a reliable 1xx (RFC 3262 §4); False unless that is progress."""
         if not leg.order.take(rseq):
             return False
         answer = self._take_description(leg, response, now)
@@ -203,7 +203,7 @@ class OutgoingCall(UserAgentCall):
         return b""
 
     def _answer(self, leg: CallLeg, offer: bytes, now: float) -> bytes:
-        """Answer the callee's offer, as our owner has it while the call is wanted (§13.2.1)."""
+        """Answer the callee's offer; our owner is asked while the call is wanted (§13.2.1)."""
         if self.state is CallState.CALLING:
             try:
                 # §13.2.1 [answer-is-acknowledgement] [takes-both-exchanges]

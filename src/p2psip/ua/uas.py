@@ -36,7 +36,7 @@ class IncomingCall(UserAgentCall):
 
     `replaced` is the call whose place it takes once it is accepted (RFC 3891 §3).
 
-    Raises RemoteError when the INVITE has no Contact or a body that is no session description.
+    Raises RemoteError when the INVITE has no Contact or a body other than a session description.
     """
 
     direction = "in"
@@ -224,7 +224,6 @@ class IncomingCall(UserAgentCall):
         super().bye(now, reason)
 
     def on_cancel(self, handle: ServerHandle, now: float) -> None:
-        """Take the caller's CANCEL (§9.2)."""
         if self._is_unanswered:
             self._refuse(487, "Request Terminated", now)  # §9.2 [487-for-the-invite]
             self.handler.on_cancelled(self, now)

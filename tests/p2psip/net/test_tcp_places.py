@@ -53,7 +53,7 @@ def test_connections_are_limited_and_places_become_free(make, monkeypatch):
     """Own design: what bindings need is not closed for anybody."""
     hurry(monkeypatch, SHARE=1)
     echo = make(max_connections=3)
-    echo.driver.keep(lambda flow: True)
+    echo.driver._listening[1].keeps = lambda flow: True
     clients = [greeted(echo, source) for source in (OTHER, LOOPBACK, LOOPBACK)]
     assert closed(TcpClient(echo.address))
     assert all(client.ask(request()).startswith(b"SIP/2.0 200") for client in clients)
@@ -93,7 +93,7 @@ def test_where_all_is_full_the_host_with_most_makes_room(make, monkeypatch):
     echo = make(max_connections=6)
     crowd = [greeted(echo, OTHER) for _ in range(3)]
     bound = crowd[0].socket.getsockname()
-    echo.driver.keep(lambda flow: flow.remote == bound)
+    echo.driver._listening[1].keeps = lambda flow: flow.remote == bound
     few = [greeted(echo, f"127.0.0.{number}") for number in (3, 3, 4)]
     newcomer = greeted(echo, "127.0.0.5")
     assert closed(crowd[1])
@@ -107,7 +107,7 @@ def test_bound_connections_are_kept_for_as_long_as_a_registration_lasts(make, mo
     echo = make()
     phone, other = greeted(echo), greeted(echo)
     bound = phone.socket.getsockname()
-    echo.driver.keep(lambda flow: flow.remote == bound)
+    echo.driver._listening[1].keeps = lambda flow: flow.remote == bound
     now[0] += tcp.IDLE_SECONDS + 1
     assert closed(other) and phone.ask(request()).startswith(b"SIP/2.0 200")
     now[0] += tcp.BOUND_SECONDS + 1
@@ -198,7 +198,8 @@ def test_a_phone_that_is_to_send_keep_alives_and_does_not_is_given_up(make, monk
     now = clock(monkeypatch)
     echo = make()
     clients = [greeted(echo), greeted(echo)]
-    echo.driver.keep(lambda flow: True, lambda flow, silence: silence > 150)
+    listener = echo.driver._listening[1]
+    listener.keeps, listener.is_dead = lambda flow: True, lambda flow, silence: silence > 150
     now[0] += 140
     assert clients[0].ask(b"\r\n\r\n") == b"\r\n"
     now[0] += 11

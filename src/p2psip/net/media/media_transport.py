@@ -100,7 +100,6 @@ class MediaTransport:
         self._port.send_rtcp(self._security.protect_rtcp(compound))
 
     def close(self) -> None:
-        """Give the ports back.  Idempotent."""
         self._port.close()
 
     def _send_srtp(self, packet: bytes) -> None:

@@ -70,7 +70,7 @@ class PortPool:
         self, low: int = 0, high: int = 0, *, random: Callable[[int], bytes] = os.urandom
     ) -> None:
         if not 0 <= low <= high <= 0xFFFF or (high and low < 1024):
-            raise LocalError(f"{low}-{high} is no range of ports from 1024 to 65535")
+            raise LocalError(f"{low}-{high} is not a range of ports from 1024 to 65535")
         self._random = random
         self._anywhere = high == 0
         self._free = deque(range(low + low % 2, high, 2))  # RFC 3551 §8 [even-port]

@@ -72,7 +72,6 @@ class MappedSocket:
 
     @property
     def public(self) -> HostPort | None:
-        """The address that the server sees."""
         return self._probe.mapped
 
     @property
@@ -98,7 +97,6 @@ class MappedSocket:
         return self._socket
 
     def close(self) -> None:
-        """Close the socket."""
         self.take().close()
 
     def _send(self, data: bytes, server: HostPort) -> None:

@@ -99,12 +99,10 @@ class RelayedSocket:
 
     @property
     def failed(self) -> bool:
-        """Whether there will be no relayed address."""
         return self._allocation.state is AllocationState.FAILED
 
     @property
     def error(self) -> str:
-        """Why there is none."""
         return self._allocation.error
 
     @property
@@ -119,7 +117,6 @@ class RelayedSocket:
 
     @property
     def relays(self) -> Sequence[MediaRelay]:
-        """Itself."""
         return (self,)
 
     def take(self) -> "RelayedSocket":
@@ -144,11 +141,9 @@ class RelayedSocket:
     # -- as a socket -------------------------------------------------------------------------
 
     def fileno(self) -> int:
-        """The descriptor to watch."""
         return self._socket.fileno()
 
     def getsockname(self) -> Any:
-        """The address of this machine."""
         return self._socket.getsockname()
 
     def recvfrom(self, size: int) -> tuple[bytes, Any]:
@@ -189,11 +184,9 @@ class RelayedSocket:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`."""
         return self._allocation.deadline
 
     def tick(self, now: float) -> None:
-        """Repeat, refresh, renew."""
         self._allocation.tick(now)
         self._flush()
 
@@ -247,7 +240,6 @@ class Relays:
         self._finding = gevent.spawn(self._find)
 
     def close(self) -> None:
-        """Look for the server no more."""
         self._finding.kill(block=False)
 
     def _find(self) -> None:

@@ -1,6 +1,6 @@
 """Two UDP sockets for a stream: RTP on an even port, RTCP on the odd one above.
 
-Implements RFC 3550 §11; packets leave from the port where we listen, as RFC 4961 §3 has it.  Where
+Implements RFC 3550 §11; packets leave from the port where we listen: RFC 4961 §3.  Where
 both ends agreed on it (RFC 5761 §5.1), RTCP goes through the port of RTP too.
 
 Own design: each socket has one watcher of the event loop, and each wake-up receives one datagram
@@ -106,7 +106,7 @@ class MediaPort:
     a NAT.  `public` is where others outside send to, if the pool knows.  The second socket stays
     open while RTCP uses the first, since the next answer may part them again.  `on_ready` is called
     when a relay lets packets through to the peer, if that is later than `remote` is set.
-    A `pump` reads RTP in place of a watcher, unless the socket is no plain one.
+    A `pump` reads RTP in place of a watcher, unless the socket is a relay.
     """
 
     def __init__(
@@ -191,7 +191,6 @@ class MediaPort:
 
     @property
     def on_rtp(self) -> Receiver:
-        """The receiver of RTP datagrams."""
         return self._on_rtp
 
     @on_rtp.setter
@@ -450,7 +449,7 @@ class MediaPort:
         try:
             packed = socket.inet_pton(self._family, address[0])
         except OSError as error:
-            raise LocalError(f"{address[0]!r} is no address of this family") from error
+            raise LocalError(f"{address[0]!r} is not an address of this family") from error
         ip = socket.inet_ntop(self._family, packed)
         return (ip, address[1]) if self._family == socket.AF_INET else (ip, address[1], 0, 0)
 

@@ -245,7 +245,7 @@ class AudioStream:
         """Send one payload now; False if the peer has not answered or does not want it.
 
         `timestamp` counts ticks from the beginning of the call.  Without one the payload
-        follows the one before, whose length counts as `duration.ticks` has it.  The marker opens
+        follows the one before, whose length is counted by `duration.ticks`.  The marker opens
         a talk spurt: RFC 3551 §4.1.  While a key is sent, audio is left out.
         """
         media, session = self._media, self._session

@@ -24,7 +24,7 @@ def audio_codec(text: str) -> Codec:
     name, *numbers = text.split("/")
     audio = all(each.isascii() and each.isdecimal() and int(each) for each in numbers)
     if not name or not audio or len(numbers) > 2:
-        raise LocalError(f"{text!r} is no codec")
+        raise LocalError(f"{text!r} is not a codec")
     clock_rate = int(numbers[0]) if numbers else 8000
     return Codec(name, clock_rate, int(numbers[1]) if len(numbers) == 2 else 1)
 

@@ -107,12 +107,10 @@ class Call:
 
     @property
     def is_up(self) -> bool:
-        """Whether it has been answered and has not ended."""
         return self._signalling.is_up and not self.is_over
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended; `reason` says how."""
         return self._ended.is_set()
 
     @property
@@ -229,7 +227,7 @@ class Call:
         """Press keys one after another, each for `seconds`: RFC 4733 §2.5.1.
 
         Returns at once; audio is left out meanwhile.  False if nothing may be sent, or the other
-        side understands no such events.  Raises LocalError for a character that is no key.
+        side understands no such events.  Raises LocalError for a character other than a key.
         """
         return not self.is_over and self._audio.press(digits, seconds)
 
@@ -426,7 +424,6 @@ class _CallEvents(CallHandler):
     def on_info(
         self, call: Signalling, content_type: str, body: bytes, now: float, package: str | None
     ) -> None:
-        """Pass it on: RFC 6086 §4.2.2."""
         self._call.on_info(package, content_type, body)
 
 
@@ -450,4 +447,4 @@ def _uri(text: str) -> Uri:
     try:
         return Uri.parse(text if text.lower().startswith(("sip:", "sips:")) else f"sip:{text}")
     except RemoteError as error:
-        raise LocalError(f"{text!r} is no address: {error.reason}") from None
+        raise LocalError(f"{text!r} is not an address: {error.reason}") from None

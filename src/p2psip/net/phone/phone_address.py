@@ -82,7 +82,6 @@ class PhoneAddress:
             self._prepared.use(partial(MappedSocket, server=server))
 
     def on_silence(self, server: HostPort) -> None:
-        """Say that a server does not answer."""
         log.warning("the STUN server %s:%d does not answer", *server)
 
     def on_symmetric(self, addresses: Sequence[HostPort]) -> None:

@@ -65,7 +65,6 @@ class PhoneCore:
         self._on_invite, self._on_message = on_invite, on_message
 
     def recipient(self, request: Request, flow: Flow, now: float) -> Recipient:
-        """Decide who gets a new request: §8.2."""
         found = self._ua.recipient(request)
         if found is None:
             return Recipient(self._on_new if request.to.tag is None else self._ua.on_stray)

@@ -65,13 +65,11 @@ class Watch:
     def on_notify(
         self, subscription: Subscription, content_type: str, body: bytes, now: float
     ) -> None:
-        """Pass a notification on: RFC 6665 §4.1.3."""
         if not self.first.ready():
             self.first.set(None)
         self._on_notify(content_type, body)
 
     def on_over(self, subscription: Subscription, status: int, reason: str, now: float) -> None:
-        """Take the end: RFC 6665 §4.1.3."""
         self.reason = reason or str(status)
         if not self.first.ready():
             if status < 300:

@@ -76,7 +76,7 @@ def event_of(digit: str) -> int:
     """Give the code of a key of `DIGITS`; LocalError if it is none: §3.2."""
     code = DIGITS.find(digit.upper()) if len(digit) == 1 else -1
     if code < 0:
-        raise LocalError(f"{digit!r} is no DTMF digit")
+        raise LocalError(f"{digit!r} is not a DTMF digit")
     return code
 
 

@@ -51,7 +51,6 @@ class H265Fragment:
         return _SIZE.pack(self.header)
 
     def __bytes__(self) -> bytes:
-        """Write the payload: §4.4.3."""
         first, second = self.head
         # §4.4.3 [fragment-type] [header-of-the-unit] [type-of-the-unit]
         # §4.4.3 [no-number-in-fragments]

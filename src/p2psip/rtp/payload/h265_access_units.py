@@ -30,7 +30,6 @@ class H265AccessUnit(AccessUnit):
 
     @property
     def is_key(self) -> bool:
-        """Whether a decoder can begin here."""
         return any(kind_of(unit) in INTRA for unit in self.units)
 
 

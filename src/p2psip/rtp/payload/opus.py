@@ -185,7 +185,7 @@ def _padding(octets: int) -> tuple[bytes, bytes]:
 
 
 def total_ticks(payload: bytes | memoryview) -> int:
-    """Count the ticks of a payload by its first octets, 0 if it is no packet: RFC 7587 §4.2."""
+    """Count the ticks of a payload by its first octets, 0 unless it is a packet: RFC 7587 §4.2."""
     if not payload:
         return 0
     code = payload[0] & 3

@@ -73,7 +73,6 @@ class RedundantPayload:
         return cls(kind, data[at:], tuple(blocks))
 
     def __bytes__(self) -> bytes:
-        """Write the payload: §3."""
         headers = b"".join(
             _HEADER.pack((_MORE | each.payload_type) << 24 | each.offset << 10 | len(each.data))
             for each in self.older

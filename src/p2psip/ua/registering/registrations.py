@@ -21,7 +21,6 @@ class Registrations:
         self._timer_queue = TimerQueue[Registration]()
 
     def __len__(self) -> int:
-        """The number of registrations."""
         return len(self._members)
 
     def add(self, registration: Registration) -> None:
@@ -57,7 +56,6 @@ class Registrations:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`."""
         return self._timer_queue.deadline
 
     def tick(self, now: float) -> None:

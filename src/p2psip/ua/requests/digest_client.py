@@ -154,7 +154,7 @@ def _place(uri: Uri) -> HostPort:
 def copy_credentials(
     source: Request, target: Request, digest_client: DigestClient | None
 ) -> Request:
-    """The target with the credentials of the source, as an ACK has its INVITE's (§13.2.2.4).
+    """The target with the credentials of the source: an ACK with its INVITE's (§13.2.2.4).
 
     Departs from RFC 3261 §13.2.2.4: not if the ACK does not pass their server, or goes on from
     there to the callee, who could try passwords on them.

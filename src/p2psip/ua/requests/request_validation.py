@@ -107,8 +107,8 @@ def session(message: Request | Response) -> bytes | None:
 def offer_of(request: Request) -> bytes | None:
     """The offer in an INVITE or UPDATE, None when it leaves the offer to us (§13.2.1).
 
-    Raises RefusalError with 415 for a body that is no session description, or compressed, unless
-    its sender marks it as optional (§8.2.3).
+    Raises RefusalError with 415 for a body other than a session description, or a compressed one,
+    unless its sender marks it as optional (§8.2.3).
 
     Departs from RFC 3261 §20.11 [required-unless-said]: beside a session description, a part of
     another type counts as optional unless its sender says otherwise: most are remarks for gateways
