@@ -10,7 +10,7 @@ the call is the same for all, and tells a `CallObserver`.  Its media are a `Medi
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.server.call_allowance import Ticket
@@ -27,7 +27,6 @@ from p2psip.ua.uas import IncomingCall
 from siprtmp.calls import failures
 from siprtmp.calls.call_info import DTMF_RELAY, CallInfo
 from siprtmp.calls.call_log import CallLog, Origin
-from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.descriptions import Descriptions
 from siprtmp.calls.observer import CallObserver
 from siprtmp.calls.toll_guard import Tolls
@@ -36,6 +35,8 @@ from siprtmp.media.dtmf import keys_in
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.session import MediaSession, MediaStatistics, PeerFormat, Publish
 from siprtmp.media.sink import MediaSink
+from siprtmp.media.transcode.transcoding import VideoTranscoders
+from siprtmp.media.transport import Timed, Waker
 from siprtmp.operation.logs import Log
 
 RELAY_LOST: Final = "relay lost"  # the TURN server was restarted, or does not answer
@@ -378,6 +379,40 @@ class Call:
         self.context.tolls.end(self._ticket)
         self._infos.close()
         self.media.close(now)
+
+
+class MediaEdge(Protocol):
+    """Opens sessions; `MediaSide` is the real one."""
+
+    @property
+    def media_host(self) -> str:
+        """The address that peers outside know us by: RFC 8866 §5.7."""
+
+    @property
+    def video_transcoding(self) -> VideoTranscoders | None:
+        """How video is decoded and encoded, None if it is not."""
+
+    def host_for(self, peers: Collection[str]) -> str:
+        """The address of ours that peers at these hosts can reach: RFC 8866 §5.7."""
+
+    def open(
+        self,
+        session: MediaSession,
+        lost: Callable[[float], None],
+        peers: Collection[str],
+        now: float,
+        share: PortShare | None = None,
+    ) -> None:
+        """Open a session with peers at these hosts; `lost(now)` is called if its way breaks.
+
+        Raises LocalError when no port is left, or none for `share`, whose ports these are.
+        """
+
+    def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
+        """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
+
+    def waker(self, machine: Timed) -> Waker:
+        """A timer for a machine."""
 
 
 @dataclass(slots=True)

@@ -8,6 +8,8 @@ from typing import Final, Protocol
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
+from p2psip.ua.requests.extensions import Extensions
+from p2psip.ua.requests.request_validation import CALL_METHODS
 from rtmplite.auth.credentials import fields
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServedClient, ServerStream
@@ -19,6 +21,11 @@ from siprtmp.calls.call import CallContext
 BAD_NAME: Final = "NetStream.Publish.BadName"
 NOT_FOUND: Final = "NetStream.Play.StreamNotFound"
 PLAY_FAILED: Final = "NetStream.Play.Failed"
+KEY_FRAME_WANTED: Final = "NetStream.Publish.KeyFrameWanted"  # Own design: RTMP has no such code
+UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
+
+# What the user agents of RTMP clients take beyond calls.
+EXTENSIONS: Final = Extensions(methods=(*CALL_METHODS, "MESSAGE", "REFER", "NOTIFY"))
 
 
 class CallHome(Protocol):

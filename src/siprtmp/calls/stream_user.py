@@ -11,7 +11,7 @@ from rtmplite.live.streams import LiveStream
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE, ChunkFraming
 from siprtmp.calls.call import Call, CallContext
-from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
+from siprtmp.calls.home import KEY_FRAME_WANTED, UNSUITABLE
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.calls.observer import CallObserver
 from siprtmp.media.offload import Players

@@ -18,10 +18,14 @@ from typing import Final
 from p2psip.errors import RemoteError
 from p2psip.server.domains import Domains
 from p2psip.sip.address import Address
+from p2psip.sip.message import Request
 from p2psip.sip.phone_number import called_number, number_at
 from p2psip.sip.uri import Uri
+from p2psip.stack.stack import Stack
+from p2psip.transaction.flow import Flow
 from p2psip.ua.call import CallHandler, UserAgentCall
 from p2psip.ua.registering.registration import Registration, State
+from p2psip.ua.registering.registrations import Registrations
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.ua import UserAgent
 from siprtmp.calls.failures import NO_TELEPHONES, NO_TRUNK, failed
@@ -75,6 +79,10 @@ class Trunk:
         own = () if self.settings.server is None else (self.server.with_params(lr=None),)
         return own if self.registration is None else self.registration.route(own)
 
+    def is_registered_at(self, host: str) -> bool:
+        login = self.login if self.registration is not None else None
+        return login is not None and any(host == place[0] for place in login.addresses)
+
     def takes(self, number: str) -> bool:
         return any(fnmatchcase(number, pattern) for pattern in self.settings.numbers)
 
@@ -116,6 +124,43 @@ class Trunks:
     homes: Domains | None = None
     is_here: Callable[[Uri, float], bool] = lambda uri, now: False
 
+    @classmethod
+    def of(cls, settings: Sequence[TrunkSettings], stack: Stack, log: Log) -> "Trunks":
+        """Those of the settings, which peers reach at `stack`."""
+        made = []
+        for number, each in enumerate(settings):
+            token = f"trunk{number}"
+            made.append(Trunk(each, partial(_contact, each, token, stack), token, log))
+        return cls(made)
+
+    def start(
+        self, stack: Stack, random: Callable[[int], bytes], drive: Registrations, now: float
+    ) -> None:
+        """Register those that are to register: RFC 3261 §10.2."""
+        for trunk in self.trunks:
+            settings = trunk.settings
+            if not settings.register:
+                continue
+            trunk.registration = registration = Registration(
+                stack,
+                Address(settings.address),
+                trunk.contact(),
+                settings.address,
+                trunk,
+                random,
+                login=Login(settings.login or settings.address.user or "", settings.password),
+                route=trunk.route,
+                persistent=True,
+                renew=settings.refresh,
+            )
+            drive.add(registration)
+            registration.start(now)
+
+    def stop(self, now: float) -> None:
+        for trunk in self.trunks:
+            if trunk.registration is not None:
+                trunk.registration.close(now)
+
     def plan(self, wanted: Invitation, now: float) -> "Dialling":
         """How to place a call: by trunks if it is a number for one, else as it stands.
 
@@ -148,6 +193,31 @@ class Trunks:
 
     def _is_context(self, context: str) -> bool:
         return self.homes is not None and context.lower() in self.homes.names
+
+    def is_at(self, host: str) -> bool:
+        """Whether a host is one that a trunk is registered at."""
+        return any(trunk.is_registered_at(host) for trunk in self.trunks)
+
+    def contact_for(self, request: Request, flow: Flow) -> Uri | None:
+        """Our Contact for a request to a trunk's own domain, from where the trunk is registered.
+
+        Field §"Calls to the address itself".  A request in the name of a user of ours leaves by
+        that domain instead.
+        """
+        uri, homes = request.uri, self.homes
+        if request.method == "REGISTER" or homes is None or homes.of(request.from_.uri) is not None:
+            return None
+        for trunk in self.trunks:
+            at = trunk.settings.address
+            is_its = uri.host.lower() == at.host.lower() and uri.port in (None, at.port)
+            if is_its and trunk.is_registered_at(flow.remote[0]):
+                return trunk.contact().replace(user=uri.user)
+        return None
+
+    def status(self) -> dict[str, object]:
+        """The figures for `/status`."""
+        states = [trunk.state for trunk in self.trunks]
+        return {"trunks": len(states), "trunks_registered": states.count(State.REGISTERED)}
 
     def called(self, uri: Uri) -> Trunk | None:
         """The trunk whose Contact a Request-URI is: RFC 3261 §16.5."""
@@ -236,3 +306,11 @@ class Dialling:
 def is_worth_another(status: int) -> bool:
     """Whether a failure says nothing about the callee: RFC 3261 §21.5 and a 408."""
     return status == 408 or 500 <= status < 600
+
+
+def _contact(settings: TrunkSettings, token: str, stack: Stack) -> Uri:
+    """A Contact that leads the provider here; our public address may have changed meanwhile."""
+    server = settings.server or settings.address
+    transport = server.param("transport")
+    contact = stack.contact(settings.address.user, transport and transport.upper(), server.host)
+    return contact.with_params(**{LINE_PARAM: token})

@@ -117,7 +117,7 @@ class Gateway:
                 overview.calls, overview.tolls = self.sip.context.calls, self.sip.tolls
                 overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
                 overview.hear = self.sip.stack.receive
-                overview.trunks, overview.mixes = self.sip.trunks.trunks.trunks, self._mixes
+                overview.trunks, overview.mixes = self.sip.trunks.trunks, self._mixes
             self._control = Control(self.state.path, overview)
 
     def addresses(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ go on.
 
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -79,16 +80,41 @@ class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
         self._write(partial(self._pcap.end, connection, source))
 
     def datagrams(self, opened: socket.socket) -> socket.socket:
-        return cast(socket.socket, _UdpSocket(opened, self))
+        def received(result: tuple[bytes, Any], size: int) -> None:
+            data, source = result
+            self.datagram(source[:2], self._near(opened, source[:2]), data)
+
+        def sent(size: int, data: bytes, target: Any) -> None:
+            self.datagram(self._near(opened, target[:2]), target[:2], bytes(data))
+
+        return cast(socket.socket, _Watched(opened, recvfrom=received, sendto=sent))
 
     def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
+        """Look at a TCP connection; with TLS only its end is seen on the socket."""
         tap = _ConnectionTap(opened, self)
-        stream = _TcpSocket(opened, self, tap, is_tls=tls is not None)
-        tls_tap = None if tls is None else _TlsTap(tls, self, tap)
-        return cast(socket.socket, stream), cast(_T, tls_tap)
+        if tls is None:
+            stream = _Watched(
+                opened,
+                recv=tap.received,
+                send=tap.sent,
+                sendmsg=tap.sent_buffers,
+                close=tap.closed,
+            )
+            return cast(socket.socket, stream), tls
+        stream = _Watched(opened, close=tap.closed, recv=tap.ended)
+        plain = _Watched(tls, receive=tap.decrypted, send=tap.encrypted)
+        return cast(socket.socket, stream), cast(_T, plain)
 
     def profile(self, profile: CryptoProfile) -> CryptoProfile:
-        return cast(CryptoProfile, _Profile(profile, self))
+        """Watch both sides of a keying for its keys: RFC 7016 §3.5.1.1, §3.5.1.1.1."""
+
+        def initiated(half: Any, far_certificate: bytes) -> Any:
+            return _Watched(half, agree=lambda keys, far: self.keys(keys))
+
+        def responded(answer: KeyingAnswer, *far: bytes) -> None:
+            self.keys(answer.keys)
+
+        return cast(CryptoProfile, _Watched(profile, initiate=initiated, respond=responded))
 
     def tunnelled(
         self,
@@ -121,7 +147,7 @@ class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
             with suppress(OSError, ValueError):  # closed meanwhile, or a full disk
                 self._keys.write(f"{each.key.hex()}{hmac_key}\n".encode())
 
-    def near(self, opened: socket.socket, far: Address) -> Address:
+    def _near(self, opened: socket.socket, far: Address) -> Address:
         """The own address of a socket, towards `far` if it is bound to all."""
         return self._towards(opened.getsockname()[:2], far)
 
@@ -173,30 +199,25 @@ class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
             self._log.warning("capture-stopped", file=self._path, reason=reason)
 
 
-class _Wrapper:
-    """Has all that the wrapped object has."""
+class _Watched:
+    """Has all that `inner` has; each call of the methods named is told, with result and arguments.
 
-    def __init__(self, inner: Any, capture: PacketCapture) -> None:
-        self._inner, self._capture = inner, capture
+    What is told may give another result instead.
+    """
+
+    def __init__(self, inner: Any, **told: Callable[..., Any]) -> None:
+        self._inner = inner
+        for name, tell in told.items():
+            setattr(self, name, partial(_call, getattr(inner, name), tell))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
 
-class _UdpSocket(_Wrapper):
-    """A UDP socket that is looked at."""
-
-    def recvfrom(self, size: int) -> tuple[bytes, Any]:
-        data, source = self._inner.recvfrom(size)
-        near = self._capture.near(self._inner, source[:2])
-        self._capture.datagram(source[:2], near, data)
-        return data, source
-
-    def sendto(self, data: bytes, target: Any) -> int:
-        sent: int = self._inner.sendto(data, target)
-        near = self._capture.near(self._inner, target[:2])
-        self._capture.datagram(near, target[:2], bytes(data))
-        return sent
+def _call(method: Callable[..., Any], tell: Callable[..., Any], *arguments: Any) -> Any:
+    result = method(*arguments)
+    instead = tell(result, *arguments)
+    return result if instead is None else instead
 
 
 class _ConnectionTap:
@@ -216,91 +237,35 @@ class _ConnectionTap:
                 return None
         return self._connection
 
-    def received(self, data: bytes) -> None:
-        if (connection := self._told()) is not None:
-            if data:
-                self._capture.piece(connection, connection.far, data)
-            else:
-                self._capture.end(connection, connection.far)
+    def received(self, data: bytes, size: int) -> None:
+        if data:
+            self.decrypted(data)
+        else:
+            self.ended(data)
 
-    def sent(self, data: bytes) -> None:
+    def ended(self, data: bytes, size: int = 0) -> None:
+        """Write that the far end has closed, if nothing has come."""
+        if not data and (connection := self._told()) is not None:
+            self._capture.end(connection, connection.far)
+
+    def decrypted(self, data: bytes, *_: object) -> None:
         if data and (connection := self._told()) is not None:
-            self._capture.piece(connection, connection.near, data)
+            self._capture.piece(connection, connection.far, data)
 
-    def closed(self) -> None:
+    def sent(self, size: int, data: bytes) -> None:
+        """Write what the system has taken."""
+        self.encrypted(None, data[:size])
+
+    def sent_buffers(self, size: int, buffers: Any) -> None:
+        self.encrypted(None, b"".join(buffers)[:size])
+
+    def encrypted(self, result: None, data: bytes) -> None:
+        if data and (connection := self._told()) is not None:
+            self._capture.piece(connection, connection.near, bytes(data))
+
+    def closed(self, result: None) -> None:
         if self._connection is not None:
             self._capture.end(self._connection, self._connection.near)
-
-
-class _TcpSocket(_Wrapper):
-    """A TCP socket that is looked at; with TLS only its end is."""
-
-    def __init__(
-        self, inner: socket.socket, capture: PacketCapture, tap: _ConnectionTap, *, is_tls: bool
-    ) -> None:
-        super().__init__(inner, capture)
-        self._tap, self._is_tls = tap, is_tls
-
-    def recv(self, size: int) -> bytes:
-        data: bytes = self._inner.recv(size)
-        if not self._is_tls or not data:
-            self._tap.received(data)
-        return data
-
-    def send(self, data: bytes) -> int:
-        sent: int = self._inner.send(data)
-        if not self._is_tls:
-            self._tap.sent(bytes(data[:sent]))
-        return sent
-
-    def sendmsg(self, buffers: Any) -> int:
-        sent: int = self._inner.sendmsg(buffers)
-        if not self._is_tls:
-            self._tap.sent(b"".join(buffers)[:sent])
-        return sent
-
-    def close(self) -> None:
-        self._tap.closed()
-        self._inner.close()
-
-
-class _TlsTap(_Wrapper):
-    """TLS that is looked at where it is in the clear."""
-
-    def __init__(self, inner: Any, capture: PacketCapture, tap: _ConnectionTap) -> None:
-        super().__init__(inner, capture)
-        self._tap = tap
-
-    def receive(self, data: bytes) -> bytes:
-        plain: bytes = self._inner.receive(data)
-        if plain:
-            self._tap.received(plain)
-        return plain
-
-    def send(self, data: bytes) -> None:
-        self._tap.sent(bytes(data))
-        self._inner.send(data)
-
-
-class _Profile(_Wrapper):
-    """A cryptography profile whose keys are written down: RFC 7016 §3.5.1.1."""
-
-    def initiate(self, far_certificate: bytes) -> Any:
-        return _Agreement(self._inner.initiate(far_certificate), self._capture)
-
-    def respond(self, far_component: bytes, far_certificate: bytes) -> KeyingAnswer:
-        answer: KeyingAnswer = self._inner.respond(far_component, far_certificate)
-        self._capture.keys(answer.keys)
-        return answer
-
-
-class _Agreement(_Wrapper):
-    """An initiator's half of a keying: RFC 7016 §3.5.1.1.1."""
-
-    def agree(self, far_component: bytes) -> Keys:
-        keys: Keys = self._inner.agree(far_component)
-        self._capture.keys(keys)
-        return keys
 
 
 def _opened(path: Path) -> int:

@@ -42,15 +42,14 @@ from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call import CallContext
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.conference.room_app import RoomApplication
-from siprtmp.calls.context import EXTENSIONS
+from siprtmp.calls.home import EXTENSIONS
 from siprtmp.calls.rich.sip_app import Identity, SipApplication
 from siprtmp.calls.routes import Routes
-from siprtmp.calls.trunks import LINE_PARAM
+from siprtmp.calls.trunks import LINE_PARAM, Trunks
 from siprtmp.edge.call_limits import tolls
 from siprtmp.edge.location import LocationLog, open_location
 from siprtmp.edge.media_side import MediaSide
 from siprtmp.edge.stun_side import StunSide
-from siprtmp.edge.trunk_side import TrunkSide
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.operation.logs import Log
@@ -112,16 +111,15 @@ class SipSide:
         element.observer = AuditLog(self.registrar, log, self.tolls.answered, self._origin)
         self._locations = locations = _locations(settings.calls.outbound_proxy, ports.transports)
         self._registrations = Registrations()
-        self.trunks = TrunkSide(
-            stack, self._registrations, self._domains, self._is_here, settings.trunk, log
-        )
-        element.called = self.trunks.called
-        self.context.trunks, self.context.share = self.trunks.trunks, self._share
+        self.trunks = trunks = Trunks.of(settings.trunk, stack, log)
+        trunks.homes, trunks.is_here = self._domains, self._is_here
+        element.called = trunks.contact_for
+        self.context.trunks, self.context.share = trunks, self._share
         self.routes = Routes(settings.route, self, self._domains, LINE_PARAM)
         self.driver = SipDriver(stack, ports, locate=locations.flows, tls=self._contexts)
         self.driver.serve(server)
         self.driver.drive(self._registrations)
-        self.driver.run(self.trunks.start, monotonic())
+        self.driver.run(trunks.start, stack, os.urandom, self._registrations, monotonic())
         self._public = self._ask_stun(network)
         self._relays = self._use_turn(network)
 

@@ -28,7 +28,7 @@ from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call import CallContext
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.calls.conference.room_app import RoomApplication
-from siprtmp.calls.context import EXTENSIONS
+from siprtmp.calls.home import EXTENSIONS
 from siprtmp.calls.mixed.mixed_call import MixedApplication, MixedCalls
 from siprtmp.calls.rich.sip_app import LINE_PARAM, SipApplication
 from siprtmp.calls.toll_guard import Tolls

@@ -10,7 +10,7 @@ from typing import Final
 from p2psip.stack.fair_pool import Pool
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream, Registry
-from siprtmp.calls.context import MediaEdge
+from siprtmp.calls.call import MediaEdge
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.media.mixer import Hear, Mixer, Seat
 from siprtmp.media.sink import AUDIO, VIDEO

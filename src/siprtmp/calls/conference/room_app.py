@@ -18,8 +18,15 @@ from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import Call
 from siprtmp.calls.conference.room import APP, Member, Place, Room, Screen
-from siprtmp.calls.context import KEY_FRAME_WANTED, UNSUITABLE
-from siprtmp.calls.home import BAD_NAME, NOT_FOUND, CallHome, may_play, may_publish
+from siprtmp.calls.home import (
+    BAD_NAME,
+    KEY_FRAME_WANTED,
+    NOT_FOUND,
+    UNSUITABLE,
+    CallHome,
+    may_play,
+    may_publish,
+)
 from siprtmp.calls.observer import CallObserver
 from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan

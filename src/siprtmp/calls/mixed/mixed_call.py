@@ -16,9 +16,8 @@ from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls.access.name_rights import HELD, say_refused
-from siprtmp.calls.call import Call
+from siprtmp.calls.call import Call, MediaEdge
 from siprtmp.calls.codec_names import EXTRA
-from siprtmp.calls.context import MediaEdge
 from siprtmp.calls.home import NOT_FOUND, PLAY_FAILED, CallHome, may_play
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.calls.mixed.mixed_video import Lead, MixedVideo

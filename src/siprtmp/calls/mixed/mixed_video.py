@@ -10,7 +10,7 @@ from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream
-from siprtmp.calls.context import MediaEdge
+from siprtmp.calls.call import MediaEdge
 from siprtmp.media.mixer import Mixer, Seat
 from siprtmp.media.session import MediaSession
 from siprtmp.media.sink import VIDEO
