@@ -164,7 +164,7 @@ codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
 codec   siprtmp.media.transcode      p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate
 machine siprtmp.media.lines          p2psip.sdp siprtmp.media.translate
-machine siprtmp.media.video          rtmplite.flv siprtmp.media.translate siprtmp.media.lines
+machine siprtmp.media.video          rtmplite.flv siprtmp.media.translate
 machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.lines siprtmp.media.video

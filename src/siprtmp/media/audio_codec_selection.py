@@ -19,9 +19,8 @@ from siprtmp.media.translate.conversion import (
     AudioToRtp,
     UnsuitableError,
 )
-from siprtmp.media.translate.flv_to_rtp import FlvToRtp
+from siprtmp.media.translate.flv_to_rtp import FlvToRtp, OtherRateError
 from siprtmp.media.translate.opus_passing import OpusToFlv, OpusToRtp, is_opus, suits
-from siprtmp.media.translate.real_rate import OtherRateError
 from siprtmp.media.translate.rtp_to_flv import RtpToFlv
 
 ENHANCED: Final = 9  # SoundFormat with a FourCC: E-RTMP v2 §"Enhanced Audio"

@@ -133,7 +133,6 @@ class AudioStream(MediaStream):
     # -- from the publisher -------------------------------------------------------------
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take a published message (RTMP 1.0 §7.1.4), and send audio to the phone at its pace."""
         plan = self.plan
         if type_id != AUDIO or plan is None or self._closed or not payload:
             self._published.put(type_id, timestamp, payload)  # for what begins later
@@ -276,7 +275,7 @@ class AudioStream(MediaStream):
         """Press keys one after another; False if the peer takes no such events: RFC 4733 §2.5.1."""
         is_taken = not self._closed and self._dtmf.press(digits, self.plan, now)
         if is_taken:
-            self.mute(self._dtmf, self._dtmf.busy)
+            self.mute(self._dtmf, self._dtmf.sender.busy)
             self._wake()
         return is_taken
 
@@ -289,14 +288,14 @@ class AudioStream(MediaStream):
         """Send the reports of keys that are due: RFC 4733 §2.5.1.2."""
         plan, session = self.plan, self._session
         number = plan.media.telephone_event if plan is not None else None
-        for timestamp, marker, payload in self._dtmf.tick(now, self._timestamp(now)):
+        for timestamp, marker, payload in self._dtmf.sender.tick(now, self._timestamp(now)):
             if session is None or number is None or not self._may_send:
                 continue
             if self._consent.is_open or self._consent.spend(len(payload), now):
                 # RFC 4733 §2.5.1.2 [same-base-as-audio]
                 packet = session.send_about(number, payload, timestamp, marker, now)
                 self.transport.send_rtp(packet)
-        self.mute(self._dtmf, self._dtmf.busy)
+        self.mute(self._dtmf, self._dtmf.sender.busy)
 
     def _timestamp(self, now: float) -> int:
         """The RTP timestamp that audio of this moment would have: RFC 4733 §2.5.1.2."""
@@ -322,7 +321,6 @@ class AudioStream(MediaStream):
     # -- from the phone -----------------------------------------------------------------
 
     def on_rtp(self, data: bytes, now: float) -> None:
-        """Take one datagram from the RTP port: RFC 3550 §A.1."""
         session, order, offloading = self._session, self._order, self._offloading
         if session is None or self._closed:
             return
@@ -348,7 +346,6 @@ class AudioStream(MediaStream):
             self._wake()
 
     def _welcome(self, now: float) -> None:
-        """Send media from now on, since the peer has sent some: see `Consent`."""
         super()._welcome(now)
         self._heed_consent()
 
@@ -384,7 +381,6 @@ class AudioStream(MediaStream):
             self._offloading.begin(*way, session, self._order, to_rtmp, payload_type)
 
     def reclaim(self) -> None:
-        """Take back what a pump has counted, both ways, before anybody looks."""
         self._reclaim_received()
         self._reclaim_sent()
 
@@ -401,15 +397,14 @@ class AudioStream(MediaStream):
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`: the next packet, report or check.  RFC 3550 §6.2 for reports."""
         if self._closed or self._session is None:
             return None
-        order, reports, keys = self._order.deadline, self._session.deadline, self._dtmf.deadline
+        keys = self._dtmf.sender.deadline
+        order, reports = self._order.deadline, self._session.deadline
         times = self._pacer.deadline, order, reports, self._watch.deadline, keys
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do the work that is due: a queued packet, a report (RFC 3550 §6.3), the silence check."""
         if self._closed or self._session is None:
             return
         self._send_due(self._pacer.tick(now), now)
@@ -420,7 +415,8 @@ class AudioStream(MediaStream):
             return
         for heard in self._order.tick(now):
             self._deliver(*heard)
-        if self._dtmf.deadline is not None and self._dtmf.deadline <= now:
+        keys = self._dtmf.sender.deadline
+        if keys is not None and keys <= now:
             self._send_keys(now)
         self._report(now)
         if self._watch.deadline is not None and self._watch.deadline <= now:

@@ -7,7 +7,6 @@ hears the tone as well would count it twice: Field §"Sound under a key".
 """
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
@@ -26,15 +25,10 @@ SECONDS: Final = 0.1  # of a key; Own design: twice what a receiver of tones nee
 
 
 class DtmfKeys:
-    """Sends and hears the keys of one call: RFC 4733 §2.5."""
+    """Sends, by its `sender`, and hears the keys of one call: RFC 4733 §2.5."""
 
     def __init__(self) -> None:
-        self._sender, self._receiver = EventSender(CLOCK_RATE), EventReceiver()
-
-    @property
-    def busy(self) -> bool:
-        """Whether a key is sent now, or waits: RFC 4733 §2.5.1.2."""
-        return self._sender.busy
+        self.sender, self._receiver = EventSender(CLOCK_RATE), EventReceiver()
 
     def press(self, digits: str, plan: AudioPlan | None, now: float) -> bool:
         """Queue keys; False if the phone takes no such events: RFC 4733 §2.5.1.1."""
@@ -43,11 +37,11 @@ class DtmfKeys:
             return False
         if not plan.media.events.issuperset(codes):  # RFC 4733 §2.5.1.1 [only-events-listed]
             return False
-        if not self._sender.busy:
-            self._sender = EventSender(plan.media.event_clock)  # RFC 4733 §2.3.5
+        if not self.sender.busy:
+            self.sender = EventSender(plan.media.event_clock)  # RFC 4733 §2.3.5
         for code in codes:
             try:
-                self._sender.press(EventPress(code, SECONDS), now)
+                self.sender.press(EventPress(code, SECONDS), now)
             except LocalError:
                 break  # more than anybody waits for
         return True
@@ -63,18 +57,6 @@ class DtmfKeys:
             return []
         began = [event for event in events if isinstance(event, EventBegan)]
         return [event.digit for event in began if event.digit is not None]
-
-    @property
-    def deadline(self) -> float | None:
-        """When to call `tick`: RFC 4733 §2.5.1.2."""
-        return self._sender.deadline
-
-    def tick(self, now: float, timestamp: int) -> Iterable[tuple[int, bool, bytes]]:
-        """The reports that are due, with their RTP time and marker: RFC 4733 §2.5.1.2.
-
-        `timestamp` is the RTP time of now.
-        """
-        return self._sender.tick(now, timestamp)
 
 
 def keys_in(text: str) -> str:

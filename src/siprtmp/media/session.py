@@ -28,7 +28,7 @@ from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.translate.video_tag import H264, VP8
 from siprtmp.media.transport import Transports
 from siprtmp.media.tunnel_stream import TunnelStream
-from siprtmp.media.video_stream import VideoStream
+from siprtmp.media.video_stream import VideoFigures, VideoStream
 from siprtmp.media.video_to_phone import OnShown
 
 Publish = Callable[[int, int, bytes, float], None]
@@ -73,27 +73,26 @@ class MediaStatistics:
 
     @classmethod
     def of(
-        cls, audio: AudioStream, video: VideoStream | None, transcodes: list[str]
+        cls,
+        audio: AudioStream,
+        video: VideoStream | None,
+        transcodes: list[str],
+        transcoded: list[str],
     ) -> "MediaStatistics":
-        """The figures of these streams: RFC 3550 §6.4.4."""
-        plan = audio.plan
-        figures = cls(
+        """The figures of these streams."""
+        plan, shown = audio.plan, video.plan if video is not None else None
+        seen = video.figures if video is not None else VideoFigures()
+        return cls(
             codec=plan.codec.name if plan is not None else None,
             packet_seconds=plan.media.ptime / 1000 if plan is not None else 0.0,
             transcodes=transcodes,
+            transcoded=transcoded,
             rtp=audio.statistics,  # before the counts, which that brings up to date
             sent=audio.sent,
             received=audio.received,
-            left_out=audio.left_out,
-        )
-        if video is None:
-            return figures
-        seen = video.figures
-        return replace(
-            figures,
             left_out=audio.left_out + seen.left_out,
-            has_video=True,
-            video=tuple(video.plan.names) if video.plan is not None else (),
+            has_video=video is not None,
+            video=tuple(shown.names) if shown is not None else (),
             video_sent=seen.sent,
             video_received=seen.received,
             freezes=seen.freezes,
@@ -438,8 +437,7 @@ class MediaSession:
         """The figures so far; empty when it is not open: RFC 3550 §6.4.4."""
         if self._audio is None:
             return MediaStatistics()
-        figures = MediaStatistics.of(self._audio, self._video, self.transcodes)
-        return replace(figures, transcoded=self.transcoded)
+        return MediaStatistics.of(self._audio, self._video, self.transcodes, self.transcoded)
 
     def log_no_video(self, plan: MediaPlan, sdp: bytes | None) -> None:
         """Log why there is no video though one side has offered some, in `sdp` or before."""

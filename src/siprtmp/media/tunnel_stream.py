@@ -27,11 +27,7 @@ PEEK: Final = 40  # octets, in which that name is, after @setDataFrame or not
 
 
 class TunnelStream(MediaStream):
-    """One call's tunnel, from the description that agrees on it to the end.
-
-    RFC 3550 §6.4 for the session.  `lost` and `oversized`
-    count messages that did not arrive, and that were too large to be sent.
-    """
+    """One call's tunnel, from the description that agrees on it to the end."""
 
     def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
         super().__init__(transport, context)
@@ -47,7 +43,7 @@ class TunnelStream(MediaStream):
         self._number = self._audio_count = 0
         self._headers: dict[int, bytes] = {}  # by message type
         self._skipping = self._has_begun = False
-        self.sent = self.received = self.oversized = 0
+        self._has_told = False  # that a message was too large
 
     # -- set-up -------------------------------------------------------------------------
 
@@ -59,11 +55,6 @@ class TunnelStream(MediaStream):
         self._trust(media, by, now)
         self._aim(media, by.hosts)
         self._wake()
-
-    @property
-    def lost(self) -> int:
-        """The messages that did not arrive, or not whole: see `Assembler`.  RFC 3550 §6.4.1."""
-        return self._assembler.lost
 
     def _let_go(self) -> None:
         self._pacer.clear()
@@ -82,7 +73,6 @@ class TunnelStream(MediaStream):
             self.publish(AUDIO, last, published.header.body, now)
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take a published message (RTMP 1.0 §7.1.4, §7.1.5), and send it when it is due."""
         plan = self.plan
         if plan is None or self._closed or type_id not in (AUDIO, VIDEO, DATA):
             return
@@ -118,8 +108,8 @@ class TunnelStream(MediaStream):
         try:
             payloads = pack(message, self._number)
         except LocalError:
-            self.oversized += 1
-            if self.oversized == 1:
+            if not self._has_told:
+                self._has_told = True
                 self._listener.on_video_unsuitable("a message of 64 KiB or more")
             return
         self._number = self._number + 1 & 0xFFFFFFFF
@@ -144,12 +134,10 @@ class TunnelStream(MediaStream):
         for at, payload in enumerate(item[1:], 1):
             datagram = session.send(plan.send_type, payload, ticks, at == last, now)
             self.transport.send_rtp(datagram)
-        self.sent += last
 
     # -- from the other side ------------------------------------------------------------
 
     def on_rtp(self, data: bytes, now: float) -> None:
-        """Take one datagram from the RTP port: RFC 3550 §A.1."""
         header = None if self._closed else self._session.received_rtp(data, now)
         if header is None:
             return
@@ -168,7 +156,6 @@ class TunnelStream(MediaStream):
         # RFC 3550 §5.1: what was never agreed is ignored
         if plan is None or payload_type != plan.receive_type:
             return
-        self.received += 1
         try:
             message = self._assembler.put(payload, missing)
         except RemoteError:
@@ -189,14 +176,12 @@ class TunnelStream(MediaStream):
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`: the next message or report.  RFC 3550 §6.2 for reports."""
         if self._closed or self.plan is None:
             return None
         times = self._pacer.deadline, self._order.deadline, self._session.deadline
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do the work that is due: a message, a report (RFC 3550 §6.3), the end of a wait."""
         if self._closed or self.plan is None:
             return
         for item in self._pacer.tick(now):

@@ -1,6 +1,6 @@
 """The way of a phone's frames to the players: whole ones, each as one tag at its own time.
 
-Implements RFC 6184 §5, RFC 7798 §6 and RFC 7741 §4.5.1 by way of `packetization`, RFC 3550 §6.4.1
+Implements RFC 6184 §5, RFC 7798 §6 and RFC 7741 §4.5.1 by way of `video_to_flv`, RFC 3550 §6.4.1
 for the time beside the audio, and RFC 5168 §4 for phones that take no RTCP feedback.
 
 Own design: H.264, which every player has, passes.  Another codec passes to players that have said
@@ -19,8 +19,8 @@ from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.conversion import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
-from siprtmp.media.translate.video_tag import H264
-from siprtmp.media.video.packetization import depacketizer_for
+from siprtmp.media.translate.video_tag import H264, H265
+from siprtmp.media.translate.video_to_flv import H264ToFlv, H265ToFlv, Vp8ToFlv
 from siprtmp.media.video.video_worker import VideoWorker
 
 ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
@@ -180,3 +180,13 @@ class VideoFromPhone:
         if self.ask_at is not None and self.ask_at <= now:
             self.ask_at = now + ASK_SECONDS
             self._listener.on_key_frame_needed(now)  # RFC 5168 §4
+
+
+def depacketizer_for(plan: VideoPlan, name: str) -> H264ToFlv | Vp8ToFlv:
+    """What makes tags of a phone's packets of a codec: RFC 3264 §6.1."""
+    if name == H264:
+        return H264ToFlv(plan.parameter_sets)
+    if name == H265:
+        agreed = plan.other(H265)
+        return H265ToFlv(agreed.parameter_sets if agreed else ())
+    return Vp8ToFlv()

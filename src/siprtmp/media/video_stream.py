@@ -36,10 +36,10 @@ class VideoFigures(NamedTuple):
     `transcodes` has what is made anew now, as "h264 1280x720 > h264 640x360".
     """
 
-    sent: int
-    unsuitable: int
-    left_out: int
-    wanted: int
+    sent: int = 0
+    unsuitable: int = 0
+    left_out: int = 0
+    wanted: int = 0
     received: int = 0
     freezes: int = 0
     size: tuple[int, int] | None = None
@@ -124,7 +124,6 @@ class VideoStream(MediaStream):
             self._from_phone.sink = sink
 
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take a published video message (RTMP 1.0 §7.1.4), and send it when it is due."""
         plan, to_phone = self.plan, self._to_phone
         if type_id != VIDEO or self._closed or not payload:
             return
@@ -148,7 +147,6 @@ class VideoStream(MediaStream):
                     shown(timestamp, payload, now)
 
     def on_rtp(self, data: bytes, now: float) -> None:
-        """Take one datagram from the RTP port: RFC 3550 §A.1."""
         receiver, from_phone = self._receiver, self._from_phone
         if self._closed or receiver is None or from_phone is None:
             return
@@ -183,7 +181,6 @@ class VideoStream(MediaStream):
 
     @property
     def deadline(self) -> float | None:
-        """When to call `tick`: the next frame, report or request.  RFC 3550 §6.2 for reports."""
         reporter, receiver, from_phone = self._reporter, self._receiver, self._from_phone
         if self._closed or reporter is None or receiver is None or from_phone is None:
             return None
@@ -192,7 +189,6 @@ class VideoStream(MediaStream):
         return min((each for each in times if each is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Do the work that is due: a frame, a report (RFC 3550 §6.3), a request."""
         from_phone = self._from_phone
         if self._closed or from_phone is None:
             return

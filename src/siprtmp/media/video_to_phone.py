@@ -1,6 +1,6 @@
 """The way of a publisher's frames to a phone: as they are, or made into what the phone takes.
 
-Implements RFC 6184 §5, RFC 7798 §5 and RFC 7741 §4.4 by way of `packetization`, and RFC 3550 §5.1
+Implements RFC 6184 §5, RFC 7798 §5 and RFC 7741 §4.4 by way of `flv_to_video`, and RFC 3550 §5.1
 for the times of the packets.
 
 Own design: frames that pass cost nothing and lose nothing, so they are decoded and encoded only
@@ -21,12 +21,16 @@ from siprtmp.media.stream import StreamContext
 from siprtmp.media.transcode.transcoding import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits, VideoProperties
 from siprtmp.media.translate.conversion import Packet, UnsuitableError
-from siprtmp.media.translate.flv_to_video import FlvToH264, FlvToVideo
+from siprtmp.media.translate.flv_to_video import (
+    FlvToH264,
+    FlvToH265,
+    FlvToVideo,
+    FlvToVp8,
+)
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
-from siprtmp.media.translate.video_tag import codec_of
+from siprtmp.media.translate.video_tag import H265, codec_of
 from siprtmp.media.transport import MediaTransport
 from siprtmp.media.video.gop_cache import GopCache, Message
-from siprtmp.media.video.packetization import packetizer_for
 from siprtmp.media.video.video_worker import VideoWorker
 
 EARLY: Final = 0.02  # s before its time that a frame may leave
@@ -377,3 +381,14 @@ def repeated(frames: Iterable[Message], packetizer: FlvToVideo, ticks: range) ->
         out += [each._replace(ticks=ticks[count]) for each in packets]
         count += 1
     return out
+
+
+def packetizer_for(
+    plan: VideoPlan, name: str, profile: str, max_octets: int
+) -> tuple[FlvToVideo, int]:
+    """What packs frames of a codec, of H.264 of a profile, and the payload type: RFC 3264 §6.1."""
+    other = plan.other(name)
+    if other is None:
+        parameters, number = plan.for_profile(profile)
+        return FlvToH264(parameters.packetization_mode, max_octets), number
+    return (FlvToH265 if name == H265 else FlvToVp8)(max_octets), other.send_type

@@ -17,7 +17,7 @@ from rtmplite.flv.audio import AacPacketType, AudioTag, SoundFormat
 from rtmplite.flv.enhanced_audio import AudioFourCc, AudioPacketType, ExAudioTag
 from siprtmp.media.transcode.resampler import as_samples, open_decoder, resampler
 from siprtmp.media.translate.conversion import UnsuitableError
-from siprtmp.media.translate.real_rate import G711_RATE
+from siprtmp.media.translate.flv_to_rtp import G711_RATE
 
 if TYPE_CHECKING:
     from av.audio.codeccontext import AudioCodecContext

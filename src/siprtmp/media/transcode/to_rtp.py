@@ -13,8 +13,7 @@ from siprtmp.media.transcode.audio_decoder import G711_DECODERS, AudioDecoder
 from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import AudioHeader, AudioToRtp, Packet, UnsuitableError
-from siprtmp.media.translate.flv_to_rtp import PacketCutter
-from siprtmp.media.translate.real_rate import G711_RATE, RealRate
+from siprtmp.media.translate.flv_to_rtp import G711_RATE, PacketCutter, RealRate
 from siprtmp.media.translate.timebase import SampleClock
 
 

@@ -28,8 +28,8 @@ from siprtmp.media.translate.conversion import (
     Tag,
     UnsuitableError,
 )
+from siprtmp.media.translate.flv_to_rtp import OtherRateError
 from siprtmp.media.translate.flv_to_video import MAX_OCTETS
-from siprtmp.media.translate.real_rate import OtherRateError
 from siprtmp.media.translate.timebase import SampleClock
 
 _FIRST = 0xAF  # FLV 10.1 §E.4.2.1: of AAC the byte is always the same

@@ -13,8 +13,8 @@ not in the catalogue.
     'level 3.1'
 """
 
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Self
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Final, NamedTuple, Self
 
 from p2psip.sdp.h264_parameters import LEVEL_1B, H264Parameters
 
@@ -78,16 +78,7 @@ class CodecLimits:
 
     def lower(self, other: Self) -> Self:
         """The limits that keep to both."""
-        return type(self)(
-            int(_lower(self.width, other.width)),
-            int(_lower(self.height, other.height)),
-            _lower(self.rate, other.rate),
-            int(_lower(self.bits, other.bits)),
-            self.baseline or other.baseline,
-            _lower(self.level, other.level),
-            int(_lower(self.blocks, other.blocks)),
-            int(_lower(self.block_rate, other.block_rate)),
-        )
+        return type(self)(*map(_lower, astuple(self), astuple(other)))
 
     def excess(self, seen: VideoProperties) -> str:
         """The limit that this video exceeds, "" if it may be sent unchanged."""
@@ -155,8 +146,8 @@ def _number(text: str) -> int:
     return int(text[:9]) if text.isascii() and text.isdigit() else 0
 
 
-def _lower(a: float, b: float) -> float:
-    """The lower of two limits of which either may be none."""
+def _lower(a: Any, b: Any) -> Any:
+    """The lower of two limits of which either may be none; of two wishes, either."""
     return min(a, b) if a and b else a or b
 
 

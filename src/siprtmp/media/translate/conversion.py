@@ -174,12 +174,13 @@ class Transcoded(NamedTuple):
 
 
 class VideoConverter(Protocol):
-    """Makes frames from those of one source, or several: FLV 10.1 §E.4.3.1."""
+    """Makes frames from those of one source, or several; it is used by one thread at a time."""
 
     def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
         """The tags made of these; of the first `late` ones none is encoded.
 
-        With `wants_key` the first frame is a key frame.
+        With `wants_key` the first frame is a key frame.  It raises nothing, being called in a
+        thread of its own.
         """
 
 

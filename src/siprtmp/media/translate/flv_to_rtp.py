@@ -17,7 +17,6 @@ from p2psip.rtp.payload import g711, speex
 from p2psip.rtp.payload.speex import one_frame
 from siprtmp.media.translate.audio_formats import ALAW, SPEEX, ULAW, AudioCodec
 from siprtmp.media.translate.conversion import AudioToRtp, Cutting, Packet, UnsuitableError
-from siprtmp.media.translate.real_rate import RealRate
 from siprtmp.media.translate.rtp_to_flv import Check
 from siprtmp.media.translate.timebase import SampleClock
 
@@ -25,8 +24,61 @@ DEFAULT_PTIME: Final = 20  # ms: RFC 3551 §4.2
 MAX_PTIME: Final = 200  # ms, what an answerer may ask of us: RFC 3551 §4.2
 
 _HEADER: Final = ord("S")  # how a Speex header begins: see `speex.is_header`
+G711_RATE: Final = 8000  # Source: FLV 10.1 §E.4.2.1
+FACTOR: Final = 1.3  # more audio than time from here on is another rate, not a clock that is fast
+MARKS: Final = 3  # steps backwards within a second each, before that is sure
+SPAN_MS: Final = 60
+# Octets a second that are likely, of one channel and two
+RATES: Final = (11025, 16000, 22050, 24000, 32000, 44100, 48000, 64000, 88200, 96000)
+MAX_RATE: Final = 192_000
 
 AudioT = TypeVar("AudioT", bytes, "array[int]")
+
+
+class OtherRateError(UnsuitableError):
+    """The publisher's G.711 has `rate` octets a second; 0 for another codec, whose header tells."""
+
+    def __init__(self, rate: int) -> None:
+        super().__init__(f"G.711 of {rate} octets a second")
+        self.rate = rate
+
+
+class RealRate:
+    """Notices G.711 that is not of 8 kHz, by the time that the publisher itself gives it.
+
+    `clock_rate` is what the clock of samples counts in a second of audio at 8 kHz.
+
+    Own design: ffmpeg publishes u-law of any rate and number of channels under the same flags,
+    which would last eleven times too long at 44.1 kHz in stereo.  Its RTMP time tells the real
+    rate.  Two channels need no care: octets of both in turn, at the rate of both, are heard as
+    their sum.
+    """
+
+    def __init__(self, clock_rate: int) -> None:
+        self._clock_rate = clock_rate
+        self._since: tuple[int, int] | None = None  # RTMP time and position of the first mark
+        self._at = self._marks = 0
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether more audio than time has passed, and the reason is not decided."""
+        return self._since is not None
+
+    def mark(self, timestamp: int, position: int) -> None:
+        """Take RTMP time (ms) and the position of audio that is too early for it.
+
+        Raises OtherRateError when that has become the rule.
+        """
+        if self._since is None or not 0 <= timestamp - self._at <= 1000:
+            self._since, self._at, self._marks = (timestamp, position), timestamp, 0
+            return
+        self._at, self._marks = timestamp, self._marks + 1
+        span = timestamp - self._since[0]
+        if self._marks < MARKS or span < SPAN_MS:
+            return
+        factor = (position - self._since[1]) * 1000 / span / self._clock_rate
+        if factor > FACTOR:
+            raise OtherRateError(_likely(min(round(G711_RATE * factor), MAX_RATE)))
 
 
 class PacketCutter(Generic[AudioT]):
@@ -181,3 +233,9 @@ class FlvToRtp(AudioToRtp):
             return speex.split(audio, self._wideband)
         except RemoteError as error:
             raise UnsuitableError(str(error)) from None
+
+
+def _likely(rate: int) -> int:
+    """The likely rate that is next, if it is within 4 %, as milliseconds are coarse."""
+    best = min(RATES, key=lambda each: abs(each - rate))
+    return best if abs(best - rate) < 0.04 * best else rate

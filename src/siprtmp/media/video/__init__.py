@@ -1,1 +1,1 @@
-"""Parts of a stream of video: groups and queues of frames, packing, and work in threads."""
+"""Parts of a stream of video: groups and queues of frames, and work in threads."""
