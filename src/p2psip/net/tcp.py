@@ -11,6 +11,7 @@ oldest gives way.  Without a place for another one, the host with most loses tho
 needs.
 """
 
+import errno
 import logging
 import socket
 import ssl
@@ -23,12 +24,11 @@ from gevent import get_hub
 
 from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
-from p2psip.net.connect import connect
 from p2psip.net.descriptors import STRANGERS, RefusalLog, is_out, is_scarce, within
 from p2psip.net.host_scheduler import HostScheduler
 from p2psip.net.tap import Tapping
 from p2psip.net.tls import HANDSHAKE, Tls, TlsContexts, in_words, may_open
-from p2psip.net.udp import READ
+from p2psip.net.udp import READ, plain_socket
 from p2psip.net.websocket import WebSocketFramer
 from p2psip.sip.framing import Item, KeepAlive, Malformed, StreamFramer
 from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
@@ -151,7 +151,7 @@ class TcpListener:
         if not self._has_place(remote[0]) or not may_open(flow, self.tls):
             return None
         try:
-            found = connect(remote, None if self._accepts else self.address)
+            found = _connect(remote, None if self._accepts else self.address)
         except OSError as error:
             self._refusal_log.log_once(error.strerror or str(error))
             return None
@@ -420,3 +420,31 @@ class TcpConnection:
             return b""
         finally:
             self._flush()
+
+
+def _connect(remote: HostPort, near: HostPort | None) -> tuple[socket.socket, bool] | None:
+    """A socket on its way to `remote`, and whether it is there already; None if there is no way.
+
+    RFC 3261 §18.1.1.  `near` is the address that our Contact names, of a phone that accepts no
+    connections: a proxy then finds the connection by it, as most of them do.  Another port is taken
+    if that one cannot be used again so soon.  Raises OSError if there is no socket to be had.
+    """
+    found = _begin(remote, near) if near is not None else None
+    return found or _begin(remote, None)
+
+
+def _begin(remote: HostPort, near: HostPort | None) -> tuple[socket.socket, bool] | None:
+    family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
+    opened = plain_socket(family, socket.SOCK_STREAM)
+    opened.setblocking(False)
+    try:
+        if near is not None:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind(near)
+        failed = opened.connect_ex(remote)
+    except (OSError, OverflowError):  # no such port, or not for this family
+        failed = errno.EHOSTUNREACH
+    if failed in (0, errno.EINPROGRESS):
+        return opened, failed == 0
+    opened.close()
+    return None

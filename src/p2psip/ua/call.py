@@ -8,6 +8,7 @@ to be done within the dialog; the call alone does it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 from p2psip.dialog import acceptance
@@ -21,9 +22,9 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.ua import offers, session_refresh
 from p2psip.ua.call_events import CallEvents, CallState, Timer
 from p2psip.ua.call_leg import CallLeg
-from p2psip.ua.core import REFRESHING, SharedDialog, UserAgentCore, invite_key
+from p2psip.ua.core import SharedDialog, UserAgentCore, invite_key
 from p2psip.ua.dialog_response import AnsweredInvite, dialog_response
-from p2psip.ua.messages import TEXT, DialogMessages, received, refuse_large
+from p2psip.ua.messages import DialogMessages, received
 from p2psip.ua.offers import GONE, OVER, Offers
 from p2psip.ua.replaces import Replaces
 from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
@@ -65,7 +66,7 @@ class UserAgentCall(ABC):
         self._answered: AnsweredInvite | None = None  # by our latest 2xx
         self.refresher = SessionRefresh(core.extensions, core.session_interval, now)
         self._offers = Offers(core.random, is_caller=self.direction == "out")
-        self._messages = DialogMessages()
+        self._messages = DialogMessages(self)
         self._transfers = Transfers(
             core, contact, digest_client, lambda *told: self.handler.on_transfer(self, *told)
         )
@@ -138,14 +139,8 @@ class UserAgentCall(ABC):
 
         `on_refused` hears of a refusal.  LocalError if it is too large, or too many wait (§8).
         """
-        if not self.is_up:
-            return
-        body = text.encode(errors="replace")
-        if not self._messages.is_free:
-            self._messages.wait(body)
-            return
-        refuse_large(request := self.new_request("MESSAGE", body, TEXT))
-        self._messages.sent(request, self.exchange(request, now))
+        if self.is_up and self.leg is not None:
+            self._messages.send(text.encode(errors="replace"), self.leg.shared, now)
 
     def refer(self, target: Uri, now: float, replaces: Replaces | None = None) -> None:
         """Ask the peer to call `target`, in a call's place (RFC 3515 §2.4.1).  LocalError."""
@@ -158,13 +153,12 @@ class UserAgentCall(ABC):
 
         By a refresh of the session if possible (RFC 4028 §7.4), else by OPTIONS (§11.1).
         """
-        if self.is_up and self.refresher.is_on and self.leg and self.leg.allows("UPDATE"):
-            self._refresh(now)
-        elif self.is_up and (self._question is None or self._question.done):
-            request = self.new_request("OPTIONS")
-            # §11 [asks-within-a-call], §11.1 [options-say-accept]
-            headers = request.headers.append("Accept", SDP)
-            self._question = self.exchange(request.replace(headers=headers), now)
+        if not self.is_up or self.leg is None:
+            return
+        if self.refresher.is_on and self.leg.allows("UPDATE"):
+            self._perform_refresh(session_refresh.Do.REFRESH, now)
+        elif self._question is None or self._question.done:
+            self._question = self.exchange(self.leg.options_request(), now)
 
     @property
     @abstractmethod
@@ -239,11 +233,8 @@ class UserAgentCall(ABC):
             self._lost(f"{response.status} {response.reason}", now)
         elif response.status != 503:  # 503 is our own, for no way to the peer: §8.1.3.1
             self.handler.on_alive(self, now)  # RFC 6086 §4.2.1 [469-keeps-the-call]
-        if is_final and exchange is self._messages.exchange:
-            body = self._messages.answered()
-            if body is not None and self.is_up:
-                request = self.new_request("MESSAGE", body, TEXT)
-                self._messages.sent(request, self.exchange(request, now))
+        if is_final and self.is_up and self.leg is not None:
+            self._messages.on_response(exchange, self.leg.shared, now)
         if response.status >= 300 and exchange.request.method in TOLD:
             self.handler.on_refused(self, exchange.request, response, now)
 
@@ -255,12 +246,6 @@ class UserAgentCall(ABC):
         shared.attach(self)
         self._legs[dialog.id] = leg = CallLeg(shared)
         return leg
-
-    def new_request(self, method: str, body: bytes = b"", content_type: str = "") -> Request:
-        """The next request within the dialog (§12.2.1.1)."""
-        assert self.leg is not None
-        contact = self.contact if method in REFRESHING else None
-        return self.leg.shared.new_request(method, body, content_type, contact)
 
     def exchange(self, request: Request, now: float) -> AuthenticatedRequest:
         """Send a request within the dialog (§12.2.1.1); `on_response` hears the answer."""
@@ -276,11 +261,8 @@ class UserAgentCall(ABC):
         if self._bye is not None:
             return
         self._perform_offer(self._offers.abandon(), now)
-        request = self.new_request("BYE")
-        if self._bye_reason:
-            # RFC 3326 §2 [reason-of-a-bye] [one-reason-per-protocol]
-            request = request.replace(headers=request.headers.append("Reason", self._bye_reason))
-        self._bye = self.exchange(request, now)
+        assert self.leg is not None
+        self._bye = self.exchange(self.leg.bye_request(self._bye_reason), now)
 
     def _lost(self, reason: str, now: float) -> None:
         """Give the dialog up as §12.2.1.2 says: with a BYE."""
@@ -341,19 +323,15 @@ class UserAgentCall(ABC):
     def _accept_invite(self, server: ServerHandle, sdp: bytes, now: float) -> None:
         """Answer an INVITE with 200, repeated until the ACK comes (§13.3.1.4)."""
         response = self._response_to(server, sdp, self.refresher.answer(server.request, now))
-        self._answered, todo = AnsweredInvite.start(server, response, now, self._core.stack.t1)
-        self._perform_2xx(todo, now)
+        self._answered = AnsweredInvite(server, response, now, self._core.stack.t1)
+        self.reschedule()
 
     def _perform_2xx(self, todo: acceptance.Todo, now: float, sdp: bytes | None = None) -> None:
         """Do what `AnsweredInvite` orders; `sdp` is what the ACK has brought (§13.3.1.4)."""
-        for do in todo:
-            match do:
-                case acceptance.Do.SEND_2XX if self._answered is not None:
-                    self._answered.send(now)
-                case acceptance.Do.CONFIRMED:
-                    self._on_confirmed(sdp, now)
-                case acceptance.Do.UNHEARD:
-                    self._on_unheard(now)
+        if acceptance.Do.CONFIRMED in todo:
+            self._on_confirmed(sdp, now)
+        elif acceptance.Do.UNHEARD in todo:
+            self._on_unheard(now)
         self.reschedule()
 
     def _on_confirmed(self, sdp: bytes | None, now: float) -> None:
@@ -431,15 +409,9 @@ class UserAgentCall(ABC):
 
     def _take_offer(self, leg: CallLeg, offer: bytes, now: float) -> bytes:
         """Have the owner answer an offer (RFC 3264 §4); after a RemoteError nothing has changed."""
-        self._offers.they_offer(leg.session, offer)
-        try:
-            answer = self.handler.on_offer(self, offer, now)  # §14.2 [follows-the-change]
-        except RemoteError:
-            leg.session.refused()
-            raise
-        leg.session.we_answer(answer)  # RFC 3311 §5.2 [answers-in-the-2xx]
-        self._offers.overtaken()
-        return answer
+        # §14.2 [follows-the-change]
+        answer = partial(self.handler.on_offer, self, offer, now)
+        return self._offers.they_offer(leg.session, offer, answer)
 
     # Inside: new offers of ours, and refreshes
 
@@ -492,7 +464,8 @@ class UserAgentCall(ABC):
         sdp, leg = self._offers.wanted, self.leg
         assert sdp is not None and leg is not None
         # RFC 3311 §5.1 [reinvite-once-up] [by-either-side]
-        request = self.new_request("INVITE" if self.is_up else "UPDATE", sdp, SDP)
+        method = "INVITE" if self.is_up else "UPDATE"
+        request = leg.shared.new_request(method, sdp, SDP, self.contact)
         leg.session.we_offer(sdp)
         request = self.refresher.ask(request) if self.is_up else request
         self._offers.sent(self.exchange(request, now), leg, now + self._core.answer_timeout)
@@ -514,32 +487,18 @@ class UserAgentCall(ABC):
         self._perform_offer(do, now, response)
 
     def _perform_refresh(self, do: session_refresh.Do | None, now: float) -> None:
-        """Do what `SessionRefresh` orders (RFC 4028 §10)."""
-        match do:
-            case session_refresh.Do.REFRESH:
-                self._refresh(now)
-            case session_refresh.Do.REFRESH_BY_INVITE:
-                self.reinvite(self.local_sdp, now)
-            case session_refresh.Do.EXPIRED:
-                self._lost(EXPIRED, now)
-        self.reschedule()
+        """Do what `SessionRefresh` orders (RFC 4028 §10).
 
-    def _refresh(self, now: float) -> None:
-        """Refresh the session: by UPDATE without an offer if possible (RFC 4028 §7.4).
-
-        Else by a re-INVITE with the description in force.
-
-        Departs from RFC 6337 §5.3: that description is offered as it was agreed on, also while the
-        peer holds us, since RFC 4028 §7.4 wants a refresh to change nothing.
+        Departs from RFC 6337 §5.3: in a re-INVITE the description is offered as it was agreed on,
+        also while the peer holds us, since RFC 4028 §7.4 wants a refresh to change nothing.
         """
-        assert self.leg is not None
-        before = self.refresher.exchange
-        if not self.leg.allows("UPDATE"):
+        if do is session_refresh.Do.REFRESH and self.leg is not None:
+            do = self.refresher.refresh(self.leg, self, self.contact, now)
+        if do is session_refresh.Do.REFRESH_BY_INVITE:
             self.reinvite(self.local_sdp, now)  # RFC 4028 §7.4 [says-nothing-changed]
-        elif before is None or before.done:
-            # RFC 4028 §7.4 [by-update] [update-without-offer]
-            request = self.refresher.ask(self.new_request("UPDATE"))
-            self.refresher.exchange = self.exchange(request, now)
+        elif do is session_refresh.Do.EXPIRED:
+            self._lost(EXPIRED, now)
+        self.reschedule()
 
     # Inside: time
 

@@ -10,6 +10,7 @@ from p2psip.sip.message import Request, Response
 from p2psip.ua.core import SharedDialog
 from p2psip.ua.requests.digest_client import copy_credentials
 from p2psip.ua.requests.extensions import listed
+from p2psip.ua.requests.request_validation import SDP
 
 
 class CallLeg:
@@ -54,6 +55,18 @@ class CallLeg:
             ack = copy_credentials(invite, self.dialog.ack(number), self.shared.digest_client)
             self._ack = number, ack
         self.shared.send_ack(self._ack[1], now)  # §13.2.2.4 [ack-for-each] [ack-again]
+
+    def bye_request(self, reason: str | None) -> Request:
+        """A BYE (§15.1.1); `reason` is a value for its Reason header (RFC 3326 §2)."""
+        bye = self.shared.new_request("BYE")
+        # RFC 3326 §2 [reason-of-a-bye] [one-reason-per-protocol]
+        return bye.replace(headers=bye.headers.append("Reason", reason)) if reason else bye
+
+    def options_request(self) -> Request:
+        """A question whether the peer is still there, and what it can do (§11.1)."""
+        request = self.shared.new_request("OPTIONS")
+        # §11 [asks-within-a-call], §11.1 [options-say-accept]
+        return request.replace(headers=request.headers.append("Accept", SDP))
 
     def info_request(self, content_type: str, body: bytes, package: str | None) -> Request:
         """An INFO, of a package or of the old kind (RFC 6086 §4.2.1).  LocalError: not received."""

@@ -4,9 +4,8 @@ Implements RFC 3261 §12.1.1 and §13.3.1.4.
 """
 
 from collections.abc import Sequence
-from typing import Self
 
-from p2psip.dialog.acceptance import Acceptance, Todo
+from p2psip.dialog.acceptance import Acceptance, Do, Todo
 from p2psip.sip.address import Address
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Response
@@ -43,18 +42,12 @@ def dialog_response(
 
 
 class AnsweredInvite:
-    """A 2xx that is repeated until its ACK comes (§13.3.1.4); the call does what it orders."""
+    """A 2xx that is sent, and repeated until its ACK comes (§13.3.1.4); `t1` is in seconds."""
 
-    def __init__(self, server: ServerHandle, response: Response, acceptance: Acceptance) -> None:
-        self._server, self._response, self._acceptance = server, response, acceptance
-
-    @classmethod
-    def start(
-        cls, server: ServerHandle, response: Response, now: float, t1: float
-    ) -> tuple[Self, Todo]:
-        """Answer the INVITE for the first time (§13.3.1.4); `t1` is in seconds."""
-        acceptance, todo = Acceptance.start(now, t1=t1)
-        return cls(server, response, acceptance), todo
+    def __init__(self, server: ServerHandle, response: Response, now: float, t1: float) -> None:
+        self._server, self._response = server, response
+        self._acceptance, todo = Acceptance.start(now, t1=t1)
+        self._send_if_due(todo, now)
 
     @property
     def is_waiting(self) -> bool:
@@ -71,10 +64,6 @@ class AnsweredInvite:
         """When to call `tick` (§13.3.1.4)."""
         return self._acceptance.deadline
 
-    def send(self, now: float) -> None:
-        """Send the 2xx, as `acceptance.Do.SEND_2XX` orders (§13.3.1.4)."""
-        self._server.respond(self._response, now)
-
     def on_ack(self, number: int | None, now: float) -> Todo:
         """Take an ACK (§13.3.1.4); one that comes again, or for another INVITE, changes nothing.
 
@@ -85,4 +74,9 @@ class AnsweredInvite:
 
     def tick(self, now: float) -> Todo:
         """Repeat the 2xx, or give up (§13.3.1.4)."""
-        return self._acceptance.tick(now)
+        return self._send_if_due(self._acceptance.tick(now), now)
+
+    def _send_if_due(self, todo: Todo, now: float) -> Todo:
+        if Do.SEND_2XX in todo:
+            self._server.respond(self._response, now)
+        return todo

@@ -17,8 +17,8 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
 from p2psip.stack.stack import ServerHandle
-from p2psip.ua.core import UserAgentCore
-from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.ua.core import SharedDialog, UserAgentCore
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest, AuthenticatedRequestUser
 from p2psip.ua.requests.digest_client import DigestClient
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import RefusalError, is_encoded, refuse_encoding
@@ -135,31 +135,32 @@ class Messages:
 
 
 class DialogMessages:
-    """The messages of ours within one call, of which `exchange` is the latest (RFC 3428 §8)."""
+    """The messages of ours within one call, one at a time (RFC 3428 §8); `user` is the call."""
 
-    def __init__(self) -> None:
-        self.exchange: AuthenticatedRequest | None = None
+    def __init__(self, user: AuthenticatedRequestUser) -> None:
+        self._user = user
         self._sent: Request | None = None  # that has no final response yet
+        self._exchange: AuthenticatedRequest | None = None
         self._waiting: deque[bytes] = deque()
 
-    @property
-    def is_free(self) -> bool:
-        """Whether a message may be sent now (RFC 3428 §8)."""
-        return self._sent is None
-
-    def wait(self, body: bytes) -> None:
-        """Keep a message until those before have an answer (RFC 3428 §8).  LocalError."""
-        assert self._sent is not None
+    def send(self, body: bytes, dialog: SharedDialog, now: float) -> None:
+        """Send a message, once those before have an answer (RFC 3428 §8).  LocalError."""
+        if self._sent is None:
+            refuse_large(request := dialog.new_request("MESSAGE", body, TEXT))
+            self._send(request, dialog, now)
+            return
         refuse_large(self._sent.replace(body=body))  # which has the same headers
         if len(self._waiting) == MAX_WAITING:
             raise LocalError(f"{MAX_WAITING} messages wait already")
         self._waiting.append(body)  # RFC 3428 §8 [one-at-a-time-within]
 
-    def sent(self, request: Request, exchange: AuthenticatedRequest) -> None:
-        """Note the message that was sent (RFC 3428 §8)."""
-        self._sent, self.exchange = request, exchange
+    def _send(self, request: Request, dialog: SharedDialog, now: float) -> None:
+        self._sent, self._exchange = request, dialog.exchange(self._user, request, now)
 
-    def answered(self) -> bytes | None:
-        """Take the final answer to a message; returns the next one to send (RFC 3428 §8)."""
-        self._sent = None
-        return self._waiting.popleft() if self._waiting else None
+    def on_response(self, exchange: AuthenticatedRequest, dialog: SharedDialog, now: float) -> None:
+        """Send the next message after the final answer to one (RFC 3428 §8)."""
+        if exchange is self._exchange:
+            self._sent = None
+            if self._waiting:
+                request = dialog.new_request("MESSAGE", self._waiting.popleft(), TEXT)
+                self._send(request, dialog, now)

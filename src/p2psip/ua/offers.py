@@ -143,14 +143,25 @@ class Offers:
         if state in OVER or self.exchange:
             raise RemoteError("Request Pending", 491)
 
-    def they_offer(self, session: Negotiation, offer: bytes) -> None:
-        """Take an offer of the peer, in whatever message it came (RFC 3264 §4): RemoteError."""
+    def they_offer(self, session: Negotiation, offer: bytes, answer: Callable[[], bytes]) -> bytes:
+        """Take an offer of the peer, in whatever message it came, and give it the `answer`.
+
+        RFC 3264 §4.  After a RemoteError nothing has changed.
+        """
         try:
             session.they_offer(offer)
         except RemoteError as error:
             if error.status == 500:
                 raise self._later() from None
             raise
+        try:
+            ours = answer()
+        except RemoteError:
+            session.refused()
+            raise
+        session.we_answer(ours)  # RFC 3311 §5.2 [answers-in-the-2xx]
+        self.overtaken()
+        return ours
 
     def _later(self) -> RefusalError:
         """The refusal of a second offer, or of an INVITE before the first is answered (§14.2)."""

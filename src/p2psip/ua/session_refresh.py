@@ -12,7 +12,9 @@ from p2psip.dialog.session_timer import LEAST, SessionExpires, SessionTimer
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import number
 from p2psip.sip.message import Request, Response
-from p2psip.ua.requests.authenticated_request import AuthenticatedRequest
+from p2psip.sip.uri import Uri
+from p2psip.ua.call_leg import CallLeg
+from p2psip.ua.requests.authenticated_request import AuthenticatedRequest, AuthenticatedRequestUser
 from p2psip.ua.requests.extensions import Extensions, listed
 from p2psip.ua.requests.request_validation import RefusalError
 
@@ -132,6 +134,18 @@ class SessionRefresh:
         """Refresh the session, or end a call whose peer does not (RFC 4028 §10)."""
         is_refresh = session_timer.Do.REFRESH
         return [Do.REFRESH if do is is_refresh else Do.EXPIRED for do in self._timer.tick(now)]
+
+    def refresh(
+        self, leg: CallLeg, user: AuthenticatedRequestUser, contact: Uri, now: float
+    ) -> Do | None:
+        """Refresh the session by UPDATE without an offer, if the peer takes it (RFC 4028 §7.4)."""
+        if not leg.allows("UPDATE"):
+            return Do.REFRESH_BY_INVITE
+        if self.exchange is None or self.exchange.done:
+            # RFC 4028 §7.4 [by-update] [update-without-offer]
+            request = self.ask(leg.shared.new_request("UPDATE", contact=contact))
+            self.exchange = leg.shared.exchange(user, request, now)
+        return None
 
     def on_response(self, response: Response, now: float) -> Do | None:
         """Take the final answer to a refresh by UPDATE (RFC 4028 §10)."""

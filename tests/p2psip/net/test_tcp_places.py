@@ -10,7 +10,7 @@ import pytest
 from support.sip.tcp_world import OTHER, clock, closed, greeted, hurry, request, server, works
 from support.sockets import LOOPBACK, Echo, TcpClient, until
 
-from p2psip.net import connect, descriptors, host_scheduler, tcp
+from p2psip.net import descriptors, host_scheduler, tcp
 from p2psip.net.clock import monotonic
 from p2psip.server.response_context import TIMER_C
 from p2psip.stack.stack import Flow
@@ -188,7 +188,7 @@ def test_without_a_descriptor_nobody_is_called(make, monkeypatch, caplog):
     def exhausted(*words):
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(connect, "plain_socket", exhausted)
+    monkeypatch.setattr(tcp, "plain_socket", exhausted)
     assert not echo.driver._listening[1].send(b"x", Flow("TCP", (LOOPBACK, 9)))
     assert caplog.messages == ["sip: cannot accept: Too many open files"]
 
