@@ -200,6 +200,10 @@ machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.video siprtmp.media siprtmp.calls.access
                                      siprtmp.calls
+edge    siprtmp.edge.workers         rtmplite.limits rtmplite.rtmp.wire rtmplite.live
+                                     rtmplite.rtmp rtmplite.shared_objects rtmplite.relay
+                                     rtmplite.net rtmplite.net.client rtmplite.net.server
+                                     siprtmp.operation siprtmp.settings
 edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.ua.registering p2psip.server p2psip.net
                                      p2psip.net.media rtmplite.flv rtmplite.rtmfp.crypto
@@ -209,7 +213,7 @@ edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack 
                                      siprtmp.settings siprtmp.calls.access siprtmp.calls
                                      siprtmp.calls.conference
                                      siprtmp.calls.rich siprtmp.calls.mixed
-                                     siprtmp.pump
+                                     siprtmp.edge.workers siprtmp.pump
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation

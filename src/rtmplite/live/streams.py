@@ -168,13 +168,14 @@ class LiveStream:
     the gateway does with the audio of a phone.  `on_players_changed` is called after a player has
     joined or left; a recorder sets `recorded`.  `publisher` may be replaced, and pays for what is
     kept of its stream; it is None where no connection publishes.  `since` is when the last
-    publication began.
+    publication began, `is_copy` whether another process of this server has its publisher, and so
+    records and pushes it.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
         self.app, self.name = app, name
         self.publishing, self.kind, self.recorded = False, "live", False
-        self.since = 0.0
+        self.since, self.is_copy = 0.0, False
         self.on_players_changed: Callable[[LiveStream, float], None] | None = None
         self._registry, self._policy = registry, registry.slow_consumer
         self.publisher: ReplaceablePublisher | None = None
@@ -240,7 +241,12 @@ class LiveStream:
         return kept
 
     def begin(
-        self, now: float, kind: str = "live", publisher: ReplaceablePublisher | None = None
+        self,
+        now: float,
+        kind: str = "live",
+        publisher: ReplaceablePublisher | None = None,
+        *,
+        is_copy: bool = False,
     ) -> None:
         """Begin a publication: the tracks of a former one are forgotten.
 
@@ -256,7 +262,7 @@ class LiveStream:
             if self._tracks.kinds:
                 self._succession = TimestampRebase(self._tracks.timestamp)
         self.publishing, self.kind, self.recorded = True, kind, False
-        self.since = now
+        self.since, self.is_copy = now, is_copy
         self._account.close()
         self._tracks = Tracks(None if publisher is None else self._account)
         self._group = self._new_group()

@@ -27,19 +27,27 @@ class ConnectionLimit:
         """The number of connections."""
         return self._all
 
+    def total(self) -> int:
+        """Count the connections that share the limit: here, those of this server."""
+        return self._all
+
+    def total_of(self, source: str) -> int:
+        """Count those from one address, by its `rate_limit_key`."""
+        return self._from[source]
+
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another connection."""
-        return self._all >= self._most
+        return self.total() >= self._most
 
     def admits(self, host: str) -> bool:
         """Count a connection from `host` if there is room; else log that and return false."""
         source = rate_limit_key(host)
         if self.is_full:
-            log.warning("refusing %s: %d connections", host, self._all)
+            log.warning("refusing %s: %d connections", host, self.total())
             return False
-        if self._from[source] >= self._most_of_one:
-            log.warning("refusing %s: %d connections of its own", source, self._from[source])
+        if (own := self.total_of(source)) >= self._most_of_one:
+            log.warning("refusing %s: %d connections of its own", source, own)
             return False
         self._all += 1
         self._from[source] += 1

@@ -92,7 +92,8 @@ class TcpConnections(Generic[M]):
 
     def adopt(self, connected: socket.socket, machine: M, tls: Tls | None = None) -> None:
         """Serve a connected socket that does not block, for as long as it lasts."""
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if connected.family != socket.AF_UNIX:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected, tls = Tapping.current.connection(connected, tls)
         self._peers[Peer(self, connected, machine, tls)] = None
 

@@ -26,10 +26,12 @@ class Pull(Link):
     """Plays a stream of another server into `live`: RTMP 1.0 §7.2.2.1.
 
     Own design: while the other server has nothing to play, the link stays and waits for it.
-    `on_over` is called when a publication has ended there.
+    `on_over` is called when a publication has ended there.  The stream is a copy in the sense of
+    `LiveStream` if `is_copy`.
     """
 
     _start_code = "NetStream.Play.Start"
+    is_copy = False
 
     def __init__(
         self,
@@ -152,7 +154,7 @@ class Pull(Link):
                 self.stop(now)
                 return
             self.is_publishing = True
-            self.live.begin(now, publisher=self)
+            self.live.begin(now, publisher=self, is_copy=self.is_copy)
             self._video = PublishedVideo(self.live)
         self._passed.note(type_id, timestamp, payload, now)
         self._video.write(type_id, timestamp, payload, now)

@@ -111,8 +111,8 @@ class Relays:
 
     def _begun(self, live: LiveStream, now: float) -> None:
         key = live.app, live.name
-        if key in self._pushes:
-            return  # another publisher has replaced the first one
+        if key in self._pushes or live.is_copy:
+            return  # another publisher has replaced the first one, or another process pushes it
         targets = [target for rule in self._push if (target := rule.target(*key))]
         pushes = [Push(live, each, self._dial, self._random, self._backoff) for each in targets]
         if pushes:

@@ -72,8 +72,11 @@ class LiveApplication(OpenApplication):
     """Joins everybody who publishes under a name with those who play it: RTMP 1.0 §7.2.2.1.
 
     Own design: names are taken from the end of the application's name on, so that
-    rtmp://host/live/a/b is one stream however a client splits it.
+    rtmp://host/live/a/b is one stream however a client splits it.  `is_elsewhere` says by this path
+    whether another process of the server has its publisher.
     """
+
+    is_elsewhere: Callable[[str], bool] = staticmethod(lambda path: False)
 
     def on_publish(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
@@ -85,7 +88,8 @@ class LiveApplication(OpenApplication):
         No file is overwritten, whatever the text says of "record".
         """
         live = connection.registry.open(APP, stream.path)
-        if not stream.path or (live.publishing and not _may_replace(live, stream, now)):
+        is_kept = live.publishing and not may_replace(live, stream.newcomer, now)
+        if not stream.path or is_kept or self.is_elsewhere(stream.path):
             description = f"{name} is already published." if name else "A stream needs a name."
             # Field §"Names in use" [bad-name]
             stream.reject_publish("NetStream.Publish.BadName", description, now)
@@ -105,11 +109,11 @@ class LiveApplication(OpenApplication):
         stream.accept_play(connection.registry.open(APP, stream.path), now)
 
 
-def _may_replace(live: LiveStream, stream: ServerStream, now: float) -> bool:
-    """Whether its publisher neither sends nor answers."""
+def may_replace(live: LiveStream, newcomer: tuple[str, bool], now: float) -> bool:
+    """Whether its publisher neither sends nor answers: RTMP 1.0 §7.1.7."""
     publisher = live.publisher
     if isinstance(publisher, ServerStream):
-        return publisher.yields_to(stream, now)
+        return publisher.yields_to(newcomer, now)
     return publisher is not None and publisher.is_silent(now)
 
 

@@ -235,13 +235,20 @@ class ServerStream:
         """Whether the client neither sends nor answers: see `timestamp_rebase`."""
         return self.connection.transport.is_silent(now)
 
-    def yields_to(self, other: "ServerStream", now: float) -> bool:
-        """Whether the client that publishes is lost, so that `other` may have the name.
+    @property
+    def newcomer(self) -> tuple[str, bool]:
+        """What `yields_to` asks of the stream that wants a name: its host, and whether it released.
 
-        One that comes back says so by releaseStream, and soon: a ping that its host has not
-        answered needs to wait less.
+        Own design: a client that comes back says so by releaseStream.
         """
-        is_back = other.released == other.name and other.client.host == self.client.host
+        return self.client.host, self.released == self.name
+
+    def yields_to(self, newcomer: tuple[str, bool], now: float) -> bool:
+        """Whether the client that publishes is lost, so that a `newcomer` may have the name.
+
+        One that comes back does so soon: a ping that its host has not answered needs to wait less.
+        """
+        is_back = newcomer == (self.client.host, True)
         return self.connection.transport.is_silent(now, RELEASED if is_back else ANSWER)
 
     def replaced(self, now: float) -> None:

@@ -125,7 +125,7 @@ class NamedCall(StreamUser):
         A call that it had dialled ends; one that has come in goes on.
         """
         publisher = self._publisher
-        if publisher is None or not publisher.yields_to(stream, now):
+        if publisher is None or not publisher.yields_to(stream.newcomer, now):
             return
         self._publisher = None
         publisher.replaced(now)

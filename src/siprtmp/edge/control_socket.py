@@ -27,6 +27,7 @@ from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from siprtmp.edge.overview import KINDS, Overview, Row
 from siprtmp.edge.state_folder import CONTROL_SOCKET
+from siprtmp.edge.whole import WholeOverview
 from siprtmp.operation.arguments import ConfigError
 
 log: Final = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ class Control:
     socket can be made.
     """
 
-    def __init__(self, folder: Path, overview: Overview) -> None:
+    def __init__(self, folder: Path, overview: Overview | WholeOverview) -> None:
         self._path, self._overview = folder / CONTROL_SOCKET, overview
         listener = gevent.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o177)
@@ -119,7 +120,7 @@ def _dump(value: Row) -> bytes:
     return json.dumps(value).encode("ascii")
 
 
-_ACTIONS: Final[Mapping[str, Callable[[Overview, str, float], Row]]] = {
+_ACTIONS: Final[Mapping[str, Callable[[Overview | WholeOverview, str, float], Row]]] = {
     "end": lambda overview, text, now: {"ended": overview.end(text, now)},
     "mix": lambda overview, text, now: {"mixed": overview.mix(text, now)},
     "unmix": lambda overview, text, now: {"unmixed": overview.unmix(text, now)},

@@ -7,10 +7,12 @@ the hub; a call has no greenlet of its own.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from p2psip.errors import RemoteError
+from p2psip.net.clock import monotonic
 from rtmplite.net.addresses import not_had, written
 from rtmplite.net.secret_files import is_open_to_all
 from rtmplite.net.server.settings import AccessSettings, TlsSettings
@@ -22,7 +24,7 @@ from siprtmp.calls.mixed.mixed_call import MixedApplication, MixedCalls
 from siprtmp.calls.mixed.published_side import PublishedSides
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
-from siprtmp.edge.metrics import CallTotals, LoopLag, page
+from siprtmp.edge.metrics import CallTotals, Histogram, LoopLag, page
 from siprtmp.edge.overview import Overview
 from siprtmp.edge.packet_capture import PacketCapture
 from siprtmp.edge.rtmp_side import RtmpSide
@@ -30,6 +32,8 @@ from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer
 from siprtmp.edge.status_access import StatusAccess
+from siprtmp.edge.whole import Whole, WholeOverview
+from siprtmp.edge.workers.place import WorkerPlace
 from siprtmp.media.transcode import audio_decoder
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.build import build
@@ -45,11 +49,16 @@ class Gateway:
     """All that one process serves.
 
     `start` opens the listeners; `stop` ends calls and connections properly.  The settings are taken
-    apart here: each part of the gateway gets its own.
+    apart here: each part of the gateway gets its own.  With a `place` this process is one of
+    several that serve together.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings, self.log = settings, Log("siprtmp")
+    def __init__(self, settings: Settings, place: WorkerPlace | None = None) -> None:
+        of_rtmp = settings.for_rtmp
+        if place is not None:
+            settings = _part(settings, place)
+            of_rtmp = replace(settings.for_rtmp, is_local=of_rtmp.is_local)
+        self.settings, self.log, self._place = settings, Log("siprtmp"), place
         process, anonymous = settings.process, settings.access.allow_anonymous
         path = process.capture
         self._capture = None if path is None else PacketCapture(path, self.log)
@@ -57,7 +66,7 @@ class Gateway:
         users, credentials = load_users(settings.access), load_credentials(settings.access)
         self._users = users
         self.admission = Admission(anonymous, users, credentials)
-        self.rtmp = RtmpSide(settings.for_rtmp, self.log, self.admission)
+        self.rtmp = RtmpSide(of_rtmp, self.log, self.admission, place)
         self._http: StatusServer | None = None
         self._control: Control | None = None
         self._status_access = StatusAccess.of(
@@ -70,6 +79,8 @@ class Gateway:
             _load_decoder()
         self._process = ProcessFigures()
         self.totals, self._lag = CallTotals(), LoopLag()
+        team = self.rtmp.team
+        self._whole = None if team is None else Whole(team, self.status, self._lag)
         records = process.call_records
         self._records = None if records is None else CallRecords(records, self.log)
 
@@ -101,24 +112,32 @@ class Gateway:
             self.sip.routes.registry = self.rtmp.registry
         if at.http is not None:
             with _naming("--http", at.http):
-                figures = CachedFigures(self.status)
+                figures = CachedFigures(self.of_all)
+                opened = {} if self._place is None else self._place.opened
                 self._http = StatusServer(
-                    at.http,
+                    opened.get("http", at.http),
                     figures,
                     self.rtmp.live,
                     self._status_access,
                     self.log,
-                    lambda: page(figures(), self.totals, self._lag),
+                    lambda: page(figures(), self.totals, self._lags()),
                 )
         self._lag.start()
-        if self.state is not None:
-            overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
-            if self.sip is not None:
-                overview.calls, overview.tolls = self.sip.context.calls, self.sip.tolls
-                overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
-                overview.hear = self.sip.stack.receive
-                overview.trunks, overview.mixes = self.sip.trunks.trunks, self._mixes
-            self._control = Control(self.state.path, overview)
+        if self.state is not None or self._place is not None:
+            overview = self._overview()
+            if self.state is not None:
+                self._control = Control(self.state.path, overview)
+
+    def _overview(self) -> Overview | WholeOverview:
+        """What the operator may see and end, of all workers if there are several."""
+        overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
+        if self.sip is not None:
+            overview.calls, overview.tolls = self.sip.context.calls, self.sip.tolls
+            overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
+            overview.hear = self.sip.stack.receive
+            overview.trunks, overview.mixes = self.sip.trunks.trunks, self._mixes
+        team = self.rtmp.team
+        return overview if team is None else WholeOverview(overview, team, monotonic)
 
     def addresses(self) -> dict[str, str]:
         """The listeners by name, with their real ports, for the ready line."""
@@ -139,7 +158,14 @@ class Gateway:
             figures["media_left_out"] = self.totals.left_out + late
         figures["loop_lag_ms"] = round(1000 * self._lag.worst, 1)
         figures |= self._process.figures()
-        return figures
+        return figures | {"workers": 1, "workers_silent": 0}
+
+    def of_all(self) -> dict[str, object]:
+        """The figures of all workers, if there are several."""
+        return self.status() if self._whole is None else self._whole.figures()
+
+    def _lags(self) -> Histogram:
+        return self._lag.seen if self._whole is None else self._whole.lags()
 
     def is_quiet(self) -> bool:
         """Whether no client would notice a pause, since there is no call and no stream."""
@@ -237,6 +263,13 @@ def warn_of_readers(
     for path, cure in cures.items():
         if is_open_to_all(path):
             log.warning("password-readable", file=path, cure=cure)
+
+
+def _part(settings: Settings, place: WorkerPlace) -> Settings:
+    """The settings of one of several workers: what only one process can have is the first one's."""
+    if place.is_first:
+        return settings
+    return settings.with_values({"rtmfp": None, "rtmpt": None, "state": None})
 
 
 def _load_decoder() -> None:

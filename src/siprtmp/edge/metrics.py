@@ -54,6 +54,16 @@ class Histogram:
         self._counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 
+    def dump(self) -> list[float]:
+        """The counts and the total, for `load`."""
+        return [*self._counts, self.total]
+
+    def load(self, dumped: Sequence[float]) -> None:
+        """Add what another one with the same bounds has counted."""
+        *counts, total = dumped
+        self._counts = [mine + int(its) for mine, its in zip(self._counts, counts, strict=True)]
+        self.total += total
+
     def buckets(self) -> Iterator[tuple[str, int]]:
         """Each bound, and how many values were not above it."""
         names, sum_ = [f"{each:g}" for each in self._bounds], 0
@@ -119,11 +129,12 @@ class LoopLag:
         return max(self._worst)
 
 
-def page(status: Mapping[str, object], totals: CallTotals, lag: LoopLag) -> str:
+def page(status: Mapping[str, object], totals: CallTotals, lag: Histogram) -> str:
+    """All metrics as text; `lag` has how late the loop was, in seconds."""
     lines = [*_figures(status), *_calls(totals)]
     lines += _histogram("call_seconds", "How long answered calls lasted.", totals.seconds)
     lines += _histogram("call_mos", "MOS of answered calls by the E-model, 1 to 4.5.", totals.mos)
-    lines += _histogram("loop_lag_seconds", "How late timers of the loop fire.", lag.seen)
+    lines += _histogram("loop_lag_seconds", "How late timers of the loop fire.", lag)
     return "\n".join(lines) + "\n"
 
 

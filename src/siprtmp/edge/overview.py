@@ -79,19 +79,26 @@ class Overview:
         for trunk in self.trunks:
             yield "trunks", _trunk(trunk, self.calls)
 
+    def ids(self, now: float) -> set[str]:
+        """The ids of all that `end` can end."""
+        return {
+            *(each.call.id for each in self.calls if each.call is not None),
+            *(_binding_id(*each) for each in self._bindings(now)),
+            *(connection.id for connection, _ in self._published()),
+            *(each.id for each in self.tolls),
+        }
+
     def end(self, text: str, now: float) -> list[str]:
         """End the call or stream with the id `text`, or the only one that begins so; its kinds.
 
         A call is hung up (RFC 3261 §15), a registration forgotten, a publisher disconnected.
         Raises LocalError where no id begins so, or several do.
         """
+        wanted = only(text, self.ids(now))
         calls = [(each.call.id, each) for each in self.calls if each.call is not None]
         bindings = [(_binding_id(*each), each) for each in self._bindings(now)]
         clients = {connection.id: connection for connection, _ in self._published()}
         passing = list(self.tolls)
-        wanted = _only(
-            text, {*dict(calls), *dict(bindings), *clients, *(each.id for each in passing)}
-        )
         ended = []
         for call in [each for name, each in calls if name == wanted]:
             call.drop(now, OPERATOR)
@@ -128,7 +135,7 @@ class Overview:
 
     def _call_of(self, text: str) -> Call:
         calls = {each.call.id: each for each in self.calls if each.call is not None}
-        return calls[_only(text, set(calls))]
+        return calls[only(text, set(calls))]
 
     def _bindings(self, now: float) -> list[tuple[Aor, Binding]]:
         return self.registrar.everything(now) if self.registrar is not None else []
@@ -146,7 +153,8 @@ class Overview:
         self._log.event("unregistered", source=OPERATOR, user=user, contact=contact)
 
 
-def _only(text: str, known: set[str]) -> str:
+def only(text: str, known: set[str]) -> str:
+    """The id that is `text`, or the only one that begins so."""
     found = {text} & known or {each for each in known if text and each.startswith(text)}
     if len(found) != 1:
         raise LocalError(f"{'several ids begin' if found else 'no id begins'} with {text!r}")

@@ -12,6 +12,7 @@ from rtmplite.auth.credentials import NO_USER
 from rtmplite.auth.guard import Question
 from rtmplite.errors import LocalError
 from rtmplite.live.streams import Registry
+from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access
@@ -26,6 +27,8 @@ from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.vod.application import VodApplication
 from siprtmp.calls.access.admission import Admission
 from siprtmp.edge.vod_library import VodLibrary
+from siprtmp.edge.workers.place import WorkerPlace
+from siprtmp.edge.workers.team import Team, TeamApplication
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import RtmpSettings
@@ -34,10 +37,17 @@ from siprtmp.settings.table import RtmpSettings
 class RtmpSide:
     """Everything that speaks RTMP, and the files it stores.  Raises ConfigError for a bad setting.
 
-    `start` opens the listeners; `stop` ends connections properly.
+    `start` opens the listeners; `stop` ends connections properly.  With a `place`, it is one of
+    several processes, whose `team` shares the streams.
     """
 
-    def __init__(self, settings: RtmpSettings, log: Log, admission: Admission) -> None:
+    def __init__(
+        self,
+        settings: RtmpSettings,
+        log: Log,
+        admission: Admission,
+        place: WorkerPlace | None = None,
+    ) -> None:
         self._settings, self._log, self._admission = settings, log, admission
         self.registry, self._workers = Registry(), Workers()
         with _as_setting():
@@ -45,15 +55,23 @@ class RtmpSide:
             self._streams = LoggedLiveApplication(self._happened, self._access.user_of)
             self._applications: dict[str, Application] = {}
             unknown = UnknownApplication(lambda: list(self._applications), self._happened)
-            connection_limit = access.connection_limit(settings.transports.limits)
+            limits = settings.transports.limits
+            make_limit = ConnectionLimit if place is None else place.limit
+            connection_limit = access.connection_limit(limits, make_limit)
+            each = access.limits(limits)
             self._transports = Transports(
                 settings.transports,
                 lambda name: self._applications.get(name, unknown),
                 self.registry,
-                access.limits(settings.transports.limits),
+                each,
                 connection_limit,
                 self._linked,
+                {} if place is None else place.opened,
             )
+        self.team: Team | None = None
+        if place is not None:
+            merge = settings.transports.players.merge_ms
+            self.team = Team(place, self.registry, self._streams, each, merge)
         self._recordings: Recordings | None = None
         self._shared: SharedFiles | None = None
         self.library: Files | None = None  # all files of --vod
@@ -68,10 +86,15 @@ class RtmpSide:
         self._applications[name] = self._access.ask_service(application)
 
     def start(self) -> None:
-        self._applications["live"] = self._access.guard(self._streams)
+        live: Application = self._streams
+        if self.team is not None:
+            live = TeamApplication(self._streams, self.team)
+        self._applications["live"] = self._access.guard(live)
         self._open_folders()
         with _as_setting():
             self._transports.start()
+        if self.team is not None:
+            self.team.start()
 
     def renew_users(self) -> None:
         """Read the file of users again; after a ConfigError the old users stay."""
@@ -106,6 +129,8 @@ class RtmpSide:
     def stop(self) -> None:
         """Close all connections with NetConnection.Connect.Closed, and finish the files."""
         self._transports.stop()
+        if self.team is not None:
+            self.team.stop()
         self.live.stop()
         self._access.stop()
         if self._shared is not None:

@@ -1,16 +1,18 @@
 """`siprtmp serve`: the gateway as a program, from its command line to its last BYE.
 
-Own design: SIGTERM, SIGINT and the end of the terminal stop it; SIGHUP of a program without a
+Own design: with `--workers`, all of this is done by several processes, see `workers.supervisor`.
+SIGTERM, SIGINT and the end of the terminal stop it; SIGHUP of a program without a
 terminal makes it read its files again; SIGUSR1 logs its status.  Lines that any stranger can cause
 are counted in a flood instead of written: to be refused costs a client nothing, and the log is for
 a person to read.
 """
 
 import logging
+import os
 import signal
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import gevent
 from gevent.event import AsyncResult
@@ -23,9 +25,12 @@ from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, LogR
 from rtmplite.net.sighup import on_hangup
 from siprtmp.edge.garbage_collection import GarbageCollector, settle
 from siprtmp.edge.gateway import Gateway
+from siprtmp.edge.workers.place import WorkerPlace
+from siprtmp.edge.workers.supervisor import Supervisor
 from siprtmp.operation import logs
 from siprtmp.settings.load import load
 
+READABLE: Final = 1  # what a watcher waits for
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
 
 EVENTS: Final = frozenset(("call-refused", "message-refused", "registration-refused", "refused"))
@@ -50,19 +55,44 @@ def run(arguments: Sequence[str]) -> int:
     """
     settings = load(arguments)
     logs.configure(settings.logs.log_level, settings.logs.log_format, FloodFilter())
-    gateway = Gateway(settings)
+    if settings.process.workers > 1:
+        count, drain = settings.process.workers, settings.end.drain
+        run_one = partial(_serve_place, partial(Gateway, settings))
+        return Supervisor(settings.listeners, count, drain, run_one).run()
+    return _serve(Gateway(settings), lambda words: print("ready", *words, flush=True))
+
+
+def _serve_place(
+    make: Callable[[WorkerPlace], Gateway],
+    place: WorkerPlace,
+    say: Callable[[Sequence[str]], None],
+    life: int,
+) -> int:
+    """Run one of several workers, which ends when `life`, the supervisor's pipe, does."""
+
+    def ended() -> None:
+        watcher.stop()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    logs.tag(worker=place.index)
+    watcher: Any = gevent.get_hub().loop.io(life, READABLE)
+    watcher.start(ended)
+    return _serve(make(place), say)
+
+
+def _serve(gateway: Gateway, say: Callable[[Sequence[str]], None]) -> int:
+    """Serve until a signal ends it, and `say` the words of the ready line when all listen."""
     done: AsyncResult[str] = AsyncResult()
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, done.set, number.name)
     on_hangup(partial(done.set, signal.SIGHUP.name), gateway.reload)
-    gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.status()))
+    gevent.signal_handler(signal.SIGUSR1, lambda: gateway.log.report("status", **gateway.of_all()))
     gateway.start()
     settle()
     Alarm(GarbageCollector(gateway.is_quiet, gateway.totals.ended.total, monotonic())).set()
-    listening = (f"{name}={address}" for name, address in gateway.addresses().items())
-    print("ready", *listening, flush=True)
+    say([f"{name}={address}" for name, address in gateway.addresses().items()])
     reason = done.get()
-    with ended_within(SECONDS + settings.end.drain):
+    with ended_within(SECONDS + gateway.settings.end.drain):
         gateway.stop_calls(reason)
         gevent.sleep(FAREWELL_SECONDS)
         gateway.stop()

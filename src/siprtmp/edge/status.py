@@ -5,6 +5,7 @@ no names, addresses or secrets.
 """
 
 import os
+import socket
 import stat
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -58,7 +59,7 @@ class StatusServer:
 
     def __init__(
         self,
-        address: tuple[str, int],
+        address: tuple[str, int] | socket.socket,
         figures: Callable[[], dict[str, object]],
         live: FlvHttp,
         access: StatusAccess,

@@ -84,6 +84,17 @@ def configure(level: str, form: str, *filters: logging.Filter) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
+def tag(**values: object) -> None:
+    """Add these values to each line that this process writes from now on."""
+
+    def add(record: logging.LogRecord) -> bool:
+        record.values = {**getattr(record, "values", {}), **values}
+        return True
+
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(add)
+
+
 def _event(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
     """The name of an event and its values; the sentence of a library is the `text` of one."""
     values: dict[str, object] = getattr(record, "values", {})

@@ -46,6 +46,7 @@ def check(settings: Settings) -> Settings:
         raise ConfigError("[[route]] with file or announce needs --vod")
     _check_reach(settings, _doors(settings))
     _check_families(settings)
+    _check_workers(settings)
     return settings
 
 
@@ -155,3 +156,23 @@ def _check_families(settings: Settings) -> None:
             if is_wildcard(host) and (":" in host) != (":" in external):
                 text = f"--{name} {host}: name the address, --external-ip is another kind"
                 raise ConfigError(text)
+
+
+def _check_workers(settings: Settings) -> None:
+    """Refuse what several processes cannot serve together."""
+    if settings.process.workers == 1:
+        return
+    listeners = settings.listeners
+    shuts = {
+        "sip": bool(listeners.sip),
+        "pull": bool(settings.relays.pull),
+        "shared": settings.folders.shared is not None,
+        "capture": settings.process.capture is not None,
+    }
+    for option, is_given in shuts.items():
+        if is_given:
+            cure = "give --sip off" if option == "sip" else f"leave out --{option}"
+            raise ConfigError(
+                f"--workers {settings.process.workers} does not go with --{option} yet: {cure}, "
+                "or --workers 1"
+            )

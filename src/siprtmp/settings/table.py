@@ -353,7 +353,16 @@ class FolderSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """What outlives the process, and what the operator sees of it."""
+    """How many processes serve, what outlives them, and what the operator sees of them."""
+
+    workers: int = setting(
+        whole(1, 64),
+        1,
+        "Serve RTMP and HTTP by N processes, so that streams and their players use several cores "
+        "({default}).",
+        note="More than one needs `sip`, `sips` and `ws` to be off, and neither `pull`, `shared` "
+        "nor `capture`.",
+    )
 
     state: Path | None = setting(
         FOLDER,

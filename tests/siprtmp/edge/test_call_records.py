@@ -170,7 +170,7 @@ def test_the_metrics_page(world, desk, totals):
     lag.tick(8.004)
     assert lag.deadline == 8.004 + EVERY
     status = {"version": "1.2", "calls": 1, "mos_lowest": 3.5, "mos_mean": None, "sip_repeated": 7}
-    text = page(status, totals, lag)
+    text = page(status, totals, lag.seen)
     assert text.endswith("\n")
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
     assert values['siprtmp_info{version="1.2"}'] == values["siprtmp_calls"] == "1"

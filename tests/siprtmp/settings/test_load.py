@@ -112,8 +112,8 @@ def test_an_option_means_the_same_on_the_line_and_in_the_file(tmp_path, option, 
 
 def test_every_setting_is_tried_here_and_shown_in_the_example():
     names = {row.option for row in ROWS.values()}
-    need_files = {"users", "vod", "rtmps", "sips", "users-only", "ca", "sign-key"}
-    assert {option for option, *_ in OPTIONS} | need_files == names
+    need_others = {"users", "vod", "rtmps", "sips", "users-only", "ca", "sign-key", "workers"}
+    assert {option for option, *_ in OPTIONS} | need_others == names
     text = EXAMPLE.read_text()
     shown = re.findall(r"^#?([a-z0-9-]+) = ", text, re.MULTILINE)
     assert sorted(shown) == sorted(names)
@@ -407,3 +407,19 @@ def test_settings_are_made_by_the_names_of_their_options():
 
 def test_toml_is_what_the_example_is():
     assert tomllib.loads(EXAMPLE.read_text())["sip-t1"] == 500
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("--pull", "live/a=rtmp://example.net/live"), ("--shared", "objects"), ("--capture", "a")],
+)
+def test_several_workers_are_refused_with_what_they_cannot_share(words, tmp_path):
+    option = words[0].strip("-") if words else "sip"
+    off = ("--sip", "off") if words else ()
+    with pytest.raises(ConfigError, match=f"--workers 2 does not go with --{option} yet"):
+        load(["--workers", "2", *off, *words])
+    (tmp_path / "bad.toml").write_text("workers = 2\n")
+    with pytest.raises(ConfigError, match="--workers 2 does not go with --sip yet"):
+        check(load_file(tmp_path / "bad.toml"))
+    assert load(["--workers", "2", "--sip", "off"]).process.workers == 2
+    assert load(["--workers", "1", *words]).process.workers == 1

@@ -89,8 +89,11 @@ class FlvHttp:
         """The number of viewers."""
         return len(self._viewers)
 
-    def serve(self, address: tuple[str, int], application: Application) -> Server:
-        """Serve `application` and, before it, the streams; OSError as `bind`."""
+    def serve(self, address: tuple[str, int] | socket.socket, application: Application) -> Server:
+        """Serve `application` and, before it, the streams; OSError as `bind`.
+
+        A socket instead of an address listens already.
+        """
         handler = type("Handler", (_Handler,), {"flv": self})
 
         def answer(environ: dict[str, Any], begin: Callable[..., Any]) -> Iterable[bytes]:

@@ -7,12 +7,14 @@ that come together are served as media leave time: for a `SLICE` in one turn of 
 
 import http.client
 import re
+import socket
 import ssl
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 import gevent
+import gevent.socket
 from gevent.lock import Semaphore
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
@@ -135,7 +137,7 @@ class Server(WSGIServer):
 
     def __init__(
         self,
-        address: tuple[str, int],
+        address: tuple[str, int] | socket.socket,
         application: Callable[..., Any],
         handler: type[Handler],
         *,
@@ -153,9 +155,12 @@ class Server(WSGIServer):
         self._places = Pool()  # without an end: `_has_place` sees to that
         self._sweeper: Any = gevent.get_hub().loop.timer(TICK, TICK)
         options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
+        at: Any = address  # its stubs don't know gevent's own sockets
+        if isinstance(address, socket.socket):
+            at = gevent.socket.socket(fileno=address.detach())
         # RFC 9112 §3 [too-long-a-target] [lines-of-8000]
         super().__init__(
-            address,
+            at,
             application,
             log=None,
             error_log=None,  # of requests that are none

@@ -58,11 +58,13 @@ def limits(settings: ClientLimits) -> ConnectionLimits:
     return ConnectionLimits(idle=settings.idle, message=settings.max_message)
 
 
-def connection_limit(settings: ClientLimits) -> ConnectionLimit:
+def connection_limit(
+    settings: ClientLimits, make: Callable[[int, int], ConnectionLimit] = ConnectionLimit
+) -> ConnectionLimit:
     """The limits of all connections: as asked for, if the system has the descriptors."""
     raise_limit()
     most = within(settings.max_connections)
-    return ConnectionLimit(most, within(settings.max_per_address, 2))
+    return make(most, within(settings.max_per_address, 2))
 
 
 class Access:

@@ -79,6 +79,8 @@ class Recordings:
         return file
 
     def _begin(self, live: LiveStream, now: float) -> None:
+        if live.is_copy:
+            return
         live.recorded = True
         live.tap(_Tap(self, live))
 

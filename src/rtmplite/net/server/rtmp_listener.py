@@ -26,11 +26,29 @@ ACCEPTS: Final = 64  # per wake-up, so that many new clients do not starve the o
 CLOSED: Final = "NetConnection.Connect.Closed"
 
 
+def listening(host: str, port: int, *options: int) -> socket.socket:
+    """Open a socket that listens, with these further `options` on; OSError if it cannot be had."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = Socket(family, kind, protocol)
+    try:
+        for option in (socket.SO_REUSEADDR, *options):
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 class RtmpListener(TcpConnections[ServerConnection]):
     """One listening address; `make_connection` gives the machine for a caller from `(host, port)`.
 
     `merge_ms` holds output back for so many milliseconds.  A client that `connection_limit` does
     not admit is disconnected; listeners may share it.  With `tls` this is RTMPS: RTMP within TLS.
+    `opened` is a socket that listens there already, for a server of several processes.
     """
 
     def __init__(
@@ -42,9 +60,10 @@ class RtmpListener(TcpConnections[ServerConnection]):
         merge_ms: float = 0.0,
         connection_limit: ConnectionLimit | None = None,
         tls: ssl.SSLContext | None = None,
+        opened: socket.socket | None = None,
     ) -> None:
         super().__init__(merge_ms)
-        self._host, self._port = host, port
+        self._host, self._port, self._opened = host, port, opened
         self._make_connection, self._tls = make_connection, tls
         self._limit = ConnectionLimit() if connection_limit is None else connection_limit
         self._listener: socket.socket | None = None
@@ -52,17 +71,7 @@ class RtmpListener(TcpConnections[ServerConnection]):
 
     def start(self) -> None:
         """Listen.  Raises OSError if the address cannot be had."""
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = Socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(BACKLOG)
-        except OSError:
-            listener.close()
-            raise
+        listener = self._opened or listening(self._host, self._port)
         listener.setblocking(False)
         self._listener = listener
         self._acceptor = self._loop.io(listener.fileno(), WATCH_READ)

@@ -1,9 +1,11 @@
 """The listeners of a server for RTMP, RTMPS, RTMPT and RTMFP, and its relays to other servers."""
 
 import os
+import socket
 import ssl
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 import gevent
@@ -93,7 +95,7 @@ class Transports:
     """All listeners and relays of the settings.  Raises LocalError for wrong ones, at once.
 
     All listeners share `connection_limit`; each connection has `limits` and the application that
-    `application_for` gives.
+    `application_for` gives.  `opened` has sockets that listen already, by the names of options.
     """
 
     def __init__(
@@ -104,14 +106,14 @@ class Transports:
         limits: ConnectionLimits,
         connection_limit: ConnectionLimit,
         on_change: Callable[[Link, float], None] = tell,
+        opened: Mapping[str, socket.socket] = MappingProxyType({}),
     ) -> None:
         def connection(peer: Address) -> ServerConnection:
             return ServerConnection(application_for, registry, os.urandom, now(), limits=limits)
 
         def by_flows(peer: Address) -> RtmfpServerConnection:
-            return RtmfpServerConnection(
-                application_for, registry, os.urandom, now(), limits=limits
-            )
+            new = RtmfpServerConnection
+            return new(application_for, registry, os.urandom, now(), limits=limits)
 
         registry.keeps_groups = settings.players.gop_cache == SWITCH[0]
         merge = settings.players.merge_ms
@@ -120,7 +122,10 @@ class Transports:
         at = settings.listeners
         if (address := at.rtmp) is not None:
             self._servers["rtmp"] = RtmpListener(
-                *address, connection, merge_ms=merge, connection_limit=connection_limit
+                *(*address, connection),
+                merge_ms=merge,
+                connection_limit=connection_limit,
+                opened=opened.get("rtmp"),
             )
         if (address := at.rtmps) is not None:
             if settings.tls.tls_cert is None:
@@ -131,6 +136,7 @@ class Transports:
                 merge_ms=merge,
                 connection_limit=connection_limit,
                 tls=_context(settings.tls),
+                opened=opened.get("rtmps"),
             )
         if (address := at.rtmpt) is not None:
             self._servers["rtmpt"] = TunnelServer(

@@ -1,0 +1,263 @@
+"""Two processes that serve as one gateway: streams, names, figures, and the end of one of them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.gateway.gateway import Gateway
+from support.peers.peers import AAC_H264, Ffmpeg, frame_hashes
+from support.peers.process import PATIENCE, wait_until
+from support.peers.rtmp_servers import Player, media, without_end
+
+WORKERS = ("--sip", "off", "--workers", "2")
+TRIES = 24  # clients, of which the system gives each worker half
+
+
+@pytest.fixture
+def pair(start) -> Gateway:
+    """A gateway with two workers."""
+    return start(Gateway, *WORKERS)
+
+
+def workers_of(gateway: Gateway) -> list[int]:
+    """The processes of the workers, in the order they were started."""
+    pid = gateway.child.pid
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for does not."""
+    try:
+        return " Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
+    except OSError:
+        return False
+
+
+def lines(gateway: Gateway, event: str) -> list[str]:
+    """The log lines of an event."""
+    return [line for line in gateway.output.splitlines() if f" siprtmp {event} " in line]
+
+
+def worker_in(line: str) -> int:
+    """The worker that has written a line."""
+    found = re.search(r" worker=(\d+)", line)
+    assert found, line
+    return int(found[1])
+
+
+def one_at(gateway: Gateway, worker: int, event: str, begin: Callable[[], Any]) -> Any:
+    """Begin clients until one has reached this worker; the others are stopped."""
+    for _ in range(TRIES):
+        known = len(lines(gateway, event))
+        client = begin()
+        gateway.wait_until(lambda: len(lines(gateway, event)) > known, what=event)  # noqa: B023
+        if worker_in(lines(gateway, event)[known]) == worker:
+            return client
+        client.stop()
+    pytest.fail(f"{TRIES} clients, and none has reached worker {worker}")
+
+
+def publishing(start, gateway, name="demo", seconds=60.0) -> tuple[Ffmpeg, int]:
+    """ffmpeg that publishes a picture and a tone, and the worker it has reached."""
+    known = len(lines(gateway, "publish-start"))
+    url = gateway.url("live", name)
+    source = start(Ffmpeg.publish, url, seconds=seconds, codecs=AAC_H264, video=True)
+    gateway.wait_until(lambda: len(lines(gateway, "publish-start")) > known, what="publishing")
+    return source, worker_in(lines(gateway, "publish-start")[known])
+
+
+@pytest.mark.needs("ffmpeg")
+def test_a_player_of_either_worker_sees_the_whole_stream(start, pair):
+    """Players that wait in both get all that is published, message for message, and its end."""
+    players = {
+        each: one_at(pair, each, "play-start", lambda: start(Player, pair.url("live", "demo")))
+        for each in (0, 1)
+    }
+    source, _ = publishing(start, pair, seconds=3)
+    assert source.finish() == 0
+    assert all(player.finish() == 0 for player in players.values())
+    played = [without_end(media(player.file)) for player in players.values()]
+    assert played[0] == played[1] and len(played[0]) > 100
+    assert len(frame_hashes(players[1].file)) == 36
+
+
+@pytest.mark.needs("ffmpeg")
+def test_ffmpeg_joins_late_in_the_other_worker_and_the_figures_are_those_of_both(start, pair):
+    """The stream is one, its players are counted once, and nothing is left of it in the end."""
+    before = pair.status()
+    source, home = publishing(start, pair)
+    url = pair.url("live", "demo")
+
+    def play() -> Ffmpeg:
+        return start(Ffmpeg.play, url, to=Path("played.flv"))
+
+    far = one_at(pair, 1 - home, "play-start", play)
+    near = one_at(pair, home, "play-start", play)
+    pair.wait_status({"streams": 1, "players": 2, "rtmp_connections": 3, "workers": 2})
+    for player in (far, near):
+        player.wait_until(lambda each=player: "Output #0" in each.output, what="pictures")
+    assert source.leave()
+    for player in (far, near):
+        assert player.finish() == 0
+        assert frame_hashes(player.folder / "played.flv")
+    left = ("streams", "players", "rtmp_connections", "sockets", "greenlets", "workers_silent")
+    pair.wait_status({name: before[name] for name in left})
+
+
+@pytest.mark.needs("ffmpeg")
+def test_a_viewer_by_http_has_its_stream_fetched(start, pair):
+    """Whichever worker a request reaches, the stream is there."""
+    source, _ = publishing(start, pair)
+    for _ in range(6):
+        where = f"http://{pair.listeners['http']}/live/demo.flv"
+        with urllib.request.urlopen(where, timeout=PATIENCE) as answer:
+            assert answer.read(4096).startswith(b"FLV")
+    assert source.leave()
+
+
+@pytest.mark.needs("ffmpeg")
+def test_a_name_is_that_of_one_publisher_in_all_workers(start, pair):
+    """The second one is refused by either worker, and the first one goes on."""
+    source, home = publishing(start, pair)
+
+    def again() -> Ffmpeg:
+        return start(Ffmpeg.publish, pair.url("live", "demo"), codecs=AAC_H264, seconds=2)
+
+    other = one_at(pair, 1 - home, "refused", again)
+    assert other.finish() != 0
+    assert all("somebody publishes that already" in line for line in lines(pair, "refused"))
+    assert pair.status()["streams"] == 1 and source.leave()
+
+
+@pytest.mark.needs("ffmpeg")
+def test_ffmpeg_takes_its_name_back_in_the_other_worker(start, pair):
+    """An encoder that hangs loses its name to one that comes back, wherever that arrives."""
+    hung, _ = publishing(start, pair)
+    hung.child.send_signal(signal.SIGSTOP)
+    try:
+        url = pair.url("live", "demo")
+        for _ in range(TRIES):
+            known = len(lines(pair, "publish-start"))
+            again = start(Ffmpeg.publish, url, seconds=1, codecs=AAC_H264, video=True)
+            if again.finish() == 0:
+                break
+        assert len(lines(pair, "publish-start")) == known + 1
+    finally:
+        hung.child.send_signal(signal.SIGCONT)
+    assert hung.finish() != 0
+    pair.wait_status({"streams": 0, "rtmp_connections": 0})
+
+
+@pytest.mark.needs("ffmpeg")
+def test_a_worker_that_dies_takes_its_own_clients_only(start, pair):
+    """The others go on, and it is started again, and serves as before."""
+    source, home = publishing(start, pair)
+    near = one_at(pair, home, "play-start", lambda: start(Player, pair.url("live", "demo")))
+    before = workers_of(pair)
+    os.kill(before[1 - home], signal.SIGKILL)
+    pair.wait_until(lambda: lines(pair, "worker-died"), what="its death")
+    assert f"worker={1 - home} code=-9" in lines(pair, "worker-died")[0]
+    pair.wait_until(lambda: len(workers_of(pair)) == 2, what="another one")
+    pair.wait_status({"workers": 2, "workers_silent": 0, "streams": 1, "players": 1})
+    far = one_at(pair, 1 - home, "play-start", lambda: start(Player, pair.url("live", "demo")))
+    pair.wait_until(lambda: far.file.exists() and far.file.stat().st_size > 9999, what="media")
+    assert source.leave()
+    assert near.finish() == 0 and far.finish() == 0
+    assert before[home] in workers_of(pair)
+
+
+@pytest.mark.needs("ffmpeg")
+def test_the_players_elsewhere_of_a_worker_that_dies_hear_of_the_end(start, pair):
+    """Its publisher is lost with it; its name is free."""
+    source, home = publishing(start, pair)
+    far = one_at(pair, 1 - home, "play-start", lambda: start(Player, pair.url("live", "demo")))
+    pair.wait_until(lambda: far.file.exists() and far.file.stat().st_size > 9999, what="media")
+    os.kill(workers_of(pair)[home], signal.SIGKILL)
+    assert far.finish() == 0 and source.finish() != 0
+    again, _ = publishing(start, pair, seconds=1)
+    assert again.finish() == 0
+
+
+def test_a_worker_that_is_stuck_is_told_and_not_waited_for(pair):
+    """The other one answers for both."""
+    stuck = workers_of(pair)[1]
+    os.kill(stuck, signal.SIGSTOP)
+    try:
+        seen: dict[str, Any] = {}
+        for _ in range(TRIES):
+            with suppress(OSError):
+                url = f"http://{pair.listeners['http']}/status"
+                with urllib.request.urlopen(url, timeout=5) as answer:
+                    seen = json.load(answer)
+                    break
+        assert (seen["workers"], seen["workers_silent"]) == (2, 1)
+    finally:
+        os.kill(stuck, signal.SIGCONT)
+    pair.wait_status({"workers_silent": 0})
+
+
+@pytest.mark.needs("ffmpeg")
+def test_the_operator_sees_all_workers_and_ends_a_publisher_in_any(start):
+    """One stream with the players of both; its id ends it, whichever worker has it."""
+    gateway = start(Gateway, *WORKERS, "--state", "state")
+    folder = gateway.folder / "state"
+
+    def calls(*words: str) -> dict[str, Any]:
+        argv = [sys.executable, "-m", "siprtmp", "calls", "--state", str(folder), "--json", *words]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    source = one_at(
+        *(gateway, 1, "publish-start"),
+        lambda: start(Ffmpeg.publish, gateway.url("live", "demo"), seconds=60, codecs=AAC_H264),
+    )
+    players = [
+        one_at(
+            *(gateway, each, "play-start"),
+            lambda: start(Player, gateway.url("live", "demo")),
+        )
+        for each in (0, 1)
+    ]
+    gateway.wait_until(lambda: calls()["streams"][0]["players"] == 2, what="both players")
+    [row] = calls()["streams"]
+    assert (row["name"], row["codecs"], row["source"]) == ("live/demo", ["aac"], "RTMP:127.0.0.1")
+    assert calls("--end", row["id"]) == {"ended": ["publisher"]}
+    assert source.finish() != 0 and [each.finish() for each in players] == [0, 0]
+
+
+@pytest.mark.needs("ffmpeg")
+def test_what_is_published_is_recorded_once(start, tmp_path):
+    """By the worker that has the publisher."""
+    gateway = start(Gateway, *WORKERS, "--record", str(tmp_path / "kept"))
+    players = [
+        one_at(
+            *(gateway, each, "play-start"),
+            lambda: start(Player, gateway.url("live", "demo")),
+        )
+        for each in (0, 1)
+    ]
+    source, _ = publishing(start, gateway, seconds=2)
+    assert source.finish() == 0 and [each.finish() for each in players] == [0, 0]
+    gateway.wait_status({"recordings": 0})
+    [kept] = (tmp_path / "kept" / "live").iterdir()
+    assert len(frame_hashes(kept)) == 24
+
+
+def test_all_end_with_the_supervisor(tmp_path):
+    """Also when it is killed: no worker stays behind."""
+    gateway = Gateway(tmp_path / "killed", *WORKERS).start()
+    pids = workers_of(gateway)
+    gateway.child.kill()
+    gateway.child.wait()
+    wait_until(lambda: not any(map(is_alive, pids)), what="their end", log=gateway.log)
