@@ -28,8 +28,8 @@ from p2psip import (
 from rtmplite import RemoteError, connect
 from rtmplite.net.client.client import Client, ClientStream
 from rtmplite.net.client.rtmp_client import RtmpClient
-from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.transcode.to_flv import AacTags
+from siprtmp.media.transcode.to_rtp import encoder
 from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder
 from siprtmp.media.translate.audio_formats import OPUS
 

@@ -25,7 +25,7 @@ from siprtmp.media.audio_stream import AudioStream
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.sink import MediaSink
 from siprtmp.media.stream import Signalled, StreamContext, StreamSettings
-from siprtmp.media.transcode.audio_encoder import encoder
+from siprtmp.media.transcode.to_rtp import encoder
 from siprtmp.media.translate.audio_formats import AUDIO_CODECS, AudioCodec
 
 AUDIO, TAG_SECONDS, PACKET_SECONDS, PROBE = 8, 1024 / 44100, 0.02, 0.01

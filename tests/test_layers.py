@@ -163,11 +163,10 @@ program rtclab                       rtmplite.net rtclab.command_line
 codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
 codec   siprtmp.media.transcode      p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate
-machine siprtmp.media.lines          p2psip.sdp siprtmp.media.translate
 machine siprtmp.media.video          rtmplite.flv siprtmp.media.translate
 machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate siprtmp.media.transcode
-                                     siprtmp.media.lines siprtmp.media.video
+                                     siprtmp.media.video
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
 edge    [siprtmp.operation.build]
 machine siprtmp.settings             p2psip.sip p2psip.server rtmplite.auth rtmplite.net

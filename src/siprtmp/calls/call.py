@@ -35,7 +35,7 @@ from siprtmp.media.dtmf import keys_in
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.session import MediaSession, MediaStatistics, PeerFormat, Publish
 from siprtmp.media.sink import MediaSink
-from siprtmp.media.transcode.transcoding import VideoTranscoders
+from siprtmp.media.transcode.video_transcoder import VideoTranscoders
 from siprtmp.media.transport import Timed, Waker
 from siprtmp.operation.logs import Log
 

@@ -25,7 +25,7 @@ from rtmplite.net.workers import Workers
 from siprtmp.media.session import MediaSession
 from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transcode import audio_decoder, video_encoder
-from siprtmp.media.transcode.transcoding import VideoTranscoders
+from siprtmp.media.transcode.video_transcoder import VideoTranscoders
 from siprtmp.media.transport import MediaAddress, MediaTransport, Timed
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log

@@ -7,9 +7,8 @@ passes; then it is the phone's favourite of those that can be made.
 from typing import Final
 
 from siprtmp.media.sdp_map import AudioPlan
-from siprtmp.media.transcode.audio_encoder import can_encode
 from siprtmp.media.transcode.to_flv import SpeexToFlv, TranscodedToFlv
-from siprtmp.media.transcode.to_rtp import TranscodedToRtp
+from siprtmp.media.transcode.to_rtp import TranscodedToRtp, can_encode
 from siprtmp.media.translate import aac_passing
 from siprtmp.media.translate.aac_passing import AacToFlv, AacToRtp
 from siprtmp.media.translate.audio_formats import AAC, OPUS, AudioCodec

@@ -11,9 +11,9 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
-from siprtmp.media.lines.h264 import NAMES
 from siprtmp.media.sdp_map import Endpoint, MediaPlan
 from siprtmp.media.transport import MediaAddress
+from siprtmp.media.video_lines import NAMES
 
 TUNNEL: Final = "flv"  # the name of x-flv in the client's API
 

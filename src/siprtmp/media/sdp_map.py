@@ -28,21 +28,23 @@ from p2psip.sdp.offer_answer import (
     make_offer,
 )
 from p2psip.sdp.session import SessionDescription
-from siprtmp.media.lines import h264
-from siprtmp.media.lines.h264 import VideoPlan
+from siprtmp.media import video_lines
 from siprtmp.media.translate.aac_passing import aac_fmtp, suits
 from siprtmp.media.translate.audio_formats import (
     AAC_CODECS,
+    ALAW,
     AUDIO_CODECS,
     DTMF_PAYLOAD_TYPE,
     NARROWBAND,
     SPEEX_TO_G711,
+    ULAW,
     WIDEBAND,
     X_FLV_PAYLOAD_TYPE,
     AudioCodec,
     find,
 )
 from siprtmp.media.translate.video_tag import H264, VP8
+from siprtmp.media.video_lines import VideoPlan
 
 # RFC 4733 §2.5.1.1 [events-offered]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
@@ -58,10 +60,10 @@ X_FLV: Final = Codec("x-flv", 90000, payload_type=X_FLV_PAYLOAD_TYPE)
 EVERYTHING: Final = (*AUDIO_CODECS, "dtmf")
 # Own design: the best audio first.  L16 is answered and not offered: it takes six times the octets.
 _STOCK: Final = ("opus", "g722", "pcmu", "pcma", "wideband", "narrowband", "dtmf")
-STOCK_TOOLS: Final = (*_STOCK, *h264.NAMES)  # since nobody knows what will be published
+STOCK_TOOLS: Final = (*_STOCK, *video_lines.NAMES)  # since nobody knows what will be published
 STOCK_ANSWERS: Final = (*_STOCK, H264, "l16", "l16-44")
 AAC_NAMES: Final = tuple(codec.name for codec in AAC_CODECS)
-VIDEO_NAMES: Final = ("flv", *h264.NAMES)
+VIDEO_NAMES: Final = ("flv", *video_lines.NAMES)
 TALK: Final = "sendrecv", "sendrecv"  # the directions of audio and video: RFC 8866 §6.7
 _NAME: Final = re.compile(r"(?=.*[A-Za-z])[\w.-]+", re.ASCII)  # of a host: no IPv4 address, no IPv6
 HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still frame
@@ -89,18 +91,10 @@ class AudioPlan:
 
         The codec itself when agreed, else the other law of G.711.
         """
-        plain = (pair for pair in self.sending if not pair[0].is_aac)
+        plain = [pair for pair in self.sending if not pair[0].is_aac]
         exact = [pair for pair in plain if pair[0].sound_format == sound_format]
-        if exact:
-            return exact[0]
-        if sound_format in (AUDIO_CODECS["pcmu"].sound_format, AUDIO_CODECS["pcma"].sound_format):
-            return self.any_g711
-        return None
-
-    @property
-    def any_g711(self) -> tuple[AudioCodec, int] | None:
-        """The way to send G.711, or None."""
-        return next((pair for pair in self.sending if pair[0].is_g711), None)
+        laws = [pair for pair in plain if pair[0].is_g711] if sound_format in (ALAW, ULAW) else []
+        return next(iter(exact + laws), None)
 
     def parameters(self, payload_type: int) -> str:
         """What the phone says of the format of this number, its `a=fmtp`: RFC 8866 §6.15."""
@@ -230,7 +224,7 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
         # and §5.2 [session-for-each-kind] [kinds-not-mixed]
         lines.append(LocalMedia("video", (X_FLV,), ours.x_flv))
     if ours.video is not None and (pictures := _pictures(names, ours)):
-        lines.append(h264.line(pictures, ours.video))
+        lines.append(video_lines.line(pictures, ours.video))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)
@@ -263,7 +257,7 @@ def offer_again(
             lines.append(LocalMedia("audio", codecs, transport, sound))
         elif ours.video is not None and line.port == ours.video.port:
             transport = replace(ours.video, rtcp_mux=rtcp_mux(line))
-            video = h264.line(_pictures(names, ours), transport)
+            video = video_lines.line(_pictures(names, ours), transport)
             lines.append(replace(video, direction=pictures))
         elif ours.x_flv is not None and line.port == ours.x_flv.port:
             tunnel = replace(ours.x_flv, rtcp_mux=rtcp_mux(line))
@@ -298,7 +292,7 @@ def answer(
         media.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
     elif ours.video is not None:
         transport = replace(ours.video, rtcp_mux=True)
-        media += h264.lines_for(_pictures(names, ours), theirs, transport, pictures)
+        media += video_lines.lines_for(_pictures(names, ours), theirs, transport, pictures)
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
     return session, _plans(agreed, ours.host, theirs)
 
@@ -309,7 +303,7 @@ def conclude(ours: SessionDescription, theirs: SessionDescription) -> MediaPlan:
     Raises RemoteError(488) when it has no usable audio.
     """
     host = ours.connection.address if ours.connection else ""
-    return _plans(apply_answer(ours, h264.forgiven(theirs, ours)), host, theirs)
+    return _plans(apply_answer(ours, video_lines.forgiven(theirs, ours)), host, theirs)
 
 
 def is_acceptable(
@@ -338,7 +332,7 @@ def _is_x_flv(codec: Codec) -> bool:
 
 def _pictures(names: Sequence[str], ours: Endpoint) -> tuple[str, ...]:
     """The video codecs that are named, and VP8 beside H.264 where it can be made."""
-    named = tuple(name for name in names if name in h264.NAMES)
+    named = tuple(name for name in names if name in video_lines.NAMES)
     return (*named, VP8) if ours.vp8 and H264 in named else named
 
 
@@ -399,7 +393,7 @@ def _plans(agreed: Agreed, host: str, theirs: SessionDescription) -> MediaPlan:
         if each.codecs and _is_x_flv(each.codecs[0]) and _is_near(each, host):
             types = each.send_payload_types[0], each.receive_payload_types[0]
             return MediaPlan(audio, None, XFlvPlan(_plain(each), *types))
-    video = next(filter(None, map(h264.plan, pictures)), None)
+    video = next(filter(None, map(video_lines.plan, pictures)), None)
     if video is not None and _is_near(video.media, host):
         return MediaPlan(audio, replace(video, media=_plain(video.media)))
     return MediaPlan(audio)

@@ -17,7 +17,6 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp.session import Statistics
 from siprtmp.media import sdp_map
 from siprtmp.media.audio_stream import AudioStream, OnSent
-from siprtmp.media.lines.h264 import are_offered
 from siprtmp.media.negotiation import Negotiation
 from siprtmp.media.sdp_map import Endpoint, MediaPlan
 from siprtmp.media.session_log import MediaLog, SessionLog, sound_format_name
@@ -28,6 +27,7 @@ from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.translate.video_tag import H264, VP8
 from siprtmp.media.transport import Transports
 from siprtmp.media.tunnel_stream import TunnelStream
+from siprtmp.media.video_lines import are_offered
 from siprtmp.media.video_stream import VideoFigures, VideoStream
 from siprtmp.media.video_to_phone import OnShown
 

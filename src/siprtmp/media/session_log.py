@@ -9,11 +9,11 @@ from typing import Final, Protocol
 from p2psip.errors import RemoteError
 from p2psip.sdp.session import SessionDescription
 from rtmplite.flv.audio import SoundFormat
-from siprtmp.media.lines.h264 import NAMES, offered_video
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.transcode import audio_decoder
 from siprtmp.media.translate.flv_to_video import TOO_LONG
 from siprtmp.media.translate.video_tag import H264, VP8
+from siprtmp.media.video_lines import NAMES, offered_video
 
 MAX_TRANSCODED: Final = 32  # pairs of codecs kept of a call; a publisher may change its video
 TRANSCODE: Final = "install the extra transcode: pip install 'siprtmp[transcode]'"

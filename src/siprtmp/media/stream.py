@@ -18,7 +18,7 @@ from p2psip.sdp.agreed_media import AgreedMedia
 from siprtmp.media.consent import Consent
 from siprtmp.media.sink import MediaSink
 from siprtmp.media.timeline import Timeline
-from siprtmp.media.transcode.transcoding import VideoTranscoders
+from siprtmp.media.transcode.video_transcoder import VideoTranscoders
 from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.transport import MediaTransport
 

@@ -10,18 +10,17 @@ that they take it; for others it is made into H.264, or left out where nothing m
 from typing import Final
 
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
-from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.sink import VIDEO, MediaSink
 from siprtmp.media.stream import StreamContext
 from siprtmp.media.timeline import UsualArrival
-from siprtmp.media.transcode.transcoding import VideoTranscoders
+from siprtmp.media.transcode.video_transcoder import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.conversion import Tag
 from siprtmp.media.translate.timebase import RTP_WRAP, wrapped_difference
 from siprtmp.media.translate.video_tag import H264, H265
 from siprtmp.media.translate.video_to_flv import H264ToFlv, H265ToFlv, Vp8ToFlv
 from siprtmp.media.video.video_worker import VideoWorker
+from siprtmp.media.video_lines import CLOCK_RATE, VideoPlan
 
 ASK_SECONDS: Final = 0.5  # between two requests for a key frame by SIP: the frame gets lost too
 MAX_WAIT: Final = 5 * CLOCK_RATE  # ticks that the end of a frame may be late

@@ -15,12 +15,11 @@ from p2psip.rtp.reporter import Event, Reporter
 from p2psip.rtp.rtcp_timer import MIN_SECONDS
 from p2psip.rtp.video_receiver import VideoReceiver
 from rtmplite.flv.video import is_sequence_header
-from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.sink import VIDEO, MediaSink
 from siprtmp.media.stream import MediaStream, Signalled, StreamContext
 from siprtmp.media.transport import MediaTransport
 from siprtmp.media.video_from_phone import VideoFromPhone
+from siprtmp.media.video_lines import CLOCK_RATE, VideoPlan
 from siprtmp.media.video_to_phone import OnShown, VideoToPhone
 
 REPORT_OCTETS: Final = 3000.0  # a second, of RTCP: a twentieth of half a megabit of video

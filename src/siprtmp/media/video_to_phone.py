@@ -14,11 +14,9 @@ from typing import Final
 
 from p2psip.rtp.video_sender import VideoSender
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.lines.h264 import VideoPlan
-from siprtmp.media.lines.video_format import CLOCK_RATE
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.stream import StreamContext
-from siprtmp.media.transcode.transcoding import VideoTranscoders
+from siprtmp.media.transcode.video_transcoder import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits, VideoProperties
 from siprtmp.media.translate.conversion import Packet, UnsuitableError
 from siprtmp.media.translate.flv_to_video import (
@@ -32,6 +30,7 @@ from siprtmp.media.translate.video_tag import H265, codec_of
 from siprtmp.media.transport import MediaTransport
 from siprtmp.media.video.gop_cache import GopCache, Message
 from siprtmp.media.video.video_worker import VideoWorker
+from siprtmp.media.video_lines import CLOCK_RATE, VideoPlan
 
 EARLY: Final = 0.02  # s before its time that a frame may leave
 NOTHING: Final[list[Packet]] = []

@@ -14,8 +14,8 @@ from p2psip.rtp.payload.vp8 import Vp8Unpacker
 from p2psip.rtp.rtcp import ReceiverReport
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType
-from siprtmp.media.lines.video_format import VideoFormat
 from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.video_lines import VideoFormat
 
 KEY = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 48, 0]) + bytes(50)
 INTER = bytes([0x11, 0, 0]) + bytes(50)

@@ -7,9 +7,9 @@ from support.gateway.video_threads import Pretended, at_once
 from p2psip.rtp import fast
 from p2psip.rtp.payload.vp8 import Vp8Unpacker, pack_vp8
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.lines.video_format import VideoFormat
 from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.video_from_phone import ASK_SECONDS
+from siprtmp.media.video_lines import VideoFormat
 
 KEY = bytes([0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 48, 0]) + bytes(500)
 INTER = bytes([0x11, 0, 0]) + bytes(500)

@@ -9,10 +9,10 @@ from p2psip.sdp.codec import Codec
 from p2psip.sdp.h264_parameters import H264Parameters
 from rtmplite.flv.avc import AvcConfig, join_units
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
-from siprtmp.media.lines.h264 import VideoPlan
 from siprtmp.media.sink import VIDEO, MediaSink
 from siprtmp.media.stream import SharedContext, Signalled, StreamContext, StreamSettings
 from siprtmp.media.timeline import Timeline
+from siprtmp.media.video_lines import VideoPlan
 from siprtmp.media.video_stream import VideoStream
 
 SPS = bytes.fromhex("6742c01fd90141fb011000000300100000030140f1832480")  # 320 by 240

@@ -3,7 +3,7 @@
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
 from rtmplite.flv.video import is_sequence_header
-from siprtmp.media.transcode.transcoding import VideoTranscoders
+from siprtmp.media.transcode.video_transcoder import VideoTranscoders
 from siprtmp.media.translate.codec_limits import CodecLimits
 from siprtmp.media.translate.conversion import Transcoded
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from siprtmp.media.transcode.video_decoder import VideoDecoder
-from siprtmp.media.transcode.video_encoder import H264, VideoEncoder
-from siprtmp.media.transcode.video_transcoder import FrameRateLimiter
+from siprtmp.media.transcode.video_encoder import H264, FrameRateLimiter, VideoEncoder
 from siprtmp.media.translate.codec_limits import MOST, CodecLimits
 from siprtmp.media.translate.conversion import SIDE_BY_SIDE, QueuedTag, Transcoded, UnsuitableError
 

@@ -35,6 +35,28 @@ def missing() -> list[str]:
     return [name for name in ENCODERS.values() if name not in av.codecs_available]
 
 
+class FrameRateLimiter:
+    """Own design: a steady source loses every so many frames, and a late one makes up for it.
+
+    `rate` is in frames a second.
+
+    >>> pace = FrameRateLimiter(15)
+    >>> [at for at in range(0, 320, 40) if pace.has_room(at)]
+    [0, 80, 120, 200, 280]
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate, self._due = rate, 0.0
+
+    def has_room(self, time: int) -> bool:
+        """Whether to make a frame of this time (ms); a jump of the time begins anew."""
+        step, early = 1000 / self.rate, self._due - time
+        if step / 4 < early < 2 * step:
+            return False
+        self._due = (self._due if abs(early) < step else time) + step
+        return True
+
+
 class VideoEncoder:
     """Makes tags of frames of one size: FLV 10.1 §E.4.3.1.
 

@@ -10,36 +10,15 @@ encoded.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from siprtmp.media.transcode.side_by_side import SideBySide
 from siprtmp.media.transcode.video_decoder import VideoDecoder
-from siprtmp.media.transcode.video_encoder import VideoEncoder
+from siprtmp.media.transcode.video_encoder import FrameRateLimiter, VideoEncoder
 from siprtmp.media.translate.codec_limits import MOST, CodecLimits
-from siprtmp.media.translate.conversion import QueuedTag, Transcoded, UnsuitableError
+from siprtmp.media.translate.conversion import QueuedTag, Run, Transcoded, UnsuitableError
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
-
-
-class FrameRateLimiter:
-    """Own design: a steady source loses every so many frames, and a late one makes up for it.
-
-    `rate` is in frames a second.
-
-    >>> pace = FrameRateLimiter(15)
-    >>> [at for at in range(0, 320, 40) if pace.has_room(at)]
-    [0, 80, 120, 200, 280]
-    """
-
-    def __init__(self, rate: float) -> None:
-        self.rate, self._due = rate, 0.0
-
-    def has_room(self, time: int) -> bool:
-        """Whether to make a frame of this time (ms); a jump of the time begins anew."""
-        step, early = 1000 / self.rate, self._due - time
-        if step / 4 < early < 2 * step:
-            return False
-        self._due = (self._due if abs(early) < step else time) + step
-        return True
 
 
 class VideoTranscoder:
@@ -118,3 +97,31 @@ class VideoTranscoder:
         self._encoder = VideoEncoder(
             self._codec, (width, height), rate, bits, limits.level, self._slice_octets
         )
+
+
+class VideoTranscoders:
+    """Makes translations, within the `limits` of the operator, for work in threads by `run`.
+
+    Of the limits 0 is none; `rate` is in frames a second.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        width: int = 0,
+        height: int = 0,
+        rate: int = 0,
+        kilobits: int = 0,
+        baseline: bool = False,
+    ) -> None:
+        self.run = run
+        self.limits = CodecLimits(width, height, rate, 1000 * kilobits, baseline)
+
+    def transcoder(self, codec: str, limits: CodecLimits, slice_octets: int = 0) -> VideoTranscoder:
+        """A translation into "h264" or "vp8", whose slices have at most so many octets."""
+        return VideoTranscoder(codec, limits, slice_octets)
+
+    def side_by_side(self, after: int) -> SideBySide:
+        """One frame of two sources for times beyond `after` (ms), as many as the operator wants."""
+        return SideBySide(self.limits.rate, after)

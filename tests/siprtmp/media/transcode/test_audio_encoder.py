@@ -12,8 +12,7 @@ from p2psip.rtp.payload import speex
 from p2psip.rtp.payload.opus import OpusPacket
 from p2psip.sdp.opus_parameters import BANDWIDTHS
 from siprtmp.media.transcode import libspeex
-from siprtmp.media.transcode.audio_encoder import can_encode, encoder
-from siprtmp.media.transcode.to_rtp import TranscodedToRtp
+from siprtmp.media.transcode.to_rtp import TranscodedToRtp, can_encode, encoder
 from siprtmp.media.transcode.to_samples import payload_decoder
 from siprtmp.media.translate.audio_formats import (
     AAC_CODECS,

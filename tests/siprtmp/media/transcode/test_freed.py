@@ -17,10 +17,9 @@ from support.gateway.audio_world import tags
 from siprtmp.calls.conference.room import Member
 from siprtmp.media.mixer import Mixer
 from siprtmp.media.transcode.audio_decoder import AudioDecoder
-from siprtmp.media.transcode.audio_encoder import encoder
 from siprtmp.media.transcode.side_by_side import SideBySide
 from siprtmp.media.transcode.to_flv import AacTags, TranscodedToFlv
-from siprtmp.media.transcode.to_rtp import TranscodedToRtp
+from siprtmp.media.transcode.to_rtp import TranscodedToRtp, encoder
 from siprtmp.media.transcode.to_samples import PayloadsToSamples, ToSamples, payload_decoder
 from siprtmp.media.transcode.video_decoder import VideoDecoder
 from siprtmp.media.transcode.video_encoder import H264, VP8, VideoEncoder

@@ -17,7 +17,7 @@ from support.gateway.audio_world import tags
 
 from p2psip.rtp.payload import g711
 from siprtmp.media.transcode.audio_decoder import AudioDecoder
-from siprtmp.media.transcode.audio_encoder import encoder
+from siprtmp.media.transcode.to_rtp import encoder
 from siprtmp.media.transcode.to_samples import payload_decoder
 from siprtmp.media.translate.audio_formats import G722, L16, OPUS, PCMA, PCMU
 

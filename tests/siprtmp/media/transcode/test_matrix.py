@@ -16,7 +16,7 @@ from p2psip.rtp.payload import g711
 from siprtmp.media.session_log import sound_format_name
 from siprtmp.media.transcode import libspeex
 from siprtmp.media.transcode.audio_decoder import AudioDecoder
-from siprtmp.media.transcode.audio_encoder import encoder
+from siprtmp.media.transcode.to_rtp import encoder
 from siprtmp.media.transcode.to_samples import payload_decoder
 from siprtmp.media.translate.audio_formats import (
     G722,

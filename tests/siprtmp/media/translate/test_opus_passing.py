@@ -82,7 +82,7 @@ def test_ffmpeg_reads_what_passes():
     from array import array
 
     from siprtmp.media.transcode.audio_decoder import AudioDecoder
-    from siprtmp.media.transcode.audio_encoder import encoder
+    from siprtmp.media.transcode.to_rtp import encoder
 
     made, machine, decoder = encoder(OPUS, 20, ""), OpusToFlv(OPUS), AudioDecoder(48000)
     samples = 0

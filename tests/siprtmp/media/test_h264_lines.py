@@ -6,8 +6,8 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.offer_answer import LocalTransport, accepted, apply_answer
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
-from siprtmp.media.lines.h264 import offered_parameters
 from siprtmp.media.sdp_map import Endpoint
+from siprtmp.media.video_lines import offered_parameters
 
 OURS = Endpoint("192.0.2.1", 4000, 1, video=LocalTransport(4002))
 TOP = "v=0\r\no=- 1 1 IN IP4 192.0.2.9\r\ns=-\r\nc=IN IP4 192.0.2.9\r\nt=0 0\r\n"

@@ -8,9 +8,9 @@ from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
-from siprtmp.media.lines.video_format import VP8
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.video_lines import VP8
 
 PLAIN = Endpoint("192.0.2.1", 4000, 1, video=LocalTransport(4002))
 OURS = replace(PLAIN, vp8=True)

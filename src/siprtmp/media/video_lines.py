@@ -1,30 +1,118 @@
-"""The media lines of H.264: which profiles the gateway offers, and what both ends agree on.
+"""The media lines of video: which codecs and profiles both ends take.
 
-Implements RFC 6184 §8.2.2 by way of `p2psip.sdp`.
+Implements RFC 6184 §8.2.2, RFC 3264 §6.1, RFC 7798 §7 and RFC 7741 §6.2 by way of `p2psip.sdp`.
 
 Own design: frames pass as they are, so the gateway has no profile of its own.  It answers with
 each profile that the phone offers, and takes each one that a phone answers with.  It offers one
-alone, at the level that phones allow, in both ways of packing: an INVITE of more than 1,300 octets
-would leave by TCP (RFC 3261 §18.1.1), which not every phone hears.
+of H.264 alone, at the level that phones allow, in both ways of packing: an INVITE of more than
+1,300 octets would leave by TCP (RFC 3261 §18.1.1), which not every phone hears.
+
+H.265 and VP8 stand behind H.264.  Of the phone's limits for H.265 only the bits of its line count,
+since nothing here makes H.265 that could keep to a level.  VP8 is there only where the publisher or
+a player has it, or it may be made.
 """
 
 import binascii
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.agreed_media import AgreedMedia
+from p2psip.sdp.attributes import parameters
 from p2psip.sdp.codec import Codec, codecs_of
 from p2psip.sdp.h264_parameters import H264Parameters
+from p2psip.sdp.h265_parameters import parameter_sets
 from p2psip.sdp.line import Attribute
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
-from siprtmp.media.lines.video_format import CLOCK_RATE, H265, VP8, VideoFormat
+from siprtmp.media.translate import video_tag
 from siprtmp.media.translate.codec_limits import CodecLimits, h264_limits
 from siprtmp.media.translate.video_tag import H264 as NAME
+
+CLOCK_RATE: Final = 90_000  # Source: RFC 7741 §6.2.1, RFC 7798 §7
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFormat:
+    """The agreement of both ends on a codec: RFC 3264 §6.1.
+
+    It has the types of packets each way, and the phone's limits.
+    `parameter_sets` are those that the phone's description has.
+    """
+
+    name: str  # in the client's API
+    send_type: int
+    receive_type: int
+    limits: CodecLimits
+    parameter_sets: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VideoCodec:
+    """A codec as lines have it: RFC 3264 §5.1.
+
+    `name` is that of the client's API, `format` that of an offer.
+    `limits` and `parameter_sets` read the parameters of a phone.
+    """
+
+    name: str
+    format: Codec
+    limits: Callable[[str, AgreedMedia], CodecLimits]
+    parameter_sets: Callable[[str], tuple[bytes, ...]] = lambda fmtp: ()
+
+    def is_offered(self, theirs: SessionDescription) -> bool:
+        """Whether a line with a port has the codec: RFC 3264 §5.1."""
+        # RFC 7741 §6.2.1 [media-is-video]
+        lines = [media for media in theirs.media if media.kind == "video" and media.port]
+        return any(self._is(codec) for media in lines for codec in codecs_of(media))
+
+    def agreed(self, media: AgreedMedia) -> VideoFormat | None:
+        """The codec's format of an accepted line, None without: RFC 3264 §6.1."""
+        for codec, send, receive in zip(
+            media.codecs, media.send_payload_types, media.receive_payload_types, strict=True
+        ):
+            if self._is(codec):
+                limits, sets = self.limits(codec.fmtp, media), self.parameter_sets(codec.fmtp)
+                return VideoFormat(self.name, send, receive, limits, sets)
+        return None
+
+    def _is(self, codec: Codec) -> bool:
+        # RFC 7741 §6.2.1 [name-is-vp8] [clock-is-90000]
+        same = codec.name.upper() == self.format.name
+        return same and codec.clock_rate == self.format.clock_rate
+
+
+# RFC 7798 §7.2.1 [named-h265] [clock-of-90000]
+_H265_FORMAT: Final = Codec("H265", CLOCK_RATE, 1, 104)
+
+
+def _h265_limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
+    """The most that a phone takes: RFC 8866 §5.8."""
+    return CodecLimits(bits=media.bits)
+
+
+H265: Final = VideoCodec(video_tag.H265, _H265_FORMAT, _h265_limits, parameter_sets)
+
+# What is decoded here is bounded by its size alone: 1920 by 1088.
+_VP8_FORMAT: Final = Codec("VP8", CLOCK_RATE, 1, 102, "max-fr=30;max-fs=8160")
+
+
+def _vp8_limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
+    """The most that a phone takes: RFC 7741 §6.2.2, and RFC 8866 §5.8."""
+    said = parameters(fmtp)  # RFC 7741 §6.2 [unknown-parameters-ignored]
+    rate, blocks = _number(said.get("max-fr", "")), _number(said.get("max-fs", ""))
+    # RFC 7741 §6.2.2 [limits-are-kept]
+    return CodecLimits(rate=rate, blocks=blocks, bits=media.bits)
+
+
+def _number(text: str) -> int:
+    return int(text[:6]) if text.isascii() and text.isdigit() else 0
+
+
+VP8: Final = VideoCodec(video_tag.VP8, _VP8_FORMAT, _vp8_limits)
 
 H264: Final = "H264"
 OTHERS: Final = (H265, VP8)  # codecs beside H.264, the better one first
@@ -96,11 +184,9 @@ class VideoPlan:
         other = self.other(name)
         if other is not None:
             return other.limits
-        return (
-            h264_limits(self.for_profile("")[0], self.media.bits)
-            if self.sending
-            else (CodecLimits())
-        )
+        if not self.sending:
+            return CodecLimits()
+        return h264_limits(self.for_profile("")[0], self.media.bits)
 
     @property
     def parameter_sets(self) -> tuple[bytes, ...]:
@@ -112,9 +198,9 @@ class VideoPlan:
         level is: those among the frames replace them, and may never come.
         """
         sets: list[bytes] = []
-        for parameters, _ in self.sending:
+        for theirs, _ in self.sending:
             # RFC 6184 §8.2.2 [sets-of-the-offer] [sets-of-the-answer] [level-sets-ignored]
-            for text in dict(parameters.others).get("sprop-parameter-sets", "").split(","):
+            for text in dict(theirs.others).get("sprop-parameter-sets", "").split(","):
                 try:
                     sets.append(b64decode(text, validate=True))
                 except binascii.Error:
@@ -140,14 +226,9 @@ def lines_for(
     names: Sequence[str], theirs: SessionDescription, transport: LocalTransport, direction: str
 ) -> list[LocalMedia]:
     """The line that answers an offer, with the profiles that the offer has: RFC 3264 §6.1."""
-    offered = [
-        Codec(
-            H264,
-            CLOCK_RATE,
-            fmtp=str(H264Parameters(each.profile_level, each.packetization_mode, True)),
-        )
-        for each in (offered_parameters(theirs) if NAME in names else ())
-    ]
+    wanted = offered_parameters(theirs) if NAME in names else []
+    ours = (H264Parameters(each.profile_level, each.packetization_mode, True) for each in wanted)
+    offered = [Codec(H264, CLOCK_RATE, fmtp=str(each)) for each in ours]
     formats = (*offered[:MAX_ANSWERED], *others_of(names))
     if not formats:
         return []
@@ -202,12 +283,8 @@ def offered_video(of: SessionDescription) -> list[str]:
 
 def offered_parameters(theirs: SessionDescription) -> list[H264Parameters]:
     """The formats of H.264 that lines with a port offer, and we can pack: RFC 6184 §8.2.2."""
-    codecs = [
-        codec
-        for media in theirs.media
-        if media.kind == "video" and media.port
-        for codec in codecs_of(media)
-    ]
+    lines = [each for each in theirs.media if each.kind == "video" and each.port]
+    codecs = [codec for line in lines for codec in codecs_of(line)]
     return [read for codec in codecs if (read := _read(codec)) is not None]
 
 

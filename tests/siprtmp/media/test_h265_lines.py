@@ -5,9 +5,9 @@ import pytest
 from p2psip.sdp.offer_answer import LocalTransport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
-from siprtmp.media.lines.video_format import H265
 from siprtmp.media.sdp_map import Endpoint
 from siprtmp.media.translate.codec_limits import CodecLimits
+from siprtmp.media.video_lines import H265
 
 OURS = Endpoint("192.0.2.1", 4000, 1, video=LocalTransport(4002))
 NAMES = ("pcmu", "h265")

@@ -1,1 +1,0 @@
-"""How the lines of a description say what video both ends take."""
