@@ -76,10 +76,7 @@ def decode_one(
 
 
 def encode(*values: Value, externals: Externals = FLEX) -> bytes:
-    """Write values one after the other, sharing one set of tables: §4.1.
-
-    An `int` outside 29 bits becomes a double.  Raises LocalError for what AMF3 cannot say.
-    """
+    """Write values, sharing one set of tables: §4.1.  LocalError for what AMF3 cannot say."""
     writer = Amf3Writer(externals)  # §4.1 [tables-are-reset]
     for index, value in enumerate(values):
         if isinstance(value, Opaque) and value.version == 3 and index == len(values) - 1:

@@ -27,10 +27,7 @@ _IN_BOTH: Final = frozenset({str, float, bool, type(None)})  # looked up first, 
 
 
 def hands_over(value: Value, prefer: bool) -> bool:
-    """Tell whether an outermost value goes behind the switch as a whole: AMF0 §3.1.
-
-    With `prefer`, every container does unless it holds something for AMF0 alone.
-    """
+    """Whether a value goes behind the switch whole, by choice with `prefer`: AMF0 §3.1."""
     if type(value) in _IN_BOTH:
         return False
     if not isinstance(value, dict | list):

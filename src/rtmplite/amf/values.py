@@ -24,10 +24,7 @@ class Undefined:
 
 
 class Unsupported:
-    """The type of `UNSUPPORTED`, written in place of a value that cannot be: AMF0 §2.15.
-
-    AMF3 has nothing like it (AMF3 §2.1).
-    """
+    """The type of `UNSUPPORTED`, for what cannot be written: AMF0 §2.15, not AMF3 §2.1."""
 
     __slots__ = ()
 
@@ -87,10 +84,7 @@ class Traits:
 
 
 class TypedObject(dict[str, "Value"]):
-    """An object with the name of its class, an alias that both ends know: AMF0 §2.18.
-
-    `of` is that name, or the whole traits for what only AMF3 can say: AMF3 §3.12.
-    """
+    """An object with a class name, or all traits as `of`: AMF0 §2.18, AMF3 §3.12."""
 
     __slots__ = ("traits",)
 

@@ -25,10 +25,7 @@ _FAILED: Final = "?reason=authfailed"
 
 
 def proven(target: Target, refusal: str, random: Callable[[int], bytes]) -> Target | None:
-    """Give `target` with the next proof; None if `refusal` asks for none, or there is no password.
-
-    Field §"authmod=adobe": two steps, and no third.  Raises RemoteError for a wrong password.
-    """
+    """Give `target` with its next proof, None if none is asked: Field §"authmod=adobe"."""
     if _METHOD not in refusal or not (target.user and target.password):
         return None
     if target.proof and _FAILED in refusal:

@@ -210,11 +210,7 @@ def _messages(playing: Player | direct.DirectPlaying, options: argparse.Namespac
 
 
 def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
-    """The same tags, with times that count from the first sound or picture.
-
-    The times of a live stream are those of its publisher, but players show a file from 0 on, and
-    FLV 10.1 §E.4.1 wants the first time to be 0.
-    """
+    """The same tags, with times from 0 on as in files: FLV 10.1 §E.4.1."""
     begin = _Begin()
     for tag in tags:
         yield replace(tag, timestamp=max(0, begin.since(tag)))  # some data has no time

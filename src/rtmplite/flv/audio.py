@@ -93,11 +93,7 @@ class AudioTag:
 
     @classmethod
     def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read an audio payload: §E.4.2.1.
-
-        Raises RemoteError if it is empty, is AAC without its second byte, or announces a FourCC
-        (E-RTMP v2 §"Enhanced Audio").
-        """
+        """Read an audio payload without FourCC: §E.4.2.1.  RemoteError if it is cut off."""
         if not payload:
             raise RemoteError("an empty audio tag")
         first, packet_type, start = payload[0], None, 1

@@ -25,10 +25,7 @@ _EXTENDED_SAR: Final = 255
 
 
 class BitReader:
-    """Reads the bits of a NAL unit behind its header; RemoteError at the end.
-
-    The octets that keep start codes out of the unit are skipped.
-    """
+    """Reads bits of a NAL unit, but not those against start codes; RemoteError at the end."""
 
     def __init__(self, unit: bytes) -> None:
         body = unit[1 : MAX_OCTETS + 1].replace(b"\0\0\3", b"\0\0")

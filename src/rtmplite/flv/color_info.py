@@ -83,11 +83,7 @@ class ColorInfo:
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> "Self | None":
-        """Read the data of a track in a metadata packet: §"Metadata Frame".
-
-        None if it has other metadata only.  Members that are unknown or no numbers are left out;
-        RemoteError for broken AMF.
-        """
+        """Read colors from a metadata packet, None for others: §"Metadata Frame".  RemoteError."""
         values = amf0.decode(data)
         # §"Metadata Frame" [name-and-value], E-RTMP v1 §"Metadata Frame" [name-and-value]
         pairs = dict(zip(map(str, values[::2]), values[1::2], strict=False))

@@ -128,11 +128,7 @@ def write_mod_ex(first: int, mod_ex: Sequence[ModEx], packet_type: int) -> bytes
 
 
 def read_multitrack(payload: bytes | memoryview, at: int, multitrack: int) -> tuple[int, int]:
-    """Read the byte that follows the packet type `multitrack`: kind of layout, packet type.
-
-    RemoteError for a layout that nobody has defined, and for what cannot be in a track:
-    §"Enhanced Video".
-    """
+    """Read layout and packet type behind `multitrack`: §"Enhanced Video".  RemoteError."""
     both = byte(payload, at)
     if both >> 4 not in tuple(MultitrackType):  # §"Enhanced Video" [multitrack-types]
         raise RemoteError(f"multitrack type {both >> 4}")
@@ -142,11 +138,7 @@ def read_multitrack(payload: bytes | memoryview, at: int, multitrack: int) -> tu
 
 
 def read_tracks(payload: bytes | memoryview, at: int, multitrack: int | None) -> list[Piece]:
-    """Split a body into its tracks: §"Enhanced Video".
-
-    Without `multitrack` there is one, by the number 0.  RemoteError if a track ends too early, or
-    there are more than can have ids of their own.
-    """
+    """Split a body into tracks, one without `multitrack`: §"Enhanced Video".  RemoteError."""
     codec = 0
     if multitrack != MultitrackType.MANY_TRACKS_MANY_CODECS:
         codec, at = _number(payload, at, 4), at + 4

@@ -61,10 +61,7 @@ class ChannelOrder(IntEnum):
 
 
 class Channel(IntEnum):
-    """The places of loudspeakers, up to 22.2 channels: §"Enhanced Audio" [channels].
-
-    A number is a byte of a custom mapping, and the bit of the mask of native order.
-    """
+    """Loudspeakers by number: bytes of a mapping, bits of a mask: §"Enhanced Audio" [channels]."""
 
     FRONT_LEFT = 0
     FRONT_RIGHT = 1

@@ -54,11 +54,7 @@ def read_flv(data: bytes | memoryview) -> tuple[FlvHeader, list[Tag]]:
 
 
 def tags(data: bytes | memoryview) -> Iterator[Tag]:
-    """Give the tags of a file one by one: §E.3.
-
-    The way back is not checked, since some writers fill it wrongly and no reader needs it.
-    Raises RemoteError where the file is broken or ends within a tag.
-    """
+    """Give the tags of a file, ignoring the sizes behind them: §E.3.  RemoteError if broken."""
     at, data = first_tag(data), memoryview(data)
     while at < len(data):
         end = at + HEADER_SIZE + data_size(data, at)
@@ -107,10 +103,7 @@ class FlvReader:
         return len(self._held)
 
     def feed(self, data: bytes | memoryview) -> list[Tag]:
-        """Take the next bytes, give the tags that are complete with them: §E.3.
-
-        A tag counts once the size after it is there.  Raises RemoteError if this is no FLV file.
-        """
+        """Give the tags complete with these bytes, sizes included: §E.3.  RemoteError."""
         held = self._held
         held += data
         at, found = 0, []

@@ -46,10 +46,7 @@ class Framing:
 
 
 class FirstFraming:
-    """A framing for a player that joins before the stream has any time.
-
-    Own design: `settled` is the one to share with others from then on.
-    """
+    """Own design: a framing for a stream without a time yet; `settled` is then shared."""
 
     def __init__(self, wrap: Wrap = bytes) -> None:
         self.settled: Framing | None = None

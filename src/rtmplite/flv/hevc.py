@@ -29,10 +29,7 @@ _ARRAY: Final = Struct("!BH")
 
 @dataclass(frozen=True, slots=True)
 class HevcArray:
-    """NAL units of one type: §"Enhanced Video".
-
-    `complete` means that no other unit of this type comes later, with the frames.
-    """
+    """NAL units of one type, no other to come if `complete`: §"Enhanced Video"."""
 
     kind: int
     units: tuple[bytes, ...]

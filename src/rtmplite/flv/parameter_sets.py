@@ -60,10 +60,7 @@ class AvcSets:
                 continue
 
     def config_for(self, unit: bytes) -> AvcConfig | None:
-        """The record with the sets that a slice needs, None if one is missing: FLV 10.1 §E.4.3.2.
-
-        Own design: others of the same sequence are in it, sets of another sequence are not.
-        """
+        """See `Sets.config_for`: FLV 10.1 §E.4.3.2."""
         try:
             sequence, _ = self._pps[slice_pps_id(unit)]
             sps = self._sps[sequence]
@@ -114,11 +111,7 @@ class HevcSets:
         self._found[kind, number] = unit
 
     def config_for(self, unit: bytes) -> HevcConfig | None:
-        """The record with the sets that a slice needs, None if one is missing.
-
-        E-RTMP v2 §"Enhanced Video".  Own design: others of the same sequence are in it, sets of
-        another sequence are not.
-        """
+        """See `Sets.config_for`: E-RTMP v2 §"Enhanced Video"."""
         try:
             _, sequence = hevc_sps.pps_ids(self._found[hevc_sps.PPS, hevc_sps.slice_pps_id(unit)])
             sps = self._found[hevc_sps.SPS, sequence]

@@ -26,10 +26,7 @@ def parse(text: str, usual: int = RTMP_PORT) -> tuple[str, int]:
 
 
 def listener(text: str, usual: int = RTMP_PORT) -> tuple[str, int] | None:
-    """The value of a listener's option: HOST:PORT, or `off`, which gives None.
-
-    Raises ArgumentTypeError, with the `usual` port in the example.
-    """
+    """The value HOST:PORT or `off` of an option; ArgumentTypeError names the `usual` port."""
     if text == OFF:
         return None
     try:

@@ -13,10 +13,7 @@ CONNECTIONS_OF_ONE: Final = 2_000  # from one address, which many people may sha
 
 
 class ConnectionLimit:
-    """Counts the connections of a server and refuses those beyond the limits.
-
-    Own design: listeners share one, whatever protocol each speaks.
-    """
+    """Counts the connections of all listeners, and refuses those beyond the limits."""
 
     def __init__(self, most: int = CONNECTIONS, most_of_one: int = CONNECTIONS_OF_ONE) -> None:
         self._most, self._most_of_one = most, most_of_one

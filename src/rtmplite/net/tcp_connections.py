@@ -395,11 +395,7 @@ class Peer(Generic[M]):
         self.keep(output, sent)
 
     def _say_goodbye(self) -> None:
-        """Give the peer time to read the last bytes before the socket is closed.
-
-        Closing at once, with something of theirs unread, would reset the connection, and they
-        might never see why they were refused.
-        """
+        """Let the peer read why, before closing resets the connection."""
         if self._closing_at is not None:
             return
         if self._tls is not None:

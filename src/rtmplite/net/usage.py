@@ -12,10 +12,7 @@ NAME: Final = "rtmplite"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports a mistake in one line instead of a page of usage.
-
-    A mistyped option gets a suggestion.
-    """
+    """A parser that reports a mistake in one line, with a suggestion for a mistyped option."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options | {"add_help": False})

@@ -64,10 +64,7 @@ class Pull(Link):
         session.send("play", session.target.stream, START, stream_id=session.stream_id)
 
     def on_media(self, session: RelaySession, message: Message, now: float) -> None:
-        """Pass a message on, unless another client publishes under that name here.
-
-        Of two servers, the next one is played from a key frame on, and no message is played twice.
-        """
+        """Pass a message on, once, unless another client publishes here: RTMP 1.0 §7.2.2.1."""
         type_id, payload = message.type_id, message.payload
         if type_id == MessageType.DATA_AMF3:  # a zero before the AMF0 values: RTMP Errata §7.2
             type_id, payload = MessageType.DATA, payload[1:]

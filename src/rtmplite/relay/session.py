@@ -127,10 +127,7 @@ class RelaySession(NetClient):
             self._owner.on_asked_to_move(self, target, now)
 
     def _refused(self, information: Value, now: float) -> None:
-        """Take a refusal, which may be a redirect, Field §"Redirects", or ask for a user.
-
-        The latter is Field §"authmod=adobe".
-        """
+        """Take a refusal: Field §"Redirects", or for a user Field §"authmod=adobe"."""
         url, words = redirection(information), _words(information)
         try:
             if url is not None:
@@ -151,34 +148,11 @@ class ChunkSession(RelaySession):
 
     transport: ClientChunkTransport
 
-    def __init__(
-        self,
-        owner: RelayOwner,
-        start_code: str,
-        target: Target,
-        random: Callable[[int], bytes],
-        now: float,
-        limits: ConnectionLimits,
-    ) -> None:
-        transport = ClientChunkTransport(random, now, limits, digest=False)
-        super().__init__(transport, owner, start_code, target, random)
-
 
 class FlowSession(RelaySession):
     """One over RTMFP: RFC 7425 §5.3."""
 
     transport: ClientFlowTransport
-
-    def __init__(
-        self,
-        owner: RelayOwner,
-        start_code: str,
-        target: Target,
-        random: Callable[[int], bytes],
-        now: float,
-        limits: ConnectionLimits,
-    ) -> None:
-        super().__init__(ClientFlowTransport(now, limits), owner, start_code, target, random)
 
 
 def open_session(
@@ -190,8 +164,10 @@ def open_session(
     limits: ConnectionLimits,
 ) -> ChunkSession | FlowSession:
     """Begin a connection as the URL of `target` wants it.  Own design: RFC 7425 §6.1."""
-    kind = FlowSession if target.by_datagrams else ChunkSession
-    return kind(owner, start_code, target, random, now, limits)
+    if target.by_datagrams:
+        return FlowSession(ClientFlowTransport(now, limits), owner, start_code, target, random)
+    transport = ClientChunkTransport(random, now, limits, digest=False)
+    return ChunkSession(transport, owner, start_code, target, random)
 
 
 def redirected(target: Target, url: str) -> Target | None:

@@ -13,10 +13,7 @@ APP: Final = "live"
 
 
 class OpenApplication:
-    """Base of applications: it accepts every client, and refuses to publish and to play.
-
-    Own design: a subclass defines what it offers, mostly `on_publish` and `on_play`.
-    """
+    """Own design: a base that accepts clients and refuses to publish and to play."""
 
     def on_connect(self, connection: NetConnection, now: float) -> None:
         """Accept every client: RTMP 1.0 §7.2.1.1."""

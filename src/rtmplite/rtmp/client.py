@@ -230,10 +230,7 @@ class NetClient(ConnectionEnd):
 
 
 class ClientChunkTransport(ChunkTransport):
-    """The client's end of a chunk stream: RTMP 1.0 §5.2.
-
-    Own design: `connect` is sent as soon as the handshake allows.
-    """
+    """Own design: connects as soon as the handshake allows: RTMP 1.0 §5.2."""
 
     def __init__(
         self, random: Callable[[int], bytes], now: float, limits: ConnectionLimits, *, digest: bool

@@ -163,10 +163,7 @@ class ChunkTransport(MessageTransport):
         self.output_size = size + (self._throttle.size if self._throttle is not None else 0)
 
     def send_command(self, command: Command, stream_id: int = 0) -> None:
-        """Send a command on message stream `stream_id`: RTMP 1.0 §7.1.1.
-
-        Always as type 20, which every peer has (RTMP Errata §8.1.1).
-        """
+        """Send a command as type 20, for every peer: RTMP 1.0 §7.1.1, RTMP Errata §8.1.1."""
         # RTMP Errata §8.1.1 [no-extended-without]
         self.put(self._writer.write(command.message(stream_id), COMMAND_CHUNKS))
 
@@ -175,10 +172,7 @@ class ChunkTransport(MessageTransport):
         self.put(self._writer.write(message, COMMAND_CHUNKS))
 
     def send_control(self, message: control.Control) -> None:
-        """Send a protocol or user control message: RTMP 1.0 §5.4, RTMP 1.0 §6.2.
-
-        Own design: its header stands alone, so that an Acknowledgement can pass what waits.
-        """
+        """Send a control message that can pass what waits: RTMP 1.0 §5.4, RTMP 1.0 §6.2."""
         raw, size = message.message(), self._writer.chunk_size
         data = encode_absolute(raw.type_id, 0, 0, raw.payload, CONTROL_CHUNKS, size)
         if self._throttle is not None and isinstance(message, control.Acknowledgement):
@@ -199,10 +193,7 @@ class ChunkTransport(MessageTransport):
         self._writer.set_chunk_size(size)
 
     def send_media(self, type_id: int, timestamp: int, stream_id: int, payload: bytes) -> None:
-        """Send audio, video or data that nobody else gets; `timestamp` in ms: RTMP 1.0 §7.1.
-
-        Own design: absolute, as what `LiveStream` puts on the same chunk streams.
-        """
+        """Send media that nobody else gets, with absolute time in ms: RTMP 1.0 §7.1."""
         size = self._writer.chunk_size
         chunks = CHUNK_STREAMS[type_id]
         self.put(encode_absolute(type_id, timestamp, stream_id, payload, chunks, size))
@@ -258,10 +249,7 @@ class ChunkTransport(MessageTransport):
         return at if stuck is None else min(at, stuck)
 
     def tick(self, now: float) -> None:
-        """Ping a silent peer, give up one that stays silent: RTMP 1.0 §7.1.7.
-
-        A peer we have not read from cannot be blamed: nothing happens to it.
-        """
+        """Ping a silent peer that we read from, give up one still silent: RTMP 1.0 §7.1.7."""
         if self._throttle is not None and self._throttle.tick(now):
             self._obey_no_longer(self._throttle)
         deadline = self.deadline

@@ -106,11 +106,7 @@ class ServerHandshake(_Handshake):
     """
 
     def receive(self, data: bytes | memoryview, now: float) -> bytes:
-        """Take bytes from the client, return the bytes to send: §5.2.1.
-
-        Once `done` there is nothing left to do here.  Raises LocalError if called then, and
-        RemoteError if the first byte is no RTMP version or asks for encryption.
-        """
+        """Give bytes to send for bytes of the client: §5.2.1.  LocalError when `done`."""
         if self.done:
             raise LocalError("the handshake is over")
         self._input += bytes(data)
@@ -150,10 +146,7 @@ class ServerHandshake(_Handshake):
 
 
 class ClientHandshake(_Handshake):
-    """The client's end: §5.2.1.
-
-    With `digest` true C1 is signed; `scheme` tells later whether the server's S1 was, too.
-    """
+    """The client's end; with `digest` C1 is signed, `scheme` tells of S1: §5.2.1."""
 
     def __init__(self, random: Callable[[int], bytes], now: float, digest: bool = False) -> None:
         super().__init__(random, now)
@@ -171,11 +164,7 @@ class ClientHandshake(_Handshake):
         return bytes((VERSION,)) + c1  # §5.2.2 [version-3]
 
     def receive(self, data: bytes | memoryview, now: float) -> bytes:
-        """Take bytes from the server, return the bytes to send: §5.2.1.
-
-        Raises LocalError before `start` and after `done`, and RemoteError if the server selects
-        another version than 3, which §5.2.2 leaves to us.
-        """
+        """Give bytes to send; LocalError out of turn, RemoteError for a version: §5.2.2."""
         if self.state is State.UNINITIALIZED or self.done:
             raise LocalError("the handshake has not begun or is over")
         self._input += bytes(data)

@@ -130,10 +130,7 @@ class MessageTransport:
         raise NotImplementedError
 
     def hold_on(self) -> None:
-        """Ping the peer often while a verdict takes its time: RTMP 1.0 §7.1.7.
-
-        Own design: librtmp and GStreamer close after some seconds without a word of the server.
-        """
+        """Ping often while a verdict takes its time, for librtmp's sake: RTMP 1.0 §7.1.7."""
         self._usual = self._usual or self.limits
         self.limits = replace(self.limits, ping_after=HOLD_ON_PING)
 

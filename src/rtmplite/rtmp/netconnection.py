@@ -272,11 +272,7 @@ class NetConnection(ConnectionEnd):
     def wait_for(
         self, ask: Callable[[Callable[[T, float], None]], None], decide: Callable[[T, float], None]
     ) -> None:
-        """Call `ask`, and `decide` with its answer, which comes now or later; the client waits.
-
-        Own design: nothing more is read from the client before the answer.  Only the first answer
-        counts, and none after the connection has ended.
-        """
+        """Own design: call `decide` once with the answer to `ask`; until then read nothing."""
         waits = answered = False
 
         def answer(found: T, now: float) -> None:

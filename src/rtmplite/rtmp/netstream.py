@@ -143,10 +143,7 @@ NETSTREAM: Final[Mapping[State, Mapping[Event, tuple[State, tuple[Do, ...]]]]] =
 
 @dataclass(frozen=True, slots=True)
 class ServedClient:
-    """The owner of a stream, with the arguments of its connect: RTMP 1.0 §7.2.1.1.
-
-    Own design: `instance` is `app` without its first part, which chooses the application.
-    """
+    """The owner of a stream, by connect; `instance` is `app` without the first part: §7.2.1.1."""
 
     connection: ConnectionEnd
     id: str
@@ -271,11 +268,7 @@ class ServerStream:
         self.connection.close(now, f"sent to {url}")
 
     def accept_play(self, live: LiveStream, now: float) -> None:
-        """Start, or wait for a publisher: §7.2.2.1, in the order of its message flow.
-
-        rtmpdump waits for StreamBegin, Flash LivePlayer for |RtmpSampleAccess before it shows
-        anything to a script, and ffmpeg for either of the two codes.
-        """
+        """Start, or wait for a publisher, with all that players wait for: §7.2.2.1."""
         if Do.SAY_BEGIN not in self._on(Event.PLAY_ACCEPTED):
             return
         self.connection.transport.send_control(control.StreamBegin(self.id))

@@ -145,11 +145,7 @@ def _switched(around: bytes, drawn: tuple[bytes, Opaque]) -> tuple[bytes, Opaque
 
 
 def alike(one: Value, other: Value) -> bool:
-    """Tell whether two values are the same down to their types and the bits of their numbers.
-
-    Own design: `==` takes False for 0.0, an array with names for an object, and no NaN for itself.
-    What occurs twice or within itself on one side must do so on the other.
-    """
+    """Own design: whether values are the same to types, bits of numbers and references."""
     return _Comparison().same(one, other)
 
 

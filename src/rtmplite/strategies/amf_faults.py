@@ -5,16 +5,14 @@ and may be a member of an object or an item of an array.
 """
 
 from struct import pack
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from rtmplite.amf import amf0, amf3, u29
 from rtmplite.amf.values import Value
-from rtmplite.strategies.faults import Drawn, Fault, broken, cut
-
-Octets: TypeAlias = SearchStrategy[bytes]
+from rtmplite.strategies.faults import Drawn, Fault, Octets, broken, cut
 
 # Few and fixed: what is drawn here is the broken value.
 _WHOLE: Final[tuple[Value, ...]] = (None, 1.5, "play", [None, "a"], {"a": {"b": True}})

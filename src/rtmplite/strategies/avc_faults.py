@@ -3,7 +3,7 @@
 Own design, over FLV 10.1 §E.4.3.2 and the syntax of ITU-T H.264, which is not in the catalogue.
 """
 
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -12,8 +12,6 @@ from rtmplite.flv.avc import AvcConfig
 from rtmplite.flv.avc_sps import SPS, SequenceParameters
 from rtmplite.strategies.avc import BitWriter, avc_configs, avc_units, sequence_parameter_sets
 from rtmplite.strategies.faults import Drawn, Fault, broken, cut
-
-Octets: TypeAlias = SearchStrategy[bytes]
 
 _RECORD: Final = "FLV 10.1 §E.4.3.2"
 _SET: Final = "H.264 7.4.2.1.1"

@@ -4,14 +4,12 @@ Own design, over the tables of E-RTMP v2 §"Enhanced Audio" and E-RTMP v2 §"Enh
 is unknown but has a known layout, such as a FourCC, is no fault.
 """
 
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from rtmplite.strategies.faults import Drawn, Fault, broken, cut
-
-Octets: TypeAlias = SearchStrategy[bytes]
+from rtmplite.strategies.faults import Drawn, Fault, Octets, broken, cut
 
 _AUDIO: Final = 'E-RTMP v2 §"Enhanced Audio"'
 _VIDEO: Final = 'E-RTMP v2 §"Enhanced Video"'

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 _T = TypeVar("_T")
+Octets: TypeAlias = SearchStrategy[bytes]
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,14 @@
 Own design, over FLV 10.1 §E.2, §E.3, §E.4 and §E.5: `rtmplite.strategies.faults` says why.
 """
 
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from rtmplite.amf import amf0
-from rtmplite.strategies.faults import Drawn, Fault, broken, cut
+from rtmplite.strategies.faults import Drawn, Fault, Octets, broken, cut
 from rtmplite.strategies.flv import files, tags
-
-Octets: TypeAlias = SearchStrategy[bytes]
 
 _TAG: Final = tags().map(bytes)
 

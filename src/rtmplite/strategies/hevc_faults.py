@@ -4,7 +4,7 @@ Own design, over E-RTMP v2 §"Enhanced Video" and the syntax of ITU-T H.265, whi
 catalogue.
 """
 
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -13,8 +13,6 @@ from rtmplite.flv.hevc_sps import SPS, kind_of
 from rtmplite.strategies.avc import BitWriter
 from rtmplite.strategies.faults import Drawn, Fault, broken, cut
 from rtmplite.strategies.hevc import hevc_configs, hevc_parameter_sets, hevc_units
-
-Octets: TypeAlias = SearchStrategy[bytes]
 
 _RECORD: Final = 'E-RTMP v2 §"Enhanced Video"'
 _SET: Final = "H.265 7.4.3.2.1"

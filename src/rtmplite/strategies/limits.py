@@ -6,7 +6,7 @@ What is just within the limits is in `rtmplite.strategies.large`.
 """
 
 from struct import pack
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -23,9 +23,7 @@ from rtmplite.rtmp.wire.command import MAX_COMMAND
 from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.shared_object import MAX_EVENTS, MAX_MESSAGE
 from rtmplite.strategies.avc import BitWriter
-from rtmplite.strategies.faults import Drawn, Fault, broken
-
-Octets: TypeAlias = SearchStrategy[bytes]
+from rtmplite.strategies.faults import Drawn, Fault, Octets, broken
 
 _MORE: Final = st.integers(1, 9)  # than a limit
 _TINY: Final = 4096  # objects, whose octets say so little that they take the budget for memory

@@ -11,9 +11,8 @@ from hypothesis.strategies import SearchStrategy
 
 from rtmplite.rtmfp.wire.option import Option, encode_options
 from rtmplite.rtmfp.wire.vlu import encode_counted, encode_vlu
-from rtmplite.strategies.faults import Drawn, Fault, broken, cut
+from rtmplite.strategies.faults import Drawn, Fault, Octets, broken, cut
 
-Octets: TypeAlias = SearchStrategy[bytes]
 Chunk: TypeAlias = tuple[int, bytes]  # type and payload
 
 _BYTES: Final = st.binary(max_size=12)

@@ -5,17 +5,15 @@ here: each reader has limits of its own.
 """
 
 from struct import pack
-from typing import Final, TypeAlias
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from rtmplite.amf import amf0
 from rtmplite.rtmp.wire.message import Message, MessageType
-from rtmplite.strategies.faults import Drawn, Fault, broken
+from rtmplite.strategies.faults import Drawn, Fault, Octets, broken
 from rtmplite.strategies.rtmp import chunk_streams
-
-Octets: TypeAlias = SearchStrategy[bytes]
 
 _UNUSED: Final = st.sampled_from([4, 40, 62, 65, 300])  # chunk streams that no valid draw uses
 _U32: Final = st.integers(0, 0xFFFFFFFF)

@@ -150,10 +150,7 @@ class FilePlayback:
             self._pump(now)
 
     def _pump(self, now: float) -> None:
-        """Send as many messages as allowed, and set the next deadline.
-
-        A file or a library that answers at once calls this again; the outer call goes on then.
-        """
+        """Send what is allowed, set the deadline; files that answer at once call it again."""
         if self._pumping:
             return
         self._pumping = True

@@ -76,10 +76,7 @@ class Recorder:
         return self._size
 
     def write(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
-        """Give the bytes to append for a message; `timestamp` is in ms and wraps: FLV 10.1 §E.4.1.
-
-        Before the first message goes the recorder's onMetaData, which has the publisher's members.
-        """
+        """Give the bytes for a message, metadata first; time in ms, wraps: FLV 10.1 §E.4.1."""
         out = b""
         if self._size == 0:
             members = _members(type_id, payload)

@@ -142,10 +142,7 @@ class RemoteObject(Mapping[str, Value]):
             self._send(self._mirror.release())
 
     def wait_until(self, condition: Callable[[], object], timeout: float = TIMEOUT) -> None:
-        """Wait for news that make `condition` true.
-
-        Raises RemoteError if the server refuses something or the connection ends, TimeoutError.
-        """
+        """Wait for news that make `condition` true; RemoteError, TimeoutError."""
         end = now() + timeout
         while not condition():
             if self._error is not None:
@@ -376,10 +373,7 @@ class ClientStream:
         self._client.flush()
 
     def read(self, timeout: float | None = TIMEOUT) -> Message | None:
-        """The next audio, video or data message; unread messages are kept.
-
-        None after `timeout` seconds without one, or at the end, when `ended` is true.
-        """
+        """The next audio, video or data message; None after `timeout` s or when `ended`."""
         if self.ended and self._media.empty():
             return None
         try:

@@ -52,10 +52,7 @@ class Dialer(TcpConnections[ChunkSession]):
             gevent.spawn(self._dial_by_flows, machine)
 
     def farewell(self, *, is_patient: bool = False) -> None:
-        """Wait a moment until closed machines have told their peers.
-
-        With `is_patient` longer, until all that was published by RTMFP has arrived or never will.
-        """
+        """Wait until closed machines have told peers, and all has arrived if `is_patient`."""
         super().farewell()
         end = now() + FAREWELL
         while (waiting := [each for port in self._ports for each in port.connections]) and (

@@ -68,10 +68,7 @@ def connection_limit(
 
 
 class Access:
-    """All access rules of the settings as one guard.  Raises LocalError for wrong ones.
-
-    `on_refused` is called with the question of each client that is refused, and the reason.
-    """
+    """All access rules as one guard; `on_refused` hears who and why.  LocalError for wrong ones."""
 
     def __init__(
         self,
@@ -168,11 +165,7 @@ class Access:
         return self._users is not None and "authmod" in fields(question.connect_query)
 
     def user_of(self, connection: NetConnection, stream: ServerStream) -> str:
-        """The user that a client has proved to be, empty if it has proved nothing.
-
-        `UsersGuard` refuses a connection that names a user without proof.  What stands in the name
-        of a stream it looks at for publishers only.
-        """
+        """The user a client has proved to be, or empty; names are proofs for publishers."""
         if self._users is None:
             return ""
         asked = Question.of(connection, Event.PUBLISH).about(stream)

@@ -157,11 +157,7 @@ def service(url: str) -> Service:
 
 
 def _answer(connected: socket.socket) -> tuple[int, str]:
-    """Read the status and Location of an answer; RemoteError if it is not HTTP, or too long.
-
-    Only the head is read.  `MAX_HEAD` limits it together with interim answers (HTTP's 1xx) before
-    it, and no byte is searched twice.
-    """
+    """Read status and Location, within `MAX_HEAD`; RemoteError if it is not HTTP."""
     said, begin, seen = b"", 0, 0
     while len(said) < MAX_HEAD:
         piece = connected.recv(min(PIECE, MAX_HEAD - len(said)))
@@ -195,11 +191,7 @@ def _head(head: bytes) -> tuple[int, str]:
 
 
 def form(question: Question) -> str:
-    """The form of a request, with nginx-rtmp's names.
-
-    The query of the stream's name follows, or that of the URL for a connection; it cannot replace
-    the fields before.
-    """
+    """The form with nginx-rtmp's names, then the query, which cannot replace them."""
     said: dict[str, object] = {
         "call": str(question.event),
         "addr": question.host,

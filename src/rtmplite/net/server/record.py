@@ -90,10 +90,7 @@ class Recordings:
 
 
 class _Tap:
-    """The `Sink` of one stream: it writes a file, and another one when that is full.
-
-    It goes on with a file that could not be written for a time.
-    """
+    """The `Sink` of one stream: one file after another, also after the disk has failed."""
 
     def __init__(self, recordings: Recordings, live: LiveStream) -> None:
         self._recordings, self._live = recordings, live

@@ -247,10 +247,7 @@ class RtmfpListener(EndpointListener):
         return figures(self._port.endpoint, relayed)
 
     def stop(self, drain: float = 0.0, reconnect_to: str | None = None) -> None:
-        """Tell every client, wait until that has arrived, and close; a second call does nothing.
-
-        `drain` and `reconnect_to` are those of `RtmpListener.stop`.
-        """
+        """Tell every client, wait, and close, as `RtmpListener.stop`; a second call: nothing."""
         if not self._is_open:
             return
         self._is_open = False

@@ -40,11 +40,7 @@ class Certificate:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Certificate":
-        """Read a certificate; options of unknown types are ignored: §4.3.3.
-
-        Raises RemoteError if an option is cut off (§3), the hostname comes twice, or the keys are
-        both static and ephemeral.
-        """
+        """Read a certificate, ignoring unknown options: §4.3.3.  RemoteError if malformed."""
         size = canonical_length(encoded)
         options, rest = fields.read(encoded[:size]), fields.read(encoded[size:])
         groups = fields.values(options, CertificateOption.SUPPORTED_EPHEMERAL_GROUP)

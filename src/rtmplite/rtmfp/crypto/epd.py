@@ -17,10 +17,7 @@ from rtmplite.rtmfp.wire.option import Option, encode_options
 
 @dataclass(frozen=True, slots=True)
 class Epd:
-    """The options of a discriminator: §4.4.2.
-
-    `ancillary_data` is the URI that a client connects to, in UTF-8; `fingerprint` is 32 bytes.
-    """
+    """The options of a discriminator: a URI in UTF-8, or 32 bytes of fingerprint: §4.4.2."""
 
     required_hostname: bytes | None = None
     ancillary_data: bytes | None = None
@@ -28,11 +25,7 @@ class Epd:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Epd":
-        """Read a discriminator; options of unknown types are ignored: §4.4.2.
-
-        Raises RemoteError if an option is cut off (§3) or comes twice, or if the fingerprint does
-        not have 32 bytes.
-        """
+        """Read a discriminator, ignoring unknown options: §4.4.2.  RemoteError if malformed."""
         options = fields.read(encoded)
         fingerprint = fields.only(options, EpdOption.FINGERPRINT)  # §4.4.2.3 [fingerprint-once]
         if fingerprint is not None and len(fingerprint) != FINGERPRINT_LENGTH:

@@ -20,11 +20,7 @@ OPTIONS_MOST: Final = 64  # own design: peers have a dozen; strangers may send m
 
 
 def read(data: bytes) -> list[Option]:
-    """Read options up to the end, across Markers: RFC 7425 §4.3.1.
-
-    Raises RemoteError if the last one is cut off (RFC 7425 §3), and for more options or Markers
-    than `OPTIONS_MOST`.
-    """
+    """Read at most `OPTIONS_MOST` options to the end, across Markers, else RemoteError: §4.3.1."""
     options: list[Option] = []
     at = 0
     for _ in range(OPTIONS_MOST):

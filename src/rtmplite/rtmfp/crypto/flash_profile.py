@@ -222,10 +222,7 @@ class FlashProfile:
         return new_certificate == old_certificate
 
     def initiate(self, far_certificate: bytes) -> "FlashAgreement":
-        """Choose a group and make our component: §4.6.1.  Slow if our keys are ephemeral.
-
-        Raises RemoteError if the responder has none of our groups, or an unacceptable key.
-        """
+        """Choose a group, make our component; RemoteError for no common group: §4.6.1.  Slow."""
         far = Certificate.parse(far_certificate)
         number = next((number for number in self._groups if number in far.groups), None)
         if number is None:
@@ -244,11 +241,7 @@ class FlashProfile:
         return FlashAgreement(pair, near, far, self._policy)
 
     def respond(self, far_component: bytes, far_certificate: bytes) -> KeyingAnswer:
-        """Make the responder's component and the keys, in the initiator's group: §4.6.1.  Slow.
-
-        Raises RemoteError if the component does not fit the certificate, chooses a group that is
-        not ours, or has an unacceptable key.
-        """
+        """Make our component and the keys; RemoteError if the other does not fit: §4.6.1.  Slow."""
         far, initiator = Component.parse(far_component), Certificate.parse(far_certificate)
         self._policy.check(far)
         group, far_public = _initiators_key(initiator, far)
@@ -271,21 +264,14 @@ class FlashProfile:
 
 
 class FlashAgreement:
-    """An initiator's half of the keying, until the responder's component comes: §4.6.1.
-
-    It is a `rtmplite.rtmfp.crypto.profile.Agreement`.
-    """
+    """An initiator's half of the keying until the other comes; an `Agreement`: §4.6.1."""
 
     def __init__(self, pair: KeyPair, near: Component, far: Certificate, policy: Policy) -> None:
         self._pair, self._far, self._policy = pair, far, policy
         self.component = near.encode()
 
     def agree(self, far_component: bytes) -> Keys:
-        """Make the keys: §4.6.  Slow.
-
-        Raises RemoteError if the component does not fit the responder's certificate, is in
-        another group than ours, or has an unacceptable key.
-        """
+        """Make the keys; RemoteError if the responder's component does not fit: §4.6.  Slow."""
         far = Component.parse(far_component)
         self._policy.check(far)
         number = self._pair.group.group_id

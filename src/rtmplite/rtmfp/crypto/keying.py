@@ -18,10 +18,7 @@ _SND, _SOR, _REQ = 4, 2, 1  # the flags of §4.5.2.4 and §4.5.2.5
 
 @dataclass(frozen=True, slots=True)
 class Negotiation:
-    """One end's flags about HMACs or session sequence numbers, none without the option.
-
-    The layout of the flags: §4.5.2.4, §4.5.2.5.
-    """
+    """One end's flags about HMACs or numbers, none without the option: §4.5.2.4, §4.5.2.5."""
 
     will_send_always: bool = False
     will_send_on_request: bool = False
@@ -117,11 +114,7 @@ class Component:
 
     @classmethod
     def parse(cls, encoded: bytes) -> "Component":
-        """Read a component; options of unknown types are ignored: §4.5.2.
-
-        Raises RemoteError if an option is cut off (§3) or comes twice, or announces HMACs of an
-        impossible length.
-        """
+        """Read a component, ignoring unknown options: §4.5.2.  RemoteError if malformed."""
         options = fields.read(encoded)
         # §4.5.2.1 [ephemeral-key-once], §4.5.2.3 [group-select-once]
         key = fields.only(options, KeyingOption.EPHEMERAL_PUBLIC_KEY)

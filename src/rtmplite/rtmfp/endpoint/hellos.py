@@ -43,10 +43,7 @@ class IntroductionPolicy(Protocol):
 
 
 class Redirector:
-    """Answers hellos that are not for us, or that we leave to other servers: §3.5.1.4, §3.5.1.7.
-
-    `others` are the addresses of servers that do the same work as this one.
-    """
+    """Answers hellos for others, or leaves ours to `others`: §3.5.1.4, §3.5.1.7."""
 
     def __init__(
         self,

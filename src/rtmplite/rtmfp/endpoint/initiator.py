@@ -145,10 +145,7 @@ class DuplicateSearch(Protocol):
 
 
 class HandshakeBackoff:
-    """When to send again: at once, after 1.5 seconds, and after pauses that grow by 1.5 each time.
-
-    §3.5.1.1.1: at 0, 1.5, 4.5, 9, 15, 22.5 and so on.
-    """
+    """When to send again: at 0, 1.5, 4.5, 9, 15 seconds and so on: §3.5.1.1.1."""
 
     __slots__ = ("_interval", "due")
 
@@ -297,10 +294,7 @@ class Opening:
         self._on(OpeningEvent.RHELLO, now)
 
     def on_cookie_change(self, change: RHelloCookieChange, now: float) -> None:
-        """Sign again, with another cookie: §3.5.1.2, §2.3.6.
-
-        Only once: a stranger that could see the first IIKeying could make us sign for ever.
-        """
+        """Sign again, once and no more, with another cookie: §3.5.1.2, §2.3.6."""
         is_ours = self._agreement is not None and change.old_cookie == self._cookie
         # §3.5.1.2 [changes-once]
         if not self._heeds(OpeningEvent.COOKIE_CHANGE) or not is_ours or self._cookie_has_changed:

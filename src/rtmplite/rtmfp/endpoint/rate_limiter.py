@@ -17,10 +17,7 @@ TURN: Final = 8  # intervals until every name has another counter
 
 
 class Limiter:
-    """Allows each name to spend `amount` in every interval of `seconds`.
-
-    `secret` is `KEY_BYTES` long, and known to nobody else.
-    """
+    """Allows each name `amount` in `seconds`; `secret` has `KEY_BYTES`, known to nobody."""
 
     def __init__(self, secret: bytes, amount: float, seconds: float, slots: int = SLOTS) -> None:
         self._secret, self._amount, self._seconds = secret, amount, seconds
@@ -29,11 +26,7 @@ class Limiter:
         self._spent = array("d", bytes(8 * slots))
 
     def allows(self, name: str | bytes, now: float, cost: float = 1.0) -> bool:
-        """Tell whether `cost` may be spent on `name` now, and if so, count it.
-
-        A cost beyond the amount is allowed to a name that has spent nothing, and is paid off in the
-        intervals that follow.
-        """
+        """Count `cost` if `name` may spend it; a large one is paid off in later intervals."""
         data = name.encode() if isinstance(name, str) else name
         turn = int(now / (TURN * self._seconds)).to_bytes(8, signed=True)
         digest = blake2b(turn + data, key=self._secret, digest_size=4).digest()

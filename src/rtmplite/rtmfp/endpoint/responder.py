@@ -34,10 +34,7 @@ _SECOND: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Keying:
-    """An IIKeying that has passed all checks: §3.5.1.1.2.
-
-    Own design: `issued` is when its cookie was made, which tells old keyings from new ones.
-    """
+    """An IIKeying that has passed all checks; `issued` dates its cookie: §3.5.1.1.2."""
 
     chunk: InitiatorInitialKeying
     source: Address
@@ -74,10 +71,7 @@ class ResponderHost(StartupHost, Protocol):
 
 
 class Responder:
-    """Answers hosts that want a session with us: §3.5.1.1.2.
-
-    `ignored` is called, with a reason of a word or two, for what is not answered.
-    """
+    """Answers hosts that want a session with us, or tells `ignored` why not: §3.5.1.1.2."""
 
     def __init__(
         self, host: ResponderHost, random: Callable[[int], bytes], ignored: Callable[[str], None]
@@ -205,10 +199,7 @@ class Responder:
         return served
 
     def _is_same(self, opening: Opening, certificate: bytes) -> bool:
-        """Tell whether an opening session is with the owner of a certificate: §3.5.1.3.
-
-        Before an RHello all that is known of the far end is that the discriminator selects it.
-        """
+        """Whether an opening is with a certificate's owner, as far as is known: §3.5.1.3."""
         if opening.far_certificate:
             return self._host.profile.overrides(certificate, opening.far_certificate)
         return self._host.profile.is_selected(certificate, opening.epd)

@@ -29,10 +29,7 @@ _K = TypeVar("_K")
 
 
 class SessionOwner(Protocol):
-    """The endpoint's reactions to a session's events.
-
-    Own design: a table entry knows its endpoint by this alone.
-    """
+    """Own design: the endpoint, all that a table entry knows of it."""
 
     def announce(self, entry: "SessionEntry", now: float) -> SessionListener | None:
         """Find the listener of a session: §3.5.1.1.2."""

@@ -230,10 +230,7 @@ class FlowTransport(MessageTransport):
             self.connection_lost(now, "rejected by the peer")
 
     def media_flow_moved(self, flow: MediaFlow, now: float) -> None:
-        """Have the flows' backlog counted again at the next `flush`, if it matters.
-
-        Own design: last words that get on are given more time.
-        """
+        """Own design: count the backlog at the next `flush`; last words get more time."""
         if self.closed and self._linger is not None:
             self._linger = now + self.linger_timeout
         if self.closed or self._output.is_slow:
@@ -321,10 +318,7 @@ class FlowTransport(MessageTransport):
         return self._opened + self.limits.setup
 
     def tick(self, now: float) -> None:
-        """Give up a client that asks nothing, and close a session that has lingered enough.
-
-        Own design: as with RTMP over TCP.
-        """
+        """Give up a client that asks nothing; close after lingering.  Own design: as by TCP."""
         if self._linger is not None and now >= self._linger:
             self._look_back(f"nothing was acknowledged for {self.linger_timeout:g} s", True)
             self.close(now, "closed by the peer")

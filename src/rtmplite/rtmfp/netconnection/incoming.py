@@ -80,10 +80,7 @@ class FlowSynchronizer(Generic[F]):
 
 
 class IncomingOwner(Protocol):
-    """The part of a `connection.FlowTransport` that its receiving flows use.
-
-    Own design: the two know each other by this alone.
-    """
+    """Own design: all that receiving flows know of a `connection.FlowTransport`."""
 
     closed: bool
     reading: bool
@@ -110,10 +107,7 @@ class IncomingOwner(Protocol):
 
 
 class Incoming(SessionListener):
-    """The receiving flows of one connection; it listens to the session for them.
-
-    `far_control` is the other end's canonical control flow, to which ours are associated: §5.3.5.
-    """
+    """A connection's receiving flows; ours are associated to `far_control`: §5.3.5."""
 
     def __init__(self, owner: IncomingOwner) -> None:
         self.far_control: RecvFlow | None = None
@@ -155,10 +149,7 @@ class Incoming(SessionListener):
         self._owner.flow_completed(flow, now)
 
     def rejected(self, flow: "RecvFlow", stream_id: int, now: float) -> None:
-        """Reject the other flows of the stream, too, as a barrier may have been lost.
-
-        §5.3.5.3; a connection without its control flow is over.
-        """
+        """Reject all flows of the stream, or end without the control flow: §5.3.5.3."""
         if stream_id:
             self.reject(now, stream_id)  # §5.3.5.3 [reject-all]
         else:
@@ -225,10 +216,7 @@ class Receiver(FlowReceiver):
             self._take(flow, message, self.stream_id, now)  # §5.1.2 [stream-from-flow]
 
     def _is_overtaken(self, message: bytes) -> bool:
-        """Whether a message is audio and older than the media already passed on: §5.1.1.
-
-        The player would have to go back in time.  A codec's header is of use whenever it comes.
-        """
+        """Whether it is audio, no header, and older than what was passed on: §5.1.1."""
         if message[:1] != _AUDIO or len(message) < _HEADER_SIZE:
             return False
         if is_sequence_header(memoryview(message)[_HEADER_SIZE:]):

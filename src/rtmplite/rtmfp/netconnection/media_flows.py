@@ -70,10 +70,7 @@ RELIABLE: Final = Lifetimes(None, None)
 
 
 class MediaFlowOwner(Protocol):
-    """The part of a connection that its sending flows use.
-
-    Own design: a `connection.FlowTransport` is known here by this alone.
-    """
+    """Own design: all that sending flows know of a `connection.FlowTransport`."""
 
     session: "Session | None"
     lifetimes: Lifetimes
@@ -126,10 +123,7 @@ class MediaFlow(FlowSender):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the far end has yet to acknowledge a message, even an abandoned one: §5.1.1.
-
-        It stays true where the session has ended before that.
-        """
+        """Whether a message, even an abandoned one, is not acknowledged: §5.1.1."""
         return self._flow is not None and self._flow.has_entries
 
     @property
@@ -174,10 +168,7 @@ class MediaFlow(FlowSender):
         self._owner.media_flow_moved(self, now)
 
     def _open(self, now: float) -> "SendFlow | None":
-        """Open the flow of the session: §5.3.5, §5.3.2, §5.1.1.
-
-        None if the far end has ended what this would answer: RFC 7016 §3.6.2.1.
-        """
+        """Open it: §5.3.5, §5.3.2, §5.1.1; None if nothing is to answer: RFC 7016 §3.6.2.1."""
         session, answered = self._owner.session, self._owner.far_control
         assert session is not None  # nothing is flushed before there is one
         if answered is not None and answered.state is not RecvState.OPEN:

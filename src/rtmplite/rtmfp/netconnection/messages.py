@@ -54,10 +54,7 @@ class Intent(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlowMetadata:
-    """The User Metadata of a flow of RTMP messages: §5.1.1.
-
-    `stream_id` is the message stream of all its messages, `intent` no more than a hint.
-    """
+    """The metadata of a flow: its message stream, and a hint, `intent`: §5.1.1."""
 
     stream_id: int
     intent: Intent = Intent.QUEUING_ORDER
@@ -141,10 +138,7 @@ class FlowSynchronization(_Event):
 
 @dataclass(frozen=True, slots=True)
 class SetKeepaliveTimers(_Event):
-    """A server's advice how often to look whether it, and peers, are there: §5.3.4 [timer-layout].
-
-    Both periods are in milliseconds.
-    """
+    """A server's advice when to look for us and peers, in ms: §5.3.4 [timer-layout]."""
 
     event_type = RtmfpUserControlType.SET_KEEPALIVE_TIMERS
     server_period: int

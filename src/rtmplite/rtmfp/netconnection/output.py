@@ -27,10 +27,7 @@ Order: TypeAlias = Callable[[float], None]
 
 
 class OutletOwner(Protocol):
-    """The part of a `connection.FlowTransport` that an outlet uses.
-
-    Own design: so that both can be tested alone.
-    """
+    """Own design: the part of a `connection.FlowTransport` that an outlet uses."""
 
     lifetimes: Lifetimes
 

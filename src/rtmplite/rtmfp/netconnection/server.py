@@ -31,10 +31,7 @@ IN_THE_OPEN: Final = SetKeepaliveTimers(60_000, 60_000)
 
 
 class PeerRelayService(Protocol):
-    """Answers the command `RELAY_COMMAND`; `p2p.peer_relay.PeerRelays` does.
-
-    Own design: so a connection needs to know nothing of the relay.
-    """
+    """Own design: all a connection knows of `p2p.peer_relay`, for `RELAY_COMMAND`."""
 
     def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:
         """Answer a client that asks for a way to another client through us: RTMP 1.0 §7.2.1.2."""

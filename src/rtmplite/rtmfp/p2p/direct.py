@@ -67,10 +67,7 @@ class DirectTransport(FlowTransport):
 
 
 class SubscriberTransport(DirectTransport):
-    """Carries a stream to its player, the end that asks for it: §5.4.1.
-
-    `is_refused` is whether the publisher has rejected the question, and not a stream that went on.
-    """
+    """Carries a stream to its player, unless the publisher `is_refused` it: §5.4.1."""
 
     def __init__(self, stream_id: int, now: float, limits: "ConnectionLimits") -> None:
         super().__init__(stream_id, now, limits)
@@ -78,10 +75,7 @@ class SubscriberTransport(DirectTransport):
         self.settle()
 
     def answers(self, flow: "RecvFlow") -> bool:
-        """Whether a flow is part of this stream: it returns to our control flow.
-
-        §5.4.2 [return-flows]; stream ids are the subscriber's, so they alone do not tell.
-        """
+        """Whether a flow returns to our control flow, and so is ours: §5.4.2 [return-flows]."""
         ours = self._output.flows.get((self.stream_id, Medium.COMMANDS))
         return ours is not None and ours.flow is not None and flow.associated is ours.flow
 
@@ -176,10 +170,7 @@ class Subscription(NetClient):
 
 
 class Publication(NetConnection):
-    """The publishing end, for one subscriber: §5.4.2.
-
-    What the commands mean is in `rtmplite.rtmp.netstream`, as at a server.
-    """
+    """The publishing end for one subscriber, with a server's NetStream: §5.4.2."""
 
     transport: PublisherTransport
 
@@ -216,10 +207,7 @@ DirectStream: TypeAlias = Subscription | Publication
 
 
 class DirectApplication:
-    """Decides which streams peers may play: §5.4.2.
-
-    Own design: only a published stream, and only if `may_play(peer_id, name)` allows.
-    """
+    """Own design: lets peers play streams that are published, if `may_play`: §5.4.2."""
 
     def __init__(self, may_play: MayPlay) -> None:
         self._may_play = may_play

@@ -23,11 +23,7 @@ _SECOND: Final = 1.0
 
 
 class Introducer:
-    """Decides about introductions: RFC 7016 §3.5.1.6.
-
-    `sessions_at` returns the open sessions with an address, `connection_of` the connection that a
-    session belongs to.
-    """
+    """Decides about introductions of `sessions_at`, by `connection_of`: RFC 7016 §3.5.1.6."""
 
     def __init__(
         self,

@@ -85,10 +85,7 @@ class PeerRelays:
         return len(self._by_client)
 
     def on_command(self, asker: "RtmfpServerConnection", command: Command, now: float) -> None:
-        """Answer a client that asks for the relay endpoint of a peer id, in hexadecimal digits.
-
-        The error is the same for a peer that the asker may not meet and for an unknown one.
-        """
+        """Give the relay endpoint of a peer id in hexadecimal; one error for all failures."""
         wanted = command.args[0] if command.args else None
         try:
             peer_id = bytes.fromhex(wanted if isinstance(wanted, str) else "")
@@ -185,10 +182,7 @@ class PeerRelays:
         return None
 
     def _introduce(self, player: "RelayEndpoint", opening: "Opening") -> None:
-        """Tell the publisher where the player's relay endpoint is, so that it says hello there.
-
-        RFC 7016 §3.5.1.6: that opens the way through its translator.
-        """
+        """Have the publisher say hello to the player's endpoint: RFC 7016 §3.5.1.6."""
         fingerprint = player.place.endpoint.profile.wanted_fingerprint(opening.epd)
         connection = None if fingerprint is None else self.connection_of(fingerprint)
         if connection is not None and connection.transport.session is not None:
@@ -216,10 +210,7 @@ class RelayEndpoint(EndpointListener):
     def on_session(
         self, session: "Session", opening: "Opening | None", now: float
     ) -> "SessionListener | None":
-        """Join a session that we asked for to the first one of its pair, or let a client in.
-
-        RFC 7016 §3.5.1: only clients that may meet this relay endpoint's client are let in.
-        """
+        """Join a session we asked for to its pair, or let a client in: RFC 7016 §3.5.1."""
         if opening is not None:
             return self._peer_relays.met(opening, session, now)
         asker = self.place.endpoint.profile.fingerprint(session.far_certificate)

@@ -239,10 +239,7 @@ class Peers(EndpointListener):
 
 
 class PeerSession(SessionListener):
-    """A session with a peer and the streams in it, both ways: §5.4.
-
-    `is_ours` is whether we asked for it; then it is closed when nothing uses it any more.
-    """
+    """A session with a peer and its streams; `is_ours` if we asked for it: §5.4."""
 
     def __init__(self, peers: Peers, session: "Session", peer_id: bytes, *, is_ours: bool) -> None:
         self.session, self.peer_id, self.is_ours = session, peer_id, is_ours
@@ -258,10 +255,7 @@ class PeerSession(SessionListener):
         stream.transport.attach(self.session)
 
     def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
-        """Give a flow to the stream it returns to; one that returns to none asks for a stream.
-
-        §5.4.2; §5.4.1: a control flow as for a server is refused.
-        """
+        """Give a flow to the stream it returns to, or make a stream: §5.4.2; §5.4.1."""
         if flow.associated is not None:
             for each in self.streams:
                 # §5.4.2 [return-flows]

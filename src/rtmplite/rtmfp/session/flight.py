@@ -24,10 +24,7 @@ NAKS: Final = 3  # §3.6.2.5 [three-naks]
 
 
 class Flight:
-    """The fragments outstanding in a session, by TSN: §3.6.2.5.
-
-    `outstanding` is S_OUTSTANDING_BYTES: §3.5.
-    """
+    """The fragments outstanding, by TSN; `outstanding` is S_OUTSTANDING_BYTES: §3.6.2.5, §3.5."""
 
     __slots__ = ("_entries", "max_tsn_ack", "next_tsn", "outstanding")
 

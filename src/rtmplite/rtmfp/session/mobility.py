@@ -23,10 +23,7 @@ _LENGTH: Final = len(MARKING) + _TIME.size + _HASH_BYTES
 
 
 class Mobility:
-    """The checks of one session: §3.5.4.2.
-
-    `secret` is MOB_SECRET: random bytes that only this session has.
-    """
+    """The checks of one session, by MOB_SECRET, which only it has: §3.5.4.2."""
 
     __slots__ = ("_mob_rx_ts", "_mob_tx_ts", "_secret")
 

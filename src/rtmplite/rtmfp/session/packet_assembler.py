@@ -55,10 +55,7 @@ class PacketProtection:
         return self._cipher.room(size - _ID_BYTES) - _HEADER_MOST
 
     def seal(self, chunks: bytes, now: float, *, critical: bool = False) -> bytes:
-        """Return the datagram for encoded chunks; `critical` if real-time data is in them: §2.2.2.
-
-        A flag tells the far end when other sessions receive real-time data: §3.5.2.
-        """
+        """Return a datagram; `critical` says that real-time data is in it: §2.2.2, §3.5.2."""
         timestamp, echo = self._round_trip.stamp(now)
         flags = int(self._mode)
         if critical:
@@ -69,10 +66,7 @@ class PacketProtection:
         return scramble(self._far_id, self._cipher.seal(packet))
 
     def open(self, encrypted: bytes) -> tuple[bytes, int, int | None, int | None, int]:
-        """Return packet, flags, timestamp, echo and the index of the first chunk: §2.2.4.
-
-        RemoteError for a packet that the far end of this session has not sent.
-        """
+        """Return packet, flags, times, index of the first chunk; RemoteError: §2.2.4."""
         packet = self._cipher.open(encrypted)  # §2.2.3 [decrypted-by-session]
         flags, timestamp, echo, at = read_header(packet)
         if flags & _MODE != self._far_mode:

@@ -20,10 +20,7 @@ _NONCE_BYTES: Final = 8
 
 
 class PathMtu:
-    """The size known to pass, and the next to try: §3.5.4.3.
-
-    `size` and `sizes` are bytes of a datagram.
-    """
+    """The datagram `size` known to pass, and the `sizes` to try next: §3.5.4.3."""
 
     __slots__ = ("_due", "_message", "_probed", "_random", "_sizes", "_tries", "size")
 

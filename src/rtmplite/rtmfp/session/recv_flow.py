@@ -120,10 +120,7 @@ class RecvFlow:
         abandon: bool = False,
         final: bool = False,
     ) -> bool:
-        """Take one fragment: §3.6.3.2.  Returns whether an acknowledgement is due at once.
-
-        A fragment beyond the limits is forgotten as if it were lost, and never acknowledged.
-        """
+        """Take a fragment within the limits; whether to acknowledge at once: §3.6.3.2."""
         seen = self.seen
         gaps = seen.gaps
         # §3.6.3.4.1 [acknowledge-soon]
@@ -176,10 +173,7 @@ class RecvFlow:
                     self._side.acknowledge_now(self)
 
     def _has_room(self, number: int, fsn: int, data: bytes) -> bool:
-        """Whether there is room for a fragment: see `SessionLimits`.
-
-        The next one in order always has room, unless the flow is suspended: §3.6.3.5.
-        """
+        """Whether a fragment has room, as the next in order has: §3.6.3.5, `SessionLimits`."""
         if number <= max(self.seen.csn, fsn) + 1 and not self.is_suspended:
             return True
         size = len(data) + OVERHEAD_BYTES

@@ -48,10 +48,7 @@ class FlowSender:
         """The far end rejects the flow, which closes it: §3.6.2.10."""
 
     def on_writable(self, flow: "SendFlow", now: float) -> None:
-        """There is room again: `flow.queued` is lower than it was (§3.6.2.4).
-
-        The room of abandoned messages is reported with the next acknowledgement.
-        """
+        """There is room, for abandoned messages as of the next acknowledgement: §3.6.2.4."""
 
     def on_complete(self, flow: "SendFlow", now: float) -> None:
         """The flow was closed, and all of it has arrived or been abandoned: §3.6.2.11."""

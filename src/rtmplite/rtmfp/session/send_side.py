@@ -108,10 +108,7 @@ class SendSide:
         self._ready.pop(flow, None)
 
     def assemble(self, packet: bytearray, limit: int, now: float) -> bool:
-        """Add chunks of user data up to `limit` bytes; return whether any is time critical.
-
-        Higher priorities go first; flows of one priority take turns, packet by packet: §3.6.2.3.
-        """
+        """Add user data up to `limit`, by priority and in turn; whether critical: §3.6.2.3."""
         start = len(packet)
         critical = False
         for flow in self._turns():

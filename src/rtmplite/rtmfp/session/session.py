@@ -52,10 +52,7 @@ _Before = tuple[int, int, int] | None  # flow, number and FSN of the fragment be
 
 
 class ChunkDispatch:
-    """Takes packets apart: §2.2.4.
-
-    `on_chunk` is called with every chunk that is no user data, and with its packet's source.
-    """
+    """Takes packets apart: user data for `recv`, others for `on_chunk`: §2.2.4, §3.6.3.2."""
 
     def __init__(self, recv: RecvSide, on_chunk: Callable[[Chunk, Address, float], None]) -> None:
         self._recv, self._on_chunk = recv, on_chunk
@@ -295,10 +292,7 @@ class Session:
         self._wake()
 
     def queue_chunk(self, chunk: Chunk) -> None:
-        """Send a control chunk as soon as possible, such as a forwarded hello: §3.5.1.5.
-
-        It is dropped if it fits no packet, or if too many wait already.
-        """
+        """Send a control chunk soon, or drop it if it fits no packet: §3.5.1.5."""
         if self.state is not State.CLOSED and self._assembler.queue(chunk):
             self._wake()
 

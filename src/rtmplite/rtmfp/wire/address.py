@@ -39,10 +39,7 @@ class SocketAddress:
     origin: Origin = Origin.UNKNOWN
 
     def encode(self) -> bytes:
-        """Write 7 bytes for IPv4, 19 for IPv6: §2.1.5 [address-layout].
-
-        Raises LocalError for a name instead of numbers, and for a port beyond 16 bits.
-        """
+        """Write 7 bytes for IPv4, 19 for IPv6, else LocalError: §2.1.5 [address-layout]."""
         try:
             address = ip_address(self.ip)
             port = self.port.to_bytes(2, "big")
@@ -67,10 +64,7 @@ def parse_address(data: bytes | memoryview, at: int = 0) -> tuple[SocketAddress,
 
 
 def is_sendable(address: Address) -> bool:
-    """Tell whether an address that we were told leads to one host: §5 [resources-bounded].
-
-    Own design: else a stranger could make us disturb a whole network.
-    """
+    """Whether what we were told is one host, not a network: §5 [resources-bounded]."""
     ip = _plain(address[0])
     is_many = ip.is_multicast or ip == _BROADCAST
     return address[1] != 0 and not is_many and not ip.is_unspecified

@@ -62,10 +62,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class UnknownChunk:
-    """A chunk of a type that RFC 7016 does not define, kept for inspection: §2.3.
-
-    One peer in the field reports congestion marks as 0xEC.
-    """
+    """A chunk of another type, such as 0xEC with congestion marks, kept to see: §2.3."""
 
     type_id: int
     payload: bytes

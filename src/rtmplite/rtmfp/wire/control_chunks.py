@@ -20,10 +20,7 @@ _MORE_FRAGMENTS: Final = 0x80  # bit M: §2.3.1
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of a packet too large for the path, such as one with a long certificate: §2.3.1.
-
-    `fragment_number` counts from 0 within the packet named by `packet_id`.
-    """
+    """A piece, by number from 0, of a packet too large for the path: §2.3.1."""
 
     type_id: ClassVar[int] = 0x7F
     packet_id: int

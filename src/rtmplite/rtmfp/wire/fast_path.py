@@ -45,10 +45,7 @@ def read_header(packet: bytes) -> tuple[int, int | None, int | None, int]:
 
 
 def read_user_data(packet: bytes, at: int, end: int) -> Fields:
-    """Return flow, sequence number, FSN, flags, data and options of a User Data payload.
-
-    §2.3.11.  It reaches from `at` to `end`.  Raises RemoteError as `UserData.parse` does.
-    """
+    """Return flow, number, FSN, flags, data, options, as `UserData.parse` does: §2.3.11."""
     if at >= end:
         raise RemoteError("user data without flags")
     flags = packet[at]

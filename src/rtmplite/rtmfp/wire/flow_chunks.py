@@ -198,10 +198,7 @@ def has_unknown_option(options: Iterable[Option]) -> bool:
 
 
 def read_flow_options(options: Sequence[Option]) -> tuple[bytes, int | None]:
-    """Give the metadata of a new flow, and the ID of the flow that it answers: §2.3.11.1.
-
-    Raises RemoteError if the flow is to be rejected.
-    """
+    """Give metadata and the flow it answers; RemoteError to reject: §2.3.11.1."""
     if has_unknown_option(options):  # §2.3.11.1 [unknown-rejects]
         raise RemoteError("a flow with an unknown option")
     metadata, associated_flow_id = None, None

@@ -24,10 +24,7 @@ _SESSION_ID_BYTES: Final = 4  # Source: §2.3.7, §2.3.8
 
 @dataclass(frozen=True, slots=True)
 class InitiatorHello:
-    """IHello: asks for the endpoint that a discriminator selects: §2.3.2.
-
-    Every answer repeats `tag`, whichever address it comes from.
-    """
+    """IHello: asks for an endpoint; every answer repeats `tag`: §2.3.2."""
 
     type_id: ClassVar[int] = 0x30
     endpoint_discriminator: bytes

@@ -79,10 +79,7 @@ class Capabilities:
 
     @classmethod
     def parse(cls, properties: Mapping[str, Value]) -> Self:
-        """Read them from a command object, or from an answer to connect.
-
-        What has another type or value than the text says is ignored, since nobody is hurt by it.
-        """
+        """Read them from a command object or an answer to connect; ignore what is wrong."""
         listed = properties.get(_LIST)
         codecs = listed if isinstance(listed, list) else []
         # §"Enhancing NetConnection connect Command" [both-ways] [four-cc-list]

@@ -247,11 +247,7 @@ class ChunkReader:
         return at
 
     def _open(self, chunk_stream_id: int, fmt: int) -> _Incoming:
-        """Begin a new chunk stream; its first header should be of type 0: §5.3.1.2.1.
-
-        Type 1 is taken for message stream 0, because librtmp begins chunk stream 2 with it:
-        Field §"Type 1 first".
-        """
+        """Begin a chunk stream by type 0, or 1 as librtmp: §5.3.1.2.1, Field §"Type 1 first"."""
         if fmt == 2:
             raise RemoteError(f"chunk stream {chunk_stream_id} begins with type 2")
         if len(self._streams) >= self.max_streams:

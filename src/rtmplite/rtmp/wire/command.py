@@ -68,11 +68,7 @@ class Command:
     def message(
         self, stream_id: int = 0, timestamp: int = 0, type_id: int = MessageType.COMMAND
     ) -> Message:
-        """Wrap the command: §7.1.1, RTMP Errata §7.2.
-
-        In type 17, for which both ends agreed on AMF3, objects and integers are written in it.
-        Raises LocalError for any other type.
-        """
+        """Wrap the command, in AMF3 by type 17: §7.1.1, RTMP Errata §7.2.  LocalError."""
         match type_id:
             case MessageType.COMMAND:
                 # §7.1.1 [types]
@@ -88,10 +84,7 @@ class Command:
 
 
 def result(transaction_id: float, object: Value = None, *args: Value) -> Command:
-    """Make the answer to a call that succeeded (§7.2, §7.2.1.2).
-
-    For createStream the object is None and the first argument the new stream's number (§7.2.1.3).
-    """
+    """Make the answer to a call; createStream's has the stream's number: §7.2.1.2, §7.2.1.3."""
     # §7.2 [same-id] [result-or-error]
     return Command("_result", transaction_id, object, args)
 

@@ -57,6 +57,11 @@ class _Payload:
     __slots__ = ()
     type_id: ClassVar[MessageType]
 
+    @classmethod
+    def parse(cls, payload: bytes | memoryview) -> Self:
+        """Read the one number of most of them (§5.4); RemoteError if it is too short."""
+        return cls(*_fields(_U32, payload))
+
     def message(self) -> Message:
         """Wrap the payload for message stream 0, at the ignored time 0 (§5.4, §6.2)."""
         # §5.4 [control-on-2], §6.2 [on-stream-0]
@@ -89,11 +94,6 @@ class Abort(_Payload):
     type_id = MessageType.ABORT
     chunk_stream_id: int
 
-    @classmethod
-    def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read §5.4.2; RemoteError if it is too short."""
-        return cls(*_fields(_U32, payload))  # §5.4.2 [abort-names-chunk-stream]
-
     def __bytes__(self) -> bytes:
         return _U32.pack(self.chunk_stream_id)  # §5.4.2 [abort-names-chunk-stream]
 
@@ -105,11 +105,6 @@ class Acknowledgement(_Payload):
     type_id = MessageType.ACKNOWLEDGEMENT
     sequence_number: int
 
-    @classmethod
-    def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read §5.4.3; RemoteError if it is too short."""
-        return cls(*_fields(_U32, payload))
-
     def __bytes__(self) -> bytes:
         return _U32.pack(self.sequence_number & 0xFFFFFFFF)  # §5.4.3 [sequence-number]
 
@@ -120,11 +115,6 @@ class WindowAcknowledgementSize(_Payload):
 
     type_id = MessageType.WINDOW_ACKNOWLEDGEMENT_SIZE
     size: int
-
-    @classmethod
-    def parse(cls, payload: bytes | memoryview) -> Self:
-        """Read §5.4.4; RemoteError if it is too short."""
-        return cls(*_fields(_U32, payload))
 
     def __bytes__(self) -> bytes:
         return _U32.pack(self.size)  # §5.4.4 [window-size]
@@ -168,36 +158,34 @@ class _Event(_Payload):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamBegin(_Event):
+class _StreamEvent(_Event):
+    """A user control message whose number is a message stream: RTMP 1.0 §7.1.7."""
+
+    stream_id: int
+
+    def __bytes__(self) -> bytes:
+        return self._pack(self.stream_id)
+
+
+class StreamBegin(_StreamEvent):
     """A message stream can be used now: RTMP 1.0 §7.1.7."""
 
+    __slots__ = ()
     event_type = UserControlType.STREAM_BEGIN  # RTMP 1.0 §7.1.7 [stream-begin]
-    stream_id: int
-
-    def __bytes__(self) -> bytes:
-        return self._pack(self.stream_id)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEof(_Event):
+class StreamEof(_StreamEvent):
     """Playback has ended: RTMP 1.0 §7.1.7."""
 
+    __slots__ = ()
     event_type = UserControlType.STREAM_EOF  # RTMP 1.0 §7.1.7 [stream-eof]
-    stream_id: int
-
-    def __bytes__(self) -> bytes:
-        return self._pack(self.stream_id)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamDry(_Event):
+class StreamDry(_StreamEvent):
     """The publisher has sent nothing for a while: RTMP 1.0 §7.1.7."""
 
+    __slots__ = ()
     event_type = UserControlType.STREAM_DRY  # RTMP 1.0 §7.1.7 [stream-dry]
-    stream_id: int
-
-    def __bytes__(self) -> bytes:
-        return self._pack(self.stream_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,15 +207,11 @@ class SetBufferLength(_Event):
         return _EVENT_U32_U32.pack(self.event_type, self.stream_id, self.milliseconds)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamIsRecorded(_Event):
+class StreamIsRecorded(_StreamEvent):
     """The stream that will be played is a recording: RTMP 1.0 §7.1.7."""
 
+    __slots__ = ()
     event_type = UserControlType.STREAM_IS_RECORDED  # RTMP 1.0 §7.1.7 [stream-is-recorded]
-    stream_id: int
-
-    def __bytes__(self) -> bytes:
-        return self._pack(self.stream_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,10 +60,7 @@ def find(packet: bytes, key: bytes) -> tuple[Scheme, bytes] | None:
 
 
 def answer(filler: bytes, peer_digest: bytes, key: bytes) -> bytes:
-    """Make an S2 or C2 that proves knowledge of `key`: Field §"Digest handshake".
-
-    `filler` is 1504 arbitrary bytes; the last 32 sign them, under a key made of the peer's digest.
-    """
+    """Make S2 or C2 that proves `key`, from 1504 bytes: Field §"Digest handshake"."""
     return filler + hmac(hmac(key, peer_digest, "sha256"), filler, "sha256")
 
 

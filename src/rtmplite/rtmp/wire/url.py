@@ -60,11 +60,7 @@ def split(text: str) -> Url:
 
 
 def join(base: str, reference: str) -> str:
-    """Resolve a relative reference: RFC 3986 §5.  LocalError if it is none, or has no base.
-
-    Own design: Python joins no URLs of a scheme that it does not know, so the scheme steps aside
-    meanwhile.
-    """
+    """Resolve a relative reference: RFC 3986 §5.  LocalError if it is none, or has no base."""
     if split(reference).scheme:
         return reference
     scheme, _, rest = base.partition(":")
