@@ -5,7 +5,7 @@ Implements RFC 4568 §5.1 and RFC 3711 §3 for one call.
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -131,25 +131,21 @@ class MediaSecurity:
 
     def open_rtp(self, data: bytes) -> bytes | None:
         """Read the RTP packet of a datagram, None if it is not authentic: RFC 3711 §3.3."""
-        try:
-            return data if self._receiver is None else self._receiver.open_rtp(data)
-        except RemoteError as error:
-            self._refuse(error)
-            return None
+        return data if self._receiver is None else self._opened(self._receiver.open_rtp, data)
 
     def open_rtcp(self, data: bytes) -> bytes | None:
         """Read the RTCP compound of a datagram, None if it is not authentic: RFC 3711 §3.4."""
-        try:
-            return data if self._receiver is None else self._receiver.open_rtcp(data)
-        except RemoteError as error:
-            self._refuse(error)
-            return None
+        return data if self._receiver is None else self._opened(self._receiver.open_rtcp, data)
 
-    def _refuse(self, error: RemoteError) -> None:
-        """Drop a packet; the log tells of the first, since anybody can send many."""
-        self.refused += 1
-        if self.refused == 1:  # RFC 3711 §3.3 [replay-is-told] [failure-is-told]
-            log.info("SRTP from the peer is refused: %s", error)
+    def _opened(self, open_: Callable[[bytes], bytes], data: bytes) -> bytes | None:
+        """Open a datagram, or drop it; the log tells of the first, since anybody can send many."""
+        try:
+            return open_(data)
+        except RemoteError as error:
+            self.refused += 1
+            if self.refused == 1:  # RFC 3711 §3.3 [replay-is-told] [failure-is-told]
+                log.info("SRTP from the peer is refused: %s", error)
+            return None
 
 
 def _random_key() -> SrtpKey:

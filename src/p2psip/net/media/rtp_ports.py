@@ -229,11 +229,7 @@ class MediaPort:
         self._send_to(normal)  # RFC 3550 §11 [source-is-no-destination]
         self._was_ready = self.is_ready
         self.remote_rtcp = address and (address[0], min(address[1] + 1, 0xFFFF))
-        waiting, now = list(self._waiting), monotonic()
-        self._waiting.clear()
-        for data, source, at in waiting:
-            if now - at <= PATIENCE and not self._closed and self._is_heard(data, source, at):
-                self._hear(data, at)
+        self._hear_earlier(monotonic(), self._is_heard)
 
     @property
     def remote_rtcp(self) -> Address | None:
@@ -331,7 +327,7 @@ class MediaPort:
             self._failed(error)
 
     def _take(self, data: bytes, source: Source, now: float) -> None:
-        """Take a datagram that the pump has read."""
+        """Take a datagram that the pump has read, or that stood behind another."""
         try:
             if source == self._source or self._is_heard(data, source, now):
                 self._received += 1
@@ -351,11 +347,7 @@ class MediaPort:
             except BlockingIOError:
                 return
             self._look_at = now  # there may be more, and at the next wake-up as well
-            if source == self._source or self._is_heard(data, source, now):
-                self._received += 1
-                self._deliver(data, now)
-            else:
-                self.strangers += 1
+            self._take(data, source, now)
 
     def _part(self, data: bytes, now: float) -> None:
         """Tell RTCP from RTP at one port: RFC 5761 §4."""
@@ -390,7 +382,7 @@ class MediaPort:
                 log.info("RTP comes from %s, not %s as signalled", source[:2], self.remote)
                 self._searching_rtcp = True
                 self._send_to(source)
-                self._hear_earlier(source, now)
+                self._hear_earlier(now, lambda data, sender, at: sender == source)
             return not self._closed
         may_be = latch.signalled is None or latch.may_be(source[0])
         if may_be and rtp_header(data) is not None:
@@ -400,12 +392,12 @@ class MediaPort:
                 self._waiting.popleft()
         return False
 
-    def _hear_earlier(self, source: Any, now: float) -> None:
+    def _hear_earlier(self, now: float, is_ours: Callable[[bytes, Any, float], bool]) -> None:
         """Accept the kept datagrams of a source that was accepted later: RFC 7362 §4."""
         waiting = list(self._waiting)
         self._waiting.clear()
-        for data, sender, at in waiting:
-            if sender == source and now - at <= PATIENCE and not self._closed:
+        for data, source, at in waiting:
+            if now - at <= PATIENCE and not self._closed and is_ours(data, source, at):
                 self._hear(data, at)
 
     def _hear(self, data: bytes, at: float) -> None:

@@ -9,11 +9,11 @@ Implements RFC 6184 §5, for packetization modes 0 and 1 (§6.2, §6.3).
     ['6742e0', '7c8500', '7c450a']
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from p2psip.errors import LocalError, RemoteError
 
@@ -32,8 +32,10 @@ _LEAST_PACKET: Final = 3  # octets that one fragment needs
 
 
 @dataclass(frozen=True, slots=True)
-class H264Fragment:
-    """A part of a NAL unit, whose first octet is `header` and not in `data`: §5.8."""
+class Fragment:
+    """A part of a NAL unit, whose `header` is a number, not in `data`: §5.8, RFC 7798 §4.4.3."""
+
+    HEAD: ClassVar[int] = 1  # octets of the header
 
     header: int
     data: bytes
@@ -43,7 +45,13 @@ class H264Fragment:
     @property
     def head(self) -> bytes:
         """The octets of the header: §5.3."""
-        return bytes((self.header,))
+        return self.header.to_bytes(self.HEAD, "big")
+
+
+class H264Fragment(Fragment):
+    """A part of a NAL unit of H.264: §5.8."""
+
+    __slots__ = ()
 
     def __bytes__(self) -> bytes:
         """Write the payload of an FU-A, the reserved bit clear: §5.8."""
@@ -82,24 +90,30 @@ def read_h264(payload: bytes | memoryview) -> tuple[bytes, ...] | H264Fragment:
 
 def _read_aggregate(data: bytes) -> Iterable[bytes]:
     """Yield the NAL units of an STAP-A: §5.7.1."""
-    at = 1
-    if at == len(data):
-        raise RemoteError("H.264 aggregate of nothing")
-    while at < len(data):
-        if at + _SIZE.size > len(data):
-            raise RemoteError("H.264 aggregate cut in a size")
-        (size,) = _SIZE.unpack_from(data, at)
-        at += _SIZE.size
-        unit = data[at : at + size]
-        if not unit or len(unit) < size:
-            raise RemoteError("H.264 aggregate of a NAL unit beyond the end, or of none")
-        at += size
+    for unit in split_aggregate(data, Fragment.HEAD):
         kind = unit[0] & _TYPE
         if kind in SINGLE_TYPES:
             yield unit
         elif kind not in RESERVED_TYPES:  # §5.4 [reserved-types-ignored]
             # §5.7 [aggregates-not-nested] [aggregates-without-fragments]
             raise RemoteError("H.264 aggregate of something else than NAL units")
+
+
+def split_aggregate(data: bytes, head: int) -> Iterator[bytes]:
+    """Yield what stands in an aggregate, after `head` octets: §5.7.1, RFC 7798 §4.4.2."""
+    at = head
+    if at == len(data):
+        raise RemoteError("an aggregate of nothing")
+    while at < len(data):
+        if at + _SIZE.size > len(data):
+            raise RemoteError("an aggregate cut in a size")
+        (size,) = _SIZE.unpack_from(data, at)
+        at += _SIZE.size
+        unit = data[at : at + size]
+        if len(unit) < max(head, size):
+            raise RemoteError("an aggregate of a NAL unit beyond the end, or of none")
+        at += size
+        yield unit
 
 
 def aggregate(units: Sequence[bytes]) -> bytes:
@@ -124,37 +138,59 @@ def pack_h264(
     """
     if mode not in (SINGLE_NAL_MODE, NON_INTERLEAVED_MODE) or max_octets < _LEAST_PACKET:
         raise LocalError(f"H.264 mode {mode} in packets of {max_octets} octets")
-    payloads: list[bytes] = []
-    waiting: list[bytes] = []  # to be aggregated
-    aggregated = 1  # octets of an aggregate of these
+    units = list(units)
     for unit in units:
         # §5.4 [reserved-types-unsent], §5.7 [aggregates-without-fragments]
         if not unit or unit[0] & _TYPE not in SINGLE_TYPES:
             raise LocalError("no NAL unit of H.264")
         if mode == SINGLE_NAL_MODE and len(unit) > max_octets:
             raise LocalError(f"a NAL unit of {len(unit)} octets, in mode 0")
-        # §6.2 [single-only], §5.7 [aggregate-fits]
-        if mode == SINGLE_NAL_MODE or aggregated + _SIZE.size + len(unit) > max_octets:
-            payloads += _written(waiting)
-            waiting, aggregated = [], 1
+    if mode == SINGLE_NAL_MODE:  # §5.5 [order-of-mode-0], §6.2 [single-only] [decoding-order]
+        return with_marker(units)
+    # §5.5 [order-of-mode-1], §6.3 [decoding-order]
+    return with_marker(share(units, max_octets, Fragment.HEAD, aggregate, _fragments))
+
+
+def share(
+    units: Iterable[bytes],
+    max_octets: int,
+    head: int,
+    aggregate: Callable[[Sequence[bytes]], bytes],
+    cut: Callable[[bytes, int], list[bytes]],
+) -> list[bytes]:
+    """Write small NAL units together, long ones in parts: §5.7, §5.8; RFC 7798 §5.
+
+    `head` is how many octets the header of an aggregate has.
+    """
+    payloads: list[bytes] = []
+    waiting: list[bytes] = []  # to be aggregated
+    aggregated = head  # octets of an aggregate of these
+    for unit in units:
+        # §5.7 [aggregate-fits], RFC 7798 §4.4.2 [two-units-and-they-fit]
+        if aggregated + _SIZE.size + len(unit) > max_octets:
+            payloads += _written(waiting, aggregate)
+            waiting, aggregated = [], head
         if len(unit) > max_octets:
-            payloads += _fragments(unit, max_octets)  # §5.8 [fragments-follow-each-other]
+            # §5.8 [fragments-follow-each-other], RFC 7798 §4.4.3 [fragments-follow-each-other]
+            payloads += cut(unit, max_octets)
         else:
-            # §5.5 [order-without-depth] [order-of-mode-0] [order-of-mode-1]
-            # §5.6 [decoding-order]
-            # §6.1 [slices-in-order], §6.2 [decoding-order], §6.3 [decoding-order]
+            # §5.5 [order-without-depth], §5.6 [decoding-order], §6.1 [slices-in-order]
             waiting.append(unit)
             aggregated += _SIZE.size + len(unit)
-    payloads += _written(waiting)
+    return payloads + _written(waiting, aggregate)
+
+
+def _written(units: list[bytes], aggregate: Callable[[Sequence[bytes]], bytes]) -> list[bytes]:
+    """Write one payload, or none: a NAL unit alone stands for itself, §5.6."""
+    # §5.7.1 [one-time-is-aggregated], §5.1 [one-nal-unit-goes-alone]
+    # RFC 7798 §4.4.1 [header-is-a-copy] [no-number-alone], §5 [one-goes-alone]
+    return [aggregate(units)] if len(units) > 1 else units
+
+
+def with_marker(payloads: Sequence[bytes]) -> list[tuple[bytes, bool]]:
+    """The payloads of one access unit, the last one with the marker: §5.1, RFC 7798 §4.1."""
     # §5.1 [marker-on-last] [aggregate-marker]
     return [(payload, at == len(payloads)) for at, payload in enumerate(payloads, 1)]
-
-
-def _written(units: Sequence[bytes]) -> list[bytes]:
-    """Write one payload, or none: a NAL unit alone stands for itself, §5.6."""
-    if len(units) > 1:
-        return [aggregate(units)]  # §5.7.1 [one-time-is-aggregated]
-    return list(units)  # §5.1 [one-nal-unit-goes-alone]
 
 
 def _fragments(unit: bytes, max_octets: int) -> list[bytes]:

@@ -16,10 +16,10 @@ NAL unit comes out whole; for what does not come out there is an `H264Damage`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from p2psip.errors import RemoteError
-from p2psip.rtp.payload.h264 import FORBIDDEN, read_h264
+from p2psip.rtp.payload.h264 import FORBIDDEN, Fragment, read_h264
 
 MAX_UNIT_OCTETS: Final = 1 << 22  # of one NAL unit, Own design: memory must be bounded
 
@@ -50,30 +50,6 @@ class H264Damage:
 
 Unpacked: TypeAlias = NalUnit | H264Damage
 """What `H264Unpacker` gives: §7.1."""
-
-
-class Fragment(Protocol):
-    """A part of a NAL unit, of H.264 (§5.8) or of H.265 (RFC 7798 §4.4.3)."""
-
-    @property
-    def header(self) -> int:
-        """The header of the NAL unit, as a number: §5.3."""
-
-    @property
-    def head(self) -> bytes:
-        """The octets of the header: §5.3."""
-
-    @property
-    def data(self) -> bytes:
-        """The octets behind it that are here: §5.8."""
-
-    @property
-    def start(self) -> bool:
-        """Whether they are the first ones: §5.8."""
-
-    @property
-    def end(self) -> bool:
-        """Whether they are the last ones: §5.8."""
 
 
 class H264Unpacker:

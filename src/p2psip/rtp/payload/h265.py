@@ -13,12 +13,12 @@ Not done: RFC 7798 §4.6: without `sprop-max-don-diff` there are no numbers of t
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
+from p2psip.rtp.payload.h264 import Fragment, share, split_aggregate, with_marker
 
 AGGREGATE, FRAGMENT, PACI = 48, 49, 50  # Source: §4.4.2, §4.4.3, §4.4
 UNIT_TYPES: Final = range(48)  # Source: §6, types of what a decoder may get
@@ -36,19 +36,11 @@ def kind_of(unit: bytes) -> int:
     return unit[0] >> 1 & 0x3F
 
 
-@dataclass(frozen=True, slots=True)
-class H265Fragment:
-    """A part of a NAL unit, whose two octets of header are a number, and not in `data`: §4.4.3."""
+class H265Fragment(Fragment):
+    """A part of a NAL unit of H.265: §4.4.3."""
 
-    header: int
-    data: bytes
-    start: bool = False
-    end: bool = False
-
-    @property
-    def head(self) -> bytes:
-        """The octets of the header: §1.1.4."""
-        return _SIZE.pack(self.header)
+    __slots__ = ()
+    HEAD = HEAD
 
     def __bytes__(self) -> bytes:
         first, second = self.head
@@ -86,18 +78,7 @@ def read_h265(payload: bytes | memoryview) -> tuple[bytes, ...] | H265Fragment:
 
 def _read_aggregate(data: bytes) -> Iterable[bytes]:
     """Yield the NAL units of an aggregation packet: §4.4.2.  One alone is forgiven."""
-    at = HEAD
-    if at == len(data):
-        raise RemoteError("H.265 aggregate of nothing")
-    while at < len(data):
-        if at + _SIZE.size > len(data):
-            raise RemoteError("H.265 aggregate cut in a size")
-        (size,) = _SIZE.unpack_from(data, at)
-        at += _SIZE.size
-        unit = data[at : at + size]
-        if len(unit) < HEAD or len(unit) < size:
-            raise RemoteError("H.265 aggregate of a NAL unit beyond the end, or of none")
-        at += size
+    for unit in split_aggregate(data, HEAD):
         # §4.4.2 [no-fragments-in-aggregates] [aggregates-not-nested]
         if kind_of(unit) in (AGGREGATE, FRAGMENT):
             raise RemoteError("H.265 aggregate of something else than NAL units")
@@ -139,31 +120,11 @@ def pack_h265(units: Iterable[bytes], max_octets: int) -> list[tuple[bytes, bool
     """Cut an access unit into (payload, marker), none longer than `max_octets`: §5."""
     if max_octets < _LEAST_PACKET:
         raise LocalError(f"H.265 in packets of {max_octets} octets")
-    payloads: list[bytes] = []
-    waiting: list[bytes] = []  # to be aggregated
-    aggregated = HEAD  # octets of an aggregate of these
-    for unit in units:
-        if len(unit) < HEAD or kind_of(unit) not in UNIT_TYPES:
-            raise LocalError("no NAL unit of H.265")
-        # §4.4.2 [two-units-and-they-fit]
-        if aggregated + _SIZE.size + len(unit) > max_octets:
-            payloads += _written(waiting)
-            waiting, aggregated = [], HEAD
-        if len(unit) > max_octets:
-            payloads += _fragments(unit, max_octets)  # §4.4.3 [fragments-follow-each-other]
-        else:
-            # §5 [order-of-decoding] [small-units-share] [sets-share-with-slices]
-            waiting.append(unit)
-            aggregated += _SIZE.size + len(unit)
-    payloads += _written(waiting)
-    return [(payload, at == len(payloads)) for at, payload in enumerate(payloads, 1)]  # §4.1
-
-
-def _written(units: Sequence[bytes]) -> list[bytes]:
-    """Write one payload, or none: a NAL unit alone stands for itself, §4.4.1."""
-    # §4.4.1 [header-is-a-copy] [no-number-alone], §5 [one-goes-alone]
-    # §4.4.2 [two-units-and-they-fit]
-    return [aggregate(units)] if len(units) > 1 else list(units)
+    units = list(units)
+    if any(len(unit) < HEAD or kind_of(unit) not in UNIT_TYPES for unit in units):
+        raise LocalError("no NAL unit of H.265")
+    # §5 [order-of-decoding] [small-units-share] [sets-share-with-slices]
+    return with_marker(share(units, max_octets, HEAD, aggregate, _fragments))  # §4.1
 
 
 def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
