@@ -54,7 +54,7 @@ testfast: fast  ## the tests of compiled modules, with the compiled form
 
 sanitize: .venv/.test  ## the tests of the compiled packet pump, with the sanitizers of addresses and undefined behaviour
 	SANITIZE=1 LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(BIN)/python -m pytest -q tests/siprtmp/pump $(ARGS)
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(BIN)/python -m pytest -q tests/siprtmp/pump tests/rtmplite/net/test_pipe.py $(ARGS)
 
 bare: .venv/.test  ## run every word of README and CONTRIBUTING as on a fresh machine
 	$(BIN)/python -m pytest -n $(WORKERS) -m bare tests/test_bare_machine.py $(ARGS)

@@ -38,6 +38,10 @@ PUMP = [
     )
     for name in ("_pump", "_to_phone")
 ]
+# The output of RTMP connections, for servers with many players.
+PIPE = Extension(
+    "rtmplite.net._pipe", ["src/rtmplite/net/_pipe.c"], extra_compile_args=["-std=gnu11"]
+)
 COMMANDS = {"build", "build_ext", "bdist_wheel", "install"}
 NEEDS = ["mypy >= 1.18"]
 
@@ -108,7 +112,7 @@ def extensions() -> list[Extension]:
     if not COMMANDS & set(sys.argv) or os.environ.get("SIPRTMP_PURE") or not has_compiler():
         return []
     try:
-        return [*compiled(), *(PUMP if sys.platform == "linux" else [])]
+        return [*compiled(), PIPE, *(PUMP if sys.platform == "linux" else [])]
     except (ImportError, SystemExit):  # mypyc has printed why
         if "--inplace" in sys.argv:
             raise

@@ -107,8 +107,8 @@ class LivePlayer:
     `grace` is how many bytes it was given at once when it joined, which do not make it slow.
     """
 
-    __slots__ = ("_live", "audio", "behind_since", "framing", "grace", "on_begun", "outlet",
-                 "paused", "video", "viewer", "waiting")  # fmt: skip
+    __slots__ = ("_live", "audio", "behind_since", "framing", "grace", "is_here", "on_begun",
+                 "outlet", "paused", "short_way", "video", "viewer", "waiting")  # fmt: skip
 
     def __init__(
         self, live: "LiveStream", outlet: Outlet, framing: Framing, viewer: Viewer | None
@@ -116,9 +116,10 @@ class LivePlayer:
         self._live, self.outlet, self.framing, self.viewer = live, outlet, framing, viewer
         self.audio = self.video = True
         self.waiting = live.has_begun
-        self.paused, self.grace = False, 0
+        self.paused, self.grace, self.is_here = False, 0, True
         self.behind_since: float | None = None
         self.on_begun: Callable[[float], None] | None = None
+        self.short_way: Callable[[bytes], None] | None = None
 
     def wants(self, type_id: int) -> bool:
         """Whether its client has not switched this medium off: RTMP 1.0 §7.2.2.4, §7.2.2.5."""
@@ -137,8 +138,18 @@ class LivePlayer:
         self.paused = self.paused if paused is None else paused
         self._live.rearrange()
 
+    def go_by(self, short_way: Callable[[bytes], None] | None) -> None:
+        """Have this stand for the outlet's `put` as long as nothing waits there; None for no more.
+
+        Own design: an audience that keeps up then costs one call for each player and message.
+        """
+        if short_way != self.short_way:
+            self.short_way = short_way
+            self._live.rearrange()
+
     def leave(self, now: float) -> None:
         """Give up the place.  Own design: a second call does nothing."""
+        self.is_here = False
         self._live.left(self, now)
 
     def keeps_up(self, policy: SlowConsumerPolicy, now: float) -> bool:
@@ -158,7 +169,9 @@ class LivePlayer:
         return self.behind_since is None
 
 
-_Audience = list[tuple[Framing, list[LivePlayer]]]  # each framing with the players that use it
+_Way: TypeAlias = Callable[[bytes], None]
+# each framing with the players that use it, and the short ways to them if all have one
+_Audience = list[tuple[Framing, list[LivePlayer], list[_Way] | None]]
 
 
 class LiveStream:
@@ -318,8 +331,12 @@ class LiveStream:
             self._release(weight, now)
         audience = self._flowing if skippable else None
         groups = self._audience(type_id, weight) if audience is None else audience[type_id]
-        for framing, players in groups:
+        for framing, players, ways in groups:
             data = framing(type_id, timestamp, payload)
+            if ways is not None:  # nobody is behind
+                for put in ways:
+                    put(data)
+                continue
             for player in players:
                 outlet = player.outlet
                 if outlet.output_size and not player.keeps_up(self._policy, now) and skippable:
@@ -411,7 +428,7 @@ class LiveStream:
         if self._waiting or len(groups) != 1:
             return None
         self._recall = recall
-        framing, players = groups[0]
+        framing, players, _ = groups[0]
         return framing, [player.outlet for player in players]
 
     def returned(self, timestamp: int | None) -> None:
@@ -474,7 +491,12 @@ def _by_framing(players: list[LivePlayer], type_id: int) -> _Audience:
     for player in players:
         if player.wants(type_id):
             groups.setdefault(player.framing, []).append(player)
-    return list(groups.items())
+    return [(framing, group, _ways(group)) for framing, group in groups.items()]
+
+
+def _ways(players: list[LivePlayer]) -> list[_Way] | None:
+    ways = [player.short_way for player in players if player.short_way is not None]
+    return ways if len(ways) == len(players) else None
 
 
 class DurationLimit:

@@ -14,7 +14,7 @@ import ssl
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import gevent
 from gevent import monkey
@@ -25,6 +25,14 @@ from rtmplite.net.read_budget import SLICE, read_budget
 from rtmplite.net.tap import Tapping
 from rtmplite.net.tls import Tls, explain, mistaken
 from rtmplite.rtmp.connection import ChunkEnd, ChunkTransport
+
+if TYPE_CHECKING:
+    from rtmplite.net.pipe import Pipe, flush
+else:
+    try:
+        from rtmplite.net._pipe import Pipe, flush
+    except ImportError:  # it is not compiled, or SIPRTMP_PURE is set
+        from rtmplite.net.pipe import Pipe, flush
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +85,7 @@ class TcpConnections(Generic[M]):
         self._loop = gevent.get_hub().loop
         self.turns = read_budget()
         self._peers: dict[Peer[M], None] = {}  # in order of arrival
-        self.dirty: list[Peer[M]] = []  # peers that have something to send; always this list object
+        self.dirty: list[Pipe] = []  # those that have something to send; always this list object
         self._ticker = self._loop.timer(TICK, TICK)
         self._merger = self._loop.timer(0.0, self._merge) if self._merge else None
         # The last thing before the loop sleeps.  A callback of its own for every flush would make
@@ -94,8 +102,9 @@ class TcpConnections(Generic[M]):
         """Serve a connected socket that does not block, for as long as it lasts."""
         if connected.family != socket.AF_UNIX:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connected, tls = Tapping.current.connection(connected, tls)
-        self._peers[Peer(self, connected, machine, tls)] = None
+        tapped, tls = Tapping.current.connection(connected, tls)
+        peer = Peer(self, tapped, machine, tls, is_bare=tls is None and tapped is connected)
+        self._peers[peer] = None
 
     @property
     def connections(self) -> list[M]:
@@ -129,26 +138,12 @@ class TcpConnections(Generic[M]):
         """Hook: we end this connection at once, without sending its queue."""
 
     def _flush(self) -> None:
-        """Send everything: first one message to a player that keeps up, by `send` alone."""
+        """Send everything, at the end of a turn or of the merge window."""
         if not self.dirty:
             return
         if self._merger is not None:
             self._merger.stop()
-        dirty = self.dirty.copy()
-        self.dirty.clear()
-        for peer in dirty:
-            output = peer.transport.output
-            if len(output) == 1 and not peer.is_special:
-                data = output.pop()
-                try:
-                    sent = peer.send(data)
-                except OSError as error:
-                    peer.send_failed(error, [data])
-                    continue
-                if sent != len(data):
-                    peer.keep([data], sent)
-            else:
-                peer.guard(peer.flush)  # the peers after this one must be served as well
+        flush(self.dirty)
 
     def _tick(self) -> None:
         moment = now()
@@ -157,17 +152,27 @@ class TcpConnections(Generic[M]):
 
 
 class Peer(Generic[M]):
-    """A connected socket and its machine."""
+    """A connected socket and its machine.
+
+    `is_bare` says that bytes leave as they are, unseen by TLS and taps.
+    """
 
     def __init__(
-        self, peers: TcpConnections[M], connected: socket.socket, machine: M, tls: Tls | None = None
+        self,
+        peers: TcpConnections[M],
+        connected: socket.socket,
+        machine: M,
+        tls: Tls | None = None,
+        *,
+        is_bare: bool = False,
     ) -> None:
         self.machine, self.transport = machine, machine.transport
         self.host = rate_limit_key(self.transport.peer_address[0])
-        self.send = connected.send
-        # It has unsent bytes, or is to be closed, or all its bytes have to be encrypted.
-        self.is_special = tls is not None
         self._peers, self._socket, self._tls = peers, connected, tls
+        wake = peers.schedule if peers.merges else None
+        self._pipe = Pipe(self, self.transport.output, peers.dirty, wake, connected)
+        # not with unsent bytes, nor if it is to be closed
+        self._is_bare = self._pipe.is_plain = is_bare
         self._dirty, self._merges, self._turns = peers.dirty, peers.merges, peers.turns
         self._unsent: list[bytes | memoryview] = []
         self._closing_at: float | None = None
@@ -180,7 +185,8 @@ class Peer(Generic[M]):
         self._writer = loop.io(connected.fileno(), WATCH_WRITE)
         self._reader.start(self._on_readable)
         self.transport.traffic = partial(traffic, connected)
-        self.transport.on_output = self._on_output
+        self.transport.on_output, self.transport.short_way = self._on_output, self._pipe.put
+        self.transport.choose_way()
         self.transport.on_reading = self._on_reading
         self.transport.on_behind = partial(self._turns.wait, self)
         if tls is not None:
@@ -232,6 +238,9 @@ class Peer(Generic[M]):
             watcher.close()
         self._socket.close()
         self._peers.forget(self)
+        self._pipe.close()
+        self.transport.short_way = None
+        self.transport.choose_way()
         self.transport.on_output = self.transport.on_reading = self.transport.on_behind = None
 
     def send_failed(self, error: OSError, output: Sequence[bytes | memoryview]) -> None:
@@ -251,7 +260,7 @@ class Peer(Generic[M]):
             return
         self._unsent = [memoryview(output[at])[sent:], *output[at + 1 :]]
         self.transport.unsent(sum(map(len, self._unsent)))
-        self.is_special = True
+        self._pipe.is_plain = False
         self._writer.start(self._on_writable)
 
     def guard(self, call: Callable[..., None], *args: object) -> None:
@@ -271,9 +280,9 @@ class Peer(Generic[M]):
     def _on_output(self, transport: ChunkTransport) -> None:
         if not self._dirty and self._merges:
             self._peers.schedule()
-        self._dirty.append(self)
+        self._dirty.append(self._pipe)
         if transport.closed:
-            self.is_special = True
+            self._pipe.is_plain = False
 
     def _on_reading(self, transport: ChunkTransport) -> None:
         if not transport.reading:
@@ -380,7 +389,7 @@ class Peer(Generic[M]):
         self._send(output)
         if self._open and not self._unsent:
             self._writer.stop()
-            self.is_special = self.machine.closed or self._tls is not None
+            self._pipe.is_plain = self._is_bare and not self.machine.closed
             if self.machine.closed:
                 self._say_goodbye()
 

@@ -7,11 +7,12 @@ import struct
 import gevent
 import pytest
 from gevent import socket
+from support.pump.built import built
 
 from rtmplite.errors import RemoteError
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.live.streams import Registry
-from rtmplite.net import tcp_connections
+from rtmplite.net import pipe, tcp_connections
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
@@ -36,10 +37,13 @@ class Live(LiveApplication):
         connection.result(command.transaction_id, command.name)
 
 
-@pytest.fixture
-def serve():
-    """`serve(**options)`: a running server and the address of its application."""
+@pytest.fixture(params=["python", pytest.param("compiled", marks=pytest.mark.needs("gcc"))])
+def serve(request, monkeypatch):
+    """`serve(**options)`: a running server, its output in Python or C; `url` is its application."""
     servers = []
+    module = pipe if request.param == "python" else built("_pipe", "rtmplite.net")
+    monkeypatch.setattr(tcp_connections, "Pipe", module.Pipe)
+    monkeypatch.setattr(tcp_connections, "flush", module.flush)
 
     def run(policy=None, limits=None, **options):
         registry, application = Registry(policy or SlowConsumerPolicy()), Live()
@@ -196,9 +200,9 @@ def test_a_slow_player_that_catches_up_goes_on_at_a_key_frame(serve):
     slow._client._greenlet.kill()
     for time in range(300):
         source.write(9, time, (KEY if time % 10 == 0 else b"\x27\x01\0\0\0") + bytes(50_000))
-    until(lambda: any(peer.is_special for peer in server._peers))
+    until(lambda: any(peer.transport.output_size for peer in server._peers))
     slow._client._greenlet = gevent.spawn(slow._client._run)
-    until(lambda: not any(peer.is_special for peer in server._peers))
+    until(lambda: not any(peer.transport.output_size for peer in server._peers))
     source.write(9, 300, KEY)
     times = []
     while (message := slow.read(20.0)) and message.timestamp != 300:
