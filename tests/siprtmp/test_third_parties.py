@@ -121,7 +121,7 @@ def test_a_registered_phone_is_no_third_party_to_those_it_is_called_by():
     world.wait(0.5)
     local = alice.peer.publish("local")
     assert speaking(world, 5.0, local, alice.peer) > 40
-    assert world.gateway.media.hosts == (world.gateway.media_host, DESK)
+    assert world.gateway.media.hosts == (world.gateway.edge.media_host, DESK)
     assert world.is_clean()
 
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.server.call_allowance import Ticket
-from p2psip.server.port_shares import PortShare
+from p2psip.server.port_shares import PortShare, PortShares
 from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import ServerHandle
@@ -85,7 +85,7 @@ class Call:
         except RemoteError as error:
             self.log.refused(origin, dialling.checked, error)
             raise
-        peers = context.media.phone_hosts(dialling.to.uri, now) or (dialling.host,)
+        peers = context.phone_hosts(dialling.to.uri, now) or (dialling.host,)
         try:
             context.open(self, peers, now, self._share)
             offer = self.media.offer(now, unnamed=wanted.unnamed)
@@ -382,7 +382,9 @@ class Call:
 
 
 class MediaEdge(Protocol):
-    """Opens sessions; `MediaSide` is the real one."""
+    """Opens sessions; `MediaSide` is the real one.  `shares` divides its ports among hosts."""
+
+    shares: PortShares
 
     @property
     def media_host(self) -> str:
@@ -408,9 +410,6 @@ class MediaEdge(Protocol):
         Raises LocalError when no port is left, or none for `share`, whose ports these are.
         """
 
-    def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
-        """Where the phones of a user of ours registered from: RFC 3261 §10.2."""
-
     def waker(self, machine: Timed) -> Waker:
         """A timer for a machine."""
 
@@ -420,6 +419,7 @@ class CallContext:
     """The services that all calls of the gateway share.
 
     `share(server, now)` is the share of ports for an INVITE; None if the call may have any.
+    `phone_hosts(user, now)` are the hosts that the phones of a user of ours registered from.
     """
 
     agent: UserAgent
@@ -434,6 +434,7 @@ class CallContext:
     on_up: Callable[[Call, float], object] = lambda call, now: None
     on_end: Callable[[Call, str, float], None] = lambda call, reason, now: None
     share: Callable[[ServerHandle, float], PortShare | None] = lambda server, now: None
+    phone_hosts: Callable[[Uri, float], Collection[str]] = lambda user, now: ()
     messages: Messages = field(init=False)
 
     def count_unsuitable(self) -> None:
@@ -457,7 +458,7 @@ class CallContext:
         host, media = call.peer_host, self.media
         if host is not None:
             return (host,)
-        return (media.media_host, *media.phone_hosts(call.remote.uri, now))
+        return (media.media_host, *self.phone_hosts(call.remote.uri, now))
 
     def reached_at(self, contact: Uri, peers: Collection[str]) -> Uri:
         """Our Contact for peers at these hosts: RFC 3261 §8.1.1.8."""

@@ -19,9 +19,6 @@ from rtmplite.net.server.settings import AccessSettings, TlsSettings
 from siprtmp import __version__
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import Call
-from siprtmp.calls.mixed import mixed_call
-from siprtmp.calls.mixed.mixed_call import MixedApplication, MixedCalls
-from siprtmp.calls.mixed.published_side import PublishedSides
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
 from siprtmp.edge.metrics import CallTotals, Histogram, LoopLag, page
@@ -73,8 +70,6 @@ class Gateway:
             settings.listeners.http, settings.calls.domain, anonymous, self.admission
         )
         self.sip: SipSide | None = None
-        self._mixes: MixedCalls | None = None
-        self._published: PublishedSides | None = None
         if settings.calls.mix_calls:
             _load_decoder()
         self._process = ProcessFigures()
@@ -93,23 +88,15 @@ class Gateway:
                 registry = self.rtmp.registry
                 of_sip = settings.for_sip
                 self.sip = SipSide(of_sip, self._users, self.admission, self.log, registry)
-            self.sip.context.on_end = self._call_ended
+            core = self.sip.core
+            core.on_end = self._call_ended
             if self._records is not None:
-                self.sip.context.on_begin = self._records.begin
-            if settings.calls.mix_calls or self.state is not None:  # by which the operator asks
-                self._mixes = MixedCalls(self.sip.media, registry)
-                self.rtmp.add(mixed_call.APP, MixedApplication(self.sip))
-            if settings.folders.record is not None:
-                self._published = PublishedSides(registry)
-            self.sip.context.on_up = self._call_up
-            self.rtmp.add("sip", self.sip.lines)
-            self.rtmp.add("call", self.sip.names)
-            if settings.calls.room:
-                self.rtmp.add("room", self.sip.rooms)
+                core.context.on_begin = core.on_up = self._records.begin
+            for name, application in core.applications.items():
+                self.rtmp.add(name, application)
         self.rtmp.start()
         if self.sip is not None:
-            self.sip.routes.library = self.rtmp.library
-            self.sip.routes.registry = self.rtmp.registry
+            self.sip.core.routes.library = self.rtmp.library
         if at.http is not None:
             with _naming("--http", at.http):
                 figures = CachedFigures(self.of_all)
@@ -132,10 +119,10 @@ class Gateway:
         """What the operator may see and end, of all workers if there are several."""
         overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
         if self.sip is not None:
-            overview.calls, overview.tolls = self.sip.context.calls, self.sip.tolls
-            overview.registrar, overview.wake = self.sip.registrar, self.sip.driver.wake
-            overview.hear = self.sip.stack.receive
-            overview.trunks, overview.mixes = self.sip.trunks.trunks, self._mixes
+            core, overview.wake = self.sip.core, self.sip.driver.wake
+            overview.calls, overview.tolls = core.context.calls, core.tolls
+            overview.registrar, overview.hear = core.registrar, core.stack.receive
+            overview.trunks, overview.mixes = core.trunks.trunks, core.mixes
         team = self.rtmp.team
         return overview if team is None else WholeOverview(overview, team, monotonic)
 
@@ -154,7 +141,7 @@ class Gateway:
         figures |= self.rtmp.status()
         if self.sip is not None:
             figures |= self.sip.status()
-            late = sum(call.statistics.left_out for call in self.sip.context.calls)
+            late = sum(call.statistics.left_out for call in self.sip.core.context.calls)
             figures["media_left_out"] = self.totals.left_out + late
         figures["loop_lag_ms"] = round(1000 * self._lag.worst, 1)
         figures |= self._process.figures()
@@ -201,24 +188,12 @@ class Gateway:
         users, credentials = load_users(access), load_credentials(access)
         self.rtmp.renew_users()
         self.admission.renew(users, credentials)
-        verifier = self.sip.server.verifier if self.sip is not None else None
+        verifier = self.sip.core.server.verifier if self.sip is not None else None
         if verifier is not None and users is not None:
             verifier.users = users
 
-    def _call_up(self, call: Call, now: float) -> None:
-        if self._records is not None:
-            self._records.begin(call, now)
-        if self._published is not None:
-            self._published.follow(call, now)
-        if self._mixes is not None and self.settings.calls.mix_calls:
-            self._mixes.follow(call, now)
-
     def _call_ended(self, call: Call, reason: str, now: float) -> None:
         self.totals.end(call, reason, now)
-        if self._mixes is not None:
-            self._mixes.stop(call, now)
-        if self._published is not None:
-            self._published.stop(call, now)
         if self._records is not None:
             self._records.write(call, reason, now)
 

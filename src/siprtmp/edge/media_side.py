@@ -20,7 +20,6 @@ from p2psip.net.media.port_pool import PortPool
 from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
 from p2psip.server.port_shares import PortShare, PortShares
-from p2psip.sip.uri import Uri
 from rtmplite.net.workers import Workers
 from siprtmp.media.session import MediaSession
 from siprtmp.media.stream import StreamSettings
@@ -97,9 +96,9 @@ class SessionPorts:
 class MediaSide:
     """The `MediaEdge` of all calls.
 
-    `timeout` is that of a silent phone.  `host_for` has the address for given peers; `phone_hosts`
-    tells where a user's phones have registered from.  `prepared` are the ports for calls to peers
-    outside, `video_transcoding` decodes and encodes video, None without that.
+    `timeout` is that of a silent phone.  `host_for` has the address for given peers.  `prepared`
+    are the ports for calls to peers outside, `video_transcoding` decodes and encodes video, None
+    without that.
     """
 
     def __init__(
@@ -108,11 +107,9 @@ class MediaSide:
         timeout: float,
         bind_ip: str,
         network: LocalNetwork,
-        phone_hosts: Callable[[Uri, float], Collection[str]],
         log: Log,
     ) -> None:
         self._network, self.host_for = network, network.host_for
-        self._phone_hosts = phone_hosts
         self._bind_ip, self._log = bind_ip, log
         self._latch, self._timeout = settings.nat, timeout
         self._video_packet_size = settings.video_packet_size
@@ -183,9 +180,6 @@ class MediaSide:
         else:
             self._open.pop(ports, None)
         self._gatherer.set_calls(sum(self._open.values()))
-
-    def phone_hosts(self, user: Uri, now: float) -> Collection[str]:
-        return self._phone_hosts(user, now)
 
     def waker(self, machine: Timed) -> Alarm:
         return Alarm(machine)

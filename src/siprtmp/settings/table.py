@@ -427,6 +427,7 @@ class SipSettings:
     route: tuple[RouteSettings, ...]
     keep_first_line: bool
     has_passwords: bool
+    records: bool  # what is published, and calls
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -508,6 +509,7 @@ class Settings:
             self.route,
             keep_first_line=self.access.keep_first_line,
             has_passwords=self.access.users is not None,
+            records=self.folders.record is not None,
         )
 
     @property

@@ -102,14 +102,14 @@ def test_a_video_line_is_answered_with_port_0(world, desk, alice):
 
 def test_no_ports_are_503_both_ways(world, desk):
     """Covers RFC 3261 §21.5.4."""
-    world.gateway.room = 0
+    world.gateway.edge.room = 0
     alice = world.rich("alice@home")
     alice.call("invite", BOB)
     assert alice.heard() == [("rejected", "503 No Media Port")]
     desk.ring("alice", world.now)
     world.wait()
     assert desk.log[-1][2] == 503 and alice.heard() == []
-    world.gateway.room = 1
+    world.gateway.edge.room = 1
     alice.call("invite", BOB, "pcmu", "flv")  # room for one of two
     world.wait()
     assert alice.heard() == [("accepted", "pcmu", None)] and len(offered(desk)) == 1

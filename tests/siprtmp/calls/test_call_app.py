@@ -7,7 +7,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.gateway.gateway_world import AUDIO, DESK, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.gateway_world import BOB as NAME
 
-from p2psip.server.call_allowance import Allowance
 from rtmplite.live.timestamp_rebase import QUIET
 from rtmplite.rtmp.netstream import RELEASED
 
@@ -80,11 +79,11 @@ def test_a_failed_call_ends_the_publish_with_the_sip_status(world, desk, name, a
 
 def test_a_call_that_finds_no_port_is_not_counted():
     """Own design: else strangers who take all ports would lock users out for hours."""
-    world = GatewayWorld(allowance=Allowance(at_once=1))
+    world = GatewayWorld(max_user_calls=1)
     Desk(world.link)
-    world.gateway.room = 0
+    world.gateway.edge.room = 0
     for room, codes in ((0, [REJECTED]), (100, [START])):
-        world.gateway.room, tool = room, world.tool()
+        world.gateway.edge.room, tool = room, world.tool()
         tool.publish(NAME)
         world.wait()
         assert tool.codes() == codes
@@ -93,11 +92,11 @@ def test_a_call_that_finds_no_port_is_not_counted():
 
 def test_no_ports_no_rights_no_name(world):
     """Covers RFC 3261 §21.5.4 and RTMP 1.0 §7.2.2."""
-    world.gateway.room = 0
+    world.gateway.edge.room = 0
     tool = world.tool()
     tool.publish(NAME)
     assert tool.codes() == [REJECTED]
-    world.gateway.allowed = False
+    world.gateway.admit(False)
     tool, player = world.tool(), world.tool()
     tool.publish(f"{NAME}?user=bob&pass=wrong")
     player.play(NAME)
@@ -381,7 +380,7 @@ class Calls(RuleBasedStateMachine):
         if hasattr(self, "world"):
             gateway = self.world.gateway
             assert len(gateway.audios) <= len(gateway.context.calls) <= gateway.agent.calls + 1
-            assert len(gateway.ports) <= gateway.room
+            assert len(gateway.ports) <= gateway.edge.room
             assert all(not peer.server.transport.aborted for peer in self.world.peers)
 
     def teardown(self):

@@ -5,7 +5,6 @@ from support.gateway.gateway_world import BOB, CALLER, DESK, GatewayWorld
 from support.sip.homes import PASSWORD, store
 
 from p2psip.errors import RemoteError
-from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.ua.messages import Messages
@@ -129,7 +128,7 @@ def test_keys_that_the_phone_refuses(world, desk, alice, talking):
 
 def test_messages_go_where_calls_may_go():
     """Own design: a stolen password reaches no more people by messages than by calls."""
-    world = GatewayWorld(allowance=Allowance(targets=["*@10.0.0.9"]))
+    world = GatewayWorld(allow_targets=("*@10.0.0.9",))
     alice = world.rich("alice@home")
     alice.call("sendMessage", "hello", BOB)
     world.wait()

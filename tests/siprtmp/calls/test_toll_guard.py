@@ -22,7 +22,7 @@ from p2psip.server.call_allowance import Allowance
 from p2psip.sip.build import response_to
 from p2psip.sip.message import Request
 from siprtmp.calls.toll_guard import Tolls
-from siprtmp.edge.call_limits import allowance as allowance_of
+from siprtmp.core.call_limits import allowance as allowance_of
 from siprtmp.edge.overview import Overview
 from siprtmp.operation.audit_log import AuditLog
 from siprtmp.settings.table import Settings
@@ -267,7 +267,7 @@ def test_strangers_who_call_in_have_no_limits_of_users():
 @pytest.fixture
 def limited():
     """A gateway where each client has one call at once, and may call the desk's host alone."""
-    return GatewayWorld(allowance=Allowance(at_once=1, an_hour=3, targets=[f"*@{DESK}"]))
+    return GatewayWorld(max_user_calls=1, max_user_calls_per_hour=3, allow_targets=(f"*@{DESK}",))
 
 
 def test_a_rich_client_is_told_why_and_may_call_again_later(limited):
@@ -355,7 +355,7 @@ def test_messages_of_a_user_are_limited_by_the_hour():
 
 
 def test_the_messages_of_a_rich_client_count_as_well():
-    world = GatewayWorld(allowance=Allowance(messages=2))
+    world = GatewayWorld(max_user_messages_per_hour=2)
     alice = world.rich("alice@home")
     for _ in range(3):
         alice.call("sendMessage", "hello", "bob@home")

@@ -4,7 +4,6 @@ import pytest
 from support.gateway.gateway_world import AUDIO, BOB, DESK, PCMU, Desk, GatewayWorld, sdp
 
 from p2psip.errors import RemoteError
-from p2psip.server.call_allowance import Allowance
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
 from p2psip.ua.replaces import Replaces
@@ -255,7 +254,7 @@ def test_a_second_transfer_while_one_is_under_way(world, alice):
 
 def test_transfers_count_as_calls_of_the_client():
     """Own design: they cost what its other calls cost."""
-    world = GatewayWorld(allowance=Allowance(an_hour=1))
+    world = GatewayWorld(max_user_calls_per_hour=1)
     alice, _zoe = world.rich("alice@home"), world.rich("zoe@home")
     phone = Colleague(world.link)
     call = talking(world, phone, alice)

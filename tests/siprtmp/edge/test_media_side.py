@@ -23,7 +23,7 @@ def media_side(*, log=None, **options):
     """One on loopback, with these settings."""
     network = LocalNetwork("127.0.0.1")
     settings = MediaSettings(**options)
-    return MediaSide(settings, 60.0, "127.0.0.1", network, lambda user, now: (), log)
+    return MediaSide(settings, 60.0, "127.0.0.1", network, log)
 
 
 def session(media, *names, share=None):

@@ -4,19 +4,20 @@ Everything inside is real: connections, chunks, stacks, transactions, dialogs, r
 media.  Only what carries bytes from one to the other is made of memory.
 """
 
+from pathlib import Path
+
 from support.gateway.gateway_parts import Alarm, Wire
 from support.gateway.gateway_parts import Log as Log
 from support.rtmfp.link import Link, calm
 from support.rtmp.rtmp_world import World
-from support.sip.elements import Phone
+from support.sip.elements import PORT, Phone, random_source
 from support.sip.homes import HOME, Home
 
 from p2psip.errors import LocalError
-from p2psip.server.call_allowance import Allowance
+from p2psip.server.port_shares import PortShares
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
-from p2psip.ua.registering.registration import Registration
-from p2psip.ua.registering.registrations import Registrations
+from p2psip.stack.stack import Listener
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS
 from rtmplite.auth.credentials import Users
@@ -24,22 +25,26 @@ from rtmplite.live.streams import Registry
 from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import Reply
 from siprtmp.calls.access.admission import Admission
-from siprtmp.calls.access.name_rights import NameRights
-from siprtmp.calls.call import CallContext
-from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.conference.room_app import RoomApplication
-from siprtmp.calls.home import EXTENSIONS
-from siprtmp.calls.mixed.mixed_call import MixedApplication, MixedCalls
-from siprtmp.calls.rich.sip_app import LINE_PARAM, SipApplication
-from siprtmp.calls.toll_guard import Tolls
+from siprtmp.core.gateway_core import GatewayCore, Surroundings
 from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transport import MediaAddress
+from siprtmp.settings.table import Settings
 
 DESK = "10.0.0.3"
 BOB, CALLER = f"user@{DESK}", f"<sip:user@{DESK}>"
 PCMU, PCMA = "0", "8"
 ROOMS = ("team", "attic")
 AUDIO = 8
+USUAL = {  # without the limits that strangers have
+    "sip": ((HOME, PORT),),
+    "domain": ("home",),
+    "room": ROOMS,
+    "state": Path("state"),
+    "max_user_calls": 0,
+    "max_user_calls_per_hour": 0,
+    "max_user_messages_per_hour": 0,
+    "allow_targets": ("*",),
+}
 
 
 def sdp(*formats, at=DESK, port=5004, maps=(), more=()):
@@ -54,87 +59,23 @@ def sdp(*formats, at=DESK, port=5004, maps=(), more=()):
 SPEEX = sdp("96", "101", maps=("96 speex/16000", "101 telephone-event/8000"))
 
 
-class MemoryTransports:
-    """The wires of one session."""
+class MemoryMedia:
+    """The `MediaEdge` of a network in memory; `room` pairs of ports at a time."""
 
-    def __init__(self, gateway):
-        self._gateway = gateway
+    media_host = HOME
 
-    def open(self):
-        gateway = self._gateway
-        if len(gateway.ports) >= gateway.room:
-            raise LocalError("no ports")
-        wire = Wire(gateway, max(gateway.ports, default=4000) + 2)
-        return wire, MediaAddress(gateway.media_host, wire.rtp_port, wire.rtp_port + 1)
+    def __init__(self, gateway, room, media_timeout, transcode, pictures):
+        self.gateway, self.link, self.room = gateway, gateway.link, room
+        self.media_timeout, self.transcode = media_timeout, transcode
+        self.video_transcoding, self.shares = pictures, PortShares(1000)
+        self.ports, self.sessions = set(), []
 
-    def release(self, transport):
-        pass
-
-    def waker(self, machine):
-        return Alarm(self._gateway, machine)
-
-
-class Gateway(Home):
-    """The domain "home" with the applications `sip` and `call`; `room` pairs of media ports."""
-
-    def __init__(
-        self,
-        link,
-        *,
-        users=None,
-        room=100,
-        media_timeout=60.0,
-        keep_first=False,
-        allowance=None,
-        registry=None,
-        transcode=None,
-        mix=False,
-        pictures=None,
-    ):
-        super().__init__(link, users=users, route=self._route)
-        self.agent.core.extensions = EXTENSIONS
-        self.link, self.users, self.room = link, users, room
-        self.media_host, self.media_timeout, self.transcode = HOME, media_timeout, transcode
-        self.log, self.ports, self.allowed = Log(), set(), True
-        self.video_transcoding = pictures
-        self.sessions = []
-        self.registrations = Registrations()
-        self.machines.append(self.registrations)
-        self.tolls = Tolls(Allowance() if allowance is None else allowance, self.domains)
-        self.context = CallContext(self.agent, self, self.random, self.log, self.tolls)
-        hashes = {} if users is None else users._hashes  # by user, realm and algorithm
-        credentials = Users((*key[:2], ha1) for key, ha1 in hashes.items()) if hashes else None
-        self.admission = Admission(True, users, credentials)
-        self.rights = NameRights(self.admission, self.domains, self._is_bound, rooms=ROOMS)
-        self.sip = SipApplication(self, keep_first=keep_first)
-        self.call = CallApplication(self)
-        self.rooms = RoomApplication(self, ROOMS, registry)
-        self.mixes = MixedCalls(self, Registry() if registry is None else registry)
-        if mix:
-            self.context.on_up = self.mixes.follow
-        self.context.on_end = lambda call, reason, now: self.mixes.stop(call, now)
-        self.applications = {
-            "sip": self.sip, "call": self.call, "room": self.rooms, "live": LiveApplication(),
-            "mixed": MixedApplication(self),
-        }  # fmt: skip
-        self.caller = Address(Uri("sip", "call", None, "home"))
-
-    def tick(self, now):
-        for machine in list(self.machines):
-            if machine.deadline is not None and machine.deadline <= now:
-                machine.tick(now)
-        self.now = now
-
-    def _route(self, request):
-        return self.sip.find(request) or self.rooms.find(request) or self.call.find(request)
-
-    # MediaEdge
     def host_for(self, peers):
         return self.media_host
 
     def open(self, session, lost, peers, now, share=None):
         settings = StreamSettings(
-            self.random,
+            self.gateway.random,
             cname="cname",
             media_timeout=self.media_timeout,
             transcoding=self.transcode,
@@ -143,66 +84,84 @@ class Gateway(Home):
         session.open(MemoryTransports(self), settings, now)
         self.sessions.append(session)
 
+    def waker(self, machine):
+        return Alarm(self.gateway, machine)
+
+
+class MemoryTransports:
+    """The wires of one session."""
+
+    def __init__(self, media):
+        self._media, self.waker = media, media.waker
+
+    def open(self):
+        media = self._media
+        if len(media.ports) >= media.room:
+            raise LocalError("no ports")
+        wire = Wire(media, max(media.ports, default=4000) + 2)
+        return wire, MediaAddress(media.media_host, wire.rtp_port, wire.rtp_port + 1)
+
+    def release(self, transport):
+        pass
+
+
+class Gateway(Home):
+    """The gateway of the domain "home" on a network in memory; `settings` are an operator's."""
+
+    def __init__(
+        self,
+        link,
+        *,
+        users=None,
+        room=100,
+        registry=None,
+        transcode=False,
+        pictures=None,
+        **settings,
+    ):
+        self.link, self.log, self.random = link, Log(), random_source("home")
+        chosen = Settings.of(**USUAL | {"users": users and Path("users")} | settings)
+        timeout = chosen.calls.media_timeout
+        self.edge = MemoryMedia(self, room, timeout, transcode, pictures)
+        hashes = {} if users is None else users._hashes  # by user, realm and algorithm
+        credentials = Users((*key[:2], ha1) for key, ha1 in hashes.items()) if hashes else None
+        self.admission = Admission(True, users, credentials)
+        surroundings = Surroundings(
+            listeners=[Listener("UDP", HOME, PORT), Listener("TCP", HOME, PORT)],
+            media=self.edge,
+            random=self.random,
+            clock=lambda: link.now,
+            trusting=True,
+        )
+        registry = Registry() if registry is None else registry
+        self.core = core = GatewayCore(
+            chosen.for_sip, surroundings, self.admission, registry, self.log, users
+        )
+        self.serve(core.server, link)
+        self.machines.append(core.registrations)
+        self.context, self.tolls, self.rights = core.context, core.tolls, core.rights
+        self.sip, self.call, self.rooms = core.lines, core.names, core.rooms
+        self.mixes, self.contact = core.mixes, core.contact
+        self.applications = {**core.applications, "live": LiveApplication()}
+
+    def admit(self, everybody):
+        """Let anybody place calls, or only who proves a user."""
+        self.admission._allow_all = everybody
+
+    @property
+    def ports(self):
+        return self.edge.ports
+
     @property
     def audios(self):
         """The streams of audio, and the wire of each."""
-        return {each._audio: each._audio.transport for each in self.sessions if each.is_open}
+        return {each._audio: each._audio.transport for each in self.edge.sessions if each.is_open}
 
     @property
     def videos(self):
         """The other streams, and the wire of each."""
-        streams = [stream for each in self.sessions for stream in each._streams]
+        streams = [stream for each in self.edge.sessions for stream in each._streams]
         return {each: each.transport for each in streams if each not in self.audios}
-
-    def phone_hosts(self, user, now):
-        return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
-
-    def waker(self, machine):
-        return Alarm(self, machine)
-
-    def _is_bound(self, uri):
-        bound = self.registrar.bindings(uri, self.now)
-        return any(not self.stack.is_ours(binding.contact.uri) for binding in bound)
-
-    # SipHome and CallHome
-    def contact(self, user, line):
-        return self.stack.contact(user or None).with_params(**{LINE_PARAM: line})
-
-    def register(self, aor, contact, credentials, owner, host):
-        registration = Registration(
-            self.stack,
-            aor,
-            contact,
-            aor.uri.replace(user=None),
-            owner,
-            self.random,
-            login=credentials,
-        )
-        self.registrations.add(registration)
-        return registration
-
-    def unregister(self, registration, now):
-        registration.close(now)
-        self.registrations.discard(registration)
-
-    def canonical(self, uri):
-        aor = self.domains.address_of_record(uri)
-        return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
-
-    def is_local_domain(self, uri):
-        return self.domains.of(uri) is not None
-
-    def may_use(self, connection, query):
-        return self.allowed
-
-    def is_proven(self, server, now):
-        return False
-
-    def payer(self, client, identity, query):
-        return str(identity) if identity is not None else client.host
-
-    def holder_of(self, name):
-        return self.call.holder_of(name) or self.sip.holder_of(name)
 
     @property
     def leftovers(self):
@@ -216,7 +175,7 @@ class Gateway(Home):
             "names": len(self.call),
             "room members": len(self.rooms),
             "mixes": len(self.mixes),
-            "registrations": len(self.registrations),
+            "registrations": len(self.core.registrations),
             "agent calls": self.agent.calls,
             "dialogs": self.agent.dialogs,
         }

@@ -47,7 +47,7 @@ class Element:
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now):
-        for machine in self.machines:
+        for machine in list(self.machines):
             if machine.deadline is not None and machine.deadline <= now:
                 machine.tick(now)
         self.now = now

@@ -178,7 +178,7 @@ def test_what_is_not_there_is_said(world, app):
     tool.publish("nowhere")
     tool.play("nowhere")
     assert tool.codes() == ["NetStream.Publish.BadName", "NetStream.Play.StreamNotFound"]
-    world.gateway.allowed = False
+    world.gateway.admit(False)
     stranger = world.tool(app)
     stranger.play("team")
     assert stranger.codes() == ["NetStream.Play.Failed"]

@@ -124,7 +124,7 @@ class Show:
 
 @pytest.fixture
 def world():
-    return GatewayWorld(mix=True)
+    return GatewayWorld(mix_calls=True)
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_both_sides_are_one_track_of_aac(world, show):
 
 def test_a_call_in_wideband_is_mixed_in_wideband():
     """Covers RFC 3551 §4.5.11: either side is decoded from its own codec."""
-    world = GatewayWorld(mix=True, transcode=True)
+    world = GatewayWorld(mix_calls=True, transcode=True)
     show = Show(world, sdp("112", maps=("112 L16/16000",)), l16)
     show.talk(50)
     [mix] = world.gateway.mixes._mixes.values()
@@ -327,7 +327,7 @@ def test_playing_is_for_those_who_may_call_and_publishing_for_nobody(world, show
     assert any(kind == AUDIO for kind, _, _ in player.media())
     nameless.play("")
     player.publish("show")
-    world.gateway.allowed = False
+    world.gateway.admit(False)
     stranger = world.tool(mixed_call.APP)
     stranger.play("show")
     show.talk(5)

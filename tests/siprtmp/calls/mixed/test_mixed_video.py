@@ -30,7 +30,7 @@ class Call:
     def __init__(self, *, mix=True, pictures=True, offer=None):
         if pictures is True:
             pictures = at_once(lambda: self.world.now)
-        self.world = GatewayWorld(mix=mix, pictures=pictures or None)
+        self.world = GatewayWorld(mix_calls=mix, pictures=pictures or None)
         self.messages = []
         self.world.registry.on_begin.append(self._begun)
         self.desk, self.tool = Desk(self.world.link), self.world.tool()

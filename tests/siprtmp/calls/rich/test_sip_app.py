@@ -64,7 +64,7 @@ def test_a_second_login_closes_the_first(world):
 
 
 def test_or_is_turned_away_if_so_configured():
-    world = GatewayWorld(users=store("alice"), keep_first=True)
+    world = GatewayWorld(users=store("alice"), keep_first_line=True)
     first = world.rich("alice@home", "alice", PASSWORD)
     second = world.rich("alice@home", "alice", PASSWORD)
     world.wait(1.0)

@@ -1,0 +1,1 @@
+"""The gateway without sockets: what it serves, composed from settings and surroundings."""

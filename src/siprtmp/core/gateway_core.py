@@ -1,0 +1,315 @@
+"""The gateway without sockets: domains, calls and applications, composed from the settings.
+
+Own design: the one place where the gateway's parts are connected.  `SipSide` gives it sockets and
+the system's clock; the tests give it a network and a clock in memory, and so try what operators
+run.  It is the `SipHome`, the `CallHome` and the `RouteHome` of the applications that it holds.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from p2psip.server.domain_server import DomainServer, DomainSettings
+from p2psip.server.domains import Aor
+from p2psip.server.element import Acceptor
+from p2psip.server.location import SharedLocation
+from p2psip.server.port_shares import PortShare
+from p2psip.server.proxy import Target
+from p2psip.server.users import UserStore
+from p2psip.sip.address import Address
+from p2psip.sip.message import Request
+from p2psip.sip.uri import Uri
+from p2psip.stack.routing import Listener
+from p2psip.stack.stack import ServerHandle
+from p2psip.transaction.flow import LOCAL, rate_limit_key
+from p2psip.ua.registering.registration import Registration, RegistrationHandler
+from p2psip.ua.registering.registrations import Registrations
+from p2psip.ua.requests.digest_client import Login
+from rtmplite.live.streams import Registry
+from rtmplite.rtmp.netconnection import Application, NetConnection
+from rtmplite.rtmp.netstream import ServedClient
+from siprtmp import __version__
+from siprtmp.calls.access.admission import Admission, Admitted, Holder
+from siprtmp.calls.access.client_origin import ClientOrigin
+from siprtmp.calls.access.name_rights import NameRights
+from siprtmp.calls.call import Call, CallContext, MediaEdge
+from siprtmp.calls.call_app import CallApplication
+from siprtmp.calls.conference.room_app import RoomApplication
+from siprtmp.calls.home import EXTENSIONS
+from siprtmp.calls.mixed.mixed_call import MixedApplication, MixedCalls
+from siprtmp.calls.mixed.published_side import PublishedSides
+from siprtmp.calls.rich.sip_app import Identity, SipApplication
+from siprtmp.calls.routes import Routes
+from siprtmp.calls.trunks import LINE_PARAM, Trunks
+from siprtmp.core.call_limits import tolls
+from siprtmp.operation.audit_log import AuditLog, address_of, user_and_host
+from siprtmp.operation.logs import Log
+from siprtmp.settings.table import SipSettings, is_loopback
+
+USER_AGENT = f"siprtmp/{__version__}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What carries messages and media, and tells the time; see `Stack` for the rest.
+
+    `clock()` is the time in seconds that machines are given as `now`.  `transport` is the one that
+    our Contacts name, None for the usual one; `location` keeps bindings.
+    """
+
+    listeners: Sequence[Listener]
+    media: MediaEdge
+    random: Callable[[int], bytes]
+    clock: Callable[[], float]
+    inside: Callable[[str], str | None] = lambda peer: None
+    transport: str | None = None
+    location: SharedLocation | None = None
+    trusting: bool = False
+
+
+class GatewayCore:
+    """Serves the domains, and the calls of RTMP clients by `applications`.
+
+    `server` has the machines and the stack of SIP, `registrations` those of clients and trunks
+    elsewhere.  `on_up` and `on_end` are told of each call, as those of `CallContext`.
+    """
+
+    def __init__(
+        self,
+        settings: SipSettings,
+        surroundings: Surroundings,
+        admission: Admission,
+        registry: Registry,
+        log: Log,
+        users: UserStore | None = None,
+    ) -> None:
+        self._settings, self._admission, self._log = settings, admission, log
+        self._transport, self._clock = surroundings.transport, surroundings.clock
+        self._random, self.media = surroundings.random, surroundings.media
+        self.server = server = DomainServer(
+            _served(settings, surroundings),
+            self._random,
+            users=users,
+            location=surroundings.location,
+            tell=self._tell,
+        )
+        self.stack, self.domains = server.stack, server.domains
+        self.registrar, self.registrations = server.registrar, Registrations()
+        self.tolls = tolls(settings, self.domains)
+        self.context = CallContext(server.agent, self.media, self._random, log, self.tolls)
+        own = settings.trunk, settings.calls.room
+        self.rights = NameRights(admission, self.domains, self._is_bound, *own)
+        self.lines = SipApplication(self, keep_first=settings.keep_first_line)
+        self.names = CallApplication(self)
+        self.rooms = RoomApplication(self, settings.calls.room, registry)
+        self.routes = Routes(settings.route, self, self.domains, LINE_PARAM)
+        self.routes.registry = registry
+        self.trunks = trunks = Trunks.of(settings.trunk, self.stack, log)
+        trunks.homes, trunks.is_here = self.domains, self._is_here
+        self._set_hooks()
+        self._follow_calls(registry)
+
+    def _set_hooks(self) -> None:
+        """Have the element and the calls ask here."""
+        element, verifier = self.server.element, self.server.verifier
+        self._origin = ClientOrigin(self.lines.host)
+        if verifier is not None:
+            verifier.client_host = self._origin
+        element.route, element.judge, element.called = (
+            self._route,
+            self.tolls,
+            self.trunks.contact_for,
+        )
+        element.is_trusted_user = self._is_caller
+        element.observer = AuditLog(self.registrar, self._log, self.tolls.answered, self._origin)
+        context = self.context
+        context.trunks, context.share = self.trunks, self._share
+        context.phone_hosts = self._phone_hosts
+
+    def _follow_calls(self, registry: Registry) -> None:
+        """Have calls mixed and recorded."""
+        self.on_up: Callable[[Call, float], object] = lambda call, now: None
+        self.on_end: Callable[[Call, str, float], object] = lambda call, reason, now: None
+        self.context.on_up, self.context.on_end = self._call_up, self._call_ended
+        is_mixing = self._settings.calls.mix_calls or self._settings.process.state is not None
+        self.mixes = MixedCalls(self.media, registry) if is_mixing else None
+        self._published = PublishedSides(registry) if self._settings.records else None
+
+    @property
+    def applications(self) -> dict[str, Application]:
+        """Those of RTMP, by name."""
+        found: dict[str, Application] = {}
+        if self.mixes is not None:
+            found["mixed"] = MixedApplication(self)
+        found |= {"sip": self.lines, "call": self.names}
+        if self._settings.calls.room:
+            found["room"] = self.rooms
+        return found
+
+    def _call_up(self, call: Call, now: float) -> None:
+        self.on_up(call, now)
+        if self._published is not None:
+            self._published.follow(call, now)
+        if self.mixes is not None and self._settings.calls.mix_calls:
+            self.mixes.follow(call, now)
+
+    def _call_ended(self, call: Call, reason: str, now: float) -> None:
+        if self.mixes is not None:
+            self.mixes.stop(call, now)
+        if self._published is not None:
+            self._published.stop(call, now)
+        self.on_end(call, reason, now)
+
+    def start(self, now: float) -> None:
+        """Register the trunks: RFC 3261 §10.2."""
+        self.trunks.start(self.stack, self._random, self.registrations, now)
+
+    def hang_up_all(self, now: float) -> None:
+        """BYE, CANCEL or refuse every call: RFC 3261 §15."""
+        for call in list(self.context.calls):
+            call.drop(now, "shutdown")
+        self.trunks.stop(now)
+
+    def _tell(self, what: str, aor: Aor, contact: Address) -> None:
+        """Log that a registered phone cannot be called any more: RFC 5626 §7."""
+        user = user_and_host(Uri("sip", aor[0], None, aor[1]))
+        self._log.event(what, user=user, contact=address_of(contact.uri))
+
+    # -- SipHome, CallHome and RouteHome ------------------------------------------------
+
+    @property
+    def caller(self) -> Address:
+        """From of calls placed for stock tools: RFC 3261 §8.1.1.3."""
+        text = self._settings.calls.call_from
+        return Address.parse(text) if text else Address(Uri("sip", "call", host=self._domain_host))
+
+    def _is_caller(self, uri: Uri) -> bool:
+        """Whether `uri` is the caller of stock tools; rich clients have proved their identities."""
+        return self.canonical(uri) == self.canonical(self.caller.uri)
+
+    def contact(self, user: str, line: str) -> Uri:
+        """A Contact that leads back here, and names the line it belongs to: RFC 3261 §8.1.1.8."""
+        contact = self.stack.contact(user or None, self._transport)
+        token = _token(line)
+        return contact.with_params(**{LINE_PARAM: token}) if token else contact
+
+    def register(
+        self,
+        aor: Address,
+        contact: Uri,
+        login: Login,
+        owner: RegistrationHandler,
+        host: str,
+    ) -> Registration:
+        """A registration at the domain of `aor`, for a client at this host: RFC 3261 §10.2."""
+        registration = Registration(
+            self.stack, aor, contact, aor.uri, owner, self._random, login=login
+        )
+        self.registrations.add(registration)
+        self._origin.registers(registration.call_id, host)
+        return registration
+
+    def unregister(self, registration: Registration, now: float) -> None:
+        """Take a registration back, and drive it no longer: RFC 3261 §10.2.2."""
+        registration.close(now)
+        self.registrations.discard(registration)
+
+    def is_local_domain(self, uri: Uri) -> bool:
+        """Whether we answer for the host of `uri`: RFC 3261 §16.5."""
+        return self.domains.of(uri) is not None
+
+    def may_use(self, connection: NetConnection, query: str) -> bool:
+        """Whether a client may place and take calls."""
+        host = connection.peer_address[0]
+        verdict = self._admission.judge(host, connection.tc_url, query, self._clock())
+        if verdict is Admitted.NO:
+            self._log.event("login-refused", source=host, rtmp=connection.id, app=connection.app)
+        return verdict is Admitted.YES
+
+    def canonical(self, uri: Uri) -> Identity:
+        """User and domain, the port only where the domain is not ours: RFC 3261 §10.3."""
+        aor = self.domains.address_of_record(uri)
+        return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
+
+    def holder_of(self, name: str) -> Holder | None:
+        """The holder of the stream or the line with this name, None if nobody has it."""
+        return self.names.holder_of(name) or self.lines.holder_of(name)
+
+    def payer(self, client: ServedClient, identity: Uri | None, query: str) -> str:
+        """The key that a client's calls are counted under, see `admission`."""
+        aor = self.domains.address_of_record(identity) if identity is not None else None
+        return self._admission.payer(client.host, aor, client.tc_url, query)
+
+    # -- what they ask ------------------------------------------------------------------
+
+    def _is_bound(self, uri: Uri) -> bool:
+        """Whether a phone has registered under this address."""
+        bound = self.registrar.bindings(uri, self._clock())
+        return any(not self.stack.is_ours(binding.contact.uri) for binding in bound)
+
+    def _is_here(self, uri: Uri, now: float) -> bool:
+        """Whether a phone or a client is here under this address."""
+        return self.lines.host(uri) is not None or bool(self.registrar.bindings(uri, now))
+
+    def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
+        """Send an INVITE on by the proxy: RFC 3261 §16.6."""
+        self.server.proxy.check(server.request)
+        self.server.element.forward(server, targets, now)
+
+    def is_proven(self, server: ServerHandle, now: float) -> bool:
+        """Whether the sender of an INVITE cannot have forged its address.
+
+        It came by a connection, from this machine, from a trunk, or from where a phone of ours has
+        registered.
+        """
+        flow = server.flow
+        host = flow.remote[0]
+        if flow.transport != "UDP" or is_loopback(host) or self.trunks.is_at(host):
+            return True
+        return self.registrar.has_host(host, now)
+
+    def _share(self, server: ServerHandle, now: float) -> PortShare | None:
+        """The share of ports for a call that comes from elsewhere: see `port_shares`."""
+        host = server.flow.remote[0]
+        if server.flow.transport == LOCAL or self.trunks.is_at(host):
+            return None
+        is_known = self.is_proven(server, now)
+        return self.media.shares.of(rate_limit_key(host), is_known=is_known)
+
+    def _phone_hosts(self, user: Uri, now: float) -> Collection[str]:
+        """The hosts that the phones of a local user registered from."""
+        return {binding.flow.remote[0] for binding in self.registrar.bindings(user, now)}
+
+    @property
+    def _domain_host(self) -> str:
+        """A domain that others reach us by; `localhost` would mean the callee's own machine."""
+        domain = self._settings.calls.domain
+        return domain[0] if domain else self.media.media_host
+
+    def _route(self, request: Request) -> Acceptor | None:
+        """The route of the operator for a request, or else who is known here by its name."""
+        return self.routes.find(request) or self.find_here(request)
+
+    def find_here(self, request: Request) -> Acceptor | None:
+        """The line of a rich client, the room, or the name of a stock tool a request is for."""
+        return self.lines.find(request) or self.rooms.find(request) or self.names.find(request)
+
+
+def _served(settings: SipSettings, surroundings: Surroundings) -> DomainSettings:
+    return DomainSettings(
+        listeners=surroundings.listeners,
+        domains=settings.domains,
+        distinct=bool(settings.calls.domain),
+        nat=settings.media.nat,
+        advertised=settings.network.external_ip,
+        inside=surroundings.inside,
+        t1=settings.calls.sip_t1 / 1000,
+        user_agent=USER_AGENT,
+        trusting=surroundings.trusting,
+        answer_timeout=settings.calls.answer_timeout,
+        extensions=EXTENSIONS,
+    )
+
+
+def _token(text: str) -> str:
+    """A line's id as a URI parameter: only characters that need no escaping."""
+    return "".join(letter for letter in text if letter.isascii() and letter.isalnum())
