@@ -11,7 +11,7 @@ open questions is limited in all, for each user and for each host asked; a REGIS
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from p2psip.server.domains import Aor
 from p2psip.sip.address import Address
@@ -23,20 +23,11 @@ from p2psip.stack.stack import ClientHandle, Flow, Stack
 from p2psip.transaction.flow import LOCAL, rate_limit_key
 
 T = TypeVar("T")
+ProbeEnd: TypeAlias = Callable[[Aor, Uri, Flow | None, float], object]
 
 MAX_QUESTIONS: Final = 1000  # without an answer yet, each for 64*T1 at most
 MAX_OF_USER, MAX_OF_HOST = 3, 30
 VOUCHED_OF_USER, VOUCHED_OF_HOST = 10, 250  # a whole office may have lost its connections
-
-
-class ContactProbeHandler(Protocol):
-    """Receives the result of a question: the registrar."""
-
-    def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
-        """The contact of `aor` has answered the OPTIONS that was sent to `flow`."""
-
-    def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
-        """The contact has not answered within 64*T1, or cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +38,14 @@ class _Probe:
 
 
 class ContactProbes:
-    """All questions under way, see the module.  `random(n)` gives n octets."""
+    """All questions under way, see the module.  `random(n)` gives n octets.
 
-    def __init__(
-        self, stack: Stack, random: Callable[[int], bytes], handler: ContactProbeHandler
-    ) -> None:
-        self._stack, self._random, self._handler = stack, random, handler
+    `on_end(aor, contact, flow, now)` is told that a contact has answered the OPTIONS that was sent
+    to `flow`; without one it has not answered within 64*T1, or cannot be reached.
+    """
+
+    def __init__(self, stack: Stack, random: Callable[[int], bytes], on_end: ProbeEnd) -> None:
+        self._stack, self._random, self._on_end = stack, random, on_end
         self._asked: dict[ClientHandle, _Probe] = {}
         self._contacts: set[tuple[Aor, Uri]] = set()
         self._of_user, self._of_host = Counter[Aor](), Counter[str]()
@@ -98,15 +91,13 @@ class ContactProbes:
         if response.status < 200:
             return
         asked, flow = self._forget(handle), handle.flow
-        if flow is None or flow.transport == LOCAL:
-            self._handler.on_silent(asked.aor, asked.contact, now)
-        else:
-            self._handler.on_answered(asked.aor, asked.contact, flow, now)
+        is_far = flow is not None and flow.transport != LOCAL
+        self._on_end(asked.aor, asked.contact, flow if is_far else None, now)
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
         """Note that no answer came: RFC 3261 §8.1.3.1."""
         asked = self._forget(handle)
-        self._handler.on_silent(asked.aor, asked.contact, now)
+        self._on_end(asked.aor, asked.contact, None, now)
 
     def _forget(self, handle: ClientHandle) -> _Probe:
         asked = self._asked.pop(handle)

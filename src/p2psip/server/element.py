@@ -29,37 +29,13 @@ from p2psip.stack.request_origin import Peer, origin
 from p2psip.stack.routing import is_loopback, needs_tls
 from p2psip.stack.stack import Flow, Recipient, ServerHandle, Stack
 from p2psip.transaction.flow import LOCAL, WEB
-from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import ALLOW, RefusalError, refuse_method
+from p2psip.ua.ua import UserAgent
 
 ALLOWED: Final = f"{ALLOW}, REGISTER"
 FOR_THE_HOOK: Final = ("INVITE", "MESSAGE")  # what `route` may take
 
 Acceptor = Callable[[ServerHandle, float], None]
-
-
-class DialogRequests(Protocol):
-    """The user agents of this element, as the element needs them."""
-
-    @property
-    def extensions(self) -> Extensions:
-        """What they can do: RFC 3261 §8.1.1.9."""
-
-    def route_by(
-        self,
-        bound: Callable[[Uri, Uri, float], Sequence[Flow]],
-        follows: Callable[[Request], bool],
-    ) -> None:
-        """Have `bound(user, target, now)` give the connections by which a user has registered.
-
-        `follows` tells where a request within a dialog may go: see `Stack.target_finder`.
-        """
-
-    def recipient(self, request: Request) -> Recipient | None:
-        """Give the recipient of a request within one of their dialogs: RFC 3261 §12.2.2."""
-
-    def on_ack(self, request: Request, flow: Flow, now: float) -> None:
-        """Take the ACK of a 2xx: RFC 3261 §13.3.1.4."""
 
 
 class RequestObserver(Protocol):
@@ -108,7 +84,7 @@ class SipElement:
     def __init__(
         self,
         stack: Stack,
-        ua: DialogRequests,
+        ua: UserAgent,
         registrar: Registrar,
         proxy: Proxy,
         domains: Domains,

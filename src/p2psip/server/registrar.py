@@ -120,7 +120,7 @@ class Registrar:
         self.gruus = Gruus(self._location, random, domains)
         self._binding_index = BindingIndex()
         self._timed: set[Flow] = set()  # connections that were given a Flow-Timer
-        self._probes = ContactProbes(stack, random, self)
+        self._probes = ContactProbes(stack, random, self._probed)
         stack.on_lost = self.on_flow_lost
 
     def restore(self, now: float) -> None:
@@ -239,10 +239,11 @@ class Registrar:
             self._store(aor, kept, now)
             self._ask_again(aor, now)
 
-    # ContactProbeHandler
-
-    def on_answered(self, aor: Aor, contact: Uri, flow: Flow, now: float) -> None:
-        """Call a contact from now on, and ask the user's next.  Own design: `contact_probe`."""
+    def _probed(self, aor: Aor, contact: Uri, flow: Flow | None, now: float) -> None:
+        """Call a contact that has answered from now on, and ask the user's next."""
+        if flow is None:
+            self._on_silent(aor, contact, now)
+            return
         self._store(
             aor,
             [
@@ -255,8 +256,8 @@ class Registrar:
         )
         self._ask_next(aor, now)
 
-    def on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
-        """Drop the binding of a contact that has not answered.  Own design: `contact_probe`."""
+    def _on_silent(self, aor: Aor, contact: Uri, now: float) -> None:
+        """Drop the binding of a contact that has not answered."""
         kept = []
         for binding in self._alive(aor, now):
             if binding.is_proven or binding.contact.uri != contact:
@@ -282,7 +283,7 @@ class Registrar:
             if not binding.is_proven and binding.flow.reliable and not is_ours:
                 is_asked = self._probes.is_asked(aor, uri)
                 if not is_asked and not self._probes.ask(aor, uri, now, vouched=True):
-                    self.on_silent(aor, uri, now)
+                    self._on_silent(aor, uri, now)
 
     def _again(self, binding: Binding, now: float) -> Binding | None:
         """A stored binding, adapted after a restart; None if the phone cannot be reached by it."""
