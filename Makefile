@@ -9,7 +9,8 @@ ARGS ?=
 ORACLE_DRAWS ?= 10000
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 3)
 EVIDENCE := .annotations.json
-COMPILED_TESTS := tests/p2psip/sip tests/p2psip/transaction tests/p2psip/dialog tests/p2psip/ua \
+COMPILED_TESTS := tests/p2psip/sip tests/p2psip/transaction tests/p2psip/dialog \
+  tests/p2psip/stack tests/p2psip/server tests/p2psip/ua \
   tests/rtmplite/amf tests/rtmplite/rtmp/wire tests/rtclab/test_main.py tests/siprtmp/calls tests/siprtmp/test_demo.py
 MUTANTS := rfc_annotations/mutants.txt
 SPECS := $(or $(RFC_SPECS),../shared/specs)
@@ -50,7 +51,7 @@ pure:  ## remove what make fast has built
 	rm -rf $$(find src -name '*.so') build/mypyc
 
 testfast: fast  ## the tests of compiled modules, with the compiled form
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(or $(ARGS),$(COMPILED_TESTS))
+	$(BIN)/python -m pytest -q -m "not sources and not bare" -n $(WORKERS) --dist worksteal $(or $(ARGS),$(COMPILED_TESTS))
 
 sanitize: .venv/.test  ## the tests of the compiled packet pump, with the sanitizers of addresses and undefined behaviour
 	SANITIZE=1 LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \

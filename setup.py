@@ -18,13 +18,15 @@ from setuptools.command.build_ext import build_ext
 # The rooms that are compiled, a shared library for each family: what a packet, a message or a
 # transaction runs through, and nothing of the edge, whose work is system calls.
 ROOMS = {
-    "p2psip": ["errors.py", "sip/*.py", "transaction/*.py", "dialog/*.py"],
+    "p2psip": [
+        *("errors.py", "sip/*.py", "transaction/*.py", "dialog/*.py", "stack/*.py", "server/*.py"),
+    ],
     "rtmplite": ["errors.py", "amf/*.py", "rtmp/wire/*.py"],
 }
 # What stays Python: mypyc knows no class variable of a dataclass, no `cached_property`, no heir of
 # a dict that makes itself by `__new__`, and no int beyond a double where a `float` is announced.
 PYTHON = {
-    *("p2psip/sip/message.py", "p2psip/sip/views.py"),
+    "p2psip/server/judge.py",  # users make heirs of its class
     *("rtmplite/amf/amf3_writer.py", "rtmplite/amf/values.py", "rtmplite/rtmp/wire/chunk.py"),
     *("rtmplite/rtmp/wire/control.py", "rtmplite/rtmp/wire/shared_object.py"),
 }

@@ -40,9 +40,8 @@ class DigestServer:
     `client_host(request)` tells the host of the client for whom this process has made a request.
     """
 
-    client_host: Callable[[Request], str | None] = staticmethod(lambda request: None)
-
     def __init__(self, users: UserStore, random: Callable[[int], bytes]) -> None:
+        self.client_host: Callable[[Request], str | None] = lambda request: None
         self.users, self.guesses = users, GuessLimit()
         self._random, self._secret = random, random(32)
         self._counts: OrderedDict[str, int] = OrderedDict()

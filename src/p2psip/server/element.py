@@ -79,8 +79,6 @@ class SipElement:
     `observer`, if set, is told of each request.
     """
 
-    observer: RequestObserver | None = None
-
     def __init__(
         self,
         stack: Stack,
@@ -92,6 +90,7 @@ class SipElement:
         verifier: DigestServer | None = None,
         nat: bool = False,
     ) -> None:
+        self.observer: RequestObserver | None = None
         self.route: Callable[[Request], Acceptor | None] = lambda request: None
         self.is_trusted_user: Callable[[Uri], bool] = lambda uri: False
         self.judge: Judge = Lenient()

@@ -107,7 +107,6 @@ class Stack:
     """
 
     core: Core
-    on_error: Callable[[Exception], None] | None = None
 
     def __init__(
         self,
@@ -124,6 +123,7 @@ class Stack:
         trusting: bool = False,
     ) -> None:
         self.t1, self.user_agent = t1, user_agent
+        self.on_error: Callable[[Exception], None] | None = None
         self.counters = Counters()
         self.on_lost: Callable[[Flow, float], None] = lambda flow, now: None
         self._secret = random(16)

@@ -67,6 +67,7 @@ def test_without_limits_nothing_is_kept():
     assert len(allowance) == 0 and allowance.may_reach("+1900", ["anywhere"])
 
 
+@pytest.mark.sources
 def test_users_are_bounded_and_those_in_calls_are_not_forgotten(monkeypatch):
     monkeypatch.setattr(module, "MAX_USERS", 3)
     monkeypatch.setattr(module, "LOOKS", 3)

@@ -212,6 +212,7 @@ def test_who_connects_and_hangs_up_again_and_again_takes_no_more_than_a_share():
     assert asked(enrol(home, f"<sip:bob@{CAROL}>"))
 
 
+@pytest.mark.sources
 def test_a_user_and_all_of_them_may_ask_so_much(monkeypatch):
     monkeypatch.setattr(contact_probe, "MAX_QUESTIONS", 5)
     home = Home()

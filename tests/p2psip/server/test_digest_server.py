@@ -191,6 +191,7 @@ def test_a_phone_that_chokes_on_a_choice_gets_none():
     ]
 
 
+@pytest.mark.sources
 def test_counts_are_kept_for_a_bounded_number_of_nonces(monkeypatch):
     monkeypatch.setattr("p2psip.server.digest_server.NONCES", 3)
     judge = verifier()
@@ -265,6 +266,7 @@ def test_many_hosts_that_guess_one_password_have_to_wait_but_not_its_owner():
     assert [guess(judge, "192.0.2.9", 1.0) for _ in range(BURST + 1)][-1] == 10  # also of his own
 
 
+@pytest.mark.sources
 def test_guesses_are_kept_for_a_bounded_number_of_hosts(monkeypatch):
     monkeypatch.setattr("p2psip.server.guess_limit.MAX_KEYS", 5)
     judge = verifier()

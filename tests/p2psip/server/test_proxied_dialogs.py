@@ -204,6 +204,7 @@ def test_a_silent_dialog_is_forgotten_and_a_talking_one_is_not():
     assert len(home.proxy.dialogs) == 0 and home.proxy.deadline is None
 
 
+@pytest.mark.sources
 def test_the_table_is_bounded(monkeypatch):
     """Covers RFC 3261 §21.5.4: a share for each caller, and a whole for all."""
     monkeypatch.setattr(proxied_dialogs, "MAX_OF_ONE", 2)
@@ -219,6 +220,7 @@ def test_the_table_is_bounded(monkeypatch):
     assert len(home.proxy.dialogs) == 0 and home.idle
 
 
+@pytest.mark.sources
 def test_calls_that_are_over_take_no_place(monkeypatch):
     """Covers RFC 3261 §21.5.4: an office may place many calls a second, one after the other."""
     monkeypatch.setattr(proxied_dialogs, "MAX_OF_ONE", 2)
@@ -239,6 +241,7 @@ def test_calls_that_are_over_take_no_place(monkeypatch):
     assert not table._known and home.idle and home.proxy.deadline is None
 
 
+@pytest.mark.sources
 def test_strangers_in_league_with_a_callee_leave_room_for_users(monkeypatch):
     """Covers RFC 3261 §21.5.4: who has answered for a day may be called by more no longer."""
     monkeypatch.setattr(proxied_dialogs, "MAX_OF_ONE", 3)

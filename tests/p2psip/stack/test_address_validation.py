@@ -138,6 +138,7 @@ def test_a_tag_speaks_for_one_address_and_call_alone():
     assert not reach.hears(other) and reach.hears(Flow("TCP", other.remote))
 
 
+@pytest.mark.sources
 def test_few_addresses_are_remembered(monkeypatch):
     monkeypatch.setattr("p2psip.stack.address_validation.MAX_HEARERS", 3)
     reach = AddressValidator(b"secret")

@@ -196,6 +196,7 @@ def test_a_contact_for_tls_says_so():
     assert str(moved) == "sip:bob@10.0.0.1:5061;transport=tls"
 
 
+@pytest.mark.sources
 def test_who_calls_us_by_a_name_is_told_that_name(monkeypatch):
     """Covers RFC 3261 §26.2.2: by TLS, since it compares our certificate with what it is told."""
     monkeypatch.setattr(routing, "MAX_CALLED", 2)
