@@ -113,11 +113,7 @@ class AudioCodecSelection:
         return None
 
     def to_rtmp(self, codec: AudioCodec, before: AudioToFlv | None) -> AudioToFlv:
-        """A translation of the phone's codec, `before` if that can follow it: RFC 3264 §5.1.
-
-        What was once made is made to the end of the call, since few players follow to another
-        codec.
-        """
+        """A translation of the phone's codec; what was once made is made to the end of the call."""
         if codec.is_aac:
             passing = AacToFlv(codec)
             self._in_use = self._in_use[0], passing

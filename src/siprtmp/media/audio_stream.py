@@ -19,7 +19,7 @@ from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.session_log import sound_format_name
 from siprtmp.media.silence import Silence, SilenceWatch
 from siprtmp.media.sink import AUDIO, MediaSink
-from siprtmp.media.stream import MediaStream, SharedContext, Signalled, StreamContext
+from siprtmp.media.stream import MediaStream, SharedContext, Signalled, StreamContext, earliest
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp, Packet, UnsuitableError
@@ -164,10 +164,7 @@ class AudioStream(MediaStream):
                 sending.begin(to_phone, payload, number, offset, session, self._pacer)
 
     def publish_ended(self, now: float) -> None:
-        """The publisher has ended; `on_drained` follows when all its audio has been sent.
-
-        Own design: a file may have been published faster than it is heard.
-        """
+        """The publisher has ended, a file perhaps; `on_drained` follows when all has been sent."""
         if self._closed:
             return
         self._reclaim_sent()
@@ -222,7 +219,7 @@ class AudioStream(MediaStream):
         self._send_due(pacer.put(at, packet, now), now)
         if idle and pacer.deadline is not None:
             self._wake()
-        if pacer.is_ahead and not self._holding and not self._doubts(pacer.backlog):
+        if pacer.is_ahead and not self._doubts(pacer.backlog):
             self._hold_back(True)
 
     def _send_due(self, packets: list[Packet], now: float) -> None:
@@ -402,7 +399,7 @@ class AudioStream(MediaStream):
         keys = self._dtmf.sender.deadline
         order, reports = self._order.deadline, self._session.deadline
         times = self._pacer.deadline, order, reports, self._watch.deadline, keys
-        return min((at for at in times if at is not None), default=None)
+        return earliest(times)
 
     def tick(self, now: float) -> None:
         if self._closed or self._session is None:

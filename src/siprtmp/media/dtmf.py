@@ -47,10 +47,7 @@ class DtmfKeys:
         return True
 
     def heard(self, timestamp: int, payload: bytes, now: float) -> list[str]:
-        """The keys that begin with a report of the phone: RFC 4733 §2.5.2.2.
-
-        A malformed report counts as lost.
-        """
+        """The keys that begin with a report of the phone; a malformed one counts as lost."""
         try:
             events = self._receiver.heard(timestamp, payload, now)
         except RemoteError:

@@ -115,10 +115,7 @@ class Mixer:
         self._blocks = 0
 
     def sit(self, hear: Hear | None, now: float) -> Seat:
-        """Take a seat; `hear(sound, at, now)` gets each block, `at` in ms of the conference.
-
-        None is for who only talks.
-        """
+        """Take a seat; `hear(sound, at, now)`, None for who only talks, gets blocks, `at` in ms."""
         seat = Seat(self, hear)
         self.seats.append(seat)
         if self.deadline is None:

@@ -121,10 +121,7 @@ class Offloading:
         self._lent = Lent(flow, players, reception, order, following, to_rtmp.clock)
 
     def end(self) -> Counted | None:
-        """Take the packets back, and move reception, order and clock on by the counts of the pump.
-
-        None if nothing was.
-        """
+        """Take the packets back, and move all on by the counts of the pump; None if nothing was."""
         lent, self._lent = self._lent, None
         if lent is None:
             return None

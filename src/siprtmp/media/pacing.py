@@ -85,10 +85,7 @@ class Pacer(Generic[T]):
         return self.backlog < RESUME_SECONDS
 
     def passes(self, at: float, now: float) -> bool:
-        """Whether a packet of media time `at` (s) may be sent at once; if not, `put` it.
-
-        All packets of a punctual publisher may.
-        """
+        """Whether a packet of media time `at` (s) may be sent at once; if not, `put` it."""
         at -= self._cut
         if self._anchor is None:
             self._anchor = self._first = now - at

@@ -104,10 +104,7 @@ class AudioPlan:
 
 @dataclass(frozen=True, slots=True)
 class MediaPlan:
-    """The agreement of both ends on a call, line by line: RFC 3264 §6.
-
-    `video` is None for a call without video.  With `x_flv` nothing else is sent.
-    """
+    """The agreement of both ends on a call, line by line; with `x_flv` nothing else is sent."""
 
     audio: AudioPlan
     video: VideoPlan | None = None
@@ -298,10 +295,7 @@ def answer(
 
 
 def conclude(ours: SessionDescription, theirs: SessionDescription) -> MediaPlan:
-    """The plan that an answer to our offer makes: RFC 3264 §7.
-
-    Raises RemoteError(488) when it has no usable audio.
-    """
+    """The plan that an answer to our offer makes: RFC 3264 §7.  Raises RemoteError(488)."""
     host = ours.connection.address if ours.connection else ""
     return _plans(apply_answer(ours, video_lines.forgiven(theirs, ours)), host, theirs)
 
@@ -337,10 +331,7 @@ def _pictures(names: Sequence[str], ours: Endpoint) -> tuple[str, ...]:
 
 
 def speex_names(narrowband: bool) -> tuple[str, ...]:
-    """Both rates of Speex, the client's own rate first, digits, and x-flv.
-
-    Own design: for answering, since a wideband client's audio can be cut to 8 kHz.
-    """
+    """For answering, as a wideband client's audio can be cut to 8 kHz: its own rate first."""
     first, second = ("narrowband", "wideband") if narrowband else ("wideband", "narrowband")
     return (first, second, "dtmf", "flv")
 

@@ -21,7 +21,14 @@ from siprtmp.media.negotiation import Negotiation
 from siprtmp.media.sdp_map import Endpoint, MediaPlan
 from siprtmp.media.session_log import MediaLog, SessionLog, sound_format_name
 from siprtmp.media.sink import VIDEO, MediaSink
-from siprtmp.media.stream import MediaStream, Signalled, StreamContext, StreamSettings
+from siprtmp.media.stream import (
+    MediaStream,
+    PeerWatcher,
+    Signalled,
+    StreamContext,
+    StreamSettings,
+    earliest,
+)
 from siprtmp.media.transcode.to_flv import TranscodedToFlv
 from siprtmp.media.translate.flv_to_video import MAX_OCTETS
 from siprtmp.media.translate.video_tag import H264, VP8
@@ -43,10 +50,7 @@ class Taps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PeerFormat:
-    """What players get of the peer: FLV 10.1 §E.5.
-
-    `sound` has SoundFormat and samples a second; `video` is "" without any.
-    """
+    """What players get of the peer; SoundFormat and samples a second, and "" without video."""
 
     audio_format: tuple[int, int]
     video: str = ""
@@ -71,33 +75,6 @@ class MediaStatistics:
     freezes: int = 0
     rtp: Statistics | None = None
 
-    @classmethod
-    def of(
-        cls,
-        audio: AudioStream,
-        video: VideoStream | None,
-        transcodes: list[str],
-        transcoded: list[str],
-    ) -> "MediaStatistics":
-        """The figures of these streams."""
-        plan, shown = audio.plan, video.plan if video is not None else None
-        seen = video.figures if video is not None else VideoFigures()
-        return cls(
-            codec=plan.codec.name if plan is not None else None,
-            packet_seconds=plan.media.ptime / 1000 if plan is not None else 0.0,
-            transcodes=transcodes,
-            transcoded=transcoded,
-            rtp=audio.statistics,  # before the counts, which that brings up to date
-            sent=audio.sent,
-            received=audio.received,
-            left_out=audio.left_out + seen.left_out,
-            has_video=video is not None,
-            video=tuple(shown.names) if shown is not None else (),
-            video_sent=seen.sent,
-            video_received=seen.received,
-            freezes=seen.freezes,
-        )
-
 
 class Recorder(Protocol):
     """Keeps what is published; a stream is one."""
@@ -109,20 +86,11 @@ class Recorder(Protocol):
         """The publisher has ended: RTMP 1.0 §7.2.2.3."""
 
 
-class SessionOwner(Protocol):
+class SessionOwner(PeerWatcher, Protocol):
     """Does the signalling of a session, and leads published messages to it: a call, for one."""
 
     def on_publish_changed(self, publish: Publish) -> None:
         """Published messages go to this function from now on."""
-
-    def on_quiet(self, now: float) -> None:
-        """Ask the peer whether it is there: the media time-out is near."""
-
-    def on_silence(self, now: float) -> None:
-        """End what the session is for: the peer has sent nothing for the media time-out."""
-
-    def on_key_frame_needed(self, now: float) -> None:
-        """Ask the peer for a key frame, as it takes no feedback: RFC 5168 §4."""
 
 
 class MediaSession:
@@ -140,7 +108,6 @@ class MediaSession:
         self.terms = Negotiation()
         self._log = SessionLog(log)
         self.transcoded = self._log.transcoded
-        self._is_tunnelled = False
         self._holders: set[object] = set()
         self._taps: Taps | None = None
         self._recorder: Recorder | None = None
@@ -181,7 +148,6 @@ class MediaSession:
             self._drop(stream, now)
         self._waker.cancel()
         self._audio = self._video = self._tunnel = None
-        self._is_tunnelled = False
         self._sort()
 
     # -- descriptions -------------------------------------------------------------------
@@ -245,10 +211,7 @@ class MediaSession:
         self._start(now, by)
 
     def hold(self, on: bool) -> None:
-        """Have the peer on hold from the next offer on, and what is published not heard at once.
-
-        RFC 3264 §8.4.
-        """
+        """Have the peer on hold from the next offer on, and what is published not heard at once."""
         self.terms.holds = on  # RFC 6337 §5.3 [hold-is-our-own-wish]
         if self._audio is not None:
             self._audio.mute(self, on)
@@ -274,12 +237,11 @@ class MediaSession:
             self.terms.have_video(None)
         if plan.x_flv is not None and tunnel is not None:
             tunnel.start(plan.x_flv, now, by)
-            self._is_tunnelled = True
             if not early:  # the first time, with what was published before
                 tunnel.begin(now)
         elif not early and tunnel is not None:
             self._drop(tunnel, now)
-            self._tunnel, self._is_tunnelled = None, False
+            self._tunnel = None
             self.terms.have_tunnel(None)
         self._sort()
 
@@ -314,6 +276,10 @@ class MediaSession:
             terms.have_tunnel(at)
             self._add(self._tunnel, "tunnel")
 
+    @property
+    def _is_tunnelled(self) -> bool:
+        return self._tunnel is not None and self._tunnel.plan is not None
+
     def _drop(self, stream: MediaStream, now: float) -> None:
         """Close a stream whose line is gone: RFC 3264 §8.2."""
         stream.close(now)
@@ -338,7 +304,7 @@ class MediaSession:
     def _publish_sorted(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         if self._recorder is not None:
             self._recorder.write(type_id, timestamp, payload, now)
-        if self._is_tunnelled and self._tunnel is not None:
+        if self._tunnel is not None and self._is_tunnelled:
             self.sink.published.put(type_id, timestamp, payload)
             self._tunnel.publish(type_id, timestamp, payload, now)
         elif type_id == VIDEO and self._video is not None:
@@ -380,10 +346,7 @@ class MediaSession:
     # -- what the peer sends ------------------------------------------------------------
 
     def give_to(self, sink: MediaSink) -> None:
-        """Give another sink what the peer sends, and have its publisher heard.
-
-        Own design: for a transfer, and for a stream behind an announcement.
-        """
+        """Give another sink what the peer sends, and have its publisher heard: for a transfer."""
         self.sink = sink
         for stream in self._streams:
             stream.give_to(sink)
@@ -434,10 +397,27 @@ class MediaSession:
 
     @property
     def statistics(self) -> MediaStatistics:
-        """The figures so far; empty when it is not open: RFC 3550 §6.4.4."""
-        if self._audio is None:
+        """The figures so far; empty when it is not open."""
+        audio, video = self._audio, self._video
+        if audio is None:
             return MediaStatistics()
-        return MediaStatistics.of(self._audio, self._video, self.transcodes, self.transcoded)
+        plan, shown = audio.plan, video.plan if video is not None else None
+        seen = video.figures if video is not None else VideoFigures()
+        return MediaStatistics(
+            codec=plan.codec.name if plan is not None else None,
+            packet_seconds=plan.media.ptime / 1000 if plan is not None else 0.0,
+            transcodes=self.transcodes,
+            transcoded=self.transcoded,
+            rtp=audio.statistics,  # before the counts, which that brings up to date
+            sent=audio.sent,
+            received=audio.received,
+            left_out=audio.left_out + seen.left_out,
+            has_video=video is not None,
+            video=tuple(shown.names) if shown is not None else (),
+            video_sent=seen.sent,
+            video_received=seen.received,
+            freezes=seen.freezes,
+        )
 
     def log_no_video(self, plan: MediaPlan, sdp: bytes | None) -> None:
         """Log why there is no video though one side has offered some, in `sdp` or before."""
@@ -474,19 +454,9 @@ class MediaSession:
     @property
     def deadline(self) -> float | None:
         """When to call `tick`: the earliest time of any stream.  RFC 3550 §6.2 for reports."""
-        return _earliest(self._streams)
+        return earliest(stream.deadline for stream in self._streams)
 
     def tick(self, now: float) -> None:
         """Do the work of all streams that is due: RFC 3550 §6.3."""
         for stream in self._streams:
             stream.tick(now)
-
-
-def _earliest(streams: Sequence[MediaStream]) -> float | None:
-    """The first deadline; a loop, since it is asked for after each packet that waited."""
-    earliest: float | None = None
-    for stream in streams:
-        at = stream.deadline
-        if at is not None and (earliest is None or at < earliest):
-            earliest = at
-    return earliest

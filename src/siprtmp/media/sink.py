@@ -17,10 +17,7 @@ DATA: Final = 18
 
 
 class Published:
-    """What a publisher has sent so far, for a session that begins later.
-
-    `header` is that of its audio, `gop` the video since the last key frame.
-    """
+    """What a publisher has sent so far: the header of its audio, the video since a key frame."""
 
     def __init__(self) -> None:
         self.header, self.gop = AudioHeader(), GopCache()
@@ -54,10 +51,7 @@ class MediaSink:
         """Take audio or video of the peer as an RTMP message: RTMP 1.0 §7.1.4."""
 
     def offload(self, recall: Callable[[], None]) -> Players | None:
-        """The players of audio, for a pump that writes to them instead of `on_tag` until `recall`.
-
-        None where `on_tag` does anything else.
-        """
+        """The players, if a pump may write to them instead of `on_tag`, until it calls `recall`."""
         return None
 
     def on_format(self, now: float) -> None:
@@ -67,10 +61,7 @@ class MediaSink:
         """The peer has pressed a key: RFC 4733 §2.5.2.2."""
 
     def takes(self, codec: str) -> bool:
-        """Whether players take video of this codec, which is not H.264.
-
-        E-RTMP v2 §"Enhancing NetConnection connect Command".
-        """
+        """Whether players take video of this codec, which is not H.264, by Enhanced RTMP."""
         return False
 
     def on_unsuitable(self, text: str) -> None:

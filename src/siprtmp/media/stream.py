@@ -8,7 +8,7 @@ ahead, and knows neither the other streams of its session nor the call.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -60,7 +60,20 @@ class Signalled:
     early: bool = False
 
 
-class StreamListener(Protocol):
+class PeerWatcher(Protocol):
+    """Whoever talks to the peer by signalling, when its streams tell that something is amiss."""
+
+    def on_key_frame_needed(self, now: float) -> None:
+        """Ask the peer for a key frame by signalling, as it takes no feedback: RFC 5168 §4."""
+
+    def on_quiet(self, now: float) -> None:
+        """The peer is silent and the media time-out is near: ask it."""
+
+    def on_silence(self, now: float) -> None:
+        """The peer has sent nothing for the media time-out, and no answer."""
+
+
+class StreamListener(PeerWatcher, Protocol):
     """The session that streams report to; what its sink should know they tell that."""
 
     def on_hold_back(self, asker: object, hold: bool) -> None:
@@ -77,15 +90,6 @@ class StreamListener(Protocol):
 
         RFC 6184 §8.2.2 has the limits that a phone sets.
         """
-
-    def on_key_frame_needed(self, now: float) -> None:
-        """Ask the peer for a key frame by signalling, as it takes no feedback: RFC 5168 §4."""
-
-    def on_quiet(self, now: float) -> None:
-        """The peer is silent and the media time-out is near: ask it."""
-
-    def on_silence(self, now: float) -> None:
-        """The peer has sent nothing for the media time-out, and no answer."""
 
 
 class SharedContext(NamedTuple):
@@ -111,6 +115,15 @@ class StreamContext(NamedTuple):
     started: float
     wake: Callable[[], None]
     shared: SharedContext | None = None
+
+
+def earliest(times: Iterable[float | None]) -> float | None:
+    """The first of some deadlines; a loop, since it is asked for after each packet that waited."""
+    first: float | None = None
+    for at in times:
+        if at is not None and (first is None or at < first):
+            first = at
+    return first
 
 
 class MediaStream(ABC):

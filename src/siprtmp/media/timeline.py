@@ -53,10 +53,7 @@ class UsualArrival:
         self._usual = 0
 
     def of(self, timestamp: int, arrival_ms: int) -> int | None:
-        """RTMP time (ms) of a frame of this RTP time; None for one that is shown before others.
-
-        RFC 3550 §5.1.
-        """
+        """RTMP time (ms) of a frame of this RTP time; None for one that is shown before others."""
         before = timestamp if self._timestamp is None else self._timestamp
         step = wrapped_difference(timestamp, before, RTP_WRAP)
         if abs(step) > JUMP_SECONDS * self._clock_rate:

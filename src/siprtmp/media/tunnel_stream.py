@@ -15,7 +15,7 @@ from rtmplite.flv import audio, video
 from siprtmp.media.pacing import Pacer
 from siprtmp.media.sdp_map import XFlvPlan
 from siprtmp.media.sink import AUDIO, DATA, VIDEO
-from siprtmp.media.stream import MediaStream, Signalled, StreamContext
+from siprtmp.media.stream import MediaStream, Signalled, StreamContext, earliest
 from siprtmp.media.translate.x_flv import TunnelAssembler, TunnelMessage, pack
 from siprtmp.media.transport import MediaTransport
 
@@ -124,7 +124,7 @@ class TunnelStream(MediaStream):
             self._send(due, now)
         if idle and pacer.deadline is not None:
             self._wake()
-        if pacer.is_ahead and not self._holding:
+        if pacer.is_ahead:
             self._hold_back(True)
 
     def _send(self, item: list[bytes], now: float) -> None:
@@ -179,7 +179,7 @@ class TunnelStream(MediaStream):
         if self._closed or self.plan is None:
             return None
         times = self._pacer.deadline, self._order.deadline, self._session.deadline
-        return min((at for at in times if at is not None), default=None)
+        return earliest(times)
 
     def tick(self, now: float) -> None:
         if self._closed or self.plan is None:

@@ -28,10 +28,7 @@ BY_RTCP: Final = frozenset({"nack pli", "ccm fir"})  # ways to ask for a key fra
 
 
 class VideoFromPhone:
-    """Makes tags of the packets of one phone: FLV 10.1 §E.4.3.1.
-
-    `plan` is that of the last answer; `ask_at` is when to ask for a key frame by SIP.
-    """
+    """Makes tags of the packets of one phone; `ask_at` is when to ask for a key frame by SIP."""
 
     def __init__(
         self, plan: VideoPlan, receiver: VideoReceiver, context: StreamContext, sink: MediaSink

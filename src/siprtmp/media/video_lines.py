@@ -37,11 +37,7 @@ CLOCK_RATE: Final = 90_000  # Source: RFC 7741 §6.2.1, RFC 7798 §7
 
 @dataclass(frozen=True, slots=True)
 class VideoFormat:
-    """The agreement of both ends on a codec: RFC 3264 §6.1.
-
-    It has the types of packets each way, and the phone's limits.
-    `parameter_sets` are those that the phone's description has.
-    """
+    """The agreement of both ends on a codec: types of packets each way, and the phone's limits."""
 
     name: str  # in the client's API
     send_type: int

@@ -16,7 +16,7 @@ from p2psip.rtp.rtcp_timer import MIN_SECONDS
 from p2psip.rtp.video_receiver import VideoReceiver
 from rtmplite.flv.video import is_sequence_header
 from siprtmp.media.sink import VIDEO, MediaSink
-from siprtmp.media.stream import MediaStream, Signalled, StreamContext
+from siprtmp.media.stream import MediaStream, Signalled, StreamContext, earliest
 from siprtmp.media.transport import MediaTransport
 from siprtmp.media.video_from_phone import VideoFromPhone
 from siprtmp.media.video_lines import CLOCK_RATE, VideoPlan
@@ -47,15 +47,13 @@ class VideoFigures(NamedTuple):
 
 
 class VideoStream(MediaStream):
-    """One call's video, from the description that agrees on it to the end.
-
-    RFC 3550 §6.4 for the session.  The frames follow the time of the audio: see `SharedContext`.
-    With a transcoding, frames are made that the phone cannot have as they are.
-    """
+    """One call's video, from the description that agrees on it to the end; it follows the audio."""
 
     def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
         self._context = context
-        self._to_phone = VideoToPhone(transport, context, lambda: self.sink.on_key_frame_wanted())
+        self._to_phone = VideoToPhone(
+            transport, context, lambda: self.sink.on_key_frame_wanted(), self._hold_back
+        )
         self._from_phone: VideoFromPhone | None = None  # these come with the first plan
         self._receiver: VideoReceiver | None = None
         super().__init__(transport, context)
@@ -185,7 +183,7 @@ class VideoStream(MediaStream):
             return None
         due, lost = self._to_phone.pacer.deadline, receiver.deadline
         times = due, reporter.deadline, lost, self._sender.deadline, from_phone.ask_at
-        return min((each for each in times if each is not None), default=None)
+        return earliest(times)
 
     def tick(self, now: float) -> None:
         from_phone = self._from_phone

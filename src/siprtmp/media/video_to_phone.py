@@ -49,16 +49,22 @@ class VideoToPhone:
 
     `sender` is the source that they leave by.  `gop` may be replaced by one that has frames
     from before the call.  `on_shown` is called with each tag when it is due (RTMP time in ms, body,
-    now); what was published before the first has its time.  `want_key_frame` asks the publisher.
+    now); what was published before the first has its time.  `want_key_frame` asks the
+    publisher, and `hold_back` holds it back.
     """
 
     def __init__(
-        self, transport: MediaTransport, context: StreamContext, want_key_frame: Callable[[], None]
+        self,
+        transport: MediaTransport,
+        context: StreamContext,
+        want_key_frame: Callable[[], None],
+        hold_back: Callable[[bool], None],
     ) -> None:
         self._transport, self._listener, self._wake = transport, context.listener, context.wake
         settings = context.settings
         self._max_octets, self._transcoding = settings.max_octets, settings.video_transcoding
-        self._want_key_frame, random = want_key_frame, settings.random
+        self._want_key_frame, self._hold_back = want_key_frame, hold_back
+        random = settings.random
         self._maker: VideoTranscoders | None = None  # if the phone has what it can make
         self.sender = VideoSender(None, CLOCK_RATE, random, self._on_key_frame_wanted)
         self._offset = int.from_bytes(random(4), "big")  # RFC 3550 §5.1: not guessable
@@ -69,7 +75,7 @@ class VideoToPhone:
         self.pacer: Pacer[Item] = Pacer(EARLY)
         self._shown = 0  # the RTP time of the last frame, without its offset
         self._repeats, self._repeat_at = False, float("-inf")  # whether to, and not before
-        self._holding = self._skipping = False
+        self._skipping = False
         self._reason = ""
         self._meter = VideoMeter()
         self._limits = CodecLimits()
@@ -273,7 +279,7 @@ class VideoToPhone:
         self._skipping |= pacer.dropped != dropped
         if idle and pacer.deadline is not None:
             self._wake()
-        if pacer.is_ahead and not self._holding:
+        if pacer.is_ahead:
             self._hold_back(True)
 
     def _send(self, item: Item, now: float) -> None:
@@ -295,11 +301,6 @@ class VideoToPhone:
             self._shown = ticks
         self.sent += len(packets)
 
-    def _hold_back(self, hold: bool) -> None:
-        if hold != self._holding:
-            self._holding = hold
-            self._listener.on_hold_back(self, hold)
-
     def _on_key_frame_wanted(self) -> None:
         """Have a key frame made; where it passes tell the publisher, and repeat what there is."""
         self.wanted += 1
@@ -317,7 +318,7 @@ class VideoToPhone:
         self._skipping |= self.pacer.dropped != dropped
         for item in due:
             self._send(item, now)
-        if self._holding and self.pacer.has_room:
+        if self.pacer.has_room:
             self._hold_back(False)
 
 

@@ -41,11 +41,7 @@ class SideBySide:
         self._last = after
 
     def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
-        """The tags made of these; of the first `late` ones none is encoded.
-
-        With `wants_key` the first frame is a key frame.  It raises nothing, being called in a
-        thread of its own.
-        """
+        """The tags made of these: see `VideoConverter`."""
         out: list[tuple[int, bytes]] = []
         error = ""
         for at, source in enumerate(sources):

@@ -39,11 +39,7 @@ class VideoTranscoder:
         self._time: int | None = None  # ms, unbounded
 
     def convert(self, sources: Sequence[QueuedTag], late: int, wants_key: bool) -> Transcoded:
-        """The tags made of these; of the first `late` ones none is encoded.
-
-        With `wants_key` the first frame is a key frame.  It raises nothing, being called in a
-        thread of its own.
-        """
+        """The tags made of these: see `VideoConverter`."""
         out: list[tuple[int, bytes]] = []
         error = ""
         for at, source in enumerate(sources):

@@ -147,10 +147,7 @@ class PacketCutter(Generic[AudioT]):
 
 
 class FlvToRtp(AudioToRtp):
-    """Re-frames the audio of one publisher for one phone.
-
-    RFC 3551 §4.2 for `ptime` (milliseconds); FLV 10.1 §E.4.2.1 for the tags.
-    """
+    """Re-frames the audio of one publisher for one phone, for `ptime` in ms: RFC 3551 §4.2."""
 
     def __init__(self, codec: AudioCodec, ptime: int = DEFAULT_PTIME) -> None:
         self.codec = codec

@@ -232,10 +232,7 @@ class FlvToH264(FlvToUnits):
 
 
 class FlvToH265(FlvToUnits):
-    """Packs the frames of one publisher for one phone: RFC 7798 §5.
-
-    A tag has the FourCC `hvc1`, or the number 12 of Field §"HEVC and AV1 by number".
-    """
+    """Packs the frames of one publisher for one phone: RFC 7798 §5."""
 
     name, codecs = H265, (FieldCodecId.HEVC, VideoFourCc.HEVC)
     slices, sets, intra = H265_SLICES, frozenset((VPS, H265_SPS, H265_PPS)), INTRA
@@ -294,10 +291,7 @@ def _picture_ids() -> Iterator[int]:
 
 
 def vp8_size(key_frame: bytes) -> tuple[int, int] | None:
-    """Width and height of a key frame, None if it is cut short.
-
-    Own design: the format is RFC 6386, which is not in the catalogue.
-    """
+    """Width and height of a key frame (RFC 6386, not in the catalogue), None if it is cut short."""
     if len(key_frame) < _SIZE_AT + _SIDES.size:
         return None
     width, height = _SIDES.unpack_from(key_frame, _SIZE_AT)

@@ -32,10 +32,7 @@ class Passing(NamedTuple):
 
 
 class RtpToFlv(AudioToFlv):
-    """Turns one phone's audio into tags: FLV 10.1 §E.4.2.1.
-
-    One Speex frame a tag (RFC 5574 §3.3), one packet of G.711 a tag.
-    """
+    """Turns one phone's audio into tags: of one Speex frame (RFC 5574 §3.3), or packet of G.711."""
 
     def _use(self, codec: AudioCodec) -> None:
         self.codec = codec

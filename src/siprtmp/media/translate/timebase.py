@@ -134,10 +134,7 @@ class MediaClock:
         return self._base_ms + ticks * 1000 / self.clock_rate
 
     def milliseconds(self, timestamp: int, arrival_ms: int) -> int:
-        """RTMP time of RTP time `timestamp`; `arrival_ms` anchors the first and after a jump.
-
-        Both in the units of their protocols: RFC 3550 §5.1 and RTMP 1.0 §5.4.1.
-        """
+        """RTMP time of RTP time `timestamp`; `arrival_ms` anchors the first and after a jump."""
         if self._timestamp is not None:
             step = timestamp - self._timestamp
             if not 0 <= step <= self._span:

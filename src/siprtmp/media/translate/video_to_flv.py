@@ -135,10 +135,7 @@ class H264ToFlv(VideoToFlv[AccessUnit]):
     def convert(
         self, frame: AccessUnit, arrival_ms: int, shown_ms: float | None = None
     ) -> list[Tag]:
-        """The tag of one frame, behind one of the parameter sets if these are new to the player.
-
-        FLV 10.1 §E.4.3.2.
-        """
+        """The tag of one frame, behind one of the parameter sets if these are new to the player."""
         sets, units = self._sets, frame.units
         # RFC 6184 §5.1 [timing-sei-ignored], §9 [no-user-data]
         slices = [unit for unit in units if self._is_slice(unit)]

@@ -17,10 +17,7 @@ Message = tuple[int, bytes]  # RTMP time in ms, body
 
 
 class GopCache:
-    """Keeps the codec's header and the group: FLV 10.1 §E.4.3.1.
-
-    `codec` is the publisher's, "" before it is known.
-    """
+    """Keeps the codec's header and the group; `codec` is the publisher's, "" before it is known."""
 
     def __init__(self, max_octets: int = MAX_OCTETS) -> None:
         self._limit, self._octets = max_octets, 0

@@ -22,10 +22,7 @@ Give = Callable[[int, bytes, float, float], None]
 
 
 class VideoQueue:
-    """Keeps tags in order until `take`; `wants` (now) is called when a key frame is needed.
-
-    `dropped` counts the tags that were.
-    """
+    """Keeps tags until `take`, or drops them; `wants` (now) is called for a key frame."""
 
     def __init__(self, wants: Callable[[float], None]) -> None:
         self.wants, self.dropped = wants, 0
