@@ -20,7 +20,7 @@ from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import ServerLocator
 from p2psip.net.tls import TlsContexts
 from p2psip.server.domain_server import DomainServer, DomainSettings
-from p2psip.server.judge import Judge
+from p2psip.server.judge import Lenient
 from p2psip.server.location import SharedLocation
 from p2psip.server.users import UserStore
 from p2psip.stack.routing import WILDCARDS, Listener, is_loopback
@@ -52,7 +52,7 @@ class SipServer:
         location: SharedLocation | None = None,
         tls: TlsContexts | None = None,
         nat: bool = False,
-        judge: Judge | None = None,
+        judge: Lenient | None = None,
         user_agent: str = "p2psip",
     ) -> None:
         hosts = list(dict.fromkeys(host for host, _ in (*sip, *sips, *ws)))

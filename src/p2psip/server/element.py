@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from p2psip.errors import RemoteError
 from p2psip.server.digest_server import DigestServer, without_credentials
 from p2psip.server.domains import Aor, Domains
-from p2psip.server.judge import Judge, Lenient
+from p2psip.server.judge import Lenient
 from p2psip.server.proxied_dialogs import DialogDirection, ends
 from p2psip.server.proxy import Proxy, Target, to_device
 from p2psip.server.registrar import Binding, Registrar
@@ -93,7 +93,7 @@ class SipElement:
         self.observer: RequestObserver | None = None
         self.route: Callable[[Request], Acceptor | None] = lambda request: None
         self.is_trusted_user: Callable[[Uri], bool] = lambda uri: False
-        self.judge: Judge = Lenient()
+        self.judge = Lenient()
         self.called: Callable[[Request, Flow], Uri | None] = lambda request, flow: None
         self._stack, self._ua, self._domains = stack, ua, domains
         self.registrar, self.proxy, self._verifier = registrar, proxy, verifier

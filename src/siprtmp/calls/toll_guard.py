@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from p2psip.errors import RemoteError
 from p2psip.server.call_allowance import LONGEST, Allowance, Ticket
 from p2psip.server.domains import Domains
+from p2psip.server.judge import Lenient
 from p2psip.server.registrar import Binding
 from p2psip.server.response_context import ResponseContext
 from p2psip.sip.address import Address
@@ -107,7 +108,7 @@ def _bye(
     return bytes(Request("BYE", peer.contacts[0].uri, Headers(fields)))
 
 
-class Tolls:
+class Tolls(Lenient):
     """Judges all calls, and lists those that pass through the proxy.
 
     With `has_passwords` a local caller has proved its identity, and its calls count for that user;
