@@ -11,6 +11,7 @@ from p2psip.stack.stack import ServerHandle
 from p2psip.ua.requests.extensions import Extensions
 from p2psip.ua.requests.request_validation import CALL_METHODS
 from rtmplite.auth.credentials import fields
+from rtmplite.rtmp.message_transport import ConnectionEnd
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServedClient, ServerStream
 from siprtmp.calls import failures
@@ -74,6 +75,14 @@ def may_play(home: CallHome, connection: NetConnection, stream: ServerStream, no
         return True
     stream.reject_play(PLAY_FAILED, _forbidden(connection, stream), now)
     return False
+
+
+def hold_back(connection: ConnectionEnd, hold: bool) -> None:
+    """Stop reading from a client, or read again."""
+    if hold:
+        connection.pause_reading()
+    else:
+        connection.resume_reading()
 
 
 def _forbidden(connection: NetConnection, stream: ServerStream) -> str:

@@ -33,14 +33,13 @@ from rtmplite.rtmp.netstream import ServerStream
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.call import Call
-from siprtmp.calls.home import BAD_NAME, CallHome
+from siprtmp.calls.home import BAD_NAME, CallHome, hold_back
 from siprtmp.calls.metadata import DATA
 from siprtmp.calls.stream_user import StreamUser
 from siprtmp.calls.trunks import Invitation
-from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
+from siprtmp.media.sink import DiscardPacer
 from siprtmp.media.translate.video_tag import FOUR_CCS, H264
-from siprtmp.media.transport import Waker
 
 APP: Final = "call"
 MIXED: Final = "mixed"  # the application that plays both sides of its call
@@ -79,8 +78,7 @@ class NamedCall(StreamUser):
         self.log_id = f"call/{name}"
         self._is_up = False
         self._hears: Call | None = None  # the call, once it can take audio
-        self._void = DiscardPacer(self.on_hold_back, self._wake)
-        self._waker: Waker | None = None
+        self._void = DiscardPacer(self.on_hold_back, self.context.media.waker)
         self.holder: Holder | None = None  # none if only a route of the operator has named it
 
     @property
@@ -256,13 +254,8 @@ class NamedCall(StreamUser):
             super().on_key_frame_wanted()
 
     def on_hold_back(self, hold: bool) -> None:
-        if self._publisher is None:
-            return
-        connection = self._publisher.connection
-        if hold:
-            connection.pause_reading()
-        else:
-            connection.resume_reading()
+        if self._publisher is not None:
+            hold_back(self._publisher.connection, hold)
 
     def on_drained(self, now: float) -> None:
         if self._publisher is None:
@@ -289,11 +282,6 @@ class NamedCall(StreamUser):
             self._hears = self._call
             self._void.stop()
 
-    def _wake(self) -> None:
-        if self._waker is None:
-            self._waker = self.context.media.waker(self._void)
-        self._waker.set()
-
     def _players_changed(self, remote: LiveStream, now: float) -> None:
         super()._players_changed(remote, now)
         self._forget_if_idle(now)
@@ -301,9 +289,6 @@ class NamedCall(StreamUser):
     def _forget_if_idle(self, now: float) -> None:
         if self._publisher is None and self._call is None and not self.remote.players:
             self._forget(self)
-            if self._waker is not None:
-                self._waker.cancel()
-                self._waker = None
 
 
 def is_dialled(name: str) -> bool:

@@ -22,7 +22,7 @@ from rtmplite.live.streams import Registry
 from rtmplite.vod.playlist import Library
 from siprtmp.calls.call import Call
 from siprtmp.calls.call_app import CallApplication
-from siprtmp.calls.failures import FORBIDDEN, NOBODY, failed
+from siprtmp.calls.failures import FORBIDDEN, failed
 from siprtmp.calls.home import CallHome
 from siprtmp.calls.played_call import PlayedCall
 from siprtmp.settings.routes import USER, RouteSettings
@@ -45,8 +45,8 @@ class RouteHome(CallHome, Protocol):
 class Routes:
     """All routes in order.
 
-    `library` has the files that they play, `registry` the streams; both are there once the RTMP
-    side has been started.  `line_param` names the parameter of our Contacts that has a token.
+    `registry` has the streams, and `library` the files that they play, once the RTMP side has been
+    started.
     """
 
     def __init__(
@@ -54,12 +54,11 @@ class Routes:
         routes: Sequence[RouteSettings],
         home: RouteHome,
         domains: Domains,
-        line_param: str,
+        registry: Registry,
     ) -> None:
         self._routes, self._home, self._domains = routes, home, domains
-        self._line_param = line_param
+        self._registry = registry
         self.library: Library | None = None
-        self.registry: Registry | None = None
 
     def find(self, request: Request) -> Acceptor | None:
         called = self._called(request) if self._routes else ()
@@ -77,7 +76,7 @@ class Routes:
         Request-URI, and the number that was dialled in To at best.
         """
         uris = [request.uri]
-        if self._home.context.trunks.named(request.uri.param(self._line_param) or "") is not None:
+        if self._home.context.trunks.called(request.uri) is not None:
             uris.insert(0, request.to.uri)
         return [(_user(uri), name) for uri in uris for name in self._domains.names_of(uri)]
 
@@ -105,9 +104,7 @@ class Routes:
             self._home.forward(server, [Target(target)], now)
 
     def _to_stream(self, route: RouteSettings, server: ServerHandle, now: float) -> None:
-        if self.registry is None:
-            raise failed(NOBODY)
-        self._home.names.open(route.stream, self.registry).incoming(server, now)
+        self._home.names.open(route.stream, self._registry).incoming(server, now)
 
     def _play(self, route: RouteSettings, server: ServerHandle, now: float) -> None:
         """Play a file; after an announcement alone the stream takes the call, or nobody."""
@@ -116,8 +113,7 @@ class Routes:
         played.incoming(server, now)
 
     def _adopt(self, stream: str, call: Call, now: float) -> None:
-        if self.registry is not None:
-            self._home.names.open(stream, self.registry).adopt(call, now)
+        self._home.names.open(stream, self._registry).adopt(call, now)
 
 
 def _user(uri: Uri) -> str:

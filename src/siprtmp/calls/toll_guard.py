@@ -232,10 +232,7 @@ class Tolls(Lenient):
     # -- RTMP clients -------------------------------------------------------------------
 
     def begin(self, payer: str, target: Uri, now: float) -> Ticket:
-        """Count a call of an RTMP client under the key `payer`.
-
-        Raises RemoteError, 403.
-        """
+        """Count a call of an RTMP client under the key `payer`.  Raises RemoteError, 403."""
         self._check(target)
         return self._allowance.begin(payer, now)
 

@@ -101,8 +101,7 @@ class GatewayCore:
         self.lines = SipApplication(self, keep_first=settings.keep_first_line)
         self.names = CallApplication(self)
         self.rooms = RoomApplication(self, settings.calls.room, registry)
-        self.routes = Routes(settings.route, self, self.domains, LINE_PARAM)
-        self.routes.registry = registry
+        self.routes = Routes(settings.route, self, self.domains, registry)
         self.trunks = trunks = Trunks.of(settings.trunk, self.stack, log)
         trunks.homes, trunks.is_here = self.domains, self._is_here
         self._set_hooks()

@@ -6,12 +6,12 @@ Own design: a window is right if nearly all of its energy is at the expected fre
 recurrence computes that with one step per sample, without a library.
 
     >>> from array import array
-    >>> sound = array("h")
+    >>> heard = array("h")
     >>> for number in range(50):
-    ...     sound.extend(g711.decode_ulaw(Tone(440).frame(number)))
-    >>> judge(sound, 440)
+    ...     heard.extend(g711.decode_ulaw(Tone(440).frame(number)))
+    >>> judge(heard, 440)
     Heard(windows=10, right=10, loudest=440)
-    >>> judge(sound, 450).right
+    >>> judge(heard, 450).right
     0
 """
 

@@ -74,7 +74,7 @@ def collect_all() -> None:
 
 
 def settle() -> None:
-    """Freeze the objects of the start, and leave old ones to `Collector`.
+    """Freeze the objects of the start, and leave old ones to `GarbageCollector`.
 
     Code and tables are not searched again.
     """

@@ -19,7 +19,6 @@ second.  So a backlog has time to grow into a lead, and the publisher is not hel
 """
 
 from collections import deque
-from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -175,45 +174,3 @@ class Pacer(Generic[T]):
         self._queue.clear()
         self._queue.append(newest)
         self._anchor = max(now, self._sent + newest[0] - before[0]) - newest[0]
-
-
-class DiscardPacer:
-    """Drops published media at the pace at which it would be heard.
-
-    A publisher that waits for a call must not be read at full speed, or a file would end before
-    the phone rings.  Live sources cost a subtraction a message.
-    `hold_back(True)` asks to read no more from the publisher, `wake` says that there is a
-    `deadline` now.
-    """
-
-    def __init__(self, hold_back: Callable[[bool], None], wake: Callable[[], None]) -> None:
-        self.deadline: float | None = None
-        self._hold_back, self._wake = hold_back, wake
-        self._start: float | None = None  # when media time 0 would have come
-
-    def put(self, at: float, now: float) -> None:
-        """Take the media time `at` (s) of a message."""
-        if self._start is None:
-            self._start = now - at
-        ahead = self._start + at - now
-        if 0.0 <= ahead <= HOLD_SECONDS:
-            return
-        if ahead < 0.0 or ahead > MAX_GAP:  # late, or another clock
-            self._start = now - at
-        elif self.deadline is None:
-            self.deadline = now + ahead - RESUME_SECONDS
-            self._hold_back(True)
-            self._wake()
-
-    def tick(self, now: float) -> None:
-        """Let the publisher go on when it is due."""
-        if self.deadline is not None and self.deadline <= now:
-            self.deadline = None
-            self._hold_back(False)
-
-    def stop(self) -> None:
-        """Stop: a call has begun, or the publisher has ended."""
-        self._start = None
-        if self.deadline is not None:
-            self.deadline = None
-            self._hold_back(False)

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Final
 
 from siprtmp.media.offload import Players
+from siprtmp.media.pacing import HOLD_SECONDS, MAX_GAP, RESUME_SECONDS
 from siprtmp.media.translate.conversion import AudioHeader
+from siprtmp.media.transport import Timed, Waker
 from siprtmp.media.video.gop_cache import GopCache
 
 AUDIO: Final = 8  # message types: RTMP 1.0 §7.1
@@ -33,6 +35,53 @@ class Published:
         """Forget all, when the publisher has ended."""
         self.header.clear()
         self.gop.clear()
+
+
+class DiscardPacer:
+    """Drops published media at the pace at which it would be heard.
+
+    A publisher that waits for a call must not be read at full speed, or a file would end before
+    the phone rings.  Live sources cost a subtraction a message.
+    `hold_back(True)` asks to read no more from the publisher, `waker` makes the timer.
+    """
+
+    def __init__(self, hold_back: Callable[[bool], None], waker: Callable[[Timed], Waker]) -> None:
+        self.deadline: float | None = None
+        self._hold_back, self._make_waker = hold_back, waker
+        self._waker: Waker | None = None
+        self._start: float | None = None  # when media time 0 would have come
+
+    def put(self, at: float, now: float) -> None:
+        """Take the media time `at` (s) of a message."""
+        if self._start is None:
+            self._start = now - at
+        ahead = self._start + at - now
+        if 0.0 <= ahead <= HOLD_SECONDS:
+            return
+        if ahead < 0.0 or ahead > MAX_GAP:  # late, or another clock
+            self._start = now - at
+        elif self.deadline is None:
+            self.deadline = now + ahead - RESUME_SECONDS
+            self._hold_back(True)
+            if self._waker is None:
+                self._waker = self._make_waker(self)
+            self._waker.set()
+
+    def tick(self, now: float) -> None:
+        """Let the publisher go on when it is due."""
+        if self.deadline is not None and self.deadline <= now:
+            self.deadline = None
+            self._hold_back(False)
+
+    def stop(self) -> None:
+        """Stop: a call has begun, or the publisher has ended."""
+        self._start = None
+        if self._waker is not None:
+            self._waker.cancel()
+            self._waker = None
+        if self.deadline is not None:
+            self.deadline = None
+            self._hold_back(False)
 
 
 class MediaSink:

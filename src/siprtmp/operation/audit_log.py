@@ -27,7 +27,7 @@ class AuditLog:
     """Logs the decisions of a `SipElement`, of which it is the observer.
 
     `on_final` is called with the first final response to each request but a REGISTER.
-    `whence(request)` is the host of the client for which this process has made a request.
+    `client_host(request)` is the host of the client for which this process has made a request.
     """
 
     def __init__(

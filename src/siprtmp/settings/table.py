@@ -145,13 +145,13 @@ class NetworkSettings:
         Servers(),
         (),
         "Ask these STUN servers for the address that --external-ip would name, and for that "
-        "of each call's sound. The first that answers counts; --external-ip wins over all.",
+        "of each call's audio. The first that answers counts; --external-ip wins over all.",
         example=["stun.example.net:3478"],
     )
     turn: str | None = setting(
         text("URI"),
         None,
-        "Send and receive the sound of phones outside the local network through this TURN "
+        "Send and receive the audio of phones outside the local network through this TURN "
         "server, turn:USER@HOST:PORT. The environment variable TURN_PASSWORD has the password.",
         example="turn:gateway@turn.example.net:3478",
     )
@@ -269,8 +269,8 @@ class CallSettings:
     mix_calls: bool = setting(
         FLAG,
         False,
-        "Publish both sides of each call as one stream too, mixed/NAME: their sound as AAC, "
-        "and the phone's pictures, with --transcode-video those of both sides.",
+        "Publish both sides of each call as one stream too, mixed/NAME: their audio as AAC, "
+        "and the phone's video, with --transcode-video that of both sides.",
         note="It needs the extra `transcode`. A route with `push` pushes this stream then.",
         example=True,
     )
@@ -283,22 +283,22 @@ class MediaSettings:
     rtp_ports: tuple[int, int] = setting(
         PortRange(),
         (0, 0),
-        "Take the UDP ports for sound from this range, two for each call (above 32768).",
+        "Take the UDP ports for media from this range, two for each call (above 32768).",
         example="16384-32767",
     )
     nat: bool = setting(
         FLAG,
         False,
-        "Send sound to the address that a phone's sound comes from, for phones behind a NAT.",
+        "Send media to the address that a phone's media come from, for phones behind a NAT.",
     )
     transcode_video: VideoLimits | None = setting(
         VideoTranscoding(),
         None,
-        "Decode and encode pictures that a phone cannot take as they are, with the extra "
+        "Decode and encode video that a phone cannot take as it is, with the extra "
         "transcode ({default}). Limits such as 640x360@15,500 hold for all phones; baseline among "
         "them allows Constrained Baseline alone.",
         note='"on" has no limits but the phone\'s. Those that may be given are the size in pixels, '
-        "pictures a second, kilobits a second, and baseline.",
+        "frames a second, kilobits a second, and baseline.",
     )
     video_packet_size: int = setting(
         whole(100, 9000),

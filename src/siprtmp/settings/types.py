@@ -22,11 +22,11 @@ from siprtmp.operation.arguments import LONGEST, SHORTEST, seconds
 OFF: Final = "off"
 STUN_PORT: Final = 3478
 
-_PICTURES: Final = re.compile(r"(?:([0-9]{2,4})x([0-9]{2,4}))?(?:@([1-9][0-9]?))?")
+_SIZE_AND_RATE: Final = re.compile(r"(?:([0-9]{2,4})x([0-9]{2,4}))?(?:@([1-9][0-9]?))?")
 
 
 class VideoLimits(NamedTuple):
-    """The limits of pictures for phones; 0 leaves a limit to the phone; see `video_limits`."""
+    """The limits of video for phones; 0 leaves a limit to the phone; see `video_limits`."""
 
     width: int = 0
     height: int = 0
@@ -121,13 +121,13 @@ def port_range(text: str) -> tuple[int, int]:
 def video_limits(text: str) -> VideoLimits | None:
     """Read `on`, `off`, or limits such as `640x360@15,500,baseline`, each of which may be left out.
 
-    Size in pixels, pictures a second, and kilobits a second.
+    Size in pixels, frames a second, and kilobits a second.
     """
     if text == OFF:
         return None
     limits = VideoLimits()
     for part in () if text == "on" else text.split(","):
-        size = _PICTURES.fullmatch(part)
+        size = _SIZE_AND_RATE.fullmatch(part)
         if part == "baseline":
             limits = limits._replace(baseline=True)
         elif part.isascii() and part.isdigit():
@@ -135,7 +135,7 @@ def video_limits(text: str) -> VideoLimits | None:
         elif part and size is not None:
             width, height, rate = (int(each or 0) for each in size.groups())
             if width and min(width, height) < 16:
-                raise argparse.ArgumentTypeError(f"{part!r}: pictures have 16x16 pixels at least")
+                raise argparse.ArgumentTypeError(f"{part!r}: frames have 16x16 pixels at least")
             limits = limits._replace(width=width, height=height, rate=rate)
         else:
             raise argparse.ArgumentTypeError(

@@ -263,7 +263,7 @@ def test_no_body_takes_long(unit):
 def test_what_is_optional_is_passed_over(world, desk, alice, talking):
     """Covers RFC 3261 §8.2.3 [415-for-the-body]: but not what its sender calls optional."""
     phone, refused = desk.calls[-1], refusals(desk)
-    request = phone.new_request("INFO", b"5", "text/plain")
+    request = phone.leg.shared.new_request("INFO", b"5", "text/plain")
     optional = request.headers.append("Content-Disposition", "render;handling=optional")
     phone.exchange(request.replace(headers=optional), world.now)
     world.wait()

@@ -16,7 +16,6 @@ from p2psip.ua.messages import Messages
 from p2psip.ua.outside import outside_request
 from rtmplite.flv.file import write_flv
 from rtmplite.flv.tag import Tag
-from siprtmp.calls.rich.sip_app import LINE_PARAM
 from siprtmp.calls.routes import Routes
 from siprtmp.calls.trunks import Trunk, Trunks
 from siprtmp.settings.routes import RouteSettings
@@ -46,8 +45,8 @@ def routed(world, shelf):
 def have_routed(world, library, *routes, proven=True):
     core = world.gateway.core
     core.is_proven = lambda server, now: proven
-    core.routes = Routes(routes, core, core.domains, LINE_PARAM)
-    core.routes.library, core.routes.registry = library, world.registry
+    core.routes = Routes(routes, core, core.domains, world.registry)
+    core.routes.library = library
 
 
 def heard(world):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siprtmp.media.pacing import MAX_GAP, DiscardPacer, Pacer
+from siprtmp.media.pacing import MAX_GAP, Pacer
+from siprtmp.media.sink import DiscardPacer
 
 PTIME = 0.02
 
@@ -191,14 +192,17 @@ class Held:
 
     def __init__(self):
         self.waits, self.woken = False, 0
-        self.void = DiscardPacer(self.hold, self.wake)
+        self.void = DiscardPacer(self.hold, lambda pacer: self)
 
     def hold(self, waits):
         assert waits != self.waits
         self.waits = waits
 
-    def wake(self):
+    def set(self):
         self.woken += 1
+
+    def cancel(self):
+        """Nothing waits here by itself."""
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 0.2), st.integers(0, (1 << 32) - 1)), max_size=60))

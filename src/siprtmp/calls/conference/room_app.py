@@ -5,6 +5,7 @@ plays it listens to everybody, and a phone that calls sip:NAME@DOMAIN does both.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from p2psip.errors import RemoteError
@@ -24,14 +25,14 @@ from siprtmp.calls.home import (
     NOT_FOUND,
     UNSUITABLE,
     CallHome,
+    hold_back,
     may_play,
     may_publish,
 )
 from siprtmp.calls.observer import CallObserver
-from siprtmp.media.pacing import DiscardPacer
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.session_log import TRANSCODE
-from siprtmp.media.sink import AUDIO, VIDEO, MediaSink
+from siprtmp.media.sink import AUDIO, VIDEO, DiscardPacer, MediaSink
 from siprtmp.media.transcode import audio_decoder
 
 MAX_REASONS: Final = 8  # for which a publisher is not heard, and that the log has
@@ -88,8 +89,8 @@ class RoomPublisher(Screen):
     ) -> None:
         self._place, self._stream, self._reasons = place, stream, set[str]()
         self._context, self._since = home.context, now
-        self._pace = DiscardPacer(self._hold_back, self._wake)
-        self._waker = home.context.media.waker(self._pace)
+        hold = partial(hold_back, stream.connection)
+        self._pace = DiscardPacer(hold, home.context.media.waker)
         self._member = room.enter(self, now)
         self._about: dict[str, object] = {"rtmp": stream.client.id, "room": room.name}
         source = f"RTMP:{stream.client.host}"
@@ -115,7 +116,6 @@ class RoomPublisher(Screen):
 
     def end(self, now: float) -> None:
         self._pace.stop()
-        self._waker.cancel()
         self._member.leave(now)
         self._place.close()
         seconds = round(now - self._since, 1)
@@ -126,16 +126,6 @@ class RoomPublisher(Screen):
     def ask_key_frame(self, now: float) -> None:
         """Tell the publisher, which may understand it: RTMP 1.0 §7.2.2."""
         self._stream.status(KEY_FRAME_WANTED, "The room needs a key frame.")
-
-    def _hold_back(self, hold: bool) -> None:
-        connection = self._stream.connection
-        if hold:
-            connection.pause_reading()
-        else:
-            connection.resume_reading()
-
-    def _wake(self) -> None:
-        self._waker.set()
 
 
 class RoomPhone(CallObserver, MediaSink, Screen):

@@ -98,7 +98,7 @@ class MixedCalls:
             raise LocalError(f"it needs the extra {EXTRA}" if missing else "it is not answered")
         plan = call.plan
         if not isinstance(user, StreamUser) or plan is None or plan.x_flv is not None:
-            raise LocalError("it has no stream of sound")
+            raise LocalError("it has no audio stream")
         live = self._registry.open(APP, user.remote.name)
         if live.publishing:
             raise LocalError(f"{APP}/{live.name} is published already")

@@ -36,7 +36,7 @@ from rtmplite.rtmp.wire.command import Command, on_status
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.call import Call
-from siprtmp.calls.home import CallHome
+from siprtmp.calls.home import CallHome, hold_back
 from siprtmp.calls.rich.transferred import TransferredCall
 from siprtmp.calls.stream_user import StreamUser
 from siprtmp.calls.trunks import Invitation
@@ -390,10 +390,7 @@ class Line(StreamUser):
         return self._call is not None and codec in self._call.names
 
     def on_hold_back(self, hold: bool) -> None:
-        if hold:
-            self.connection.pause_reading()
-        else:
-            self.connection.resume_reading()
+        hold_back(self.connection, hold)
 
     # -- streams ------------------------------------------------------------------------
 
