@@ -139,10 +139,7 @@ class LivePlayer:
         self._live.rearrange()
 
     def go_by(self, short_way: Callable[[bytes], None] | None) -> None:
-        """Have this stand for the outlet's `put` as long as nothing waits there; None for no more.
-
-        Own design: an audience that keeps up then costs one call for each player and message.
-        """
+        """Have this stand for the outlet's `put`, while nothing waits there.  Own design."""
         if short_way != self.short_way:
             self.short_way = short_way
             self._live.rearrange()
@@ -170,8 +167,7 @@ class LivePlayer:
 
 
 _Way: TypeAlias = Callable[[bytes], None]
-# each framing with the players that use it, and the short ways to them if all have one
-_Audience = list[tuple[Framing, list[LivePlayer], list[_Way] | None]]
+_Audience = list[tuple[Framing, list[LivePlayer], list[_Way]]]  # the short ways of those with one
 
 
 class LiveStream:
@@ -333,7 +329,7 @@ class LiveStream:
         groups = self._audience(type_id, weight) if audience is None else audience[type_id]
         for framing, players, ways in groups:
             data = framing(type_id, timestamp, payload)
-            if ways is not None:  # nobody is behind
+            if len(ways) == len(players):  # nobody is behind
                 for put in ways:
                     put(data)
                 continue
@@ -491,12 +487,10 @@ def _by_framing(players: list[LivePlayer], type_id: int) -> _Audience:
     for player in players:
         if player.wants(type_id):
             groups.setdefault(player.framing, []).append(player)
-    return [(framing, group, _ways(group)) for framing, group in groups.items()]
-
-
-def _ways(players: list[LivePlayer]) -> list[_Way] | None:
-    ways = [player.short_way for player in players if player.short_way is not None]
-    return ways if len(ways) == len(players) else None
+    return [
+        (framing, group, [each.short_way for each in group if each.short_way is not None])
+        for framing, group in groups.items()
+    ]
 
 
 class DurationLimit:

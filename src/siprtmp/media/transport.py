@@ -5,7 +5,7 @@ ports and relays (`p2psip.net.media.rtp_ports`); a transport with encryption, or
 several streams, needs no change of streams.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from siprtmp.media.offload import Flow, Outlet
@@ -49,6 +49,9 @@ class MediaTransport(Protocol):
 
     def send_rtp(self, data: bytes) -> None:
         """Send one RTP datagram: RFC 3550 §11."""
+
+    def send_run(self, run: Sequence[bytes]) -> None:
+        """Send RTP datagrams in a row, such as those of one frame: RFC 3550 §11."""
 
     def send_rtcp(self, data: bytes) -> None:
         """Send one RTCP datagram: RFC 3550 §11."""

@@ -295,10 +295,14 @@ class VideoToPhone:
             self._work.put(timestamp, payload, now)
 
     def _transmit(self, packets: list[Packet], now: float) -> None:
-        send, pack, payload_type = self._transport.send_rtp, self.sender.send, self._payload_type
-        for ticks, payload, marker in packets:
-            send(pack(payload_type, payload, ticks + self._offset & 0xFFFFFFFF, marker, now))
-            self._shown = ticks
+        pack, payload_type, offset = self.sender.send, self._payload_type, self._offset
+        self._transport.send_run(
+            [
+                pack(payload_type, payload, ticks + offset & 0xFFFFFFFF, marker, now)
+                for ticks, payload, marker in packets
+            ]
+        )
+        self._shown = packets[-1].ticks if packets else self._shown
         self.sent += len(packets)
 
     def _on_key_frame_wanted(self) -> None:

@@ -30,6 +30,10 @@ class Wire:
     def send_rtp(self, data):
         self.sent.append((self.home.link.now, data))
 
+    def send_run(self, run):
+        for data in run:
+            self.send_rtp(data)
+
     def send_rtcp(self, data):
         self.reports.append(data)
 

@@ -50,6 +50,10 @@ class LoopbackTransport:
     def send_rtp(self, data):
         self._send(self.remote, "on_rtp", data)
 
+    def send_run(self, run):
+        for data in run:
+            self.send_rtp(data)
+
     def send_rtcp(self, data):
         self._send(self.remote if self.rtcp_mux else self.remote_rtcp, "on_rtcp", data)
 

@@ -90,6 +90,10 @@ class VideoRig(MediaSink):
     def send_rtp(self, data):
         self.sent.append((self.now, *fast.unpack(data)[:5], data[12:]))
 
+    def send_run(self, run):
+        for data in run:
+            self.send_rtp(data)
+
     def send_rtcp(self, data):
         self.reports.append(data)
 

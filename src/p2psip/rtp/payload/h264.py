@@ -194,12 +194,15 @@ def with_marker(payloads: Sequence[bytes]) -> list[tuple[bytes, bool]]:
 
 
 def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
-    """Cut one NAL unit into FU-As of about equal size: §5.8."""
+    """Cut one NAL unit into FU-As of equal size, but for the last: §5.8.
+
+    Own design: about as many octets are in all of them, and the system sends them as one buffer.
+    """
     body = len(unit) - 1
     # §5.8 [not-in-one-fragment]: `body` is no less than `max_octets`
-    count = -(-body // (max_octets - 2))
-    cuts = [1 + body * at // count for at in range(count + 1)]  # §5.8 [each-octet-once]
+    size = -(-body // -(-body // (max_octets - 2)))
+    cuts = [*range(1, len(unit), size), len(unit)]  # §5.8 [each-octet-once]
     return [
-        bytes(H264Fragment(unit[0], unit[first:last], at == 0, at == count - 1))
-        for at, (first, last) in enumerate(pairwise(cuts))
+        bytes(H264Fragment(unit[0], unit[first:last], first == 1, last == len(unit)))
+        for first, last in pairwise(cuts)
     ]

@@ -128,13 +128,13 @@ def pack_h265(units: Iterable[bytes], max_octets: int) -> list[tuple[bytes, bool
 
 
 def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
-    """Cut one NAL unit into fragments of about equal size: §4.4.3."""
+    """Cut one NAL unit into fragments of equal size, but for the last: §4.4.3."""
     body, (header,) = len(unit) - HEAD, _SIZE.unpack_from(unit)
     # §4.4.3 [not-in-one-fragment]: `body` is more than `max_octets` less its header
-    count = -(-body // (max_octets - HEAD - 1))
-    cuts = [HEAD + body * at // count for at in range(count + 1)]
+    size = -(-body // -(-body // (max_octets - HEAD - 1)))
+    cuts = [*range(HEAD, len(unit), size), len(unit)]
     # §4.4.3 [start-on-first-alone] [end-on-last-alone]
     return [
-        bytes(H265Fragment(header, unit[first:last], at == 0, at == count - 1))
-        for at, (first, last) in enumerate(pairwise(cuts))
+        bytes(H265Fragment(header, unit[first:last], first == HEAD, last == len(unit)))
+        for first, last in pairwise(cuts)
     ]

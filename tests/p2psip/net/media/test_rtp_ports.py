@@ -433,3 +433,78 @@ def test_names_are_for_the_resolver(open_port):
     port.remote = (LOOPBACK, 4000)
     port.remote_rtcp = (LOOPBACK, 5000)
     assert port.remote_rtcp == (LOOPBACK, 5000)
+
+
+class TestRuns:
+    """The packets of a frame, which may leave by one call."""
+
+    RUNS = (
+        [],
+        [1200],
+        [1200] * 8 + [700],
+        [40, 1200, 1200, 30, 20, 20, 20, 21, 1],
+        [1200] * 200,
+        [20_000] * 7,
+        [10] * 65,
+        [5, 0, 5, 5],
+    )
+
+    @pytest.fixture
+    def aimed(self, open_port, phone):
+        port = open_port()
+        port.remote = phone.address
+        phone.rtp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        phone.rtp.settimeout(10)
+        return port
+
+    @pytest.mark.parametrize("sizes", RUNS, ids=str)
+    @pytest.mark.parametrize("by_one_call", [True, False])
+    def test_a_run_comes_as_it_was(self, aimed, phone, sizes, by_one_call):
+        """Own design: each datagram by itself and in order, whatever their lengths."""
+        aimed._segments &= by_one_call
+        run = [bytes([at % 256]) * size for at, size in enumerate(sizes)]
+        heard = []
+        for at in range(0, len(run), 50):  # what the socket of a test has room for
+            aimed.send_run(run[at : at + 50])
+            heard += [phone.rtp.recv(65_535) for _ in run[at : at + 50]]
+        assert heard == run and aimed.unsent == 0
+        assert aimed._segments == by_one_call
+
+    def test_equal_lengths_leave_by_one_call(self, aimed, phone):
+        """Own design: that is what it is for."""
+        calls = []
+
+        class Counting:
+            def sendmsg(self, run, cut, flags, remote):
+                calls.append(len(run))
+
+            def sendto(self, data, remote):
+                calls.append(1)
+
+        real, aimed._rtp = aimed._rtp, Counting()
+        aimed.send_run([bytes(100)] * 5 + [bytes(50), bytes(70), bytes(100)])
+        aimed._rtp = real
+        assert calls == [6, 1, 1]
+
+    @pytest.mark.parametrize("error", [BlockingIOError, OSError])
+    def test_where_the_system_does_not_cut_each_is_sent(self, aimed, error):
+        """Own design: once for a full socket, for good where it cannot at all."""
+        sent = []
+
+        class Refusing:
+            def sendmsg(self, *of):
+                raise error
+
+            def sendto(self, data, remote):
+                sent.append(data)
+
+        real, aimed._rtp = aimed._rtp, Refusing()
+        aimed.send_run([b"one", b"two"])
+        aimed._rtp = real
+        assert sent == [b"one", b"two"] and aimed._segments == (error is BlockingIOError)
+
+    def test_without_an_address_each_is_counted(self, open_port):
+        """Own design: as `send_rtp` does."""
+        port = open_port()
+        port.send_run([b"one", b"two"])
+        assert port.unsent == 2 and port._segments
