@@ -287,3 +287,20 @@ def test_a_port_that_is_taken_is_one_line_and_code_2(start, option):
     done = subprocess.run([*words, f"--{option}", port], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"siprtmp: --{option} {port}: " in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.needs("ffmpeg")
+def test_what_comes_by_rtmfp_is_played_in_the_other_worker(start):
+    """The first worker serves RTMFP; a client of it plays what was published in the second one."""
+    gateway = start(Gateway, *WORKERS, "--rtmfp", "127.0.0.1:0")
+    source = one_at(
+        *(gateway, 1, "publish-start"),
+        lambda: start(
+            *(Ffmpeg.publish, gateway.url("live", "demo")), seconds=60, codecs=AAC_H264, video=True
+        ),
+    )
+    player = start(Player, f"rtmfp://{gateway.rtmfp}/live/demo")
+    gateway.wait_until(lambda: player.file.exists(), what="what it plays")
+    gateway.wait_until(lambda: player.file.stat().st_size > 20_000, what="pictures")
+    assert source.leave()
+    assert player.finish() == 0 and frame_hashes(player.file)
