@@ -15,6 +15,8 @@ KEY = ["live", "demo"]
 class Publisher:
     """One that answers pings or not, and hears when it is replaced."""
 
+    is_copy = False
+
     def __init__(self, *, silent: bool = False) -> None:
         self.silent, self.gone = silent, False
 
