@@ -20,11 +20,13 @@ class Gateway(Server):
         program = [str(PROFILED), profile] if profile else ["-m", "siprtmp"]
         listen = ["--http", "off"]
         for protocol in ("rtmp", "rtmfp", "sip"):
+            if f"--{protocol}" in arguments:
+                continue
             listen += [f"--{protocol}", "127.0.0.1:0"]
         quiet = ["--log-level", "warning"]
         super().__init__([sys.executable, *program, *listen, *quiet, *arguments], core)
         words = dict(word.split("=") for word in self.line.split()[1:])
-        self.rtmp, self.rtmfp, self.sip = words["rtmp"], words["rtmfp"], words["sip"]
+        self.rtmp, self.rtmfp, self.sip = words["rtmp"], words["rtmfp"], words.get("sip", "")
         self.http, self.ws = words.get("http", ""), words.get("ws", "")
 
     def url(self, stream: str) -> str:

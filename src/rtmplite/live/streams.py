@@ -250,12 +250,7 @@ class LiveStream:
         return kept
 
     def begin(
-        self,
-        now: float,
-        kind: str = "live",
-        publisher: ReplaceablePublisher | None = None,
-        *,
-        is_copy: bool = False,
+        self, now: float, kind: str = "live", publisher: ReplaceablePublisher | None = None
     ) -> None:
         """Begin a publication: the tracks of a former one are forgotten.
 
@@ -271,7 +266,7 @@ class LiveStream:
             if self._tracks.kinds:
                 self._succession = TimestampRebase(self._tracks.timestamp)
         self.publishing, self.kind, self.recorded = True, kind, False
-        self.since, self.is_copy = now, is_copy
+        self.since, self.is_copy = now, publisher is not None and publisher.is_copy
         self._account.close()
         self._tracks = Tracks(None if publisher is None else self._account)
         self._group = self._new_group()

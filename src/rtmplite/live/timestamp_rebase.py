@@ -22,7 +22,12 @@ STEP: Final = 40  # ms from the last message of one to the first of the other, a
 
 
 class ReplaceablePublisher(Protocol):
-    """The publisher of a stream, as far as the next one must know it; `ServerStream` is one."""
+    """The publisher of a stream, as far as the next one must know it; `ServerStream` is one.
+
+    `is_copy` is whether it takes the stream from another process of this server.
+    """
+
+    is_copy: bool
 
     def is_silent(self, now: float) -> bool:
         """Whether it sends nothing and answers no ping: see `QUIET`."""

@@ -151,7 +151,7 @@ class Pull(Link):
                 self.stop(now)
                 return
             self.is_publishing = True
-            self.live.begin(now, publisher=self, is_copy=self.is_copy)
+            self.live.begin(now, publisher=self)
             self._video = PublishedVideo(self.live)
         self._passed.note(type_id, timestamp, payload, now)
         self._video.write(type_id, timestamp, payload, now)

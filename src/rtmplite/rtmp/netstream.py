@@ -171,6 +171,8 @@ class ServerStream:
     Own design: members without a section are what servers need beyond the texts.
     """
 
+    is_copy = False
+
     def __init__(
         self, client: ServedClient, stream_id: int, ask_publish: Ask, ask_play: Ask
     ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.gateway.accounts import users_file
 from support.gateway.gateway import Gateway
 from support.peers.peers import AAC_H264, Ffmpeg, frame_hashes
 from support.peers.process import PATIENCE, wait_until
@@ -261,3 +262,45 @@ def test_all_end_with_the_supervisor(tmp_path):
     gateway.child.kill()
     gateway.child.wait()
     wait_until(lambda: not any(map(is_alive, pids)), what="their end", log=gateway.log)
+
+
+def test_signals_and_metrics_are_those_of_all(start, tmp_path):
+    """SIGHUP is every worker's, SIGUSR1 logs the figures of all once, and /metrics adds them."""
+    gateway = start(Gateway, *WORKERS, "--users", users_file(tmp_path, "bob"))
+    gateway.child.send_signal(signal.SIGHUP)
+    gateway.wait_until(lambda: len(lines(gateway, "reloaded")) == 2, what="both to reload")
+    assert {worker_in(line) for line in lines(gateway, "reloaded")} == {0, 1}
+    gateway.child.send_signal(signal.SIGUSR1)
+    gateway.wait_until(lambda: lines(gateway, "status"), what="the figures")
+    assert [" workers=2 " in line for line in lines(gateway, "status")] == [True]
+    with urllib.request.urlopen(f"http://{gateway.listeners['http']}/metrics") as answer:
+        text = answer.read().decode()
+    assert "\nsiprtmp_workers 2\n" in text and "\nsiprtmp_workers_silent 0\n" in text
+
+
+@pytest.mark.parametrize("option", ["rtmp", "rtmfp"])
+def test_a_port_that_is_taken_is_one_line_and_code_2(start, option):
+    """Also if another gateway with workers has it, and if a worker alone opens it."""
+    holder = start(Gateway, "--sip", "off", "--rtmfp", "127.0.0.1:0", "--workers", "2")
+    port = holder.listeners[option]
+    words = [sys.executable, "-m", "siprtmp", *WORKERS, "--rtmp", "127.0.0.1:0", "--http", "off"]
+    done = subprocess.run([*words, f"--{option}", port], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"siprtmp: --{option} {port}: " in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.needs("ffmpeg")
+def test_what_comes_by_rtmfp_is_played_in_the_other_worker(start):
+    """The first worker serves RTMFP; a client of it plays what was published in the second one."""
+    gateway = start(Gateway, *WORKERS, "--rtmfp", "127.0.0.1:0")
+    source = one_at(
+        *(gateway, 1, "publish-start"),
+        lambda: start(
+            *(Ffmpeg.publish, gateway.url("live", "demo")), seconds=60, codecs=AAC_H264, video=True
+        ),
+    )
+    player = start(Player, f"rtmfp://{gateway.rtmfp}/live/demo")
+    gateway.wait_until(lambda: player.file.exists(), what="what it plays")
+    gateway.wait_until(lambda: player.file.stat().st_size > 20_000, what="pictures")
+    assert source.leave()
+    assert player.finish() == 0 and frame_hashes(player.file)
