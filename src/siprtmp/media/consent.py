@@ -39,10 +39,7 @@ class Consent:
         *,
         answered: bool,
     ) -> None:
-        """Take the media address of an offer or answer; `hosts` are those proven not to be forged.
-
-        RFC 3264 §8.3.1.  `answered` is false until the description is agreed on.
-        """
+        """Take the media address of a description, agreed on if `answered`; `hosts` are proven."""
         self._stop(now)
         if address is not None and address != self._address:
             self._address, self.is_heard = address, False

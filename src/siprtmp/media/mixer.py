@@ -52,10 +52,7 @@ Hear = Callable[[MixedAudio, int, float], object]
 
 
 class Seat:
-    """One who talks and hears, until `leave`: see `Mixer.sit`.
-
-    `loudness` is the mean of its latest audio, 0 to 32768.
-    """
+    """One who talks and hears, until `leave`; `loudness` is the mean of the latest, to 32768."""
 
     def __init__(self, mixer: "Mixer", hear: Hear | None) -> None:
         self._mixer, self.hear, self._block = mixer, hear, mixer.block

@@ -87,10 +87,7 @@ class AudioPlan:
         return self.sending[0][0]
 
     def for_sound_format(self, sound_format: int) -> tuple[AudioCodec, int] | None:
-        """The way to send tags of this SoundFormat (FLV 10.1 §E.4.2.1), or None.
-
-        The codec itself when agreed, else the other law of G.711.
-        """
+        """The way to send tags of this SoundFormat, perhaps by the other law of G.711, or None."""
         plain = [pair for pair in self.sending if not pair[0].is_aac]
         exact = [pair for pair in plain if pair[0].sound_format == sound_format]
         laws = [pair for pair in plain if pair[0].is_g711] if sound_format in (ALAW, ULAW) else []
@@ -167,10 +164,7 @@ def read(sdp: bytes, hosts: Iterable[str]) -> SessionDescription:
 
 
 def refusal(theirs: SessionDescription) -> RemoteError:
-    """The error for a description without audio that can cross: RFC 3261 §13.3.1.3.
-
-    It is the fault of the audio line, where that cannot be read.
-    """
+    """The error for a description without usable audio, or its fault: RFC 3261 §13.3.1.3."""
     fault = next((each.fault for each in theirs.media if each.kind == "audio" and each.fault), "")
     # RFC 3261 §13.3.1.3 [488-for-the-offer]
     return RemoteError(fault) if fault else RemoteError("Not Acceptable Here", 488)
@@ -303,10 +297,7 @@ def conclude(ours: SessionDescription, theirs: SessionDescription) -> MediaPlan:
 def is_acceptable(
     theirs: SessionDescription, names: Sequence[str] = EVERYTHING, *, host: str = "0.0.0.0"
 ) -> bool:
-    """Whether an offer has audio we could answer with the codecs named: RFC 3264 §6.
-
-    `host` is our own address: an offer of another address family is not acceptable.
-    """
+    """Whether an offer has audio to answer with the codecs named, at our address `host`."""
     try:
         answer(theirs, names, Endpoint(host, 9, 0))
     except RemoteError:

@@ -218,11 +218,7 @@ class MediaSession:
         self._sort()
 
     def _start(self, now: float, by: Signalled, *, early: bool = False) -> None:
-        """Send and receive as the plan says, and drop the streams that it does not have.
-
-        Own design: the sender of a description may have forged its address, or named a third
-        party: see `Consent`.
-        """
+        """Send and receive as the plan says, and drop the streams that it does not have."""
         plan, by = self.terms.plan, replace(by, early=early)
         audio, video, tunnel = self._audio, self._video, self._tunnel
         if plan is None or audio is None:

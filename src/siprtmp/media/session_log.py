@@ -83,10 +83,7 @@ class SessionLog:
         return f"The phone cannot hear {name}: {cure}."
 
     def unsuitable_video(self, reason: str, plan: MediaPlan | None, max_octets: int) -> str:
-        """Log that the peer does not see the publisher; return what to tell the publisher.
-
-        For a tunnel no remedy is named: it takes every codec.
-        """
+        """Log that the peer does not see the publisher; return what to tell the publisher."""
         if plan is not None and plan.x_flv is not None:
             self._log.unsuitable("video-unsuitable", reason=reason)
             return f"The other side cannot get this: {reason}."

@@ -86,10 +86,7 @@ class StreamListener(PeerWatcher, Protocol):
         """The publisher's video cannot be sent to the peer."""
 
     def on_transcoding(self, transcodes: str, reason: str = "") -> None:
-        """What is published, or the peer's, is made anew, as "h264 9x9 > vp8 9x9"; why for video.
-
-        RFC 6184 §8.2.2 has the limits that a phone sets.
-        """
+        """Media are made anew, as "h264 9x9 > vp8 9x9", video for a `reason`."""
 
 
 class SharedContext(NamedTuple):
@@ -229,10 +226,7 @@ class MediaStream(ABC):
         self._consent.hear(now)
 
     def _reaches(self, media: AgreedMedia, now: float) -> bool:
-        """Whether the peer takes this medium, can be reached, and its address is proven.
-
-        The address of another stream will do; a phone need not send video to get some.
-        """
+        """Whether the peer takes this medium at an address that is proven, if only by the audio."""
         if not media.sends or media.remote is None or not self.transport.is_ready:
             return False
         if not self._consent.is_open and self._hears(media.remote[0]):

@@ -85,10 +85,7 @@ class Transports(Protocol):
     """Opens the transports of one session, and wakes it."""
 
     def open(self) -> tuple[MediaTransport, MediaAddress]:
-        """A transport, and where peers send to (RFC 3550 §11).
-
-        Raises LocalError when none is left.
-        """
+        """A transport, and where peers send to: RFC 3550 §11.  LocalError when none is left."""
 
     def release(self, transport: MediaTransport) -> None:
         """Take back a transport that is closed."""

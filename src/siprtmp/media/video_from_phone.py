@@ -142,10 +142,7 @@ class VideoFromPhone:
             self._listener.on_transcoding(self.transcodes, "players take H.264")
 
     def ask_key_frame(self, now: float) -> bool:
-        """Ask the phone for a key frame, for a player that has just come: RFC 5104 §3.5.1.
-
-        False if nobody is asked: it has shown nothing yet, or our own encoder makes one.
-        """
+        """Ask the phone for a key frame, for a player; False if nobody is: RFC 5104 §3.5.1."""
         if not self.received:
             return False
         if self._work is not None:

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 class VideoTranscoder:
-    """Makes the frames of one end into those of another; it is used by one thread at a time.
-
-    `codec` is that to make, "h264" or "vp8"; `slice_octets` as `VideoEncoder` has it.
-    """
+    """Makes the frames of one end into those of another, of `codec`, "h264" or "vp8"."""
 
     def __init__(self, codec: str, limits: CodecLimits, slice_octets: int = 0) -> None:
         from av.video.reformatter import VideoReformatter

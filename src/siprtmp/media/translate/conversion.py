@@ -150,10 +150,7 @@ class AudioToFlv(ABC):
 
 
 class QueuedTag(NamedTuple):
-    """The body of a video tag (FLV 10.1 §E.4.3.1), its RTMP time in ms, and when it came in s.
-
-    `source` is its number where there are several.
-    """
+    """A video tag's RTMP time (ms) and body, when it came (s), and of which source."""
 
     time: int
     body: bytes

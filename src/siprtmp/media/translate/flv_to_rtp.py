@@ -65,10 +65,7 @@ class RealRate:
         return self._since is not None
 
     def mark(self, timestamp: int, position: int) -> None:
-        """Take RTMP time (ms) and the position of audio that is too early for it.
-
-        Raises OtherRateError when that has become the rule.
-        """
+        """Take RTMP time (ms) and position of early audio; OtherRateError once that is the rule."""
         if self._since is None or not 0 <= timestamp - self._at <= 1000:
             self._since, self._at, self._marks = (timestamp, position), timestamp, 0
             return

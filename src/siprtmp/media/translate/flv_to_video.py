@@ -256,10 +256,7 @@ class FlvToH265(FlvToUnits):
 
 
 class FlvToVp8(FlvToVideo):
-    """Packs the frames of one publisher for one phone: RFC 7741 §4.4.
-
-    `numbers` gives the next frame's number; `size` is that of the last key frame.
-    """
+    """Packs the frames of one publisher for one phone; `numbers` gives those of frames."""
 
     name, codecs = VP8, (VideoFourCc.VP8,)
 

@@ -124,10 +124,7 @@ class MediaClock:
         return None if self._timestamp is None else self._last_ms
 
     def at(self, timestamp: int) -> float | None:
-        """RTMP time (ms) of another RTP time of the same source: RFC 3550 §5.1.
-
-        Nothing moves; None before the first packet.
-        """
+        """RTMP time (ms) of another RTP time of the source, None before the first packet."""
         if self._timestamp is None:
             return None
         ticks = self._ticks + wrapped_difference(timestamp, self._timestamp, RTP_WRAP)

@@ -76,10 +76,7 @@ class TunnelAssembler:
         self._pieces: list[bytes] = []
 
     def put(self, payload: bytes, missing: int = 0) -> TunnelMessage | None:
-        """Take a payload, before which `missing` packets were lost; return a message that is whole.
-
-        Raises RemoteError if it is malformed.
-        """
+        """Take a payload, after `missing` lost ones; a message if that is whole.  RemoteError."""
         if len(payload) < _PIECE.size:
             raise RemoteError(f"x-flv of {len(payload)} octets")
         magic, number, piece = _PIECE.unpack_from(payload)
