@@ -25,13 +25,9 @@ def tolls(settings: SipSettings, domains: Domains) -> Tolls:
 
 def allowance(calls: CallSettings, *, is_open: bool) -> Allowance:
     """The limits in force; 0 is no limit.  `is_open` says that strangers reach a listener."""
-    at_once, an_hour = calls.max_user_calls, calls.max_user_calls_per_hour
-    if at_once is None:
-        at_once = AT_ONCE if is_open else 0
-    if an_hour is None:
-        an_hour = AN_HOUR if is_open else 0
-    messages = calls.max_user_messages_per_hour
-    if messages is None:
-        messages = MESSAGES if is_open else 0
+    given = calls.max_user_calls, calls.max_user_calls_per_hour, calls.max_user_messages_per_hour
+    usual = (AT_ONCE, AN_HOUR, MESSAGES) if is_open else (0, 0, 0)
+    pairs = zip(given, usual, strict=True)
+    at_once, an_hour, messages = (use if of is None else of for of, use in pairs)
     targets = calls.allow_targets if calls.allow_targets or is_open else None
     return Allowance(at_once=at_once, an_hour=an_hour, messages=messages, targets=targets)

@@ -177,7 +177,6 @@ class GatewayCore:
 
     @property
     def caller(self) -> Address:
-        """From of calls placed for stock tools: RFC 3261 §8.1.1.3."""
         text = self._settings.calls.call_from
         return Address.parse(text) if text else Address(Uri("sip", "call", host=self._domain_host))
 
@@ -186,7 +185,6 @@ class GatewayCore:
         return self.canonical(uri) == self.canonical(self.caller.uri)
 
     def contact(self, user: str, line: str) -> Uri:
-        """A Contact that leads back here, and names the line it belongs to: RFC 3261 §8.1.1.8."""
         contact = self.stack.contact(user or None, self._transport)
         token = _token(line)
         return contact.with_params(**{LINE_PARAM: token}) if token else contact
@@ -199,7 +197,6 @@ class GatewayCore:
         owner: RegistrationHandler,
         host: str,
     ) -> Registration:
-        """A registration at the domain of `aor`, for a client at this host: RFC 3261 §10.2."""
         registration = Registration(
             self.stack, aor, contact, aor.uri, owner, self._random, login=login
         )
@@ -208,16 +205,13 @@ class GatewayCore:
         return registration
 
     def unregister(self, registration: Registration, now: float) -> None:
-        """Take a registration back, and drive it no longer: RFC 3261 §10.2.2."""
         registration.close(now)
         self.registrations.discard(registration)
 
     def is_local_domain(self, uri: Uri) -> bool:
-        """Whether we answer for the host of `uri`: RFC 3261 §16.5."""
         return self.domains.of(uri) is not None
 
     def may_use(self, connection: NetConnection, query: str) -> bool:
-        """Whether a client may place and take calls."""
         host = connection.peer_address[0]
         verdict = self._admission.judge(host, connection.tc_url, query, self._clock())
         if verdict is Admitted.NO:
@@ -230,18 +224,15 @@ class GatewayCore:
         return (uri.user or "", uri.host.lower(), uri.port) if aor is None else (*aor, None)
 
     def holder_of(self, name: str) -> Holder | None:
-        """The holder of the stream or the line with this name, None if nobody has it."""
         return self.names.holder_of(name) or self.lines.holder_of(name)
 
     def payer(self, client: ServedClient, identity: Uri | None, query: str) -> str:
-        """The key that a client's calls are counted under, see `admission`."""
         aor = self.domains.address_of_record(identity) if identity is not None else None
         return self._admission.payer(client.host, aor, client.tc_url, query)
 
     # -- what they ask ------------------------------------------------------------------
 
     def _is_bound(self, uri: Uri) -> bool:
-        """Whether a phone has registered under this address."""
         bound = self.registrar.bindings(uri, self._clock())
         return any(not self.stack.is_ours(binding.contact.uri) for binding in bound)
 
@@ -250,7 +241,6 @@ class GatewayCore:
         return self.lines.host(uri) is not None or bool(self.registrar.bindings(uri, now))
 
     def forward(self, server: ServerHandle, targets: Sequence[Target], now: float) -> None:
-        """Send an INVITE on by the proxy: RFC 3261 §16.6."""
         self.server.proxy.check(server.request)
         self.server.element.forward(server, targets, now)
 

@@ -78,7 +78,6 @@ class SipSide:
         self._relays = self._use_turn(network)
 
     def status(self) -> dict[str, object]:
-        """Figures of the SIP side."""
         core, counters = self.core, self.core.stack.counters
         calls, proxy = core.context.calls, core.server.proxy
         return {
@@ -123,7 +122,6 @@ class SipSide:
             self._contexts.server, self._contexts.names = _certificate(self._settings.tls)
 
     def hang_up_all(self) -> None:
-        """BYE, CANCEL or refuse every call: RFC 3261 §15."""
         self.driver.run(self.core.hang_up_all, monotonic())
 
     def stop(self) -> None:
