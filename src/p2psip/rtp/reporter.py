@@ -205,7 +205,7 @@ class Reporter:
         """When to call `tick`: §6.3.6.  In the past if there is something to send now."""
         if self._farewell or self._due_early:
             return float("-inf")
-        return self._timer.deadline
+        return self._timer.tn
 
     def tick(self, now: float) -> list[bytes]:
         """Answer the RTCP datagrams that are due, most often none or one: §6.3.6."""

@@ -1,10 +1,10 @@
-"""The clocks of the edge.
+"""The clock of the edge: seconds that never run backwards, the `now` of every machine.
 
-`now` are seconds that never run backwards, the `now` of every machine; `busy_seconds` are those in
-which this thread had a core.
+Own design: slices of a turn of the loop are measured by it too.  The processor time of the thread
+would leave out what other processes take, but reading it is a system call, and costs a packet more
+than its parsing.
 """
 
 from time import monotonic as now
-from time import thread_time as busy_seconds
 
-__all__ = ["busy_seconds", "now"]
+__all__ = ["now"]

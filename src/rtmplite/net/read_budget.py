@@ -3,7 +3,7 @@
 Own design: the RTP sockets of the same loop read once a turn, so turns must be short however much
 connections send.  When connections have been read for `SLICE` seconds, the others wait; each later
 turn gives as much time again to those that wait, a `SHARE` of it to each host after the other.  The
-seconds are those that this thread has had a core for: the time of others is not counted as ours.
+seconds are those of the clock.
 """
 
 import threading
@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from gevent import get_hub
 
-from rtmplite.net.clock import busy_seconds
+from rtmplite.net.clock import now
 
 SLICE: Final = 0.002  # s
 SHARE: Final = 0.0003  # s of it that one host has before the next
@@ -62,14 +62,14 @@ class ReadBudget:
         self._waiting.setdefault(reader.host, {})[reader] = None
 
     def _serve(self) -> None:
-        end = busy_seconds() + SLICE
+        end = now() + SLICE
         while self._waiting:
             host, readers = self._waiting.popitem(last=False)
             self._waiting[host] = readers  # the last one now, and where it waits again
-            self._serve_host(readers, min(end, busy_seconds() + SHARE))
+            self._serve_host(readers, min(end, now() + SHARE))
             if not readers:
                 del self._waiting[host]
-            if busy_seconds() >= end:
+            if now() >= end:
                 return
         self._watcher.stop()
         self._waker.stop()
@@ -80,7 +80,7 @@ class ReadBudget:
             del readers[reader]
             if reader.is_reading:
                 reader.read()
-            if busy_seconds() >= end:
+            if now() >= end:
                 return
 
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 import gevent
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.net.clock import busy_seconds, now
+from rtmplite.net.clock import now
 from rtmplite.net.deadline_timer import DeadlineTimer
 from rtmplite.net.read_budget import SLICE, read_budget
 from rtmplite.net.tap import Tapping
@@ -142,7 +142,7 @@ class RtmfpPort:
 
     def _on_readable(self) -> None:
         assert self._socket is not None
-        moment, begun, receive = now(), busy_seconds(), self._socket.recvfrom
+        moment, receive = now(), self._socket.recvfrom
         for _ in range(READS):
             try:
                 datagram, source = receive(DATAGRAM)
@@ -156,7 +156,7 @@ class RtmfpPort:
                 self._keep(datagram, (host, source[1]))
                 continue
             self._guard(self.endpoint.receive, datagram, (host, source[1]), moment)
-            if busy_seconds() - begun > SLICE:
+            if now() - moment > SLICE:
                 break
         self._touched = True
 
@@ -173,7 +173,7 @@ class RtmfpPort:
 
     def _hear(self, stranger: "_Stranger") -> None:
         """Process one datagram of a host, and have the others wait again."""
-        begun = busy_seconds()
+        begun = now()
         if self._strangers.get(stranger.host) is not stranger:  # closed
             return
         if stranger.datagrams:
@@ -185,7 +185,7 @@ class RtmfpPort:
             self._turns.wait(stranger)
         else:
             self._strangers.pop(stranger.host, None)
-        self._turns.spent += busy_seconds() - begun
+        self._turns.spent += now() - begun
 
     def _on_work(self) -> None:
         self._touched = True

@@ -20,7 +20,7 @@ import gevent
 from gevent import monkey
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.net.clock import busy_seconds, now
+from rtmplite.net.clock import now
 from rtmplite.net.read_budget import SLICE, read_budget
 from rtmplite.net.tap import Tapping
 from rtmplite.net.tls import Tls, explain, mistaken
@@ -302,7 +302,7 @@ class Peer(Generic[M]):
 
     def read(self) -> None:
         """Read once, unless some of the last read is left, and have the machine go on."""
-        begun, data = busy_seconds(), b""
+        begun, data = now(), b""
         if self.transport.is_behind:
             self._feed(b"")
         elif not (data := self._received()):
@@ -313,7 +313,7 @@ class Peer(Generic[M]):
             self._feed(data)
         if self._tls is not None and self._tls.ended and not self.transport.is_behind:
             self._lost("closed by the peer")
-        spent = busy_seconds() - begun
+        spent = now() - begun
         self._turns.spent += spent
         if data:
             is_bulk = len(data) >= SMALL_READ and spent * READ_SIZE < LABOUR * len(data)

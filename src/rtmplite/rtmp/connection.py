@@ -335,7 +335,7 @@ class ChunkTransport(MessageTransport):
                 self._acknowledge()
         finally:
             self._busy = False
-        if self.is_behind and self.on_behind is not None:
+        if backlog and self.is_behind and self.on_behind is not None:
             self.on_behind()
 
     def _shake(self, handshake: Handshake, data: bytes, now: float) -> bytes:

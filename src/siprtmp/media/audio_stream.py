@@ -397,7 +397,7 @@ class AudioStream(MediaStream):
         if self._closed or self._session is None:
             return None
         keys = self._dtmf.sender.deadline
-        order, reports = self._order.deadline, self._session.deadline
+        order, reports = self._order.deadline, self._session.reporter.deadline
         times = self._pacer.deadline, order, reports, self._watch.deadline, keys
         return earliest(times)
 

@@ -450,7 +450,7 @@ class MediaSession:
     @property
     def deadline(self) -> float | None:
         """When to call `tick`: the earliest time of any stream.  RFC 3550 §6.2 for reports."""
-        return earliest(stream.deadline for stream in self._streams)
+        return earliest([stream.deadline for stream in self._streams])
 
     def tick(self, now: float) -> None:
         """Do the work of all streams that is due: RFC 3550 §6.3."""

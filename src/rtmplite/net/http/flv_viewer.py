@@ -15,7 +15,7 @@ from gevent.event import Event
 from rtmplite.flv.framing import FirstFraming, Framing, framing_at
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.live.streams import LivePlayer, LiveStream
-from rtmplite.net.clock import busy_seconds, now
+from rtmplite.net.clock import now
 from rtmplite.net.http.websocket import WebSocket
 from rtmplite.net.read_budget import SLICE, ReadBudget
 from rtmplite.net.tcp_connections import traffic
@@ -219,9 +219,9 @@ class FlvViewer:
 
     def read(self) -> None:
         """Read from a viewer: only the end of the connection matters, or a frame of WebSocket."""
-        begun = busy_seconds()
+        begun = now()
         self._read()
-        self._http.turns.spent += busy_seconds() - begun
+        self._http.turns.spent += now() - begun
 
     def _read(self) -> None:
         try:

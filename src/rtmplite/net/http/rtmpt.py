@@ -15,7 +15,7 @@ from gevent.event import Event
 from gevent.lock import Semaphore
 
 from rtmplite.errors import RemoteError
-from rtmplite.net.clock import busy_seconds, now
+from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
 from rtmplite.net.descriptors import STRANGERS
 from rtmplite.net.http.wsgi import Handler, Server
@@ -161,12 +161,12 @@ class TunnelServer:
                     break
                 gevent.sleep(PAUSE)
             with self._feeding:
-                begun = busy_seconds()
+                begun = now()
                 while at < len(body):
                     transport.receive(body[at : at + PIECE], now())
                     at += PIECE
                     if (
-                        busy_seconds() - begun >= SLICE
+                        now() - begun >= SLICE
                         or transport.deciding
                         or not transport.reading
                     ):

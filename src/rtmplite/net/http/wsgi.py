@@ -20,7 +20,7 @@ from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.net.clock import busy_seconds, now
+from rtmplite.net.clock import now
 from rtmplite.net.descriptors import ASKING, Door, is_scarce
 
 HEAD_LIMIT: Final = 5.0  # s for the head of the first request
@@ -191,10 +191,10 @@ class Server(WSGIServer):
     def pace(self) -> None:
         """Wait until there is time to serve a request; who waits is served in order."""
         with self._pacing:
-            if self.loop.now() == self._turn and busy_seconds() - self._begun >= SLICE:
+            if self.loop.now() == self._turn and now() - self._begun >= SLICE:
                 gevent.sleep(YIELD)
             if self.loop.now() != self._turn:
-                self._turn, self._begun = self.loop.now(), busy_seconds()
+                self._turn, self._begun = self.loop.now(), now()
 
     def do_read(self) -> Any:
         """Accept one connection; a failure is logged, and the next try waits for `PAUSE`."""
