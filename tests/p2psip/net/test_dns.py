@@ -12,6 +12,7 @@ from gevent import socket
 from hypothesis import event, given
 from hypothesis import strategies as st
 from support.mutations import mutations
+from support.sockets import until
 
 from p2psip.net import dns as resolver_module
 from p2psip.net import locator as locator_module
