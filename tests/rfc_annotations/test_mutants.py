@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.peers.nursery import finished
 
 from rfc_annotations import mutants, ratchet, results
 from rfc_annotations.evidence import load
@@ -25,19 +26,18 @@ why = "Nobody reads the label."
 
 
 @pytest.fixture
-def env(repo):
-    paths = os.pathsep.join([str(TOP), str(repo.root / "src")])
-    alone = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return {**os.environ, "PYTHONPATH": paths, **alone}
+def env(repo, monkeypatch):
+    """The environment and the folder of all programs of a test."""
+    monkeypatch.chdir(repo.root)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TOP), str(repo.root / "src")]))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 @pytest.fixture
 def run(repo, env):
     def module(*arguments):
-        command = [sys.executable, "-m", *arguments]
-        return subprocess.run(
-            command, cwd=repo.root, env=env, capture_output=True, text=True, timeout=100
-        )
+        return finished([sys.executable, "-m", *arguments], 100)
 
     def run(*arguments, evidence=True):
         plugin = ["-p", "rfc_annotations.pytest_plugin", "--annotations", "evidence.json"]
@@ -108,7 +108,7 @@ def test_scores_that_are_kept_lower_the_number_of_claims_without_one(run, repo, 
     ratchet.save(held, ratchet.load(repo.project()), 3)
     command = [sys.executable, "-m", "rfc_annotations", "mutants", "--evidence", "evidence.json"]
     kept = ["--results", str(held.with_name(results.NAME))]
-    subprocess.run([*command, *kept], cwd=repo.root, env=env, timeout=100, check=True)
+    assert finished([*command, *kept], 100).returncode == 0
     assert ratchet.load_claims(repo.project()) == 0
     assert repo.problems(15) == []
 
@@ -150,9 +150,7 @@ def test_an_interruption_ends_the_tests_and_says_nothing(run, repo, env, tmp_pat
     repo.replace(TEST, "from tea", "from time import sleep\n\nfrom tea")
     assert run("--seconds", "-1")[0] == 0  # which takes the evidence
     command = [sys.executable, "-m", "rfc_annotations", "mutants", "--evidence", "evidence.json"]
-    process = subprocess.Popen(
-        command, cwd=repo.root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     end = time.monotonic() + 60
     while not began.exists() and time.monotonic() < end:
         time.sleep(0.05)

@@ -1,6 +1,7 @@
 """A SIP element on real loopback sockets, and plain clients to ill-treat it."""
 
 import os
+import select
 
 import gevent
 from gevent import socket
@@ -95,3 +96,8 @@ def until(condition, timeout=PATIENCE):
             return False
         gevent.sleep(0.005)
     return True
+
+
+def readable(*sockets):
+    """Let the loop run until there is something to read on each of these; whether there is."""
+    return all(until(lambda each=each: select.select([each], [], [], 0)[0]) for each in sockets)

@@ -12,6 +12,7 @@ from gevent import socket
 from hypothesis import event, given
 from hypothesis import strategies as st
 from support.mutations import mutations
+from support.sockets import until
 
 from p2psip.net import dns as resolver_module
 from p2psip.net import locator as locator_module
@@ -203,7 +204,7 @@ def test_the_same_question_is_asked_once(resolver, server):
     """Own design: those who ask at the same time share the answer, even if one is killed."""
     server.manners["a.example.com"] = "late"
     jobs = [gevent.spawn(resolver.resolve, Question("a.example.com", "A")) for _ in range(5)]
-    gevent.sleep(0.01)
+    assert until(lambda: server.asked)
     jobs[0].kill()
     assert [job.get() for job in jobs[1:]] == [("192.0.2.1",)] * 4
     assert server.asked == ["a.example.com A"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.mutations import mutations
 from support.sip.cores import TakesAll
 from support.sip.tcp_world import OTHER, clock, closed, greeted, hurry, request, server, works
-from support.sockets import LOOPBACK, Echo, TcpClient, until
+from support.sockets import LOOPBACK, Echo, TcpClient, readable, until
 
 from p2psip.net import host_scheduler, tcp
 from p2psip.stack.stack import Flow
@@ -247,12 +247,12 @@ def test_a_connection_is_opened_and_used_again(echo):
     flow = Flow("TCP", listening.getsockname())
     for text in (b"one ", b"two "):
         assert echo.driver._listening[1].send(text, flow)
-    gevent.sleep(0.02)
+    assert readable(listening)
     accepted, _ = listening.accept()
+    assert readable(accepted) and until(lambda: len(accepted.recv(100, plain.MSG_PEEK)) == 8)
     assert accepted.recv(100) == b"one two " and echo.driver.connections == 1
     assert echo.driver._listening[1].send(b"three", flow)
-    gevent.sleep(0.02)
-    assert accepted.recv(100) == b"three"
+    assert readable(accepted) and accepted.recv(100) == b"three"
 
 
 def test_a_refused_connection_is_told(echo):
@@ -306,9 +306,9 @@ def test_a_response_whose_connection_is_gone_takes_another(echo):
     client.socket.close()
     assert until(lambda: echo.driver.connections == 0)
     echo.driver.run(asked[0].reply, 200, 0.0)
-    gevent.sleep(0.02)
+    assert readable(listening)
     accepted, _ = listening.accept()
-    assert accepted.recv(1000).startswith(b"SIP/2.0 200")
+    assert readable(accepted) and accepted.recv(1000).startswith(b"SIP/2.0 200")
 
 
 def test_a_phone_that_went_away_is_not_called_back_on_its_old_port(echo):

@@ -40,6 +40,7 @@ class SlowLink:
         self._near, self._far = self._socket(), self._socket()
         self.address = self._near.getsockname()
         self.broken, self.passed, self._waiting = False, 0, deque()
+        self.heard_at = 0.0  # of the client, the last time
         self._greenlets = [gevent.spawn(each) for each in (self._take, self._pass, self._return)]
 
     def stop(self):
@@ -55,6 +56,7 @@ class SlowLink:
     def _take(self):
         while True:
             data, self._client = self._near.recvfrom(2048)
+            self.heard_at = now()
             if sum(map(len, self._waiting)) + len(data) <= BUFFER:
                 self._waiting.append(data)
 
@@ -203,7 +205,8 @@ def test_a_server_that_is_killed_and_a_user_who_has_enough(tmp_path, film):
         try:
             until(lambda: link.passed > 100_000)
             serve.child.send_signal(signal.SIGKILL)
-            gevent.sleep(2.5)  # more than it would wait for last words alone
+            killed_at = now()
+            until(lambda: link.heard_at > killed_at + 2.0)  # what it sends again, again unanswered
             assert publish.poll() is None
             publish.send_signal(signal.SIGINT)
             until(lambda: publish.poll() is not None)

@@ -25,6 +25,8 @@ IMPORTS = {  # what `python -m MODULE` imports; its `__main__` itself runs in th
     "p2psip": ("p2psip.serve", "p2psip.call_audio"),
     "rtmplite": ("rtmplite.cli.tool",),
     "siprtmp": ("siprtmp.edge.serve_command",),
+    "rfc_annotations": ("rfc_annotations.check", "rfc_annotations.mutants", "rfc_annotations.page"),
+    "pytest": ("pytest", "coverage"),
 }
 POLL_SECONDS = 0.005
 
@@ -176,7 +178,9 @@ def _become(words: Sequence[str], order: dict[str, Any], files: Sequence[int]) -
     os.environ.clear()
     os.environ.update(order["env"])
     sys.argv[1:] = words[1:]
-    sys.path.insert(0, order["folder"])
+    added = os.environ.get("PYTHONPATH", "")
+    sys.path[:0] = [order["folder"], *filter(None, added.split(os.pathsep))]
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     gc.unfreeze()
     gc.enable()
     runpy.run_module(words[0], run_name="__main__", alter_sys=True)

@@ -6,6 +6,7 @@ import struct
 
 import gevent
 import pytest
+from support.sockets import readable
 
 from p2psip.errors import LocalError
 from p2psip.net.media import rtp_ports
@@ -87,7 +88,7 @@ def test_media_goes_both_ways(open_port, phone, heard):
     assert port.remote == phone.address and port.remote_rtcp == phone.rtcp_address
     port.send_rtp(b"to you")
     port.send_rtcp(b"about you")
-    gevent.sleep(0.01)
+    assert readable(phone.rtp, phone.rtcp)
     assert phone.rtp.recvfrom(100) == (b"to you", (LOOPBACK, port.rtp_port))
     assert phone.rtcp.recvfrom(100) == (b"about you", (LOOPBACK, port.rtcp_port))
     phone.rtp.sendto(rtp(1), (LOOPBACK, port.rtp_port))
@@ -123,7 +124,7 @@ def test_media_over_ipv6(open_port, heard):
     phone.rtp.sendto(rtp(), ("::1", port.rtp_port))
     until(lambda: heard)
     port.send_rtp(b"six")
-    gevent.sleep(0.01)
+    assert readable(phone.rtp)
     assert phone.rtp.recv(100) == b"six" and port.remote == phone.address
     phone.close()
 
@@ -360,7 +361,7 @@ def test_a_nat_that_rebinds_is_found_again(open_port, phone, heard, monkeypatch)
     until(lambda: port.remote == rebound.address)
     assert numbers(heard) == [0, 1, 2, 3, 10, 11, 12, 13]
     port.send_rtp(b"there you are")
-    gevent.sleep(0.01)
+    assert readable(rebound.rtp)
     assert rebound.rtp.recv(100) == b"there you are"
     rebound.close()
 

@@ -186,7 +186,8 @@ def test_a_disk_that_fails_ends_the_recording_alone(studio, tmp_path, monkeypatc
     monkeypatch.setattr(record, "_all", full)
     for at in range(1, 5):
         live.write(9, at, KEY, 0.0)
-        gevent.sleep(record.FLUSH)
+        recordings._flush()
+        assert recordings.workers.wait(20.0)
     assert until(lambda: recordings.active == 0)
     assert live.publishing and "No space" in caplog.text
     assert recordings.interrupted == 2
@@ -272,7 +273,8 @@ def test_a_disk_that_is_too_slow_costs_bounded_memory(studio, monkeypatch, caplo
     block = KEY + bytes(1_000_000)
     for at in range(40):
         live.write(9, at, block, 0.0)
-        gevent.sleep(0.011)
+        recordings._flush()
+        gevent.sleep(0)
     assert until(lambda: "behind" in caplog.text) and live.publishing
     (tap,) = live._taps
     assert sum(map(len, tap._file._output)) == 0
