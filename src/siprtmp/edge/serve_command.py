@@ -25,7 +25,7 @@ from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, LogR
 from rtmplite.net.sighup import on_hangup
 from siprtmp.edge.garbage_collection import GarbageCollector, settle
 from siprtmp.edge.gateway import Gateway
-from siprtmp.edge.workers.place import WorkerPlace
+from siprtmp.edge.workers.place import WorkerPlace, remove_folder
 from siprtmp.edge.workers.supervisor import Supervisor
 from siprtmp.operation import logs
 from siprtmp.settings.load import load
@@ -72,6 +72,7 @@ def _serve_place(
 
     def ended() -> None:
         watcher.stop()
+        remove_folder(place)  # the supervisor was killed, and cannot
         os.kill(os.getpid(), signal.SIGTERM)
 
     logs.tag(worker=place.index)

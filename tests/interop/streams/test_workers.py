@@ -35,6 +35,16 @@ def workers_of(gateway: Gateway) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def bus_folder(pid: int) -> Path:
+    """Where a worker has its Unix sockets, by the list of the kernel."""
+    own = {each.readlink().name for each in Path(f"/proc/{pid}/fd").iterdir()}
+    for line in Path("/proc/net/unix").read_text().splitlines():
+        words = line.split()
+        if f"socket:[{words[6]}]" in own and "siprtmp-" in words[-1]:
+            return Path(words[-1]).parent
+    pytest.fail("a worker without a bus")
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that nobody has waited for does not."""
     try:
@@ -259,9 +269,12 @@ def test_all_end_with_the_supervisor(tmp_path):
     """Also when it is killed: no worker stays behind."""
     gateway = Gateway(tmp_path / "killed", *WORKERS).start()
     pids = workers_of(gateway)
+    folder = bus_folder(pids[0])
+    assert folder.is_dir()
     gateway.child.kill()
     gateway.child.wait()
     wait_until(lambda: not any(map(is_alive, pids)), what="their end", log=gateway.log)
+    assert not folder.exists()
 
 
 def test_signals_and_metrics_are_those_of_all(start, tmp_path):

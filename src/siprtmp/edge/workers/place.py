@@ -88,7 +88,12 @@ def close_places(places: Sequence[WorkerPlace]) -> None:
     """Close all sockets, and delete the folder."""
     for place in places:
         place.close()
-    shutil.rmtree(places[0].folder, ignore_errors=True)
+    remove_folder(places[0])
+
+
+def remove_folder(place: WorkerPlace) -> None:
+    """Delete the folder of the bus."""
+    shutil.rmtree(place.folder, ignore_errors=True)
 
 
 def _listening(name: str, at: tuple[str, int] | None, count: int) -> list[socket.socket]:
