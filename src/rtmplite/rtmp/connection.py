@@ -16,12 +16,14 @@ from rtmplite.live.timestamp_rebase import ANSWER, QUIET
 from rtmplite.rtmp.bandwidth import Throttle
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, encode_absolute
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.chunk_writer import (
     CHUNK_STREAMS,
     COMMAND_CHUNKS,
     CONTROL_CHUNKS,
     ChunkFraming,
+    ChunkWriter,
+    encode_absolute,
 )
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message
