@@ -3,20 +3,23 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
+import gevent
+
 from rtmplite.amf import amf0
-from rtmplite.cli import direct, probe, push, repair, serve
+from rtmplite.cli import probe, push, repair, serve
 from rtmplite.cli import publish as sending
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file
 from rtmplite.flv.metadata import unwrapped
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.live.tracks import Tracks
+from rtmplite.net.client.client import ClientStream
 from rtmplite.net.client.reconnecting import Connect, Player, Publisher
 from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
 from rtmplite.net.redaction import public
@@ -29,6 +32,7 @@ from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
 
 FAILED: Final = 1  # exit code
+LOOK: Final = 0.02  # s between looks for the first player that plays directly
 
 # Data messages about the connection, which are no part of the stream.
 _ABOUT_PLAYING: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onPlayStatus"))
@@ -115,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
 def _publish(options: argparse.Namespace) -> int:
     tags = sending.load(options.file)
     if options.direct:
-        return direct.publish(_to_peers(options), _named(options), options, tags)
+        return _publish_directly(_to_peers(options), _named(options), options, tags)
     publishing = Publisher.open(options.url, connect=_connector(options), timeout=options.timeout)
     try:
         sending.send(options, tags, publishing)
@@ -129,17 +133,17 @@ def _publish(options: argparse.Namespace) -> int:
 
 
 def _play(options: argparse.Namespace) -> int:
-    playing = _playing(options)
+    playing, close = _playing(options)
     with _output(options.output) as output:
-        _store(output, _from_zero(_messages(playing, options)))
+        _store(output, _from_zero(_messages(playing, close, options)))
     return 0
 
 
 def _dump(options: argparse.Namespace) -> int:
-    playing = _playing(options)
+    playing, close = _playing(options)
 
     def told() -> Iterator[Tag]:
-        for tag in _messages(playing, options):
+        for tag in _messages(playing, close, options):
             kind = _KINDS[TagType(tag.tag_type)]
             print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
             yield tag
@@ -169,11 +173,45 @@ def _to_peers(options: argparse.Namespace) -> RtmfpClient:
     return client
 
 
-def _playing(options: argparse.Namespace) -> Player | direct.DirectPlaying:
-    if options.peer is not None:
-        name = _named(options)
-        return direct.play(_to_peers(options), options.peer, name, options.timeout)
-    return Player.open(options.url, connect=_connector(options), timeout=options.timeout)
+def _publish_directly(
+    client: RtmfpClient, name: str, options: argparse.Namespace, tags: Sequence[Tag]
+) -> int:
+    """Print our peer id, wait for the first player, and send the tags to all players."""
+    try:
+        publishing = client.publish_direct(name)
+        print(f"peer {client.peer_id.hex()}", flush=True)
+        while not publishing.players:
+            gevent.sleep(LOOK)
+        sending.send(options, tags, publishing)
+        publishing.delete()
+    except BaseException:
+        client.leave()
+        raise
+    client.close()
+    return 0
+
+
+def _playing(
+    options: argparse.Namespace,
+) -> tuple[Player | ClientStream, Callable[[], None]]:
+    """Play from a server, or with `--peer` from another client; also what closes it."""
+    if options.peer is None:
+        player = Player.open(options.url, connect=_connector(options), timeout=options.timeout)
+        return player, player.close
+    name, client = _named(options), _to_peers(options)
+    try:
+        stream = client.play_from(_peer_id(options.peer), name, timeout=options.timeout)
+    except BaseException:
+        client.close()
+        raise
+    return stream, client.close
+
+
+def _peer_id(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise LocalError(f"{text} is no peer id") from None
 
 
 def _connector(options: argparse.Namespace) -> Connect:
@@ -187,7 +225,9 @@ def _connector(options: argparse.Namespace) -> Connect:
     )
 
 
-def _messages(playing: Player | direct.DirectPlaying, options: argparse.Namespace) -> Iterator[Tag]:
+def _messages(
+    playing: Player | ClientStream, close: Callable[[], None], options: argparse.Namespace
+) -> Iterator[Tag]:
     """The tags of a stream, to its end or for the seconds of media in the options."""
     begin = _Begin()
     try:
@@ -206,7 +246,7 @@ def _messages(playing: Player | direct.DirectPlaying, options: argparse.Namespac
                 return
             yield tag
     finally:
-        playing.close()
+        close()
 
 
 def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
@@ -217,18 +257,14 @@ def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
 
 
 class _Begin:
-    """Finds the time of the first sound or picture.
-
-    A late player gets the codecs' headers at once and then waits for a key frame, a time that does
-    not count.
-    """
+    """Finds the time of the first media; a late player's wait for a key frame does not count."""
 
     def __init__(self) -> None:
         self._tracks, self._time = Tracks(), 0
         self._has_begun = False
 
     def since(self, tag: Tag) -> int:
-        """The ms from the first sound or picture to a tag, 0 before it."""
+        """The ms from the first media to a tag, 0 before it."""
         if not self._has_begun:
             if tag.tag_type == TagType.SCRIPT:
                 return 0

@@ -1,4 +1,4 @@
-"""The parameter sets of a stream as they come, and the record that a picture needs of them.
+"""The parameter sets of a stream as they come, and the record that a frame needs of them.
 
 Own design: a set replaces the one of its number, so those that came last are in force.  They go
 into the records of FLV 10.1 §E.4.3.2 and E-RTMP v2 §"Enhanced Video".

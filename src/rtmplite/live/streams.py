@@ -58,14 +58,14 @@ class Sink(Protocol):
 
 
 class MendedSink(Sink, Protocol):
-    """A sink that may keep a picture for a moment.  Own design: see `PublishedVideo`."""
+    """A sink that may keep a frame for a moment.  Own design: see `PublishedVideo`."""
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`."""
 
     def tick(self, now: float) -> None:
-        """Pass on a picture that nothing has followed."""
+        """Pass on a frame that nothing has followed."""
 
 
 def mended(sink: Sink) -> MendedSink:

@@ -54,7 +54,7 @@ class Pull(Link):
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Act on the deadlines that have passed, also that of a picture that waits."""
+        """Act on the deadlines that have passed, also that of a frame that waits."""
         self._video.tick(now)
         super().tick(now)
 

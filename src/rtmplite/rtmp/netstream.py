@@ -296,7 +296,7 @@ class ServerStream:
         return self._sink.deadline if self._sink is not None else None
 
     def tick(self, now: float) -> None:
-        """End a playback that is over, and pass on a published picture that nothing follows."""
+        """End a playback that is over, and pass on a published frame that nothing follows."""
         if self.is_over:
             self.finish(now)
         if self._sink is not None:
