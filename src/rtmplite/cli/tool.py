@@ -12,11 +12,12 @@ from typing import BinaryIO, Final
 import gevent
 
 from rtmplite.amf import amf0
-from rtmplite.cli import probe, push, repair, serve
+from rtmplite.cli import probe, push, serve
 from rtmplite.cli import publish as sending
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file
 from rtmplite.flv.metadata import unwrapped
+from rtmplite.flv.repair import repair
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.live.tracks import Tracks
 from rtmplite.net.client.client import ClientStream
@@ -24,6 +25,7 @@ from rtmplite.net.client.reconnecting import Connect, Player, Publisher
 from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, transports
+from rtmplite.net.server.files import FileSource
 from rtmplite.net.server.settings import TrustSettings
 from rtmplite.net.settings import add_options, chosen, rows
 from rtmplite.net.usage import BAD_USAGE, Parser, add_timeout, in_words, program, seconds, sentence
@@ -94,7 +96,19 @@ def _parser() -> argparse.ArgumentParser:
 
     probe.add_to(commands)
     push.add_to(commands)
-    repair.add_to(commands)
+
+    said = "write a proper copy of an FLV file that a crash has cut off"
+    mend = commands.add_parser("repair", help=said, description=sentence(said))
+    mend.add_argument("file", type=Path, metavar="FILE", help="The file; it stays as it is.")
+    mend.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="COPY",
+        help="Write to this new file (FILE with the ending .repaired.flv).",
+    )
+    mend.set_defaults(run=_repair)
+
     access.add_commands(commands)
 
     for command in (play, dump):
@@ -154,6 +168,30 @@ def _dump(options: argparse.Namespace) -> int:
         return 0
     with _output(options.output) as output:
         _store(output, told())
+    return 0
+
+
+def _repair(options: argparse.Namespace) -> int:
+    """Write the copy, and print the faults found."""
+    target = options.output or options.file.with_suffix(".repaired.flv")
+    with options.file.open("rb") as source:
+        try:
+            output = target.open("xb")
+        except FileExistsError:
+            raise LocalError(f"{target} exists") from None
+        try:
+            with output:
+                report = repair(FileSource(source.fileno()), output.write)
+        except RemoteError as error:
+            os.unlink(target)
+            raise LocalError(f"{options.file}: {error.description}") from None
+        except BaseException:
+            os.unlink(target)
+            raise
+    print(
+        f"{target}: {report.duration / 1000:.3f} s, {report.tags} tags; "
+        f"{report.wrong_sizes} wrong sizes, {report.lost} bytes dropped"
+    )
     return 0
 
 
