@@ -3,11 +3,12 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import gevent
 
@@ -96,19 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
     probe.add_to(commands)
     push.add_to(commands)
-
-    said = "write a proper copy of an FLV file that a crash has cut off"
-    mend = commands.add_parser("repair", help=said, description=sentence(said))
-    mend.add_argument("file", type=Path, metavar="FILE", help="The file; it stays as it is.")
-    mend.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="COPY",
-        help="Write to this new file (FILE with the ending .repaired.flv).",
-    )
-    mend.set_defaults(run=_repair)
-
+    _add_repair(commands)
     access.add_commands(commands)
 
     for command in (play, dump):
@@ -147,28 +136,42 @@ def _publish(options: argparse.Namespace) -> int:
 
 
 def _play(options: argparse.Namespace) -> int:
-    playing, close = _playing(options)
-    with _output(options.output) as output:
-        _store(output, _from_zero(_messages(playing, close, options)))
+    with _playing(options) as playing, _output(options.output) as output:
+        _store(output, _from_zero(_messages(playing, options)))
     return 0
 
 
 def _dump(options: argparse.Namespace) -> int:
-    playing, close = _playing(options)
-
-    def told() -> Iterator[Tag]:
-        for tag in _messages(playing, close, options):
-            kind = _KINDS[TagType(tag.tag_type)]
-            print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
-            yield tag
-
-    if options.output is None:
-        for _ in told():
-            pass
-        return 0
-    with _output(options.output) as output:
-        _store(output, told())
+    with _playing(options) as playing:
+        tags = _told(_messages(playing, options))
+        if options.output is None:
+            for _ in tags:
+                pass
+            return 0
+        with _output(options.output) as output:
+            _store(output, tags)
     return 0
+
+
+def _told(tags: Iterator[Tag]) -> Iterator[Tag]:
+    for tag in tags:
+        kind = _KINDS[TagType(tag.tag_type)]
+        print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
+        yield tag
+
+
+def _add_repair(commands: Any) -> None:
+    said = "write a proper copy of an FLV file that a crash has cut off"
+    mend = commands.add_parser("repair", help=said, description=sentence(said))
+    mend.add_argument("file", type=Path, metavar="FILE", help="The file; it stays as it is.")
+    mend.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="COPY",
+        help="Write to this new file (FILE with the ending .repaired.flv).",
+    )
+    mend.set_defaults(run=_repair)
 
 
 def _repair(options: argparse.Namespace) -> int:
@@ -229,20 +232,20 @@ def _publish_directly(
     return 0
 
 
-def _playing(
-    options: argparse.Namespace,
-) -> tuple[Player | ClientStream, Callable[[], None]]:
-    """Play from a server, or with `--peer` from another client; also what closes it."""
+@contextmanager
+def _playing(options: argparse.Namespace) -> Iterator[Player | ClientStream]:
+    """Play from a server, or with `--peer` from another client; close that at the end."""
     if options.peer is None:
-        player = Player.open(options.url, connect=_connector(options), timeout=options.timeout)
-        return player, player.close
+        with Player.open(
+            options.url, connect=_connector(options), timeout=options.timeout
+        ) as player:
+            yield player
+        return
     name, client = _named(options), _to_peers(options)
     try:
-        stream = client.play_from(_peer_id(options.peer), name, timeout=options.timeout)
-    except BaseException:
+        yield client.play_from(_peer_id(options.peer), name, timeout=options.timeout)
+    finally:
         client.close()
-        raise
-    return stream, client.close
 
 
 def _peer_id(text: str) -> bytes:
@@ -263,28 +266,23 @@ def _connector(options: argparse.Namespace) -> Connect:
     )
 
 
-def _messages(
-    playing: Player | ClientStream, close: Callable[[], None], options: argparse.Namespace
-) -> Iterator[Tag]:
+def _messages(playing: Player | ClientStream, options: argparse.Namespace) -> Iterator[Tag]:
     """The tags of a stream, to its end or for the seconds of media in the options."""
     begin = _Begin()
-    try:
-        while not playing.ended or not playing.is_drained:
-            message = playing.read(timeout=1.0)
-            if message is None:
-                continue
-            if message.payload.startswith(_ABOUT_PLAYING):
-                continue  # about the connection, no part of the stream
-            data = message.payload
-            if message.type_id == TagType.SCRIPT:
-                data = unwrapped(data)
-            tag = Tag(message.type_id, message.timestamp, data)
-            late = options.seconds is not None and begin.since(tag) > options.seconds * 1000
-            if late and tag.tag_type != TagType.SCRIPT:  # some data has no time
-                return
-            yield tag
-    finally:
-        close()
+    while not playing.ended or not playing.is_drained:
+        message = playing.read(timeout=1.0)
+        if message is None:
+            continue
+        if message.payload.startswith(_ABOUT_PLAYING):
+            continue  # about the connection, no part of the stream
+        data = message.payload
+        if message.type_id == TagType.SCRIPT:
+            data = unwrapped(data)
+        tag = Tag(message.type_id, message.timestamp, data)
+        late = options.seconds is not None and begin.since(tag) > options.seconds * 1000
+        if late and tag.tag_type != TagType.SCRIPT:  # some data has no time
+            return
+        yield tag
 
 
 def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
