@@ -107,10 +107,7 @@ def hands_over(value: Value, prefer: bool) -> bool:
 
 
 def only_amf3_has(value: Value, prefer: bool = False) -> bool:
-    """Tell whether AMF0 lacks the type of `value`, without regard to its members: AMF0 §3.1.
-
-    With `prefer`, an integer is for AMF3 too, as AMF0 only has doubles (AMF0 §2.2).
-    """
+    """Whether AMF0 lacks a type, integers too with `prefer`: AMF0 §3.1, AMF0 §2.2."""
     match value:
         case bytes() | Array() | Dictionary() | Externalizable() | Vector() | Xml():
             return True
@@ -169,11 +166,7 @@ def decode_one(
     seen: list[Value] | None = None,
     externals: Externals = FLEX,
 ) -> tuple[Value, int]:
-    """Read the value at `offset` and tell where the next one starts: §2.1.
-
-    `seen` is the table of references (§2.9), to be passed along where several values share one.
-    Raises RemoteError as `decode` does.
-    """
+    """Read the value at `offset`, sharing references in `seen`; and the next offset: §2.1, §2.9."""
     reader = Amf0Reader(data, offset, seen, externals)
     return reader.outermost(), reader.at
 

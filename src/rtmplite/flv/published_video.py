@@ -315,10 +315,7 @@ def _frame_of(payload: bytes) -> tuple[bytes, _Codec, int] | None:
 
 
 def _is_empty(payload: bytes, codec: _Codec | None) -> bool:
-    """Whether a header has nothing that a decoder could use: no octets, or no sets.
-
-    What lacks the bits that are ones in every record is something else, and passes.
-    """
+    """Whether a header has nothing for a decoder: no octets, or no sets."""
     record = payload[5:]
     if codec is _AVC:
         return not record or record[5:6] == b"\xe0"

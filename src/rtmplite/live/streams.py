@@ -44,10 +44,7 @@ Framing: TypeAlias = Callable[[int, int, bytes], bytes]
 
 
 class Sink(Protocol):
-    """The destination of a published stream: a `LiveStream`, a recorder or a phone.
-
-    Own design: RTMP 1.0 §7.2.2.6 says what a publisher sends, not who takes it.
-    """
+    """Own design: the destination of a published stream, such as a `LiveStream` or a phone."""
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
@@ -73,11 +70,7 @@ def mended(sink: Sink) -> MendedSink:
 
 
 class Outlet(Protocol):
-    """The connection of a player, as far as a stream needs it.
-
-    Own design: `output_size` is 0 as long as the socket takes all it is given, so that one
-    comparison finds a slow player.
-    """
+    """Own design: the connection of a player; `output_size` is 0 while its socket takes all."""
 
     output_size: int
 
