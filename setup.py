@@ -27,7 +27,7 @@ ROOMS = {
 # a dict that makes itself by `__new__`, and no int beyond a double where a `float` is announced.
 PYTHON = {
     "p2psip/server/judge.py",  # users make heirs of its class
-    *("rtmplite/amf/amf3_writer.py", "rtmplite/amf/values.py", "rtmplite/rtmp/wire/chunk.py"),
+    *("rtmplite/amf/amf3_writer.py", "rtmplite/amf/values.py"),
     *("rtmplite/rtmp/wire/control.py", "rtmplite/rtmp/wire/shared_object.py"),
 }
 # Written in C, for the usual packets of calls; it needs Linux's epoll.

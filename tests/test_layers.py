@@ -434,7 +434,7 @@ def test_each_part_of_the_gateway_gets_its_own_settings():
         ("p2psip.transaction.client", "from p2psip import net"),
         ("p2psip.transaction.client", "import os\nos.urandom(3)"),
         ("p2psip.net.udp", "from rtmplite.errors import RemoteError"),
-        ("rtmplite.rtmp.wire.chunk", "from rtmplite.rtmp.connection import Connection"),
+        ("rtmplite.rtmp.wire.chunk_reader", "from rtmplite.rtmp.connection import Connection"),
         ("rtmplite.live.streams", "from rtmplite.net.server.rtmp_listener import Server"),
         ("rtmplite.live.streams", "from rtmplite.rtmp.connection import Connection"),
         ("rtmplite.live.streams", "import dpkt"),

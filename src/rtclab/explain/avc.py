@@ -14,8 +14,7 @@ from typing import Final
 
 from rtclab.explain.fields.field import Field, Span
 from rtclab.explain.fields.layout import REFUSALS, Layout, explained
-from rtmplite.flv.avc import AvcConfig, split_units
-from rtmplite.flv.avc_sps import PPS, SPS, SequenceParameters, pps_ids
+from rtmplite.flv.avc import PPS, SPS, AvcConfig, SequenceParameters, pps_ids, split_units
 
 _NAMES: Final = {
     1: "slice",

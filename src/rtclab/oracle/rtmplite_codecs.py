@@ -11,8 +11,7 @@ from rtclab.oracle.codec import Codec
 from rtmplite.amf import amf0, amf3
 from rtmplite.amf.values import Value
 from rtmplite.flv import file
-from rtmplite.flv.avc import AvcConfig
-from rtmplite.flv.avc_sps import SequenceParameters
+from rtmplite.flv.avc import AvcConfig, SequenceParameters
 from rtmplite.flv.enhanced_audio import ExAudioTag
 from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.file import FlvHeader

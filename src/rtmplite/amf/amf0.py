@@ -8,7 +8,9 @@ lacks); writing turns them back:
     >>> decode(encode("play", 4, None, "seed"))
     ['play', 4.0, None, 'seed']
 
-What only AMF3 can say goes behind the marker that switches to it (§3.1):
+What only AMF3 can say goes behind the marker that switches to it (§3.1).  An outermost value goes
+there whole if any part of it needs AMF3, so that references stay in one table; if another part
+needs AMF0, only the parts that need AMF3 do:
 
     >>> encode("call", b"raw").hex(" ")
     '02 00 04 63 61 6c 6c 11 0c 07 72 61 77'
@@ -24,19 +26,24 @@ from typing import Final
 from rtmplite.amf import cursor as cost
 from rtmplite.amf.amf3 import FLEX, Externals
 from rtmplite.amf.amf3_reader import Amf3Reader, UnknownExternalError
-from rtmplite.amf.amf3_writer import Amf3Writer
-from rtmplite.amf.avmplus import hands_over, only_amf3_has
+from rtmplite.amf.amf3_writer import INTEGERS, Amf3Writer
 from rtmplite.amf.cursor import MAX_DEPTH, Cursor
 from rtmplite.amf.values import (
     UNDEFINED,
     UNSUPPORTED,
+    Array,
     Date,
+    Dictionary,
     EcmaArray,
+    Externalizable,
     Opaque,
+    Traits,
     TypedObject,
     Undefined,
     Unsupported,
     Value,
+    Vector,
+    Xml,
     XmlDocument,
 )
 from rtmplite.errors import LocalError, RemoteError
@@ -69,6 +76,75 @@ _U16: Final = Struct(">H")
 _U32: Final = Struct(">I")
 _END: Final = b"\x00\x00\x09"  # §2.11 [object-end], FLV 10.1 §E.4.4.7 [end-bytes]
 
+_LONGEST_NAME: Final = 0xFFFF  # in bytes: AMF0 §2.5
+_IN_BOTH: Final = frozenset({str, float, bool, type(None)})  # looked up first, being the most
+
+
+def hands_over(value: Value, prefer: bool) -> bool:
+    """Whether a value goes behind the switch whole, by choice with `prefer`: AMF0 §3.1."""
+    if type(value) in _IN_BOTH:
+        return False
+    if not isinstance(value, dict | list):
+        return only_amf3_has(value, prefer)
+    found, seen, waiting = prefer, {id(value)}, [value]
+    while waiting:
+        inner = waiting.pop()
+        for each in inner.values() if isinstance(inner, dict) else inner:
+            if type(each) in _IN_BOTH:
+                continue
+            if isinstance(each, dict | list):
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    waiting.append(each)
+            elif _only_amf0_has(each):
+                return False
+            elif only_amf3_has(each):
+                found = True
+        if _only_amf0_has(inner):
+            return False
+        found = found or only_amf3_has(inner)
+    return found
+
+
+def only_amf3_has(value: Value, prefer: bool = False) -> bool:
+    """Whether AMF0 lacks a type, integers too with `prefer`: AMF0 §3.1, AMF0 §2.2."""
+    match value:
+        case bytes() | Array() | Dictionary() | Externalizable() | Vector() | Xml():
+            return True
+        case TypedObject() if value.traits != Traits(value.class_name):
+            return True
+        case TypedObject() if _long(value.class_name):
+            return True
+        case dict():
+            return max(map(len, value), default=0) > _LONGEST_NAME // 4 and any(map(_long, value))
+        case bool():
+            return False
+        case int():
+            return prefer and value in INTEGERS
+        case _:
+            return False
+
+
+def _only_amf0_has(value: Value) -> bool:
+    """Whether AMF3 lacks the type, or reads it back as another: AMF3 §2.1."""
+    match value:
+        case Unsupported():
+            return True
+        case Date():
+            return value.timezone != 0
+        case EcmaArray():
+            return not value or "" in value
+        case TypedObject():
+            return value.traits == Traits() or ("" in value and "" not in value.traits.sealed)
+        case dict():
+            return "" in value
+        case _:
+            return False
+
+
+def _long(name: str) -> bool:
+    return len(name.encode("utf-8", "replace")) > _LONGEST_NAME
+
 
 def decode(data: bytes | memoryview, externals: Externals = FLEX) -> list[Value]:
     """Read every value of `data`, sharing one table of references as §2.9 describes.
@@ -90,11 +166,7 @@ def decode_one(
     seen: list[Value] | None = None,
     externals: Externals = FLEX,
 ) -> tuple[Value, int]:
-    """Read the value at `offset` and tell where the next one starts: §2.1.
-
-    `seen` is the table of references (§2.9), to be passed along where several values share one.
-    Raises RemoteError as `decode` does.
-    """
+    """Read the value at `offset`, sharing references in `seen`; and the next offset: §2.1, §2.9."""
     reader = Amf0Reader(data, offset, seen, externals)
     return reader.outermost(), reader.at
 

@@ -61,7 +61,7 @@ class Marker(IntEnum):
 class UnknownExternalError(RemoteError):
     """An instance of a class whose own format is unknown: §3.12.
 
-    Nothing after its class name can be read, which is no fault of the peer's: the readers of whole
+    Nothing after its class name can be read, though the peer is right: the readers of whole
     messages make an `Opaque` of it.
     """
 

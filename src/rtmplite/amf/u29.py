@@ -31,10 +31,7 @@ def pack(value: int) -> bytes:
 
 
 def unpack(data: bytes, at: int) -> tuple[int, int] | None:
-    """Read the integer at `at`, and tell where the next byte is (§1.3.1).
-
-    None if `data` ends before the integer does.  An integer in more bytes than it needs is taken.
-    """
+    """Read the integer at `at`, and the next offset (§1.3.1); None if `data` ends within it."""
     value = 0
     for index, byte in enumerate(data[at : at + 4]):
         if index == 3:  # §1.3.1 [u29-layout]

@@ -99,10 +99,7 @@ def fields(query: str) -> dict[str, str]:
 
 
 def user_lines(name: str, realm: str, password: str) -> list[str]:
-    """Give the lines of a user for the file, the stronger hash first: RFC 7616 §3.4.2.
-
-    LocalError for an empty password, and for a name or a realm with a character that separates.
-    """
+    """Give a user's lines, the stronger hash first: RFC 7616 §3.4.2.  LocalError for wrong text."""
     odd = set(" \r\n")
     if not name or set(name) & (odd | set(":&=?#/")) or not realm or set(realm) & (odd | {"&"}):
         raise LocalError(f"{name!r} in {realm!r} cannot be a user")
@@ -280,11 +277,7 @@ def in_words(verdict: Verdict) -> str:
 
 
 class KeysGuard:
-    """Asks for a stream's key, given as `name?key=KEY`.
-
-    Own design: `publish` and `play` are keys by name.  If there is any, a name without a key is
-    refused, unless `*` has one for all other names.
-    """
+    """Own design: asks for a stream's key as `name?key=KEY`, `*` being that of all other names."""
 
     def __init__(
         self, publish: Mapping[str, str] | None = None, play: Mapping[str, str] | None = None

@@ -146,10 +146,7 @@ class Calling:
 
 
 class Guards:
-    """Several guards that must all allow a request, asked one after the other.
-
-    The first refusal or redirect is the answer; of several names the last one counts.
-    """
+    """Guards asked one after the other: the first refusal or redirect, the last name counts."""
 
     def __init__(self, guards: Sequence[Guard]) -> None:
         self._guards = tuple(guards)
@@ -202,10 +199,7 @@ class AuditedGuard:
 
 
 class GuardedApplication:
-    """An application behind a guard: it gets only requests that were allowed.
-
-    A client that may not publish or connect is closed, so that each guess takes a connection.
-    """
+    """Gives an application what its guard allows, and closes others after each guess."""
 
     def __init__(self, application: Application, guard: Guard) -> None:
         self._application, self._guard = application, guard

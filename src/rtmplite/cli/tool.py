@@ -3,24 +3,30 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
+
+import gevent
 
 from rtmplite.amf import amf0
-from rtmplite.cli import direct, probe, push, repair, serve
+from rtmplite.cli import probe, push, serve
 from rtmplite.cli import publish as sending
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv import file
 from rtmplite.flv.metadata import unwrapped
+from rtmplite.flv.repair import repair
 from rtmplite.flv.tag import Tag, TagType
 from rtmplite.live.tracks import Tracks
+from rtmplite.net.client.client import ClientStream
 from rtmplite.net.client.reconnecting import Connect, Player, Publisher
 from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, transports
+from rtmplite.net.server.files import FileSource
 from rtmplite.net.server.settings import TrustSettings
 from rtmplite.net.settings import add_options, chosen, rows
 from rtmplite.net.usage import BAD_USAGE, Parser, add_timeout, in_words, program, seconds, sentence
@@ -29,6 +35,7 @@ from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
 
 FAILED: Final = 1  # exit code
+LOOK: Final = 0.02  # s between looks for the first player that plays directly
 
 # Data messages about the connection, which are no part of the stream.
 _ABOUT_PLAYING: Final = (amf0.encode("|RtmpSampleAccess"), amf0.encode("onPlayStatus"))
@@ -90,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
     probe.add_to(commands)
     push.add_to(commands)
-    repair.add_to(commands)
+    _add_repair(commands)
     access.add_commands(commands)
 
     for command in (play, dump):
@@ -115,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 def _publish(options: argparse.Namespace) -> int:
     tags = sending.load(options.file)
     if options.direct:
-        return direct.publish(_to_peers(options), _named(options), options, tags)
+        return _publish_directly(_to_peers(options), _named(options), options, tags)
     publishing = Publisher.open(options.url, connect=_connector(options), timeout=options.timeout)
     try:
         sending.send(options, tags, publishing)
@@ -129,27 +136,65 @@ def _publish(options: argparse.Namespace) -> int:
 
 
 def _play(options: argparse.Namespace) -> int:
-    playing = _playing(options)
-    with _output(options.output) as output:
+    with _playing(options) as playing, _output(options.output) as output:
         _store(output, _from_zero(_messages(playing, options)))
     return 0
 
 
 def _dump(options: argparse.Namespace) -> int:
-    playing = _playing(options)
+    with _playing(options) as playing:
+        tags = _told(_messages(playing, options))
+        if options.output is None:
+            for _ in tags:
+                pass
+            return 0
+        with _output(options.output) as output:
+            _store(output, tags)
+    return 0
 
-    def told() -> Iterator[Tag]:
-        for tag in _messages(playing, options):
-            kind = _KINDS[TagType(tag.tag_type)]
-            print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
-            yield tag
 
-    if options.output is None:
-        for _ in told():
-            pass
-        return 0
-    with _output(options.output) as output:
-        _store(output, told())
+def _told(tags: Iterator[Tag]) -> Iterator[Tag]:
+    for tag in tags:
+        kind = _KINDS[TagType(tag.tag_type)]
+        print(f"{tag.timestamp / 1000:9.3f} s  {kind}  {len(tag.data):6}  {_describe(tag)}")
+        yield tag
+
+
+def _add_repair(commands: Any) -> None:
+    said = "write a proper copy of an FLV file that a crash has cut off"
+    mend = commands.add_parser("repair", help=said, description=sentence(said))
+    mend.add_argument("file", type=Path, metavar="FILE", help="The file; it stays as it is.")
+    mend.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="COPY",
+        help="Write to this new file (FILE with the ending .repaired.flv).",
+    )
+    mend.set_defaults(run=_repair)
+
+
+def _repair(options: argparse.Namespace) -> int:
+    """Write the copy, and print the faults found."""
+    target = options.output or options.file.with_suffix(".repaired.flv")
+    with options.file.open("rb") as source:
+        try:
+            output = target.open("xb")
+        except FileExistsError:
+            raise LocalError(f"{target} exists") from None
+        try:
+            with output:
+                report = repair(FileSource(source.fileno()), output.write)
+        except RemoteError as error:
+            os.unlink(target)
+            raise LocalError(f"{options.file}: {error.description}") from None
+        except BaseException:
+            os.unlink(target)
+            raise
+    print(
+        f"{target}: {report.duration / 1000:.3f} s, {report.tags} tags; "
+        f"{report.wrong_sizes} wrong sizes, {report.lost} bytes dropped"
+    )
     return 0
 
 
@@ -169,11 +214,45 @@ def _to_peers(options: argparse.Namespace) -> RtmfpClient:
     return client
 
 
-def _playing(options: argparse.Namespace) -> Player | direct.DirectPlaying:
-    if options.peer is not None:
-        name = _named(options)
-        return direct.play(_to_peers(options), options.peer, name, options.timeout)
-    return Player.open(options.url, connect=_connector(options), timeout=options.timeout)
+def _publish_directly(
+    client: RtmfpClient, name: str, options: argparse.Namespace, tags: Sequence[Tag]
+) -> int:
+    """Print our peer id, wait for the first player, and send the tags to all players."""
+    try:
+        publishing = client.publish_direct(name)
+        print(f"peer {client.peer_id.hex()}", flush=True)
+        while not publishing.players:
+            gevent.sleep(LOOK)
+        sending.send(options, tags, publishing)
+        publishing.delete()
+    except BaseException:
+        client.leave()
+        raise
+    client.close()
+    return 0
+
+
+@contextmanager
+def _playing(options: argparse.Namespace) -> Iterator[Player | ClientStream]:
+    """Play from a server, or with `--peer` from another client; close that at the end."""
+    if options.peer is None:
+        with Player.open(
+            options.url, connect=_connector(options), timeout=options.timeout
+        ) as player:
+            yield player
+        return
+    name, client = _named(options), _to_peers(options)
+    try:
+        yield client.play_from(_peer_id(options.peer), name, timeout=options.timeout)
+    finally:
+        client.close()
+
+
+def _peer_id(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise LocalError(f"{text} is no peer id") from None
 
 
 def _connector(options: argparse.Namespace) -> Connect:
@@ -187,26 +266,23 @@ def _connector(options: argparse.Namespace) -> Connect:
     )
 
 
-def _messages(playing: Player | direct.DirectPlaying, options: argparse.Namespace) -> Iterator[Tag]:
+def _messages(playing: Player | ClientStream, options: argparse.Namespace) -> Iterator[Tag]:
     """The tags of a stream, to its end or for the seconds of media in the options."""
     begin = _Begin()
-    try:
-        while not playing.ended or not playing.is_drained:
-            message = playing.read(timeout=1.0)
-            if message is None:
-                continue
-            if message.payload.startswith(_ABOUT_PLAYING):
-                continue  # about the connection, no part of the stream
-            data = message.payload
-            if message.type_id == TagType.SCRIPT:
-                data = unwrapped(data)
-            tag = Tag(message.type_id, message.timestamp, data)
-            late = options.seconds is not None and begin.since(tag) > options.seconds * 1000
-            if late and tag.tag_type != TagType.SCRIPT:  # some data has no time
-                return
-            yield tag
-    finally:
-        playing.close()
+    while not playing.ended or not playing.is_drained:
+        message = playing.read(timeout=1.0)
+        if message is None:
+            continue
+        if message.payload.startswith(_ABOUT_PLAYING):
+            continue  # about the connection, no part of the stream
+        data = message.payload
+        if message.type_id == TagType.SCRIPT:
+            data = unwrapped(data)
+        tag = Tag(message.type_id, message.timestamp, data)
+        late = options.seconds is not None and begin.since(tag) > options.seconds * 1000
+        if late and tag.tag_type != TagType.SCRIPT:  # some data has no time
+            return
+        yield tag
 
 
 def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
@@ -217,18 +293,14 @@ def _from_zero(tags: Iterator[Tag]) -> Iterator[Tag]:
 
 
 class _Begin:
-    """Finds the time of the first sound or picture.
-
-    A late player gets the codecs' headers at once and then waits for a key frame, a time that does
-    not count.
-    """
+    """Finds the time of the first media; a late player's wait for a key frame does not count."""
 
     def __init__(self) -> None:
         self._tracks, self._time = Tracks(), 0
         self._has_begun = False
 
     def since(self, tag: Tag) -> int:
-        """The ms from the first sound or picture to a tag, 0 before it."""
+        """The ms from the first media to a tag, 0 before it."""
         if not self._has_begun:
             if tag.tag_type == TagType.SCRIPT:
                 return 0

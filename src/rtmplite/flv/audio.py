@@ -125,7 +125,7 @@ class AudioTag:
 
 
 def is_sequence_header(payload: bytes | memoryview) -> bool:
-    """Tell whether a decoder needs this before any sound: §E.4.2.1 for AAC.
+    """Tell whether a decoder needs this before any frame: §E.4.2.1 for AAC.
 
     For codecs named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Audio".
     Own design: an empty one of AAC is none, see `is_empty_header`.

@@ -1,4 +1,4 @@
-"""colorInfo: the data a display needs for high dynamic range, sent before the pictures.
+"""colorInfo: the data a display needs for high dynamic range, sent before the frames.
 
 Implements E-RTMP v2 §"Metadata Frame"; E-RTMP v1 §"Metadata Frame" says the same.
 
@@ -68,7 +68,7 @@ class ColorInfo:
         """Make it with all that the text recommends to a publisher.
 
         The `indices` of primaries, transfer characteristics and matrix in the tables of H.273
-        (§"Metadata Frame"), and the screen that the pictures were mastered on.
+        (§"Metadata Frame"), and the screen that the video was mastered on.
         """
         primaries, transfer, matrix = indices
         # §"Metadata Frame" [indices-told]

@@ -1,7 +1,7 @@
 """The onMetaData of a whole file: length, size, codecs and key frames.
 
 Implements FLV 10.1 §E.5, and Field §"Keyframes in metadata".  Codecs named by FourCC, and tracks
-beyond the first, are told as E-RTMP v2 §"Enhancing onMetaData" has it.
+beyond the first, are told by E-RTMP v2 §"Enhancing onMetaData".
 
     >>> at, frames = Facts(), [(0, 13), (2000, 5013), (4000, 9013)]
     >>> at.duration, at.times, at.positions = 4040, *map(list, zip(*frames))

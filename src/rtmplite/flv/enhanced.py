@@ -1,6 +1,6 @@
 """The parts that enhanced audio and video share: FourCCs, ModEx, several tracks in a message.
 
-Implements E-RTMP v2 §"Enhanced Video"; E-RTMP v2 §"Enhanced Audio" has the same parts for sound.
+Implements E-RTMP v2 §"Enhanced Video"; E-RTMP v2 §"Enhanced Audio" has the same parts.
 
     >>> hex(four_cc("av01")), four_cc_text(0x4F707573)
     ('0x61763031', 'Opus')

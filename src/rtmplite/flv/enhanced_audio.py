@@ -98,11 +98,7 @@ def mask(channels: Iterable[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MultichannelConfig:
-    """The loudspeaker of every channel: §"Enhanced Audio".
-
-    `mapping` has a number per channel, for custom order alone; `flags` is a mask of those that
-    are there, for native order alone.
-    """
+    """The loudspeaker of each channel: custom `mapping` or native `flags`: §"Enhanced Audio"."""
 
     order: int
     channel_count: int
@@ -147,11 +143,7 @@ class MultichannelConfig:
 
 @dataclass(frozen=True, slots=True)
 class AudioTrack:
-    """One track's share of a message: §"Enhanced Audio".
-
-    `four_cc` is a number that `AudioFourCc` names, or any other; `track_id` is 0 unless the
-    message is of several tracks.
-    """
+    """One track's share of a message, with any FourCC, its id 0 if alone: §"Enhanced Audio"."""
 
     four_cc: int
     data: bytes

@@ -1,6 +1,6 @@
 """Reads the fields of enhanced audio and video that a relay needs from a message's raw bytes.
 
-Implements E-RTMP v2 §"Enhanced Video" and, for sound, E-RTMP v2 §"Enhanced Audio".  Nothing here
+Implements E-RTMP v2 §"Enhanced Video" and, for audio, E-RTMP v2 §"Enhanced Audio".  Nothing here
 looks at a FourCC, so what is unknown is relayed as well as any; nothing raises, what is broken
 is merely of no importance.  A property test holds all of it against `ExVideoTag` and `ExAudioTag`.
 """

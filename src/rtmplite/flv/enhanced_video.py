@@ -64,7 +64,7 @@ class VideoFourCc(IntEnum):
 
 
 class VideoCommand(IntEnum):
-    """The command of a frame without a picture: §"Enhanced Video" [video-commands]."""
+    """The command of a frame without video: §"Enhanced Video" [video-commands]."""
 
     START_SEEK = 0
     END_SEEK = 1

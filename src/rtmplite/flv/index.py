@@ -3,7 +3,7 @@
 Own design over FLV 10.1 §E.3; the text says nothing of an index.  What tools write into onMetaData
 (Field §"Keyframes in metadata") is used if it proves true, otherwise every tag header is looked at
 once.  Our own files also tell where codec headers are; in others that have an index, headers are
-looked for in front of each key frame, since new pictures begin there, and new sound with them.  An
+looked for in front of each key frame, since new video begins there, and new audio with it.  An
 hour takes some hundredths of a second so, as against some seconds for all of its tags.
 
     >>> from rtmplite.flv.file import MemoryFile, write_flv
@@ -40,7 +40,7 @@ HEADERS: Final = "headerpositions"  # Own design: where the headers are that rep
 AUDIO_STEP: Final = 1000  # ms between the places of a file without video
 HEAD_TAGS: Final = 64  # how far into a file metadata and codec headers are looked for
 MAX_HEADERS: Final = 256  # positions of headers in metadata
-BEFORE_KEY: Final = 32  # tags in front of a key frame that are looked at, down to a picture
+BEFORE_KEY: Final = 32  # tags in front of a key frame that are looked at, down to a frame
 MAX_METADATA: Final = 1 << 20  # bytes of a script tag that we decode; a day has 43200 key frames
 TOLERANCE: Final = 50  # ms between what metadata says and the tag; some tools round to 1/25 s
 
@@ -127,7 +127,7 @@ class Indexer:
 
     @property
     def places(self) -> tuple["array[int]", "array[int]"]:
-        """Own design: times and positions of key frames, or of some sounds if there are none."""
+        """Own design: times and positions of key frames, or of some audio if there are none."""
         chosen = self._video if self._video.times else self._audio
         return chosen.times, chosen.positions
 

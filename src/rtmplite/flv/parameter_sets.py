@@ -1,4 +1,4 @@
-"""The parameter sets of a stream as they come, and the record that a picture needs of them.
+"""The parameter sets of a stream as they come, and the record that a frame needs of them.
 
 Own design: a set replaces the one of its number, so those that came last are in force.  They go
 into the records of FLV 10.1 §E.4.3.2 and E-RTMP v2 §"Enhanced Video".
@@ -8,11 +8,18 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from rtmplite.errors import RemoteError
-from rtmplite.flv import hevc_sps
-from rtmplite.flv.avc import MAX_PPS, AvcConfig
-from rtmplite.flv.avc_sps import MAX_OCTETS, PPS, SPS, SequenceParameters, pps_ids, slice_pps_id
-from rtmplite.flv.hevc import HevcConfig
-from rtmplite.flv.hevc_sps import HevcParameters
+from rtmplite.flv import hevc
+from rtmplite.flv.avc import (
+    MAX_OCTETS,
+    MAX_PPS,
+    PPS,
+    SPS,
+    AvcConfig,
+    SequenceParameters,
+    pps_ids,
+    slice_pps_id,
+)
+from rtmplite.flv.hevc import HevcConfig, HevcParameters
 
 
 class Sets(Protocol):
@@ -96,15 +103,15 @@ class HevcSets:
                 continue
 
     def _learn(self, unit: bytes) -> None:
-        kind, number = hevc_sps.kind_of(unit), 0
-        if kind == hevc_sps.VPS:
-            number = hevc_sps.vps_id(unit)
-        elif kind == hevc_sps.SPS:
+        kind, number = hevc.kind_of(unit), 0
+        if kind == hevc.VPS:
+            number = hevc.vps_id(unit)
+        elif kind == hevc.SPS:
             read = HevcParameters.parse(unit)
             number = read.set_id
             self._use(read)
-        elif kind == hevc_sps.PPS:
-            number, _ = hevc_sps.pps_ids(unit)
+        elif kind == hevc.PPS:
+            number, _ = hevc.pps_ids(unit)
         else:
             return
         self.changed |= self._found.get((kind, number)) != unit
@@ -113,14 +120,14 @@ class HevcSets:
     def config_for(self, unit: bytes) -> HevcConfig | None:
         """See `Sets.config_for`: E-RTMP v2 §"Enhanced Video"."""
         try:
-            _, sequence = hevc_sps.pps_ids(self._found[hevc_sps.PPS, hevc_sps.slice_pps_id(unit)])
-            sps = self._found[hevc_sps.SPS, sequence]
-            vps = self._found[hevc_sps.VPS, hevc_sps.sps_vps_id(sps)]
+            _, sequence = hevc.pps_ids(self._found[hevc.PPS, hevc.slice_pps_id(unit)])
+            sps = self._found[hevc.SPS, sequence]
+            vps = self._found[hevc.VPS, hevc.sps_vps_id(sps)]
             self._use(HevcParameters.parse(sps))
             pps = [
                 each
                 for (kind, _), each in sorted(self._found.items())
-                if kind == hevc_sps.PPS and hevc_sps.pps_ids(each)[1] == sequence
+                if kind == hevc.PPS and hevc.pps_ids(each)[1] == sequence
             ]
             config = HevcConfig.of([vps], [sps], pps)
         except (KeyError, RemoteError):

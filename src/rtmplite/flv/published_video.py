@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from rtmplite.errors import RemoteError
-from rtmplite.flv import avc_sps, hevc_sps
+from rtmplite.flv import avc, hevc
 from rtmplite.flv.audio import is_empty_header
 from rtmplite.flv.avc import LENGTH_SIZE, AvcConfig
 from rtmplite.flv.enhanced import MOD_EX
@@ -46,9 +46,9 @@ MAX_SET: Final = 1024  # bytes of one set; they have some 30
 
 _EXTENDED: Final = 0x80  # E-RTMP v2 §"Enhanced Video"
 _AVC_SLICES: Final = range(1, 6)
-_AVC_SETS: Final = (avc_sps.SPS, avc_sps.PPS)
+_AVC_SETS: Final = (avc.SPS, avc.PPS)
 _HEVC_SLICES: Final = range(32)
-_HEVC_SETS: Final = (hevc_sps.VPS, hevc_sps.SPS, hevc_sps.PPS)
+_HEVC_SETS: Final = (hevc.VPS, hevc.SPS, hevc.PPS)
 
 
 class MessageSink(Protocol):
@@ -75,12 +75,12 @@ class _Codec(NamedTuple):
 
 # RFC 6184 §5.1: a slice whose first_mb_in_slice is 0 begins a picture; an exp-Golomb 0 is one bit.
 _AVC: Final = _Codec(
-    _AVC_SLICES, _AVC_SETS, avc_sps.SPS, 1, lambda octet: octet & 0x1F, AvcSets, AvcConfig.parse
+    _AVC_SLICES, _AVC_SETS, avc.SPS, 1, lambda octet: octet & 0x1F, AvcSets, AvcConfig.parse
 )
 _HEVC: Final = _Codec(
     _HEVC_SLICES,
     _HEVC_SETS,
-    hevc_sps.SPS,
+    hevc.SPS,
     2,
     lambda octet: octet >> 1 & 0x3F,
     HevcSets,
@@ -315,10 +315,7 @@ def _frame_of(payload: bytes) -> tuple[bytes, _Codec, int] | None:
 
 
 def _is_empty(payload: bytes, codec: _Codec | None) -> bool:
-    """Whether a header has nothing that a decoder could use: no octets, or no sets.
-
-    What lacks the bits that are ones in every record is something else, and passes.
-    """
+    """Whether a header has nothing for a decoder: no octets, or no sets."""
     record = payload[5:]
     if codec is _AVC:
         return not record or record[5:6] == b"\xe0"

@@ -31,11 +31,7 @@ _NAME: Final = metadata.ON_METADATA.encode()
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The faults found in a file.
-
-    Own design: `tags` were kept, the metadata not counted; `lost` bytes were no whole tag;
-    `wrong_sizes` followed one; `duration` is in ms.
-    """
+    """Own design: tags kept but metadata, bytes lost, wrong sizes after tags, duration in ms."""
 
     tags: int
     lost: int

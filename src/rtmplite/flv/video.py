@@ -76,7 +76,7 @@ class VideoTag:
 
     `avc_packet_type` is None unless the codec is AVC, or another one with its bytes (Field §"HEVC
     and AV1 by number"); `composition_time` is in ms, signed, what to add to the tag's time to get
-    the picture's; `data` is the codec's own (§E.4.3.2 for AVC).
+    the frame's; `data` is the codec's own (§E.4.3.2 for AVC).
     """
 
     frame_type: int
@@ -123,7 +123,7 @@ class VideoTag:
 def is_key_frame(payload: bytes | memoryview) -> bool:
     """Tell whether a player can begin with this payload: §E.4.3.1.
 
-    A sequence header is marked like a key frame and is not one: it has no picture.  For codecs
+    A sequence header is marked like a key frame and is not one: it has no frame.  For codecs
     named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video"; for those of
     `FieldCodecId` Field §"HEVC and AV1 by number".
     """
@@ -138,7 +138,7 @@ def is_key_frame(payload: bytes | memoryview) -> bool:
 
 
 def is_sequence_header(payload: bytes | memoryview) -> bool:
-    """Tell whether a decoder needs this before any picture: §E.4.3.1 for AVC.
+    """Tell whether a decoder needs this before any frame: §E.4.3.1 for AVC.
 
     For codecs named by FourCC, in one track or several: E-RTMP v2 §"Enhanced Video"; for those of
     `FieldCodecId` Field §"HEVC and AV1 by number".

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Protocol, TypeAlias
 
 from rtmplite.flv.published_video import PublishedVideo
-from rtmplite.flv.tag import TIMESTAMP_MASK, TagType
+from rtmplite.flv.tag import TagType
 from rtmplite.limits.memory_budget import Account, MemoryBudget
 from rtmplite.live.group_cache import KEEPING, Beginning, GroupCache
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
@@ -37,7 +37,6 @@ VIDEO: Final = TagType.VIDEO
 DATA: Final = TagType.SCRIPT
 
 _NOTHING, _ESSENTIAL, _START = Weight.NOTHING, Weight.ESSENTIAL, Weight.START
-_MEDIA: Final = (Weight.START, Weight.PLAIN)
 
 # Writes a message for a player's protocol, from type, timestamp in ms and payload.
 # Players whose framings are equal get the same bytes.
@@ -45,10 +44,7 @@ Framing: TypeAlias = Callable[[int, int, bytes], bytes]
 
 
 class Sink(Protocol):
-    """The destination of a published stream: a `LiveStream`, a recorder or a phone.
-
-    Own design: RTMP 1.0 §7.2.2.6 says what a publisher sends, not who takes it.
-    """
+    """Own design: the destination of a published stream, such as a `LiveStream` or a phone."""
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one message of type 8, 9 or 18; `timestamp` in ms: RTMP 1.0 §7.1.2 to §7.1.5."""
@@ -58,14 +54,14 @@ class Sink(Protocol):
 
 
 class MendedSink(Sink, Protocol):
-    """A sink that may keep a picture for a moment.  Own design: see `PublishedVideo`."""
+    """A sink that may keep a frame for a moment.  Own design: see `PublishedVideo`."""
 
     @property
     def deadline(self) -> float | None:
         """When to call `tick`."""
 
     def tick(self, now: float) -> None:
-        """Pass on a picture that nothing has followed."""
+        """Pass on a frame that nothing has followed."""
 
 
 def mended(sink: Sink) -> MendedSink:
@@ -74,11 +70,7 @@ def mended(sink: Sink) -> MendedSink:
 
 
 class Outlet(Protocol):
-    """The connection of a player, as far as a stream needs it.
-
-    Own design: `output_size` is 0 as long as the socket takes all it is given, so that one
-    comparison finds a slow player.
-    """
+    """Own design: the connection of a player; `output_size` is 0 while its socket takes all."""
 
     output_size: int
 
@@ -486,50 +478,6 @@ def _by_framing(players: list[LivePlayer], type_id: int) -> _Audience:
         (framing, group, [each.short_way for each in group if each.short_way is not None])
         for framing, group in groups.items()
     ]
-
-
-class DurationLimit:
-    """Writes one player's messages until `duration` ms have passed: RTMP 1.0 §7.2.2.1.
-
-    Own design: a `Framing`, since it sees the time of each message.  When `is_over`, the player's
-    outlet has been replaced by one that drops everything, and the stream's owner has to tell the
-    client and leave the stream.  `since` is the time of the first message where the player has got
-    some already.  A duration of 0 gives the messages of one moment.
-
-        >>> class Nobody:
-        ...     framing, outlet = (lambda self, *message: b"frame"), None
-        >>> excerpt = DurationLimit(Nobody(), 20)
-        >>> [excerpt(8, at, b"\\xb2 audio") and excerpt.is_over for at in (500, 510, 520, 530)]
-        [False, False, False, True]
-    """
-
-    def __init__(self, player: LivePlayer, duration: float, since: int | None = None) -> None:
-        self.is_over = False
-        self._player, self._duration, self._usual = player, duration, player.framing
-        self._tracks = Tracks()
-        self._first = since
-
-    def __call__(self, type_id: int, timestamp: int, payload: bytes) -> bytes:
-        """Write one message, perhaps the first that the player does not get: RTMP 1.0 §7.2.2.1."""
-        weight, _ = self._tracks.note(type_id, timestamp, payload, 0.0)
-        if weight in _MEDIA and type_id != TagType.SCRIPT:
-            self._first = timestamp if self._first is None else self._first
-            since = (timestamp - self._first) & TIMESTAMP_MASK
-            if self._duration < since < 1 << 31 and not self.is_over:
-                self.is_over, self._player.outlet = True, _Nowhere()
-        return self._usual(type_id, timestamp, payload)
-
-
-class _Nowhere:
-    """An `Outlet` that drops everything."""
-
-    output_size = 0
-
-    def put(self, data: bytes) -> None:
-        """Drop the bytes."""
-
-    def abort(self, reason: str, now: float) -> None:
-        """Do nothing: it is never too slow."""
 
 
 class Registry:

@@ -47,7 +47,7 @@ class SettingType(Generic[T]):
         return self.parse(string(value))
 
     def write(self, value: Any) -> Any:
-        """The value as a file has it; None if no file can say it."""
+        """The value for a file; None if no file can say it."""
         return None if value is None else str(value)
 
 
@@ -190,7 +190,7 @@ class Setting:
 
     @property
     def written(self) -> Any:
-        """The default as a file has it, None if there is none."""
+        """The default for a file, None if there is none."""
         return None if self.default is MISSING else self.type.write(self.default)
 
     @property

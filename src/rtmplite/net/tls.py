@@ -22,10 +22,7 @@ READ_SIZE: Final = 65536  # bytes asked of OpenSSL at once; it gives a record, 1
 
 
 class Tls:
-    """One TLS connection; `ended` becomes true when the peer says that nothing more will come.
-
-    `name` is what the server's certificate must be good for; without one we are the server.
-    """
+    """One TLS connection to `name`, or as the server; `ended` when the peer says so."""
 
     def __init__(self, context: ssl.SSLContext, name: str | None = None) -> None:
         self._from_peer, self._to_peer = ssl.MemoryBIO(), ssl.MemoryBIO()

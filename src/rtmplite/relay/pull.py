@@ -54,7 +54,7 @@ class Pull(Link):
         return min((at for at in times if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Act on the deadlines that have passed, also that of a picture that waits."""
+        """Act on the deadlines that have passed, also that of a frame that waits."""
         self._video.tick(now)
         super().tick(now)
 
@@ -83,10 +83,7 @@ class Pull(Link):
                 self._pass_on(type_id, message.timestamp, payload, now)
 
     def on_eof(self, session: RelaySession, now: float) -> None:
-        """End the publication here, as the publisher there has gone: RTMP 1.0 §7.1.7.
-
-        If the server has asked us to move, the publisher may have moved: use the next server.
-        """
+        """End the publication here as there, or use the next server: RTMP 1.0 §7.1.7."""
         if session is not self._session:
             return
         if self._next is not None:

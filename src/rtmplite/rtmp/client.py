@@ -110,11 +110,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a call: RTMP 1.0 §7.2.1.2.
-
-    `values` follow the transaction id: for connect the properties and the information object, else
-    mostly null and one value.
-    """
+    """The answer to a call: the `values` behind its transaction id: RTMP 1.0 §7.2.1.2."""
 
     transaction_id: float
     succeeded: bool

@@ -14,14 +14,17 @@ from rtmplite.errors import RemoteError
 from rtmplite.limits.memory_budget import Account, MemoryBudget
 from rtmplite.live.timestamp_rebase import ANSWER, QUIET
 from rtmplite.rtmp.bandwidth import Throttle
+from rtmplite.rtmp.handshake import ClientHandshake, ServerHandshake
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, encode_absolute
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.chunk_writer import (
     CHUNK_STREAMS,
     COMMAND_CHUNKS,
     CONTROL_CHUNKS,
     ChunkFraming,
+    ChunkWriter,
+    encode_absolute,
 )
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message
@@ -58,21 +61,6 @@ class ChunkEnd(Protocol):
         """Close at once."""
 
 
-class Handshake(Protocol):
-    """The methods of both `ServerHandshake` and `ClientHandshake`: RTMP 1.0 §5.2."""
-
-    @property
-    def done(self) -> bool:
-        """Whether the handshake is over: RTMP 1.0 §5.2.1."""
-
-    @property
-    def rest(self) -> bytes:
-        """The bytes that came after the handshake: RTMP 1.0 §5.3."""
-
-    def receive(self, data: bytes, now: float) -> bytes:
-        """Take bytes from the peer, give those to send back: RTMP 1.0 §5.2.1."""
-
-
 class ChunkTransport(MessageTransport):
     """The half of a connection over the chunk stream that servers and clients share.
 
@@ -84,7 +72,7 @@ class ChunkTransport(MessageTransport):
 
     def __init__(
         self,
-        handshake: Handshake,
+        handshake: ServerHandshake | ClientHandshake,
         now: float,
         limits: ConnectionLimits,
         account: Account | None = None,
@@ -97,7 +85,7 @@ class ChunkTransport(MessageTransport):
         self._players: list[LivePlayer] = []
         self.on_reading: Callable[[ChunkTransport], None] | None = None
         self.on_behind: Callable[[], None] | None = None
-        self._handshake: Handshake | None = handshake
+        self._handshake: ServerHandshake | ClientHandshake | None = handshake
         self._account = account or Account(MemoryBudget())
         self._reader = ChunkReader(limits.message, account=self._account)
         self._writer = ChunkWriter()
@@ -338,7 +326,9 @@ class ChunkTransport(MessageTransport):
         if backlog and self.is_behind and self.on_behind is not None:
             self.on_behind()
 
-    def _shake(self, handshake: Handshake, data: bytes, now: float) -> bytes:
+    def _shake(
+        self, handshake: ServerHandshake | ClientHandshake, data: bytes, now: float
+    ) -> bytes:
         if reply := handshake.receive(data, now):
             self.put(reply)
         if not handshake.done:

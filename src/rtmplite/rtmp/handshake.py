@@ -9,8 +9,8 @@ Implements RTMP 1.0 §5.2.  Both machines are fed bytes as they come and give by
     >>> server.receive(c2, 0.3), server.done, server.scheme
     (b'', True, 'simple')
 
-Peers that sign their packets (Field §"Digest handshake") are answered in kind.  An echo that is
-not one is no reason to hang up (RTMP Errata §3).
+Peers that sign their packets (Field §"Digest handshake") are answered in kind.  A wrong echo
+does not end the connection (RTMP Errata §3).
 """
 
 from collections.abc import Callable

@@ -123,10 +123,7 @@ class Application(Protocol):
 
 @runtime_checkable
 class HasLengths(Protocol):
-    """An application whose streams may be recorded and then have a length.
-
-    Own design: clients ask by getStreamLength, which RTMP 1.0 does not define.
-    """
+    """Own design: an application whose recordings have a length, asked by getStreamLength."""
 
     def on_length(
         self,

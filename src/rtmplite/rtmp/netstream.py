@@ -12,7 +12,8 @@ from typing import Final, Protocol, TypeAlias
 from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
-from rtmplite.live.streams import DurationLimit, LivePlayer, LiveStream, MendedSink, Sink, mended
+from rtmplite.live.duration_limit import DurationLimit
+from rtmplite.live.streams import LivePlayer, LiveStream, MendedSink, Sink, mended
 from rtmplite.live.timestamp_rebase import ANSWER
 from rtmplite.rtmp.message_transport import ConnectionEnd, text
 from rtmplite.rtmp.wire import control
@@ -296,7 +297,7 @@ class ServerStream:
         return self._sink.deadline if self._sink is not None else None
 
     def tick(self, now: float) -> None:
-        """End a playback that is over, and pass on a published picture that nothing follows."""
+        """End a playback that is over, and pass on a published frame that nothing follows."""
         if self.is_over:
             self.finish(now)
         if self._sink is not None:

@@ -88,7 +88,7 @@ def _amf3(name: str, section: str, octets: Octets) -> Fault[bytes]:
 
 
 def _sized(marker: bytes, content: Octets) -> Octets:
-    """Content behind its length, the lowest bit of which says that it is no reference."""
+    """Content behind its length, the lowest bit of which says that it follows."""
     return content.map(lambda data: marker + u29.pack(len(data) << 1 | 1) + data)
 
 

@@ -6,8 +6,7 @@ Own design: over FLV 10.1 §E.4.3.2 and the syntax of ITU-T H.264, which is not 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from rtmplite.flv.avc import AvcConfig
-from rtmplite.flv.avc_sps import HIGH_PROFILES, SequenceParameters
+from rtmplite.flv.avc import HIGH_PROFILES, AvcConfig, SequenceParameters
 
 _FLAG = st.integers(0, 1)
 _OLD_PROFILES = (66, 77, 88)

@@ -8,8 +8,7 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from rtmplite.flv.avc import AvcConfig
-from rtmplite.flv.avc_sps import SPS, SequenceParameters
+from rtmplite.flv.avc import SPS, AvcConfig, SequenceParameters
 from rtmplite.strategies.avc import BitWriter, avc_configs, avc_units, sequence_parameter_sets
 from rtmplite.strategies.faults import Drawn, Fault, broken, cut
 

@@ -14,7 +14,6 @@ from rtmplite.rtmfp.netconnection.messages import (
     Intent,
     SetKeepaliveTimers,
     encode_message,
-    peer_info,
 )
 from rtmplite.rtmfp.wire.vlu import encode_vlu
 from rtmplite.rtmp.wire.command import Command
@@ -77,12 +76,6 @@ def addresses() -> SearchStrategy[Address]:
     """Addresses by which a client may be reached: RFC 7425 §5.3.3."""
     hosts = st.ip_addresses().map(str).filter(lambda host: "%" not in host)
     return st.tuples(hosts, st.integers(1, 65535))
-
-
-@cache
-def peer_infos() -> SearchStrategy[Command]:
-    """setPeerInfo commands: RFC 7425 §5.3.3."""
-    return st.lists(addresses(), max_size=4).map(peer_info)
 
 
 @cache

@@ -7,8 +7,7 @@ catalogue.
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from rtmplite.flv.hevc import HevcArray, HevcConfig
-from rtmplite.flv.hevc_sps import PPS, SPS, VPS, HevcParameters
+from rtmplite.flv.hevc import PPS, SPS, VPS, HevcArray, HevcConfig, HevcParameters
 from rtmplite.strategies.avc import BitWriter
 
 _FLAG = st.integers(0, 1)

@@ -9,7 +9,7 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from rtmplite.flv.hevc_sps import SPS, kind_of
+from rtmplite.flv.hevc import SPS, kind_of
 from rtmplite.strategies.avc import BitWriter
 from rtmplite.strategies.faults import Drawn, Fault, broken, cut
 from rtmplite.strategies.hevc import hevc_configs, hevc_parameter_sets, hevc_units

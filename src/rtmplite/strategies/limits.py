@@ -13,7 +13,7 @@ from hypothesis.strategies import SearchStrategy
 
 from rtmplite.amf import amf0, u29
 from rtmplite.amf.cursor import MAX_DEPTH
-from rtmplite.flv.avc_sps import SPS
+from rtmplite.flv.avc import SPS
 from rtmplite.flv.enhanced import MAX_MOD_EX, MAX_TRACKS
 from rtmplite.rtmfp.crypto.fields import OPTIONS_MOST
 from rtmplite.rtmfp.wire.option import MARKER, Option, encode_options

@@ -17,8 +17,7 @@ from rtmplite.flv.tag import Tag, TagType
 from rtmplite.flv.video import is_key_frame
 from rtmplite.rtmp.netstream import ANY, LIVE_ONLY, MAX_NAME, TO_THE_END, PlayRequest
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK
-from rtmplite.vod.feeder import Feeder
-from rtmplite.vod.playlist import Item, Library, Playlist, Recording, request_of
+from rtmplite.vod.playlist import Feeder, Item, Library, Playlist, Recording, request_of
 
 if TYPE_CHECKING:
     from rtmplite.rtmp.netstream import ServerStream

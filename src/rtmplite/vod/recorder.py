@@ -96,11 +96,7 @@ class Recorder:
         return out + data
 
     def growth(self) -> list[tuple[int, bytes]]:
-        """Give position and bytes of length and size, to overwrite while the file grows.
-
-        These are sixteen bytes, less work than `patches`; none if there is no file yet, or one
-        that another program began.
-        """
+        """Give positions and bytes of length and size as the file grows; none if not ours."""
         places = growing(self._description, self.duration, self._size) if self._size else []
         return [(_HEADER + HEADER_SIZE + at, data) for at, data in places]
 

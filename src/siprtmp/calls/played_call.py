@@ -11,8 +11,7 @@ from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.stack.stack import ServerHandle
-from rtmplite.vod.feeder import Feeder
-from rtmplite.vod.playlist import Library, Recording
+from rtmplite.vod.playlist import Feeder, Library, Recording
 from siprtmp.calls import codec_names, failures
 from siprtmp.calls.call import Call
 from siprtmp.calls.home import CallHome

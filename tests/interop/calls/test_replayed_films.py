@@ -15,7 +15,7 @@ from support.peers.peers import Ffmpeg
 from support.peers.process import require
 from support.peers.replay_phone import ReplayPhone, filmed, recorded, units
 
-from rtmplite.flv.avc_sps import SequenceParameters
+from rtmplite.flv.avc import SequenceParameters
 
 SETS = (7, 8)
 PROBED = 15  # pictures, more than ffmpeg reads before it begins

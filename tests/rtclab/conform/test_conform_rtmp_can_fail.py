@@ -26,7 +26,7 @@ from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.server import ServerChunkTransport, ServerConnection
 from rtmplite.rtmp.wire import chunk_reader, control, digest
-from rtmplite.rtmp.wire.chunk import ChunkReader
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.command import result
 
 CASES = {each.name: each for each in SUITE.cases}

@@ -16,7 +16,9 @@ from rtclab.conform.rtmp import SUITE
 from rtclab.conform.rtmp.chunks_seen import chunk, chunks_seen
 from rtclab.conform.rtmp.peer import connect, reach
 from rtclab.conform.runner import Outcome, Result
-from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, Message
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
+from rtmplite.rtmp.wire.message import Message
 
 CATALOGUE = Path(__file__).resolve().parents[3] / "rfc_annotations" / "requirements"
 

@@ -13,9 +13,9 @@ from rtmplite.rtmfp.netconnection.messages import FlowMetadata, encode_message
 from rtmplite.rtmfp.wire.chunks import InitiatorHello, UserData
 from rtmplite.rtmfp.wire.flow_chunks import FragmentControl, flow_options
 from rtmplite.rtmfp.wire.packet import Mode, Packet, scramble
-from rtmplite.rtmp.wire.chunk import ChunkWriter, Message
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.command import Command
-from rtmplite.rtmp.wire.message import MessageType
+from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.shared_object import (
     Flags,
     RequestChange,

@@ -6,8 +6,14 @@ from hypothesis import strategies as st
 from support.mutations import mutations
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.flv.avc import AvcConfig, join_units, split_units
-from rtmplite.flv.avc_sps import SequenceParameters, pps_ids, slice_pps_id
+from rtmplite.flv.avc import (
+    AvcConfig,
+    SequenceParameters,
+    join_units,
+    pps_ids,
+    slice_pps_id,
+    split_units,
+)
 from rtmplite.flv.file import read_flv
 from rtmplite.strategies.avc import BitWriter, avc_configs, avc_units, sequence_parameter_sets
 from rtmplite.strategies.avc_faults import cut_usability

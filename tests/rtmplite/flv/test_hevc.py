@@ -7,9 +7,8 @@ from support.gateway.h265_world import PPS, SPS, VPS
 from support.mutations import mutations
 
 from rtmplite.errors import LocalError, RemoteError
-from rtmplite.flv import hevc_sps
-from rtmplite.flv.hevc import HevcArray, HevcConfig
-from rtmplite.flv.hevc_sps import HevcParameters
+from rtmplite.flv import hevc
+from rtmplite.flv.hevc import HevcArray, HevcConfig, HevcParameters
 from rtmplite.strategies.hevc import hevc_configs, hevc_parameter_sets, hevc_units
 
 
@@ -29,7 +28,7 @@ def test_a_record_of_an_encoder():
     assert bytes(config).hex().startswith(head + "a000010018")
     read = HevcParameters.parse(SPS)
     assert (read.width, read.height, read.reorder, read.sub_layers) == (322, 244, 2, 1)
-    assert hevc_sps.pps_ids(PPS) == (0, 0) and hevc_sps.vps_id(VPS) == hevc_sps.sps_vps_id(SPS) == 0
+    assert hevc.pps_ids(PPS) == (0, 0) and hevc.vps_id(VPS) == hevc.sps_vps_id(SPS) == 0
 
 
 @given(hevc_parameter_sets())
@@ -46,7 +45,7 @@ def test_the_fields_of_a_sequence_parameter_set(drawn):
 @given(mutations(hevc_parameter_sets().map(lambda drawn: drawn[0])) | hevc_units())
 def test_any_octets_are_parameters_or_refused(data):
     """Own design: nothing but RemoteError, and a size that exists."""
-    readers = hevc_sps.pps_ids, hevc_sps.slice_pps_id, hevc_sps.vps_id, hevc_sps.sps_vps_id
+    readers = hevc.pps_ids, hevc.slice_pps_id, hevc.vps_id, hevc.sps_vps_id
     for reader in readers:
         try:
             assert reader(data) is not None

@@ -9,8 +9,8 @@ from rtmplite.errors import RemoteError
 from rtmplite.limits.memory_budget import Account, MemoryBudget
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.connection import ConnectionLimits
-from rtmplite.rtmp.wire.chunk import encode_absolute
 from rtmplite.rtmp.wire.chunk_reader import BLOCK, STREAM_COST, ChunkReader
+from rtmplite.rtmp.wire.chunk_writer import encode_absolute
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400), st.booleans())))

@@ -3,8 +3,9 @@
 from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen, theatre
 
 from rtmplite.limits.memory_budget import MemoryBudget
+from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.group_cache import KEEPING, GroupCache
-from rtmplite.live.streams import DurationLimit, Registry
+from rtmplite.live.streams import Registry
 from rtmplite.rtmp.wire.chunk_writer import ChunkFraming
 
 

@@ -10,8 +10,7 @@ from rtmplite.rtmp.client import ClientConnection, Target
 from rtmplite.rtmp.connection import AT_ONCE, ConnectionLimits
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.chunk import ChunkWriter
-from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE, CONTROL_CHUNKS
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE, CONTROL_CHUNKS, ChunkWriter
 from rtmplite.rtmp.wire.message import Message, MessageType
 
 

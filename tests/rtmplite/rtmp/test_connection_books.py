@@ -6,7 +6,8 @@ from rtmplite.limits.memory_budget import Account, MemoryBudget
 from rtmplite.rtmp.connection import ChunkTransport
 from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.control import (
     Acknowledgement,
     LimitType,

@@ -7,8 +7,7 @@ from rtmplite.amf import amf0
 from rtmplite.flv import file
 from rtmplite.flv.video import VideoTag
 from rtmplite.rtmp.client import Called
-from rtmplite.rtmp.wire.chunk import ChunkWriter
-from rtmplite.rtmp.wire.chunk_writer import CHUNK_STREAMS
+from rtmplite.rtmp.wire.chunk_writer import CHUNK_STREAMS, ChunkWriter
 from rtmplite.rtmp.wire.message import TIMESTAMP_MASK, Message
 
 AVC, KEY = b"\x17\x00\0\0\0avcC", b"\x17\x01\0\0\0key"

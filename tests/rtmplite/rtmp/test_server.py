@@ -15,7 +15,7 @@ from rtmplite.rtmp.message_transport import HOLD_ON_PING
 from rtmplite.rtmp.netconnection import State
 from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.chunk import ChunkReader
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message
 

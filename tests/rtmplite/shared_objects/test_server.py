@@ -6,7 +6,7 @@ from support.rtmp.shared_world import LIMITS, Client, SlowStore
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.connection import ConnectionLimits
 from rtmplite.rtmp.wire import shared_object as said
-from rtmplite.rtmp.wire.chunk import ChunkWriter
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.shared_object import Flags, SharedObject
 from rtmplite.shared_objects.replica import Mirror
 from rtmplite.shared_objects.server import SharedLimits, SharedObjects

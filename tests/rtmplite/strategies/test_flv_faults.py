@@ -6,11 +6,9 @@ from support.faults import refused
 from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
 from rtmplite.flv.audio import AudioTag
-from rtmplite.flv.avc import AvcConfig
-from rtmplite.flv.avc_sps import SequenceParameters
+from rtmplite.flv.avc import AvcConfig, SequenceParameters
 from rtmplite.flv.file import read_flv
-from rtmplite.flv.hevc import HevcConfig
-from rtmplite.flv.hevc_sps import HevcParameters
+from rtmplite.flv.hevc import HevcConfig, HevcParameters
 from rtmplite.flv.tag import Tag
 from rtmplite.flv.video import VideoTag
 from rtmplite.strategies import avc_faults, flv_faults, hevc_faults

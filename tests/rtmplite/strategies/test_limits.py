@@ -5,7 +5,7 @@ from support.faults import refused
 
 from rtmplite.amf import amf0, amf3
 from rtmplite.errors import RemoteError
-from rtmplite.flv.avc_sps import SequenceParameters
+from rtmplite.flv.avc import SequenceParameters
 from rtmplite.flv.enhanced_audio import ExAudioTag
 from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.rtmfp.crypto.certificate import Certificate

@@ -12,8 +12,7 @@ from support.gateway.video_threads import at_once
 from p2psip.rtp import fast
 from p2psip.rtp.payload.h264_access_units import AccessUnitAssembler
 from p2psip.rtp.payload.h264_unpacker import H264Unpacker, NalUnit
-from rtmplite.flv.avc import AvcConfig, join_units, split_units
-from rtmplite.flv.avc_sps import SPS
+from rtmplite.flv.avc import SPS, AvcConfig, join_units, split_units
 from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.flv.video import FrameType, is_key_frame
 from siprtmp.media.transcode.video_encoder import H264, VideoEncoder

@@ -11,7 +11,6 @@ from rtmplite.amf import amf0, amf3, amf3_reader, cursor, u29
 from rtmplite.flv import (
     audio,
     avc,
-    avc_sps,
     color_info,
     enhanced,
     enhanced_audio,
@@ -19,7 +18,6 @@ from rtmplite.flv import (
     enhanced_video,
     file,
     hevc,
-    hevc_sps,
     metadata,
     tag,
     video,
@@ -68,7 +66,7 @@ from rtmplite.strategies import hevc as hevc_media
 
 _PARSERS = (
     *(amf0, amf3, amf3_reader, cursor, u29),
-    *(avc, avc_sps, file, tag, audio, video, metadata, hevc, hevc_sps),
+    *(avc, file, tag, audio, video, metadata, hevc),
     *(color_info, enhanced, enhanced_audio, enhanced_raw, enhanced_video),
     *(acks, address, chunks, control_chunks, flow_chunks, option, packet, startup_chunks, vlu),
     *(fast_path, certificate, epd, fields, keying, messages),
@@ -120,8 +118,8 @@ _MEDIA = (
     ),
     Reading("h265", octets(hevc_media.hevc_configs()), hevc.HevcConfig.parse),
     Reading("h265 broken", second(hevc_faults.config_records()), hevc.HevcConfig.parse),
-    Reading("h265 set", first(hevc_media.hevc_parameter_sets()), hevc_sps.HevcParameters.parse),
-    Reading("h265 set broken", second(hevc_faults.parameter_sets()), hevc_sps.HevcParameters.parse),
+    Reading("h265 set", first(hevc_media.hevc_parameter_sets()), hevc.HevcParameters.parse),
+    Reading("h265 set broken", second(hevc_faults.parameter_sets()), hevc.HevcParameters.parse),
     Reading("colors", enhanced_media.metadata(), color_info.ColorInfo.parse),
     Reading(
         "loudspeakers",

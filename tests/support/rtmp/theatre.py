@@ -2,7 +2,7 @@
 
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.live.streams import Registry
-from rtmplite.rtmp.wire.chunk import ChunkReader
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.chunk_writer import CHUNK_SIZE, ChunkFraming
 
 AAC, SOUND = b"\xaf\x00\x12\x10", b"\xaf\x01sound"

@@ -12,8 +12,7 @@ from rtmplite.amf import amf0
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
-from rtmplite.flv.avc import AvcConfig
-from rtmplite.flv.avc_sps import SequenceParameters
+from rtmplite.flv.avc import AvcConfig, SequenceParameters
 from rtmplite.flv.tag import TagType
 
 cases: Cases[FlvData] = Cases()

@@ -13,8 +13,9 @@ from rtclab.conform.rtmp.chunks_seen import chunk
 from rtclab.conform.rtmp.line import NO_PONG, RtmpLine
 from rtclab.conform.rtmp.peer import AUDIO, VIDEO, NetStream, RtmpPeer
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.chunk import ChunkWriter, Message
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.command import Command
+from rtmplite.rtmp.wire.message import Message
 
 cases: Cases[RtmpPeer] = Cases()
 must = partial(cases.case, role="server")

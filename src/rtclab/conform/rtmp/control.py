@@ -14,7 +14,7 @@ from rtclab.conform.rtmp.chunks_seen import SeenChunk, chunks_seen
 from rtclab.conform.rtmp.line import NO_PONG, PONG, QUIET, RtmpLine, at_most
 from rtclab.conform.rtmp.peer import AUDIO, VIDEO, NetStream, RtmpPeer
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.chunk import DEFAULT_CHUNK_SIZE
+from rtmplite.rtmp.wire.chunk_header import DEFAULT_CHUNK_SIZE
 from rtmplite.rtmp.wire.message import MessageType
 
 cases: Cases[RtmpPeer] = Cases()

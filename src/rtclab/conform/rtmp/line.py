@@ -16,7 +16,8 @@ from rtclab.conform.case import Unmet
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.rtmp.wire import control
-from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import Message, MessageType
 

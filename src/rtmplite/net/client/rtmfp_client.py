@@ -19,7 +19,7 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.streams import LiveStream
 from rtmplite.net.client.client import CLOSED, TIMEOUT, Client, ClientStream, established, place
-from rtmplite.net.client.rtmfp_dial import dial
+from rtmplite.net.client.dialer import dial
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
@@ -35,7 +35,6 @@ from rtmplite.rtmp.message_transport import text
 BACKLOG: Final = 256 * 1024  # bytes that have not been acknowledged, before `write` waits
 FAREWELL: Final = 2.0  # s for the last messages to arrive, media apart
 LOOK: Final = 0.01  # s between looks whether they have
-
 
 REACH_TIMEOUT: Final = 6.0  # s to reach a peer: its hello is sent three times in that time
 

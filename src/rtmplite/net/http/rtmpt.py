@@ -46,11 +46,7 @@ STATUS: Final = {
 
 
 class TunnelServer:
-    """One listening address for RTMPT, or RTMPTS with `tls`.
-
-    A client that `connection_limit` does not admit is told that there is no room.
-    Listeners may share it.
-    """
+    """One address for RTMPT, or RTMPTS with `tls`, within a `connection_limit` to share."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ _FIELD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*\r?\n")
 
 
 class _Head:
-    """The lines of a head as gevent reads them: a ValueError for one that is no field.
+    """The lines of a head as gevent reads them: a ValueError for a line without a field.
 
     A proxy before us may take such a line for the end of the head, or for two fields.
     """

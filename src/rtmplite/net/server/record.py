@@ -120,10 +120,7 @@ class _Tap:
 
 
 class _File:
-    """One recording: messages wait until the file is open, then bytes until they are written.
-
-    `failed` is the file to go on with, which the disk has failed before.
-    """
+    """One recording: its messages and bytes that wait; `failed` is a file to go on with."""
 
     def __init__(
         self, recordings: Recordings, live: LiveStream, failed: "_File | None" = None

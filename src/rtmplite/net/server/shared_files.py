@@ -27,10 +27,7 @@ MAX_FILE: Final = 16 * 1024 * 1024  # bytes, far more than we write
 
 
 class SharedFiles:
-    """A `Store` of files below `folder`.
-
-    New content replaces the old when it is on the disk.  A file that cannot be read is renamed.
-    """
+    """A `Store` of files below `folder`, replaced once on the disk; broken ones are renamed."""
 
     def __init__(self, folder: Path, workers: Workers | None = None, delay: float = DELAY) -> None:
         self._folder, self._workers, self._delay = folder, workers or Workers(), delay

@@ -24,10 +24,7 @@ class Forwarded(Enum):
 
 
 class EndpointListener:
-    """The user of an endpoint.
-
-    Own design: each method here does nothing, so that a user says only what concerns it.
-    """
+    """Own design: the user of an endpoint, who overrides only what concerns it."""
 
     def on_session(
         self, session: "Session", opening: "Opening | None", now: float

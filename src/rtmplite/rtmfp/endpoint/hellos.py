@@ -7,11 +7,11 @@ Implements RFC 7016 §3.5.1.1.2, §3.5.1.4, §3.5.1.5, §3.5.1.6 and §3.5.1.7.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from rtmplite.errors import LocalError
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.rtmfp.endpoint.endpoint_listener import Forwarded
+from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener, Forwarded
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
 from rtmplite.rtmfp.endpoint.responder import Responder, ResponderHost
 from rtmplite.rtmfp.wire.address import Address, Origin, SocketAddress, is_sendable, observed, told
@@ -20,26 +20,10 @@ from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.session_table import SessionEntry
-    from rtmplite.rtmfp.session.session import Session
 
 # Own design: a Redirect fits one datagram, and leaves room among an asker's 24 candidates.
 DESTINATIONS_MOST: Final = 12
 _SECOND: Final = 1.0
-
-
-class IntroductionPolicy(Protocol):
-    """Decides which clients learn a peer's addresses; may know addresses that no session has.
-
-    Own design: the application decides, by `EndpointListener`.
-    """
-
-    def on_introduction(
-        self, session: "Session", asker: Address, now: float
-    ) -> Iterable[Address] | None:
-        """Name other addresses of a session's far end, or None to introduce nobody: §3.5.1.6."""
-
-    def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
-        """Say where to ask for an identity that has no session with us: §3.5.1.4."""
 
 
 class Redirector:
@@ -48,7 +32,7 @@ class Redirector:
     def __init__(
         self,
         host: ResponderHost,
-        policy: IntroductionPolicy,
+        policy: EndpointListener,
         random: Callable[[int], bytes],
         others: Sequence[Address],
     ) -> None:

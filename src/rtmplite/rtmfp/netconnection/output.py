@@ -42,11 +42,7 @@ class OutletOwner(Protocol):
 
 
 class FlowOutlet:
-    """Takes a live stream's messages for one player, or for a server: RTMP 1.0 §7.2.2.1.
-
-    Own design: it counts what waits by itself, so that one stream of a client that is too slow
-    does not stop another.
-    """
+    """Own design: takes a stream's messages for one player, and counts what waits."""
 
     def __init__(self, owner: OutletOwner, stream_id: int) -> None:
         self.output_size = 0

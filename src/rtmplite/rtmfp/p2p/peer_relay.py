@@ -61,11 +61,7 @@ class RelayPlace(Protocol):
 
 
 class PeerRelays:
-    """All relay endpoints of a server: RFC 7016 §3.5.1.
-
-    `connection_of(peer_id)` finds a client that is connected; `make(listener)` returns a place with
-    an identity of its own.
-    """
+    """Makes relay endpoints of a server for clients of `connection_of`: RFC 7016 §3.5.1."""
 
     def __init__(
         self,

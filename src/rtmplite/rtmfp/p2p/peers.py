@@ -44,10 +44,7 @@ _STREAM_LIMITS: Final = ConnectionLimits(message=1024 * 1024)
 
 @dataclass(frozen=True, slots=True)
 class PeerLimits:
-    """Limits the work that other clients can cause: RFC 7016 §5.
-
-    There may be `sessions` with peers that came to us, each of which may play `streams` at a time.
-    """
+    """Limits sessions with peers that come to us, and streams in each: RFC 7016 §5."""
 
     sessions: int = 64
     streams: int = 16

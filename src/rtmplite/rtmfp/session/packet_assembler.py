@@ -28,11 +28,7 @@ _HEADER_MOST: Final = 5  # flags, timestamp and echo: §2.2.4
 
 
 class PacketProtection:
-    """Seals and opens the packets of one session: §2.2.
-
-    `initiator` tells which end of the session this is; `far_id` is the session ID for packets to
-    the far end.
-    """
+    """Seals packets to `far_id` and opens those of one session's far end: §2.2."""
 
     __slots__ = ("_cipher", "_far_id", "_far_mode", "_mode", "_notices", "_round_trip")
 

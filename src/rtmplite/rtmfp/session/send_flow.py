@@ -29,10 +29,7 @@ _ACK_ROOM: Final = 12  # so that a small acknowledgement goes with a full fragme
 
 
 class Priority(IntEnum):
-    """Which flow goes first when the network does not take everything: §3.6.1.2.
-
-    Higher goes first; flows of the same priority take turns.
-    """
+    """Which flow goes first, those of one priority in turn: §3.6.1.2."""
 
     BULK = 0
     NORMAL = 1

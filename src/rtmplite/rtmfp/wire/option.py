@@ -39,11 +39,7 @@ def encode_options(options: Iterable[Option], *, marker: bool = False) -> bytes:
 def parse_options(
     data: bytes | memoryview, at: int = 0, most: int | None = None
 ) -> tuple[list[Option], int]:
-    """Read options until a Marker or the end of `data`; return them and where reading stopped.
-
-    Some lists of RFC 7425 §4.3.1 end with the field that contains them.  A Marker is consumed.
-    Raises RemoteError for an option that is cut off, and for more than `most` options.
-    """
+    """Read options to a Marker or the end, `most` at most: RFC 7425 §4.3.1.  RemoteError."""
     data = bytes(data)
     options: list[Option] = []
     while at < len(data):

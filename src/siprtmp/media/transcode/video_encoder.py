@@ -11,8 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from p2psip.sdp.h264_parameters import LEVEL_1B
-from rtmplite.flv.avc import AvcConfig, join_units, split_units
-from rtmplite.flv.avc_sps import PPS, SPS
+from rtmplite.flv.avc import PPS, SPS, AvcConfig, join_units, split_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import AvcPacketType, CodecId, FrameType, VideoTag
 from siprtmp.media.transcode.video_decoder import MILLISECOND

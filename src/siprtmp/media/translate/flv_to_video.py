@@ -25,13 +25,11 @@ from p2psip.rtp.payload.h265_access_units import SLICES as H265_SLICES
 from p2psip.rtp.payload.vp8 import pack_vp8
 from p2psip.sdp.h264_parameters import ProfileLevel
 from rtmplite.errors import RemoteError
-from rtmplite.flv.avc import AvcConfig, split_units
-from rtmplite.flv.avc_sps import PPS, SPS, SequenceParameters
+from rtmplite.flv.avc import PPS, SPS, AvcConfig, SequenceParameters, split_units
 from rtmplite.flv.enhanced_video import VideoFourCc
-from rtmplite.flv.hevc import HevcConfig
-from rtmplite.flv.hevc_sps import PPS as H265_PPS
-from rtmplite.flv.hevc_sps import SPS as H265_SPS
-from rtmplite.flv.hevc_sps import VPS, HevcParameters
+from rtmplite.flv.hevc import PPS as H265_PPS
+from rtmplite.flv.hevc import SPS as H265_SPS
+from rtmplite.flv.hevc import VPS, HevcConfig, HevcParameters
 from rtmplite.flv.video import CodecId, FieldCodecId
 from siprtmp.media.translate.conversion import Packet, UnsuitableError
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference

@@ -10,7 +10,7 @@ from gevent.event import Event
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file
 from rtmplite.live.streams import Registry
-from rtmplite.net.client import rtmfp_dial
+from rtmplite.net.client import dialer
 from rtmplite.net.client.rtmfp_client import BACKLOG, RtmfpClient, connect
 from rtmplite.net.client.rtmp_client import RtmpClient
 from rtmplite.net.clock import now
@@ -170,7 +170,7 @@ def test_a_server_is_asked_for_by_its_uri(servers, monkeypatch, path, told):
 def test_where_we_are():
     """Covers RFC 7425 §5.3.3 [all-interfaces]: as the way to the server shows, if there is one."""
     servers = [("127.0.0.1", 9), ("::1", 9), ("192.0.2.1", 0)]
-    assert ("127.0.0.1", 7) in rtmfp_dial._own_addresses(servers, 7)
+    assert ("127.0.0.1", 7) in dialer._own_addresses(servers, 7)
 
 
 def test_every_connection_has_an_identity_of_its_own(servers):

@@ -12,10 +12,12 @@ from rtmplite.flv import file, metadata
 from rtmplite.flv.audio import AudioTag
 from rtmplite.flv.tag import TagType
 from rtmplite.flv.video import VideoTag
-from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, MessageType
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.control import parse_control
 from rtmplite.rtmp.wire.digest import PACKET_SIZE
+from rtmplite.rtmp.wire.message import MessageType
 from rtmplite.strategies import rtmp
 
 FFMPEG = "ffmpeg_publish_play_nginx_h264_speex_port19401.pcap"

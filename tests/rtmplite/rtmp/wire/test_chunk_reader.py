@@ -10,9 +10,15 @@ from support.mutations import mutations, peak
 
 from rtmplite.errors import RemoteError
 from rtmplite.limits.memory_budget import Account, MemoryBudget
-from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, Message, encode_absolute
-from rtmplite.rtmp.wire.chunk_reader import BYTES_PER_MESSAGE, FREE_MESSAGES, STREAM_COST
+from rtmplite.rtmp.wire.chunk_reader import (
+    BYTES_PER_MESSAGE,
+    FREE_MESSAGES,
+    STREAM_COST,
+    ChunkReader,
+)
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter, encode_absolute
 from rtmplite.rtmp.wire.control import Abort
+from rtmplite.rtmp.wire.message import Message
 from rtmplite.strategies import rtmp
 
 

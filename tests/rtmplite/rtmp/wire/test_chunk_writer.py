@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmplite.errors import LocalError
-from rtmplite.rtmp.wire.chunk import ChunkReader, ChunkWriter, Message, encode_absolute
 from rtmplite.rtmp.wire.chunk_header import basic_header
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
+from rtmplite.rtmp.wire.chunk_writer import ChunkWriter, encode_absolute
+from rtmplite.rtmp.wire.message import Message
 from rtmplite.strategies import rtmp
 
 STREAMS = st.sampled_from([2, 3, 64, 400])

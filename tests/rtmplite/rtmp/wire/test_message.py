@@ -2,7 +2,9 @@
 
 import pytest
 
-from rtmplite.rtmp.wire.chunk import ChunkReader, MessageType, encode_absolute
+from rtmplite.rtmp.wire.chunk_reader import ChunkReader
+from rtmplite.rtmp.wire.chunk_writer import encode_absolute
+from rtmplite.rtmp.wire.message import MessageType
 
 
 def test_a_message_has_the_fields_that_chunks_need():

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from support.gateway.numbered_film import film
 
-from rtmplite.flv.avc import AvcConfig
-from rtmplite.flv.avc_sps import SequenceParameters
+from rtmplite.flv.avc import AvcConfig, SequenceParameters
 from rtmplite.flv.video import VideoTag, is_key_frame, is_sequence_header
 from siprtmp.media.transcode.side_by_side import HALF, HEIGHT, WIDTH, SideBySide
 from siprtmp.media.transcode.video_decoder import VideoDecoder

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from support.gateway.numbered_film import HEIGHT, WIDTH, film, picture, seen
 
 from p2psip.sdp.h264_parameters import H264Parameters, ProfileLevel
-from rtmplite.flv.avc import AvcConfig, split_units
-from rtmplite.flv.avc_sps import SequenceParameters
+from rtmplite.flv.avc import AvcConfig, SequenceParameters, split_units
 from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType, VideoTrack
 from rtmplite.flv.video import FrameType, VideoTag, is_key_frame, is_sequence_header
 from siprtmp.media.transcode import video_encoder
