@@ -54,8 +54,8 @@ static int one_packet(const ToPhone *self, const uint8_t *payload, size_t size) 
     if (self->kind == SPEEX) {
         enum frame frame = one_speex_frame(payload, size);
         if (frame == NO_FRAME || (frame == LAYERED_FRAME && !self->layers)) return 0;
-        /* what a header or a comment of Speex might look like */
-        if (payload[0] == 'S' || !((size > 2 && payload[2]) || (size > 3 && payload[3]))) return 0;
+        /* what a comment of Speex might look like */
+        if (!((size > 2 && payload[2]) || (size > 3 && payload[3]))) return 0;
     }
     return (int)self->ticks;
 }

@@ -93,7 +93,8 @@ MESSAGES = {
     "tag": (
         b"", b"\x82", b"\x82" + b"u" * 161, b"\x82" + b"u" * 320, b"\x82" + b"u" * 66_000,
         b"\x72" + b"a" * 160, b"\x83" + b"u" * 160, b"\xb2" + SPEEX[1:], b"\xb2" + SPEEX[1:] * 2,
-        *TAGS.values(), b"\xb2" + NARROW, b"\xb6Speex   " + bytes(72), b"\x91Opus",
+        *TAGS.values(), b"\xb2" + TAGS["wideband"][1:], b"\xb2" + NARROW, b"\xb6Speex   " + bytes(72),
+        b"\x91Opus",
         b"\x91Opus\x0b\x00", b"\x90OpusOpusHead", b"\x92Opus", b"\xaf\x01aac",
     ),
     "cut": (0, 1, 2, 5, 6, -1),
@@ -198,6 +199,7 @@ class Pair:
                 event = struct.pack("!BBH", value, 0x80, 800)
                 self.hear(phone.packet(payload_type=EVENTS, payload=event))
             case "message":
+                each(lambda side: side.wait(self.pace))
                 self.say(**value)
             case "burst":
                 for _ in range(value):
@@ -351,9 +353,9 @@ def test_one_odd_message(name, kind):
     for value in MESSAGES[name]:
         pair = Pair(kind)
         pair.usual(5)
-        pair.say(**{name: value})
+        pair.do("message", {name: value})
         pair.usual(3)
-        pair.say(**{name: value})
+        pair.do("message", {name: value})
         pair.usual(20)
         pair.compare()
         pair.close()
