@@ -123,7 +123,7 @@ class SipDriver:
         assert isinstance(first, UdpListener)
         self.udp = first
         self._alarm = Alarm(self)
-        self._busy = self._closed = False
+        self._busy = self._closed = self._is_running = False
         self._reported: set[str] = set()
         stack.on_error = self._report
         stack.notify(self._schedule)
@@ -164,9 +164,11 @@ class SipDriver:
 
     def run(self, act: Callable[..., T], *args: Any) -> T:
         """Call a machine, then carry out its orders; returns the result of the call."""
+        outer, self._is_running = self._is_running, True
         try:
             return act(*args)
         finally:
+            self._is_running = outer
             self.wake()
 
     def wake(self) -> None:
@@ -208,7 +210,7 @@ class SipDriver:
 
     def _schedule(self) -> None:
         """Have orders carried out at the end of this turn of the loop, or earlier."""
-        if not self._busy:
+        if not self._busy and not self._is_running:
             get_hub().loop.run_callback(self.wake)
 
     def _carry_out(self, order: Send | Locate) -> None:

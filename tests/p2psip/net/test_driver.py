@@ -288,6 +288,15 @@ def test_an_error_for_who_called_is_told_and_orders_go_out_all_the_same(make):
 # The end
 
 
+def test_a_message_is_answered_by_one_look_at_the_orders(make, monkeypatch):
+    """Own design: the loop is asked for another turn only by what happens outside of an event."""
+    echo, turns = make(), []
+    monkeypatch.setattr(echo.driver, "wake", lambda: turns.append(SipDriver.wake(echo.driver)))
+    assert UdpClient(echo.address).ask(options_request()).startswith(b"SIP/2.0 200")
+    gevent.idle()  # until the loop has nothing else to do
+    assert len(turns) == 1
+
+
 def test_closing_twice_and_everything_after_it_is_harmless(make):
     one = make()
     client = TcpClient(one.address)

@@ -93,8 +93,8 @@ MESSAGES = {
     "tag": (
         b"", b"\x82", b"\x82" + b"u" * 161, b"\x82" + b"u" * 320, b"\x82" + b"u" * 66_000,
         b"\x72" + b"a" * 160, b"\x83" + b"u" * 160, b"\xb2" + SPEEX[1:], b"\xb2" + SPEEX[1:] * 2,
-        *TAGS.values(), b"\xb2" + TAGS["wideband"][1:], b"\xb2" + NARROW, b"\xb6Speex   " + bytes(72),
-        b"\x91Opus",
+        *TAGS.values(), b"\xb2" + TAGS["wideband"][1:], b"\xb2" + NARROW,
+        b"\xb6Speex   " + bytes(72), b"\x91Opus",
         b"\x91Opus\x0b\x00", b"\x90OpusOpusHead", b"\x92Opus", b"\xaf\x01aac",
     ),
     "cut": (0, 1, 2, 5, 6, -1),

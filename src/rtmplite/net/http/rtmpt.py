@@ -161,11 +161,7 @@ class TunnelServer:
                 while at < len(body):
                     transport.receive(body[at : at + PIECE], now())
                     at += PIECE
-                    if (
-                        now() - begun >= SLICE
-                        or transport.deciding
-                        or not transport.reading
-                    ):
+                    if now() - begun >= SLICE or transport.deciding or not transport.reading:
                         break
                 if at < len(body):
                     gevent.sleep(YIELD)
