@@ -137,7 +137,7 @@ class AudioStream(MediaStream):
         if type_id != AUDIO or plan is None or self._closed or not payload:
             self._published.put(type_id, timestamp, payload)  # for what begins later
             return
-        if self._sending.is_active:
+        if self._sending.lent is not None:
             self._reclaim_sent()
         to_phone = self._to_phone
         if payload[0] >> 4 != self._to_phone_format or to_phone is None:
@@ -159,7 +159,9 @@ class AudioStream(MediaStream):
         if packets:
             self._pace(to_phone.codec.clock_rate, packets, now)
             session, sending = self._session, self._sending
-            if self._sends and session is not None and sending.is_due:
+            if sending.outlet is None or not self._sends or session is None:
+                return
+            if sending.is_due():
                 number, offset = self._to_phone_type, self._offset
                 sending.begin(to_phone, payload, number, offset, session, self._pacer)
 
@@ -321,7 +323,7 @@ class AudioStream(MediaStream):
         session, order, offloading = self._session, self._order, self._offloading
         if session is None or self._closed:
             return
-        if offloading.is_active:
+        if offloading.lent is not None:
             self._reclaim_received()
         header = session.received_rtp(data, now)
         if header is None:

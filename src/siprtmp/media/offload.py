@@ -81,12 +81,7 @@ class Offloading:
     def __init__(self, is_wanted: bool, recall: Callable[[], None]) -> None:
         self.is_wanted, self.next_try = is_wanted, 0
         self._recall = recall
-        self._lent: Lent | None = None
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the pump has the packets."""
-        return self._lent is not None
+        self.lent: Lent | None = None  # while the pump has the packets
 
     def begin(
         self,
@@ -118,11 +113,11 @@ class Offloading:
         if flow is None:
             players.returned(None)
             return
-        self._lent = Lent(flow, players, reception, order, following, to_rtmp.clock)
+        self.lent = Lent(flow, players, reception, order, following, to_rtmp.clock)
 
     def end(self) -> Counted | None:
         """Take the packets back, and move all on by the counts of the pump; None if nothing was."""
-        lent, self._lent = self._lent, None
+        lent, self.lent = self.lent, None
         if lent is None:
             return None
         seen = lent.flow.reclaim()
@@ -170,25 +165,18 @@ class Sending:
     """
 
     def __init__(self, outlet: Outlet | None, recall: Callable[[], None]) -> None:
-        self._outlet, self._recall, self._wait = outlet, recall, 0
-        self._lent: tuple[RtpSession, SampleClock, Pacer[Packet]] | None = None
+        self.outlet, self._recall, self._wait = outlet, recall, 0
+        # What the messages go on with, while the pump has them.
+        self.lent: tuple[RtpSession, SampleClock, Pacer[Packet]] | None = None
 
-    @property
-    def is_active(self) -> bool:
-        """Whether the pump has the messages."""
-        return self._lent is not None
-
-    @property
     def is_due(self) -> bool:
-        """Whether it is worth asking the pump after this message."""
-        if self._outlet is None:
-            return False
+        """Whether it is worth asking the pump, if there is one, after this message."""
         self._wait -= 1
         return self._wait < 0
 
     def never(self) -> None:
         """Have nothing to do with the pump any more, as somebody wants each packet."""
-        self._outlet = None
+        self.outlet = None
 
     def begin(
         self,
@@ -201,23 +189,23 @@ class Sending:
     ) -> None:
         """Have a pump send the messages behind this one, if that was as usual as can be."""
         self._wait = AGAIN
-        if self._outlet is None:
+        if self.outlet is None:
             return
         cutting, pace = to_phone.cutting(tag), pacer.state
         time = cutting.clock.state if cutting is not None else None
         if cutting is None or time is None or pace is None:
             return
         source, clock = (payload_type, session.sequence, session.ssrc), (*time, offset)
-        if self._outlet.offload(*cutting[:-1], source, clock, pace):
-            self._lent, self._wait = (session, cutting.clock, pacer), 0
+        if self.outlet.offload(*cutting[:-1], source, clock, pace):
+            self.lent, self._wait = (session, cutting.clock, pacer), 0
             session.on_collision = self._recall
 
     def end(self) -> int:
         """Take the messages back, and move all on by the counts of the pump, which is returned."""
-        lent, self._lent = self._lent, None
-        if lent is None or self._outlet is None:
+        lent, self.lent = self.lent, None
+        if lent is None or self.outlet is None:
             return 0
-        seen, (session, clock, pacer) = self._outlet.reclaim(), lent
+        seen, (session, clock, pacer) = self.outlet.reclaim(), lent
         if seen is None or not seen[0]:
             return 0
         sent = Sent(*seen)
