@@ -39,7 +39,9 @@ class Descriptions:
                 raise sdp_map.refusal(theirs)
 
     def first(self, call: UserAgentCall, names: Sequence[str], now: float) -> bytes:
-        """Answer the INVITE's offer with the codecs named, or make ours: RFC 3264 §5, §6.
+        """Answer the INVITE's offer with the codecs named; without one (late offer) make ours.
+
+        RFC 3264 §5, §6.
 
         Raises RemoteError(488) without a codec in common.
         """
