@@ -1,4 +1,4 @@
-"""The offers and answers of one call, between its SIP messages and its media session.
+"""The offers, early and late, and answers of one call, between SIP messages and media session.
 
 Implements RFC 3264 §5 to §8 as RFC 3261 §13 and §14 carry them, by way of `MediaSession`.
 

@@ -1,10 +1,10 @@
 """Routes: the operator's choice where a call to an address of ours goes.
 
 Own design: the first `[[route]]` whose pattern matches takes the INVITE; without one
-`GatewayCore.find_here` offers it to a client, a room and a stream of that name, and the proxy to
-the phones.  A call to another SIP address passes the proxy with
-a new Request-URI (RFC 3261 §16.5): a 302 would need a caller that follows it, which trunks do not,
-and a bridge of two calls would have to repeat what either side does within its own.
+`GatewayCore.find_here` offers it to a client, a room or a stream of that name, else the proxy to
+the phones.  A call to another SIP address passes the proxy with a new Request-URI (RFC 3261 §16.5):
+a 302 would need a caller that follows it, which trunks do not, and a bridge of two calls would have
+to repeat what either side does within its own.
 """
 
 from collections.abc import Callable, Sequence

@@ -279,7 +279,7 @@ class GatewayCore:
         return self.routes.find(request) or self.find_here(request)
 
     def find_here(self, request: Request) -> Acceptor | None:
-        """Find a rich client, else a room, else a stream of the name; the proxy then calls phones."""
+        """Find a rich client, else a room, else a stream of that name; phones come after it."""
         return self.lines.find(request) or self.rooms.find(request) or self.names.find(request)
 
 
