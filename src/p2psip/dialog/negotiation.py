@@ -1,6 +1,7 @@
 """Offer and answer between two user agents: one exchange at a time, whichever message carries it.
 
-Implements RFC 3264 §4 and RFC 3311 §5.2, for INVITE, 2xx, ACK, PRACK and UPDATE alike.
+Implements RFC 3264 §4 and RFC 3311 §5.2, for INVITE, 2xx, ACK, PRACK and UPDATE alike.  It is
+the same for a late offer: an INVITE without one is answered by our offer, in the 2xx.
 
     >>> session = Negotiation()
     >>> session.we_offer(b"ours")

@@ -90,7 +90,7 @@ class ReliableProvisional(Machine[State, Event, Do]):
         return self._on(Event.PRACK, now)
 
     def finish(self, now: float) -> Todo:
-        """Repeat no more, since the INVITE has its final response (§3)."""
+        """Stop repeating, since the INVITE has its final response (§3)."""
         return self._on(Event.FINAL, now)
 
     def _again(self, timer: Event) -> float:

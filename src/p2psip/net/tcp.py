@@ -244,7 +244,7 @@ class TcpConnection:
         return ANSWER_SECONDS if self.flow.local is None else GREETING_SECONDS
 
     def send(self, data: bytes) -> None:
-        """Write; queue what the socket does not take, `fail` if that is too much.  Own design."""
+        """Send, or queue what the socket refuses; `fail` beyond `MAX_QUEUED`.  Own design."""
         if self._closed:
             return
         waiting = 0 if self._tls is None else self._tls.waiting

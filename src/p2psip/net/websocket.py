@@ -70,7 +70,7 @@ class WebSocketFramer:
             self.broken = True
 
     def take(self) -> list[Item] | None:
-        """Return what the next frame completes, if anything; None when more octets are needed."""
+        """Return the items that the next frame completes; None when more octets are needed."""
         if self.broken:  # RFC 6455 §7.1.7 [nothing-after-failure]
             return None
         data, self._input = self._input, b""

@@ -78,7 +78,10 @@ _NEGOTIATORS: Final[Mapping[str, Callable[[str, str], Negotiated | None]]] = {
 
 
 def negotiate(encoding: str, ours: str, theirs: str) -> Negotiated | None:
-    """Compute what two `a=fmtp` of one encoding agree on, or None: RFC 3264 §6.1."""
+    """Agree on the parameters of two `a=fmtp` of one encoding; None if they clash.
+
+    RFC 3264 §6.1.
+    """
     rule = _NEGOTIATORS.get(encoding.lower())
     # RFC 7741 §6.2 [unknown-parameters-ignored]
     return rule(ours, theirs) if rule else (ours, theirs)

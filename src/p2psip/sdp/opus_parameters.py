@@ -42,7 +42,7 @@ class OpusParameters:
 
     @classmethod
     def parse(cls, fmtp: str) -> Self:
-        """Read the value of an `a=fmtp` attribute; what makes no sense is passed over: §6.1."""
+        """Read the value of an `a=fmtp` attribute; ignore parameters that make no sense: §6.1."""
         found = parameters(fmtp)  # §7 [fmtp-counts]
         bitrate = _number(found, "maxaveragebitrate", 0)
         return cls(

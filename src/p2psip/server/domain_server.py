@@ -53,9 +53,9 @@ class DomainServer:
     """The parts of an element that serves domains, each connected to the others.
 
     Without `users` there are no passwords.  Bindings end with the process unless `location` keeps
-    them; `tell` hears of contacts that are given up (see `Registrar`).  What the element is to ask
-    about requests is set on `element`.  `machines` are to be ticked beside the stack, which has
-    their orders.
+    them; `tell` is called for each contact that is given up (see `Registrar`).  Set the callbacks
+    that judge and route requests on `element`.  Tick `machines` beside the stack; it sends what
+    they order.
     """
 
     def __init__(

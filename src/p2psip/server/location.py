@@ -91,7 +91,7 @@ class Binding:
 
 
 def is_at_host(uri: Uri, flow: Flow) -> bool:
-    """Whether `uri` names the address at the far end of `flow`, not by a name: RFC 3263 §4.2."""
+    """Whether the host of `uri` is the IP address of the far end of `flow`: RFC 3263 §4.2."""
     try:
         named, source = (
             ip_address(text.partition("%")[0])

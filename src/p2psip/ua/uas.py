@@ -219,7 +219,7 @@ class IncomingCall(UserAgentCall):
             self._refuse(status, reason, now)  # §21.4.18 [480-by-the-user]
 
     def bye(self, now: float, reason: str | None = None) -> None:
-        """Hang up: refuse the call until it is answered, then send a BYE (§15)."""
+        """Hang up: reject a call that is not answered yet; else send a BYE (§15)."""
         self.reject(603, "Decline", now)  # §15 [no-bye-of-an-early-callee]
         super().bye(now, reason)
 

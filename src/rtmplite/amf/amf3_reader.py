@@ -71,7 +71,7 @@ class UnknownExternalError(RemoteError):
 
 
 class ExternalReader(Protocol):
-    """Reads the body of one class, which becomes `Externalizable.content`: §3.12."""
+    """Reads the body of one externalizable class into `Externalizable.content`: §3.12."""
 
     def read(self, reader: "Amf3Reader") -> Value:
         """Read the body, raising nothing but RemoteError: §3.12."""

@@ -133,7 +133,7 @@ class XmlDocument:
 
 @dataclass(frozen=True, slots=True)
 class Xml:
-    """The text of the newer class, the one with E4X: AMF3 §3.13."""
+    """The text of ActionScript's newer XML class, that of E4X: AMF3 §3.13."""
 
     text: str
 

@@ -149,7 +149,7 @@ _ARRAY: Final = Struct("!BH")
 
 @dataclass(frozen=True, slots=True)
 class HevcArray:
-    """NAL units of one type, no other to come if `complete`: §"Enhanced Video"."""
+    """NAL units of one type; if `complete`, the stream has no others: §"Enhanced Video"."""
 
     kind: int
     units: tuple[bytes, ...]

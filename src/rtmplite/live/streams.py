@@ -248,7 +248,8 @@ class LiveStream:
 
         Players that are here get everything from the first message on.  The first `write` does
         this too.  A `publisher` that is there is replaced, and only recordings end with it; look
-        at `publishing` first.  `kind` is the type of RTMP 1.0 §7.2.2.6.
+        at `publishing` first, as `LiveApplication` does to refuse a name that is in use.  `kind` is
+        the type of RTMP 1.0 §7.2.2.6.
         """
         self._take_back()
         self._end_taps(now)

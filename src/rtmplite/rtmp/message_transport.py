@@ -126,7 +126,7 @@ class MessageTransport:
         """Hook: the server has accepted this client by `answer`: RTMP 1.0 §7.2.1.1."""
 
     def is_silent(self, now: float, answer: float = ANSWER) -> bool:
-        """Whether the peer neither sends nor answers a ping for so long: see `timestamp_rebase`."""
+        """Whether the peer has left a ping unanswered for `answer` s: see `timestamp_rebase`."""
         raise NotImplementedError
 
     def hold_on(self) -> None:

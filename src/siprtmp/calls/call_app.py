@@ -118,7 +118,7 @@ class CallApplication(OpenApplication):
             del self._names[named.name]
 
     def open(self, name: str, registry: Registry) -> NamedCall:
-        """The call of a name, a new one if nobody uses the name."""
+        """Return the call of a name; make one if the name is not in use."""
         named = self._names.get(name)
         if named is None:
             remote = registry.open(APP, name)

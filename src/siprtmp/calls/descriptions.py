@@ -1,4 +1,4 @@
-"""The offers and answers of one call, between its SIP messages and its media session.
+"""The offers, early and late, and answers of one call, between SIP messages and media session.
 
 Implements RFC 3264 §5 to §8 as RFC 3261 §13 and §14 carry them, by way of `MediaSession`.
 
@@ -39,7 +39,9 @@ class Descriptions:
                 raise sdp_map.refusal(theirs)
 
     def first(self, call: UserAgentCall, names: Sequence[str], now: float) -> bytes:
-        """Answer the INVITE's offer with the codecs named, or make ours: RFC 3264 §5, §6.
+        """Answer the INVITE's offer with the codecs named; without one (late offer) make ours.
+
+        RFC 3264 §5, §6.
 
         Raises RemoteError(488) without a codec in common.
         """

@@ -41,7 +41,7 @@ def figures_of(call: Call) -> Figures:
 
 
 def scores(calls: Iterable[Call]) -> list[float]:
-    """The worse score of each call that has one."""
+    """Return the lower score of the two directions, for each call that has any."""
     found = []
     for call in calls:
         figures = figures_of(call)

@@ -1,9 +1,10 @@
 """Routes: the operator's choice where a call to an address of ours goes.
 
-Own design: the first `[[route]]` whose pattern matches takes the INVITE; without one the call goes
-to a client, a stream or a phone of that name.  A call to another SIP address passes the proxy with
-a new Request-URI (RFC 3261 §16.5): a 302 would need a caller that follows it, which trunks do not,
-and a bridge of two calls would have to repeat what either side does within its own.
+Own design: the first `[[route]]` whose pattern matches takes the INVITE; without one
+`GatewayCore.find_here` offers it to a client, a room or a stream of that name, else the proxy to
+the phones.  A call to another SIP address passes the proxy with a new Request-URI (RFC 3261 §16.5):
+a 302 would need a caller that follows it, which trunks do not, and a bridge of two calls would have
+to repeat what either side does within its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ Acceptor = Callable[[ServerHandle, float], None]
 
 
 class RouteHome(CallHome, Protocol):
-    """The gateway's SIP side, as the routes see it."""
+    """The part of `GatewayCore` that the routes use."""
 
     names: CallApplication
 

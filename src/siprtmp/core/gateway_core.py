@@ -275,11 +275,11 @@ class GatewayCore:
         return domain[0] if domain else self.media.media_host
 
     def _route(self, request: Request) -> Acceptor | None:
-        """The route of the operator for a request, or else who is known here by its name."""
+        """Find who is offered a call first: the operator's route, else as in `find_here`."""
         return self.routes.find(request) or self.find_here(request)
 
     def find_here(self, request: Request) -> Acceptor | None:
-        """The line of a rich client, the room, or the name of a stock tool a request is for."""
+        """Find a rich client, else a room, else a stream of that name; phones come after it."""
         return self.lines.find(request) or self.rooms.find(request) or self.names.find(request)
 
 

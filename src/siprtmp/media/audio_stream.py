@@ -34,8 +34,8 @@ OnSent = Callable[[AudioCodec, bytes], None]
 class AudioStream(MediaStream):
     """One call's audio, from the first SDP to the end.
 
-    It watches for signs of life of the peer, those of other streams too, and sends its keys
-    (`press`).  `shared` is for the streams beside it.
+    It notes signs of life of the peer, also those that the call's other streams report, and sends
+    keys (`press`).  `shared` is the context that those streams are given.
     """
 
     def __init__(self, transport: MediaTransport, context: StreamContext) -> None:

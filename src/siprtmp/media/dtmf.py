@@ -47,7 +47,10 @@ class DtmfKeys:
         return True
 
     def heard(self, timestamp: int, payload: bytes, now: float) -> list[str]:
-        """The keys that begin with a report of the phone; a malformed one counts as lost."""
+        """Return the keys that begin with a report of the phone; a malformed report counts as lost.
+
+        They reach RTMP by `MediaSink.on_digit`.
+        """
         try:
             events = self._receiver.heard(timestamp, payload, now)
         except RemoteError:

@@ -61,7 +61,7 @@ class Flow(Protocol):
 
 
 class Lent(NamedTuple):
-    """What a pump moves on in place of a stream, and by which flow."""
+    """The parts of a stream that a pump updates in its place, and the flow that it handles."""
 
     flow: Flow
     players: Players
@@ -72,7 +72,7 @@ class Lent(NamedTuple):
 
 
 class Offloading:
-    """What of one stream a pump may pass on, and whether the pump has it now.
+    """Decides which packets of one stream a pump may pass on, and when it gives them back.
 
     `recall` is called when the players change.  `is_wanted` is false where there is no pump, and
     `next_try` is the extended sequence number from which it is worth asking again.

@@ -318,7 +318,7 @@ class MediaSession:
             self.sink.on_drained(now)
 
     def record(self, recorder: Recorder | None) -> None:
-        """Give `recorder` all that is published from now on, while it is published to the peer."""
+        """Record each message that is published to the peer from now on; None ends that."""
         self._recorder = recorder
         self._sort()
 

@@ -64,7 +64,7 @@ class PeerWatcher(Protocol):
     """Whoever talks to the peer by signalling, when its streams tell that something is amiss."""
 
     def on_key_frame_needed(self, now: float) -> None:
-        """Ask the peer for a key frame by signalling, as it takes no feedback: RFC 5168 §4."""
+        """Ask a peer that takes no RTCP feedback for a key frame, by signalling: RFC 5168 §4."""
 
     def on_quiet(self, now: float) -> None:
         """The peer is silent and the media time-out is near: ask it."""

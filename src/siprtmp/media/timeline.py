@@ -82,7 +82,7 @@ class Timeline:
         self._clock: MediaClock | None = None
 
     def lead(self, audio: Reception, clock: MediaClock) -> None:
-        """Follow this source from now on; `clock` has the RTMP times of its packets: §6.4.1."""
+        """Take this audio as the reference; `clock` tells the RTMP times of its packets: §6.4.1."""
         self._audio, self._clock = audio, clock
 
     def arrival(self, now: float) -> float:

@@ -57,7 +57,7 @@ class MediaTransport(Protocol):
         """Send one RTCP datagram: RFC 3550 §11."""
 
     def close(self) -> None:
-        """Close the way.  Nothing arrives afterwards."""
+        """Close the transport; nothing arrives afterwards."""
 
 
 class Timed(Protocol):

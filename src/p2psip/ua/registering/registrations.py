@@ -46,7 +46,7 @@ class Registrations:
         return any([each.heard(flow, data, now) for each in list(self._members)])
 
     def discard(self, registration: Registration) -> None:
-        """Drop a registration; it must be closed, and so has no deadline."""
+        """Remove a registration that has been closed, and so has no deadline."""
         self._members.discard(registration)
 
     def move(self, host: str, port: int, now: float) -> None:

@@ -143,7 +143,7 @@ def refuse_encoding() -> NoReturn:
 
 
 def is_encoded(headers: Headers) -> bool:
-    """Whether a body is compressed, which nothing here understands (§20.12)."""
+    """Whether a body is compressed; nothing here can expand it (§20.12)."""
     return headers.get("Content-Encoding", "").strip().lower() not in ("", "identity")
 
 

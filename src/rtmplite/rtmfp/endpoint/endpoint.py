@@ -144,7 +144,7 @@ class Endpoint:
 
     @property
     def sessions(self) -> list[Session]:
-        """All sessions, closing ones and unproven ones too."""
+        """Return all sessions, also those that close or are unproven."""
         return [entry.session for entry in self.table]
 
     @property

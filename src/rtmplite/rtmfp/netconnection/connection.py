@@ -173,7 +173,7 @@ class FlowTransport(MessageTransport):
         return self._output.flow(stream_id, medium)
 
     def flush(self, now: float) -> None:
-        """Hand the queue to the session, and let its receiving flows go on.
+        """Hand the queue to the session, and resume the receiving flows that were held.
 
         Own design: the owner of the network calls it after `on_output`.
         """

@@ -208,7 +208,7 @@ class Receiver(FlowReceiver):
         self._latest: int | None = None  # the highest time of audio taken out of order
 
     def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
-        """Take a message, whose stream is the flow's: §5.1.2."""
+        """Take a message; it belongs to the stream of its flow: §5.1.2."""
         if self._undecided:
             self._undecided = False
             flow.ordered = message[:1] != _AUDIO

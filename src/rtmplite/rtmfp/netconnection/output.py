@@ -70,7 +70,8 @@ class FlowOutlet:
 class Output:
     """The sending flows of a connection, the outlets of its streams, and orders that wait: §5.3.5.
 
-    `size` is the bytes in those orders, `excess` what the network has not taken beyond `ROOM`.
+    `size` counts the bytes of these orders, `excess` the bytes beyond `ROOM` that wait for the
+    network.
 
     Own design: everything waits for the end of the turn, so that all of it shares packets.
     """

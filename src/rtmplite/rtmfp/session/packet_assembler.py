@@ -71,7 +71,7 @@ class PacketProtection:
         return packet, flags, timestamp, echo, at
 
     def heard(self, flags: int, now: float) -> bool:
-        """Note real-time flags; whether the far end has such in other sessions: §3.5.2.1."""
+        """Note the flags of real-time traffic, and return TIME_CRITICAL_REVERSE: §3.5.2.1."""
         if flags & TIME_CRITICAL:
             self._notices.heard(self, now)
         return flags & TIME_CRITICAL_REVERSE != 0

@@ -25,9 +25,9 @@ PUBLISHER, PHONE = 0, 1
 
 
 class Lead:
-    """From the time of one side to that of the mix, at which its audio is heard.
+    """Converts times of one side to times of the mix, when its audio is heard.
 
-    Own design: as its messages come, smoothed, since networks are not steady.
+    Own design: measured by the arrival of its messages, and smoothed, since networks are uneven.
     """
 
     def __init__(self, mixer: Mixer, seat: Seat) -> None:
@@ -35,14 +35,14 @@ class Lead:
         self._ahead: float | None = None  # ms
 
     def note(self, timestamp: int, now: float) -> None:
-        """Learn from a message of this time (ms) that has come."""
+        """Measure again, by a message with this time (ms) that has arrived."""
         ahead = self._at(now) - timestamp
         if self._ahead is None or abs(ahead - self._ahead) > JUMP:
             self._ahead = ahead
         self._ahead += (ahead - self._ahead) / STEADY
 
     def time(self, timestamp: int, now: float) -> int:
-        """The time in the mix of a message of this time, both in ms."""
+        """Convert the time of a message to that of the mix, both in ms."""
         at = self._at(now) if self._ahead is None else timestamp + self._ahead
         return max(0, round(at))
 

@@ -67,7 +67,7 @@ def _one_processor() -> Iterator[None]:
 
 
 def as_frame(samples: "array[int]", rate: int) -> "AudioFrame":
-    """Samples of one channel as a frame."""
+    """Make a frame of the samples of one channel."""
     import av
 
     frame = av.AudioFrame("s16", "mono", len(samples))

@@ -93,7 +93,7 @@ class VideoEncoder:
         return context
 
     def encode(self, frame: "VideoFrame", is_key: bool) -> list[tuple[int, bytes]]:
-        """The tags of a frame and their time (ms): its header first where that is new."""
+        """Encode a frame; return times (ms) and tags, a new sequence header before its frame."""
         from av.video.frame import PictureType
 
         frame.pict_type = PictureType.I if is_key else PictureType.NONE

@@ -77,7 +77,7 @@ class CodecLimits:
     block_rate: int = 0
 
     def lower(self, other: Self) -> Self:
-        """The limits that keep to both."""
+        """Combine two sets of limits: the lower value of each."""
         return type(self)(*map(_lower, astuple(self), astuple(other)))
 
     def excess(self, seen: VideoProperties) -> str:

@@ -124,7 +124,7 @@ class MediaClock:
         return None if self._timestamp is None else self._last_ms
 
     def at(self, timestamp: int) -> float | None:
-        """RTMP time (ms) of another RTP time of the source, None before the first packet."""
+        """Convert an RTP time of the source to RTMP time (ms); None before the first packet."""
         if self._timestamp is None:
             return None
         ticks = self._ticks + wrapped_difference(timestamp, self._timestamp, RTP_WRAP)
