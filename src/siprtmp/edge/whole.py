@@ -1,8 +1,8 @@
 """The figures and rows of all workers as those of one gateway.
 
 Own design: any worker may be asked, over HTTP or the operator's socket, and asks the others over
-the bus.  One that does not answer within a second is counted as silent, and its figures are
-missing; nobody waits longer for it.
+the bus.  One that does not answer within a second is counted as silent and named in the log, and
+its figures are missing; nobody waits longer for it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +13,7 @@ from siprtmp.edge.metrics import LAG_BOUNDS, Histogram, LoopLag
 from siprtmp.edge.overview import Overview, Row, only
 from siprtmp.edge.workers.bus import Message
 from siprtmp.edge.workers.team import Team
+from siprtmp.operation.logs import Log
 
 WORST: Final = ("loop_lag_ms",)  # figures of which the highest counts; others are added
 
@@ -24,13 +25,17 @@ class Whole:
 
     def __init__(self, team: Team, figures: Callable[[], Figures], lag: LoopLag) -> None:
         self._team, self._figures, self._lag = team, figures, lag
+        self._log = Log("siprtmp")
         self._lags: list[list[float]] = []
         team.handlers["figures"] = self._tell
 
     def figures(self) -> Figures:
         """The figures of all workers that answer."""
-        answers = [self._own(), *self._team.bus.ask_all({"do": "figures"}).values()]
-        answers = [each for each in answers if each is not None]
+        others = self._team.bus.ask_all({"do": "figures"})
+        for worker in self._team.place.others:
+            if others.get(worker) is None:
+                self._log.warning("worker-silent", silent=worker)
+        answers = [self._own(), *(each for each in others.values() if each is not None)]
         self._lags = [each["lag"] for each in answers]
         whole = added([each["figures"] for each in answers])
         waited = {tuple(key) for each in answers for key in each["waited"]}

@@ -15,7 +15,6 @@
 #include "_rtp.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,7 +28,7 @@ enum {
 };
 #define EXTENDED 0xFFFFFF /* ms, from which a chunk has an extended timestamp: RTMP 1.0 §5.3.1.3 */
 #define LOOK 0.2          /* s between looks for more than one datagram of a socket */
-#define MAX_TICKS_TIMES_1000 (INT64_MAX / 4000)
+#define FAR (INT64_MAX / 4000) /* ticks and ms from which products and sums might overflow */
 
 typedef struct {
     PyObject_HEAD
@@ -91,16 +90,19 @@ static int is_same_address(const struct sockaddr_storage *one, const struct sock
            memcmp(&a->sin6_addr, &b->sin6_addr, sizeof a->sin6_addr) == 0;
 }
 
-/* The same address as a tuple, as `socket.recvfrom` makes it. */
-static PyObject *address_tuple(const struct sockaddr_storage *from, socklen_t size) {
-    char host[NI_MAXHOST];
-    if (getnameinfo((const struct sockaddr *)from, size, host, sizeof host, NULL, 0, NI_NUMERICHOST))
-        return Py_BuildValue("(si)", "", 0);
-    if (from->ss_family == AF_INET)
-        return Py_BuildValue("(si)", host, ntohs(((const struct sockaddr_in *)from)->sin_port));
+/* The same address as a tuple, as `socket.recvfrom` makes it: a host without its zone. */
+static PyObject *address_tuple(const struct sockaddr_storage *from) {
+    const struct sockaddr_in *in = (const void *)from;
     const struct sockaddr_in6 *in6 = (const void *)from;
-    return Py_BuildValue("(siII)", host, ntohs(in6->sin6_port), ntohl(in6->sin6_flowinfo),
-                         in6->sin6_scope_id);
+    char host[INET6_ADDRSTRLEN] = "";
+    if (from->ss_family == AF_INET6) {
+        inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
+        return Py_BuildValue("(siII)", host, ntohs(in6->sin6_port), ntohl(in6->sin6_flowinfo),
+                             in6->sin6_scope_id);
+    }
+    if (from->ss_family != AF_INET) return Py_BuildValue("(si)", host, 0);
+    inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+    return Py_BuildValue("(si)", host, ntohs(in->sin_port));
 }
 
 /* -- one datagram ------------------------------------------------------------------------ */
@@ -109,8 +111,9 @@ static PyObject *address_tuple(const struct sockaddr_storage *from, socklen_t si
 static long long media_time(const Flow *flow, uint32_t timestamp, long long *ticks) {
     long long step = (int32_t)(timestamp - flow->media_timestamp);
     if (step < -flow->span || step > flow->span) return -1;
+    if (flow->ticks > FAR || flow->ticks < -FAR) return -1;
+    if (flow->base_ms > FAR || flow->base_ms < -FAR) return -1;
     *ticks = flow->ticks + step;
-    if (*ticks > MAX_TICKS_TIMES_1000 || *ticks < -MAX_TICKS_TIMES_1000) return -1;
     /* Python rounds down and C to 0, which differ before `base_ms`, and so before `last_ms`, only */
     long long now = flow->base_ms + *ticks * 1000 / flow->media_rate;
     return now > flow->last_ms ? now : flow->last_ms;
@@ -420,7 +423,7 @@ static double receive(Pump *self, Flow *flow) {
         }
     } else if (!flow->offloaded || !is_same_address(&from, &flow->source) ||
                !pass_on(flow, self->datagram, (size_t)got, now)) {
-        hand_up(flow, self->datagram, (size_t)got, address_tuple(&from, size), now);
+        hand_up(flow, self->datagram, (size_t)got, address_tuple(&from), now);
     }
     return now;
 }

@@ -211,6 +211,7 @@ def test_a_worker_that_is_stuck_is_told_and_not_waited_for(pair):
                     seen = json.load(answer)
                     break
         assert (seen["workers"], seen["workers_silent"]) == (2, 1)
+        assert "silent=1" in lines(pair, "worker-silent")[0]
     finally:
         os.kill(stuck, signal.SIGCONT)
     pair.wait_status({"workers_silent": 0})

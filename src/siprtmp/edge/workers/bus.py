@@ -106,19 +106,28 @@ class Bus:
         """Read what one worker says, until it ends."""
         if not _is_ours(connected):
             return
+        try:
+            self._read(connected)
+        except OSError:
+            return
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            log.warning("somebody speaks on the bus who is no worker: %s", type(error).__name__)
+
+    def _read(self, connected: Any) -> None:
         lines = _lines(connected)
-        with suppress(OSError, StopIteration):
-            worker = next(lines)["worker"]
-            if worker in self._readers:  # of a predecessor whose end we have not heard of yet
+        worker = next(lines, {}).get("worker")
+        if worker not in self._ways:
+            return
+        if worker in self._readers:  # of a predecessor whose end we have not heard of yet
+            self._on_lost(worker)
+        self._readers[worker] = connected
+        try:
+            for message in lines:
+                self._take(worker, message)
+        finally:
+            if self._readers.get(worker) is connected:
+                del self._readers[worker]
                 self._on_lost(worker)
-            self._readers[worker] = connected
-            try:
-                for message in lines:
-                    self._take(worker, message)
-            finally:
-                if self._readers.get(worker) is connected:
-                    del self._readers[worker]
-                    self._on_lost(worker)
 
     def _take(self, worker: int, message: Message) -> None:
         if "answer" in message:

@@ -72,15 +72,19 @@ class WorkerPlace:
 def open_places(at: ListenerSettings, count: int) -> list[WorkerPlace]:
     """Open the sockets of all workers.  Raises ConfigError for an address that can't be had.
 
-    The folder of the bus is its owner's alone.
+    The folder of the bus is its owner's alone.  ConfigError also if there can be none.
     """
     shared = [_listening(name, getattr(at, name), count) for name in SHARED]
-    folder, counts = Path(mkdtemp(prefix="siprtmp-")), SharedCounts(count)
+    folder, counts = Path(_made(count)), SharedCounts(count)
     places = []
-    for index in range(count):
-        opened = {name: each[index] for name, each in zip(SHARED, shared, strict=True) if each}
-        bus, streams = (_local(folder / f"{name}-{index}") for name in ("bus", "streams"))
-        places.append(WorkerPlace(index, count, folder, opened, bus, streams, counts))
+    try:
+        for index in range(count):
+            opened = {name: each[index] for name, each in zip(SHARED, shared, strict=True) if each}
+            bus, streams = (_local(folder / f"{name}-{index}") for name in ("bus", "streams"))
+            places.append(WorkerPlace(index, count, folder, opened, bus, streams, counts))
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise _no_folder(count, error, f"{folder}: ") from None
     return places
 
 
@@ -94,6 +98,18 @@ def close_places(places: Sequence[WorkerPlace]) -> None:
 def remove_folder(place: WorkerPlace) -> None:
     """Delete the folder of the bus."""
     shutil.rmtree(place.folder, ignore_errors=True)
+
+
+def _made(count: int) -> str:
+    try:
+        return mkdtemp(prefix="siprtmp-")
+    except OSError as error:
+        raise _no_folder(count, error) from None
+
+
+def _no_folder(count: int, error: OSError, at: str = "") -> ConfigError:
+    reason = error.strerror or error  # without a number if a path is too long
+    return ConfigError(f"--workers {count}: {at}{reason}: another TMPDIR may do")
 
 
 def _listening(name: str, at: tuple[str, int] | None, count: int) -> list[socket.socket]:

@@ -7,6 +7,7 @@ from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.message_transport import ConnectionLimits
 from siprtmp.edge.workers.place import close_places, open_places
 from siprtmp.edge.workers.team import Team
+from siprtmp.operation.arguments import ConfigError
 from siprtmp.settings.table import ListenerSettings
 
 KEY = ["live", "demo"]
@@ -59,6 +60,17 @@ def test_only_their_owner_enters_the_folder_of_the_bus(places):
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {each.stat().st_mode & 0o777 for each in folder.iterdir()} == {0o600}
     assert len([*folder.iterdir()]) == 4
+
+
+@pytest.mark.parametrize("kind", ["long", "missing"])
+def test_a_folder_that_cannot_be_had_is_one_line_and_leaves_nothing(kind, tmp_path, monkeypatch):
+    """No disk, no room, or a path that is too long for a Unix socket."""
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder if kind == "long" else folder / "none"))
+    with pytest.raises(ConfigError, match=r"--workers 2: .*: another TMPDIR may do"):
+        open_places(ListenerSettings(rtmp=None, http=None), 2)
+    assert not [*folder.iterdir()]
 
 
 def test_of_two_that_publish_one_name_at_once_the_lower_worker_keeps_it(places):

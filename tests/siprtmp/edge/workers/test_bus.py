@@ -1,0 +1,138 @@
+"""The bus: what a worker may hear and say, and whoever else has found the socket."""
+
+import json
+import socket
+
+import gevent
+import pytest
+from support.sockets import until
+
+from siprtmp.edge.workers import bus as module
+from siprtmp.edge.workers.bus import Bus
+from siprtmp.edge.workers.place import close_places, open_places
+from siprtmp.settings.table import ListenerSettings
+
+
+@pytest.fixture
+def places():
+    made = open_places(ListenerSettings(rtmp=None, http=None), 2)
+    yield made
+    close_places(made)
+
+
+@pytest.fixture
+def heard():
+    return []
+
+
+@pytest.fixture
+def first(places, heard):
+    """The bus of worker 0, whose greeting is one message."""
+
+    def lost(worker):
+        heard.append(("lost", worker))
+
+    made = Bus(places[0], {"say": lambda *what: heard.append(what)}, lambda: [{"do": "hi"}], lost)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def other(places, first):
+    """A connection to worker 0."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connected:
+        connected.connect(places[0].bus_path(0))
+        connected.setblocking(False)
+        yield connected
+
+
+def is_closed(connected):
+    try:
+        return connected.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(b"\xff\xfe\n", b"{\n", b"{}\n", b"[1]\n", b"null\n", b"[" * 20_000 + b"\n"),
+        *(b'{"worker":[]}\n', b'{"worker":[1]}\n', b'{"worker":0}\n', b'{"worker":7}\n'),
+        *(b'{"worker":1}\nnull\n', b'{"worker":1}\n[]\n', b'{"worker":1}\n{"answer":[]}\n'),
+        b'{"worker":1}\n{"do":[]}\n',
+    ],
+)
+def test_who_is_no_worker_is_disconnected(first, other, heard, said, capfd):
+    """In one line of the log at most, and what a worker says next is heard."""
+    other.sendall(said)
+    assert until(lambda: is_closed(other))
+    assert "Traceback" not in capfd.readouterr().err
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as worker:
+        worker.connect(first._place.bus_path(0))
+        worker.sendall(b'{"worker":1}\n{"do":"say"}\n')
+        assert until(lambda: (1, {"do": "say"}) in heard)
+
+
+def test_a_line_without_end_is_cut_off(first, other, monkeypatch):
+    """A worker holds so much of a message and no more."""
+    monkeypatch.setattr(module, "MAX_LINE", 100_000)
+    with gevent.Timeout(60):
+        while not is_closed(other):
+            try:
+                other.send(b"x" * 5000)
+            except BlockingIOError:
+                gevent.sleep(0)
+            except OSError:
+                break
+
+
+def test_what_it_cannot_serve_costs_one_message(first, other, heard, caplog):
+    """A handler that fails is a mistake of ours, and logged."""
+    first._handlers["fail"] = lambda *what: 1 / 0
+    other.sendall(b'{"worker":1}\n{"do":"fail"}\n{"do":"none"}\n{"do":"say"}\n')
+    assert until(lambda: heard) and "ZeroDivisionError" in caplog.text
+    other.close()
+    assert until(lambda: heard[1:] == [("lost", 1)])
+
+
+def test_a_worker_that_does_not_read_is_left_and_greeted_again(places, first, monkeypatch):
+    """It is owed no more than a limit; when it reads again, it learns all from the beginning."""
+    monkeypatch.setattr(module, "MAX_WAITING", 50_000)
+    listener = places[1].bus
+    listener.setblocking(False)
+    accepted = []
+
+    def accept():
+        try:
+            accepted.append(listener.accept()[0])
+        except BlockingIOError:
+            return False
+        return True
+
+    assert until(accept)
+    way = first._ways[1]
+    for _ in range(2000):
+        first.tell({"do": "say", "text": "x" * 1000}, 1)
+        if way._connected is None:
+            break
+        gevent.sleep(0)
+    assert way._connected is None and until(accept)
+    assert until(lambda: way._connected is not None)
+    first.tell({"do": "last"}, 1)
+    data = bytearray()
+
+    def read():
+        try:
+            data.extend(accepted[1].recv(9999))
+        except BlockingIOError:
+            return False
+        return b"last" in data
+
+    accepted[1].setblocking(False)
+    assert until(read)
+    assert [*map(json.loads, data.splitlines())] == [{"worker": 0}, {"do": "hi"}, {"do": "last"}]
+    for each in accepted:
+        each.close()
