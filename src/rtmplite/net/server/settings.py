@@ -186,7 +186,7 @@ class PlayerSettings:
     gop_cache: str = setting(
         Choice(*SWITCH),
         SWITCH[0],
-        "Start a player with the pictures since the last key frame (on), or at the next key"
+        "Start a player with the frames since the last key frame (on), or at the next key"
         " frame, later but with less delay from then on (off).",
     )
     merge_ms: float = setting(
