@@ -72,7 +72,7 @@ class Lent(NamedTuple):
 
 
 class Offloading:
-    """Decides which packets of one stream a pump may pass on, and when it gives them back.
+    """Lends the packets of one stream to a pump where it can pass them on, and takes them back.
 
     `recall` is called when the players change.  `is_wanted` is false where there is no pump, and
     `next_try` is the extended sequence number from which it is worth asking again.
@@ -92,7 +92,7 @@ class Offloading:
         to_rtmp: AudioToFlv | None,
         payload_type: int,
     ) -> None:
-        """Have a pump pass on the packets behind the last one, if that was as usual as can be."""
+        """Lend the packets after the last one to a pump, if the stream is in its usual state."""
         following, reception = order.next, session.reception
         if following is None:
             return
