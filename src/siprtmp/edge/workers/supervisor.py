@@ -69,7 +69,7 @@ class Supervisor:
             for worker in self._workers:
                 if (code := self._start(worker)) is not None:
                     return code
-            while any(each.pid for each in self._workers):
+            while any(each.pid or each.again_at is not None for each in self._workers):
                 if (code := self._turn()) is not None:
                     return code
         finally:
