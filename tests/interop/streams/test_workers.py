@@ -186,6 +186,17 @@ def test_a_worker_that_dies_takes_its_own_clients_only(start, pair):
     assert before[home] in workers_of(pair)
 
 
+def test_all_workers_may_die_at_once(pair):
+    """What ends one may end all; the gateway goes on with new ones."""
+    before = workers_of(pair)
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    pair.wait_until(lambda: len(lines(pair, "worker-died")) == 2, what="their deaths")
+    pair.wait_until(lambda: len(workers_of(pair)) == 2, what="others")
+    pair.wait_status({"workers": 2, "workers_silent": 0})
+    assert not {*before} & {*workers_of(pair)}
+
+
 @pytest.mark.needs("ffmpeg")
 def test_the_players_elsewhere_of_a_worker_that_dies_hear_of_the_end(start, pair):
     """Its publisher is lost with it; its name is free."""

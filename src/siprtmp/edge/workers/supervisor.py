@@ -69,7 +69,7 @@ class Supervisor:
             for worker in self._workers:
                 if (code := self._start(worker)) is not None:
                     return code
-            while any(each.pid for each in self._workers):
+            while any(each.pid or each.again_at is not None for each in self._workers):
                 if (code := self._turn()) is not None:
                     return code
         finally:
@@ -81,16 +81,22 @@ class Supervisor:
 
     def _start(self, worker: _Worker) -> int | None:
         """Fork a worker; None in the supervisor, its exit code in the worker."""
-        reading, writing = os.pipe()
         sys.stdout.flush()
         waiting = signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGCHLD))
-        worker.pid = os.fork()
+        worker.since, worker.again_at = time.monotonic(), None
+        try:
+            worker.pid, reading, writing = _forked()
+        except OSError as error:  # too many processes or descriptors, for the moment
+            signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
+            if not self._is_ready:
+                raise
+            self._ended(worker, error.errno or 1)
+            return None
         if worker.pid:
             signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
             os.close(writing)
             os.set_blocking(reading, False)
             worker.ready, worker.words = reading, None
-            worker.since, worker.again_at = time.monotonic(), None
             return None
         self._become_worker(reading)
         signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
@@ -213,3 +219,14 @@ class Supervisor:
             if worker.pid:
                 with suppress(ProcessLookupError):
                     os.kill(worker.pid, number)
+
+
+def _forked() -> tuple[int, int, int]:
+    """Fork, with a pipe between both: the process, 0 in the new one, and the ends of the pipe."""
+    reading, writing = os.pipe()
+    try:
+        return os.fork(), reading, writing
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        raise
