@@ -15,6 +15,7 @@ from support.sockets import until
 from rtmplite.live.streams import Registry
 from rtmplite.net import pipe as python
 from rtmplite.net import tcp_connections
+from rtmplite.net.clock import now as clock
 from rtmplite.net.tcp_connections import TcpConnections
 from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.connection import ChunkTransport, ConnectionLimits
@@ -146,7 +147,7 @@ def connected(connections):
     for each in (near, far):
         each.setblocking(False)
         each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-    machine = ServerConnection(lambda app: OpenApplication(), Registry(), bytes, 0.0)
+    machine = ServerConnection(lambda app: OpenApplication(), Registry(), bytes, clock())
     machine.transport.peer_address = ("127.0.0.1", 1)
     connections.adopt(near, machine)
     return machine.transport.short_way, far
