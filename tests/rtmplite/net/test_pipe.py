@@ -3,15 +3,23 @@
 import gc
 import socket
 import weakref
+from contextlib import suppress
 
+import gevent
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.pump.built import built
+from support.sockets import until
 
 from rtmplite.live.streams import Registry
 from rtmplite.net import pipe as python
+from rtmplite.net import tcp_connections
+from rtmplite.net.clock import now as clock
+from rtmplite.net.tcp_connections import TcpConnections
+from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.connection import ChunkTransport, ConnectionLimits
+from rtmplite.rtmp.server import ServerConnection
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.chunk_writer import ChunkFraming
 
@@ -128,6 +136,59 @@ def test_both_do_the_same(wakes, drawn):
     for side in sides:
         for owner in side.owners:
             owner.shut()
+
+
+pieces = st.tuples(st.integers(0, 2), st.sampled_from((1, 700, 5000, 40_000)), st.integers(1, 3))
+
+
+def connected(connections):
+    """The pipe and the far end of a connection whose socket takes little."""
+    near, far = socket.socketpair()
+    for each in (near, far):
+        each.setblocking(False)
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    machine = ServerConnection(lambda app: OpenApplication(), Registry(), bytes, clock())
+    machine.transport.peer_address = ("127.0.0.1", 1)
+    connections.adopt(near, machine)
+    return machine.transport.short_way, far
+
+
+@pytest.mark.parametrize("module", [python, "compiled"])
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.just("turn") | pieces | st.tuples(st.just(0), st.just(1), st.just(1500))),
+    st.sampled_from((0.0, 2.0)),
+)
+def test_a_short_write_leaves_the_rest_in_order(module, drawn, merge_ms):
+    """Own design: with the real owner, over sockets that take little, and beyond IOV_MAX."""
+    module = compiled() if module == "compiled" else module
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("Pipe", "flush"):
+            patch.setattr(tcp_connections, name, getattr(module, name))
+        connections = TcpConnections(merge_ms)
+        connections.start()
+        ends = [connected(connections) for _ in range(3)]
+        put, read = [bytearray() for _ in ends], [bytearray() for _ in ends]
+
+        def drain():
+            for (_, far), seen in zip(ends, read, strict=True):
+                with suppress(BlockingIOError):
+                    seen.extend(far.recv(1 << 16))
+            return read == put
+
+        for number, each in enumerate(drawn):
+            if each == "turn":
+                gevent.sleep(0)
+                continue
+            first, size, times = each
+            for (way, _), said in [*zip(ends, put, strict=True)][first:]:
+                for _ in range(times):
+                    way(bytes([number]) * size)
+                    said.extend(bytes([number]) * size)
+        assert until(drain)
+        connections.stop()
+        for _, far in ends:
+            far.close()
 
 
 @pytest.mark.parametrize("module", [python, "compiled"])

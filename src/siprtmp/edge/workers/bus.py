@@ -22,6 +22,7 @@ import gevent.socket
 from gevent.event import AsyncResult, Event
 from gevent.server import StreamServer
 
+from rtmplite.net.clock import now
 from siprtmp.edge.workers.place import WorkerPlace
 
 log: Final = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class Bus:
             self._number += 1
             waiting[worker] = self._number
             self._asked[self._number] = AsyncResult()
-            self.tell({**message, "ask": self._number}, worker)
+            self.tell({**message, "ask": self._number, "until": now() + TIMEOUT}, worker)
         answers = {}
         with suppress(gevent.Timeout), gevent.Timeout(TIMEOUT):
             for worker, number in waiting.items():
@@ -137,6 +138,8 @@ class Bus:
         if (handler := self._handlers.get(message.get("do", ""))) is None:
             return
         if "ask" in message:
+            if now() > message["until"]:  # we were stopped: nobody waits for it any more
+                return
             gevent.spawn(self._answer, handler, worker, message)
             return
         try:

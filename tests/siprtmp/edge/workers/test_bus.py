@@ -7,6 +7,7 @@ import gevent
 import pytest
 from support.sockets import until
 
+from rtmplite.net.clock import now
 from siprtmp.edge.workers import bus as module
 from siprtmp.edge.workers.bus import Bus
 from siprtmp.edge.workers.place import close_places, open_places
@@ -96,6 +97,15 @@ def test_what_it_cannot_serve_costs_one_message(first, other, heard, caplog):
     assert until(lambda: heard) and "ZeroDivisionError" in caplog.text
     other.close()
     assert until(lambda: heard[1:] == [("lost", 1)])
+
+
+def test_a_request_that_nobody_waits_for_any_more_is_not_served(first, other, heard):
+    """A worker that was stopped would give up a name long after its claimant was refused."""
+    other.sendall(b'{"worker":1}\n')
+    for number, until_ in ((5, now() - 1), (6, now() + 60)):
+        other.sendall(json.dumps({"do": "say", "ask": number, "until": until_}).encode() + b"\n")
+    assert until(lambda: heard)
+    assert [message["ask"] for _, message in heard] == [6]
 
 
 def test_a_worker_that_does_not_read_is_left_and_greeted_again(places, first, monkeypatch):
