@@ -10,6 +10,7 @@ from enum import IntEnum
 from math import inf
 from typing import Final, Protocol
 
+from rtmplite.compiled import open_to_heirs
 from rtmplite.errors import LocalError
 from rtmplite.rtmfp.session.flight import Flight
 from rtmplite.rtmfp.session.flow_states import FIGURE_19, SendDo, SendEvent, SendState
@@ -38,6 +39,7 @@ class Priority(IntEnum):
     IMMEDIATE = 4
 
 
+@open_to_heirs
 class FlowSender:
     """The user of a sending flow; a subclass overrides the events that it needs: §3.6.2."""
 

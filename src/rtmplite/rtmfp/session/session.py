@@ -12,6 +12,7 @@ window, a new address.  Packets to send are made when the endpoint asks for them
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from rtmplite.compiled import open_to_heirs
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.closing import Closing, Do, Event, State, Todo
@@ -95,6 +96,7 @@ class ChunkDispatch:
         return flow_id, number, fsn
 
 
+@open_to_heirs
 class SessionListener:
     """The user of a session; a subclass overrides the events that it needs: §3.5, §3.6."""
 
