@@ -71,7 +71,7 @@ program p2psip                       p2psip.rtp.payload p2psip.sdp p2psip.sip p2
 codec   [p2psip.errors]
 codec   [p2psip.compiled]
 program p2psip.strategies            p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
-codec   [rtmplite.compiled]
+codec   rtmplite.compiled
 codec   rtmplite.amf
 codec   rtmplite.flv                 rtmplite.amf
 codec   rtmplite.limits
@@ -120,7 +120,7 @@ program rtmplite.cli                 rtmplite.amf rtmplite.flv rtmplite.rtmp.wir
                                      rtmplite.rtmp rtmplite.auth rtmplite.rtmfp.netconnection
                                      rtmplite.relay rtmplite.vod rtmplite.net rtmplite.net.client
                                      rtmplite.net.http rtmplite.net.server
-program rtmplite                     rtmplite.cli
+program rtmplite                     rtmplite.compiled rtmplite.cli
 codec   [rtmplite.errors]
 program rtmplite.strategies          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
