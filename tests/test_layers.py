@@ -71,7 +71,6 @@ program p2psip                       p2psip.rtp.payload p2psip.sdp p2psip.sip p2
 codec   [p2psip.errors]
 codec   [p2psip.compiled]
 program p2psip.strategies            p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
-codec   rtmplite.compiled
 codec   rtmplite.amf
 codec   rtmplite.flv                 rtmplite.amf
 codec   rtmplite.limits
@@ -79,8 +78,7 @@ codec   rtmplite.rtmfp.wire
 codec   rtmplite.rtmp.wire           rtmplite.amf rtmplite.flv rtmplite.limits
 machine rtmplite.rtmfp
 machine rtmplite.rtmfp.crypto        rtmplite.rtmfp.wire
-machine rtmplite.rtmfp.session       rtmplite.compiled rtmplite.limits rtmplite.rtmfp.wire
-                                     rtmplite.rtmfp.crypto
+machine rtmplite.rtmfp.session       rtmplite.limits rtmplite.rtmfp.wire rtmplite.rtmfp.crypto
 machine rtmplite.rtmfp.endpoint      rtmplite.limits rtmplite.rtmfp.wire rtmplite.rtmfp.crypto
                                      rtmplite.rtmfp.session
 machine rtmplite.shared_objects      rtmplite.amf rtmplite.limits rtmplite.rtmp.wire
@@ -120,8 +118,9 @@ program rtmplite.cli                 rtmplite.amf rtmplite.flv rtmplite.rtmp.wir
                                      rtmplite.rtmp rtmplite.auth rtmplite.rtmfp.netconnection
                                      rtmplite.relay rtmplite.vod rtmplite.net rtmplite.net.client
                                      rtmplite.net.http rtmplite.net.server
-program rtmplite                     rtmplite.compiled rtmplite.cli
+program rtmplite                     rtmplite.cli
 codec   [rtmplite.errors]
+codec   [rtmplite.compiled]
 program rtmplite.strategies          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
                                      rtmplite.rtmfp.netconnection

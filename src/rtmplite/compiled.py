@@ -10,11 +10,10 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import PathEntryFinder
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
-from typing import Final, TypeVar
+from typing import Final
 
 VARIABLE: Final = "SIPRTMP_PURE"
 
-_Class = TypeVar("_Class", bound=type)
 _sources_of = FileFinder.path_hook((SourceFileLoader, SOURCE_SUFFIXES))
 
 
@@ -31,11 +30,3 @@ def obey_environment(folders: Sequence[str]) -> None:
 
     sys.path_hooks.insert(0, finder)
     sys.path_importer_cache.clear()
-
-
-def open_to_heirs(cls: _Class) -> _Class:
-    """Let users derive from a class of a compiled module, several at once too.
-
-    It changes nothing: mypyc leaves a class with a decorator that it does not know to Python.
-    """
-    return cls

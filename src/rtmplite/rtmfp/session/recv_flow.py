@@ -9,9 +9,9 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Final
 
-from rtmplite.compiled import open_to_heirs
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.session.flow_states import FIGURE_22, RecvDo, RecvEvent, RecvState, SendState
+from rtmplite.rtmfp.session.heirs import open_to_heirs
 from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.range_set import RangeSet
 from rtmplite.rtmfp.session.send_flow import SendFlow

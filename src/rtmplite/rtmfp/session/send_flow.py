@@ -10,10 +10,10 @@ from enum import IntEnum
 from math import inf
 from typing import Final, Protocol
 
-from rtmplite.compiled import open_to_heirs
 from rtmplite.errors import LocalError
 from rtmplite.rtmfp.session.flight import Flight
 from rtmplite.rtmfp.session.flow_states import FIGURE_19, SendDo, SendEvent, SendState
+from rtmplite.rtmfp.session.heirs import open_to_heirs
 from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.send_queue import ENTRY_BYTES, Entry, Outgoing, SendQueue
 from rtmplite.rtmfp.wire.flow_chunks import flow_options
