@@ -16,8 +16,8 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.closing import Closing, Do, Event, State, Todo
 from rtmplite.rtmfp.session.congestion import CongestionControl, TimeCritical
-from rtmplite.rtmfp.session.keepalive import Keepalive
 from rtmplite.rtmfp.session.heirs import open_to_heirs
+from rtmplite.rtmfp.session.keepalive import Keepalive
 from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.mobility import SECRET_BYTES, Mobility
 from rtmplite.rtmfp.session.packet_assembler import PacketAssembler, PacketProtection
