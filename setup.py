@@ -21,7 +21,10 @@ ROOMS = {
     "p2psip": [
         *("errors.py", "sip/*.py", "transaction/*.py", "dialog/*.py", "stack/*.py", "server/*.py"),
     ],
-    "rtmplite": ["errors.py", "amf/*.py", "rtmp/wire/*.py"],
+    "rtmplite": [
+        *("errors.py", "amf/*.py", "rtmp/wire/*.py"),
+        *("rtmfp/wire/*.py", "rtmfp/session/*.py", "rtmfp/crypto/cipher.py"),
+    ],
 }
 # What stays Python: mypyc knows no class variable of a dataclass, no `cached_property`, no heir of
 # a dict that makes itself by `__new__`, and no int beyond a double where a `float` is announced.
@@ -29,6 +32,9 @@ PYTHON = {
     "p2psip/server/judge.py",  # users make heirs of its class
     *("rtmplite/amf/amf3_writer.py", "rtmplite/amf/values.py"),
     *("rtmplite/rtmp/wire/control.py", "rtmplite/rtmp/wire/shared_object.py"),
+    *("rtmplite/rtmfp/wire/acks.py", "rtmplite/rtmfp/wire/control_chunks.py"),
+    *("rtmplite/rtmfp/wire/flow_chunks.py", "rtmplite/rtmfp/wire/startup_chunks.py"),
+    "rtmplite/rtmfp/wire/option.py",  # its objects would take more, and strangers send thousands
 }
 # Written in C, for the usual packets of calls; it needs Linux's epoll.
 PUMP = [

@@ -247,14 +247,15 @@ class CongestionControl:
             self.cwnd = max(before * 7 // 8, CWND_INIT)
         else:
             self.cwnd = max(before // 2, CWND_INIT)
-        self.ssthresh = self.cwnd
+        self.ssthresh = float(self.cwnd)
         self.acked_bytes_accumulator = 0
         self._not_above(before - self._lost * 3 // 2)
 
     def _not_above(self, most: int) -> None:
         """Reduce the window to `most`, but not below the initial one."""
         if self.cwnd > most:
-            self.ssthresh = self.cwnd = max(most, CWND_INIT)
+            self.cwnd = max(most, CWND_INIT)
+            self.ssthresh = float(self.cwnd)
 
     def _grow_fast(self) -> int:
         """Return the growth: slow start below ssthresh, 96 bytes per share above.

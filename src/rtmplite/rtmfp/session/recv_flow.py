@@ -11,6 +11,7 @@ from typing import Final
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.session.flow_states import FIGURE_22, RecvDo, RecvEvent, RecvState, SendState
+from rtmplite.rtmfp.session.heirs import open_to_heirs
 from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.range_set import RangeSet
 from rtmplite.rtmfp.session.send_flow import SendFlow
@@ -32,6 +33,7 @@ _WHOLE, _BEGIN, _END, _MIDDLE = FragmentControl
 _DELIVERED: Final = 4  # a fragment that was handed over before its turn
 
 
+@open_to_heirs
 class FlowReceiver:
     """The user of a receiving flow; a subclass overrides the events that it needs: §3.6.3."""
 

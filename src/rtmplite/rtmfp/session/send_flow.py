@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from rtmplite.errors import LocalError
 from rtmplite.rtmfp.session.flight import Flight
 from rtmplite.rtmfp.session.flow_states import FIGURE_19, SendDo, SendEvent, SendState
+from rtmplite.rtmfp.session.heirs import open_to_heirs
 from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.send_queue import ENTRY_BYTES, Entry, Outgoing, SendQueue
 from rtmplite.rtmfp.wire.flow_chunks import flow_options
@@ -38,6 +39,7 @@ class Priority(IntEnum):
     IMMEDIATE = 4
 
 
+@open_to_heirs
 class FlowSender:
     """The user of a sending flow; a subclass overrides the events that it needs: §3.6.2."""
 

@@ -16,6 +16,7 @@ from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.profile import PacketCipher
 from rtmplite.rtmfp.session.closing import Closing, Do, Event, State, Todo
 from rtmplite.rtmfp.session.congestion import CongestionControl, TimeCritical
+from rtmplite.rtmfp.session.heirs import open_to_heirs
 from rtmplite.rtmfp.session.keepalive import Keepalive
 from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.mobility import SECRET_BYTES, Mobility
@@ -95,6 +96,7 @@ class ChunkDispatch:
         return flow_id, number, fsn
 
 
+@open_to_heirs
 class SessionListener:
     """The user of a session; a subclass overrides the events that it needs: §3.5, §3.6."""
 

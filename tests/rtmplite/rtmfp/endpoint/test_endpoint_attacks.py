@@ -295,6 +295,7 @@ def test_replayed_and_tampered_packets_in_every_state(seed):
     assert [len(node.user.sessions) for node in (server, client)] == [1, 1]
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("call", ["receive", "tick", "take"])
 def test_a_bug_that_one_far_end_can_reach_costs_the_others_nothing(call):
     """Own design: there is one, always; its session ends, and it is told of."""

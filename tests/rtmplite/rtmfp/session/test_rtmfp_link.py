@@ -65,6 +65,7 @@ def test_a_flow_uses_the_link(loss, round_trip, mbits, least):
     assert rate(10.0, loss=loss, round_trip=round_trip, rate=mbits) > least
 
 
+@pytest.mark.sources
 def test_a_receiver_that_answers_a_burst_once_does_not_slow_the_flow(monkeypatch):
     """RFC 7016 §3.5.2.3: six packets a round trip would be 70 kB/s here."""
     from rtmplite.rtmfp.session import recv_flow, session

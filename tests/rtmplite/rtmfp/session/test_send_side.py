@@ -9,6 +9,7 @@ from support.rtmfp.wire import Sending, send
 from rtmplite.errors import LocalError
 from rtmplite.rtmfp.session.flow_states import SendState
 from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.send_flow import Priority
 from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
 from rtmplite.rtmfp.wire.packet import Mode, Packet
@@ -121,7 +122,7 @@ def test_priorities_and_turns():
     """RFC 7016 §3.6.1.2: higher flows first, equal ones in turns."""
     wire = Sending()
     wire.session.congestion.cwnd = 100_000
-    low, one, two = (wire.flow(priority=priority) for priority in (0, 3, 3))
+    low, one, two = (wire.flow(priority=priority) for priority in map(Priority, (0, 3, 3)))
     for flow in (low, one, two):
         send(flow, 4, 0.0)
     ids = [chunk.flow_id for chunk in wire.data()]

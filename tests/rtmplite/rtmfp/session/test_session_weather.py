@@ -13,6 +13,7 @@ from support.rtmfp.pair import FAR, NEAR, Pair, Sender
 
 from rtmplite.rtmfp.crypto.cipher import FlashCipher, Protection
 from rtmplite.rtmfp.session.limits import SessionLimits
+from rtmplite.rtmfp.session.send_flow import Priority
 from rtmplite.rtmfp.session.session import State
 
 
@@ -73,7 +74,7 @@ def test_unordered_messages_arrive_once_too():
 def test_partial_reliability_drops_only_what_is_late(seed):
     """Covers RFC 7016 §3.6.1.2 [gap-told], §3.6.2.7 [whole-message]."""
     pair = Pair(storm(Random(seed), loss=0.3, spread=0.05))
-    media = pair.flow(b"media", time_critical=True, priority=3)
+    media = pair.flow(b"media", time_critical=True, priority=Priority.AUDIO)
     bulk = pair.flow(b"bulk")
     sent = {}
     for at in range(300):
@@ -203,7 +204,8 @@ class Weather(RuleBasedStateMachine):
         if len(self.flows) < 8:
             name = b"%d" % len(self.flows)
             self.pair.far_listener.setup = lambda flow: None
-            self.flows.append(self.pair.flow(name, time_critical=critical, priority=critical))
+            priority = Priority(critical)
+            self.flows.append(self.pair.flow(name, time_critical=critical, priority=priority))
             self.sent[name] = []
 
     @rule(

@@ -25,7 +25,10 @@ def test_reading_undoes_writing(address, rest, kind):
     [
         ("02 c0000207 078f", SocketAddress("192.0.2.7", 1935, Origin.OBSERVED)),
         ("01 0a000001 0001", SocketAddress("10.0.0.1", 1, Origin.LOCAL)),
-        ("83" + "20010db8" + "00" * 11 + "01" + "ffff", SocketAddress("2001:db8::1", 0xFFFF, 3)),
+        (
+            "83" + "20010db8" + "00" * 11 + "01" + "ffff",
+            SocketAddress("2001:db8::1", 0xFFFF, Origin.RELAY),
+        ),
         ("7c c0000207 078f", SocketAddress("192.0.2.7", 1935, Origin.UNKNOWN)),
         ("7e c0000207 078f", SocketAddress("192.0.2.7", 1935, Origin.OBSERVED)),
     ],
