@@ -11,7 +11,7 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 3)
 EVIDENCE := .annotations.json
 COMPILED_TESTS := tests/p2psip/sip tests/p2psip/transaction tests/p2psip/dialog \
   tests/p2psip/stack tests/p2psip/server tests/p2psip/ua \
-  tests/rtmplite/amf tests/rtmplite/rtmp/wire tests/rtmplite/rtmfp tests/rtclab/test_main.py tests/siprtmp/calls tests/siprtmp/test_demo.py
+  tests/rtmplite/amf tests/rtmplite/rtmp/wire tests/rtmplite/rtmfp tests/rtmplite/flv tests/rtclab/test_main.py tests/siprtmp/calls tests/siprtmp/test_demo.py
 MUTANTS := rfc_annotations/mutants.txt
 SPECS := $(or $(RFC_SPECS),../shared/specs)
 BIN := .venv/bin

@@ -24,6 +24,7 @@ ROOMS = {
     "rtmplite": [
         *("errors.py", "amf/*.py", "rtmp/wire/*.py"),
         *("rtmfp/wire/*.py", "rtmfp/session/*.py", "rtmfp/crypto/cipher.py"),
+        *("flv/tag.py", "flv/audio.py", "flv/video.py", "flv/enhanced.py", "flv/enhanced_raw.py"),
     ],
 }
 # What stays Python: mypyc knows no class variable of a dataclass, no `cached_property`, no heir of
