@@ -99,8 +99,9 @@ class LivePlayer:
     `grace` is how many bytes it was given at once when it joined, which do not make it slow.
     """
 
-    __slots__ = ("_live", "audio", "behind_since", "framing", "grace", "is_here", "on_begun",
-                 "outlet", "paused", "short_way", "video", "viewer", "waiting")  # fmt: skip
+    __slots__ = ("_live", "audio", "behind_since", "framing", "grace", "is_here", "is_limited",
+                 "on_begun", "outlet", "paused", "short_way", "video", "viewer",
+                 "waiting")  # fmt: skip
 
     def __init__(
         self, live: "LiveStream", outlet: Outlet, framing: Framing, viewer: Viewer | None
@@ -108,7 +109,7 @@ class LivePlayer:
         self._live, self.outlet, self.framing, self.viewer = live, outlet, framing, viewer
         self.audio = self.video = True
         self.waiting = live.has_begun
-        self.paused, self.grace, self.is_here = False, 0, True
+        self.paused, self.grace, self.is_here, self.is_limited = False, 0, True, False
         self.behind_since: float | None = None
         self.on_begun: Callable[[float], None] | None = None
         self.short_way: Callable[[bytes], None] | None = None
@@ -132,9 +133,14 @@ class LivePlayer:
 
     def go_by(self, short_way: Callable[[bytes], None] | None) -> None:
         """Have this stand for the outlet's `put`, while nothing waits there.  Own design."""
-        if short_way != self.short_way:
+        if short_way != self.short_way and not self.is_limited:
             self.short_way = short_way
             self._live.rearrange()
+
+    def limit_by(self, framing: Framing) -> None:
+        """Write by `framing` from now on, which may replace the outlet, so without a short way."""
+        self.framing, self.short_way, self.is_limited = framing, None, True
+        self._live.rearrange()
 
     def leave(self, now: float) -> None:
         """Give up the place.  Own design: a second call does nothing."""

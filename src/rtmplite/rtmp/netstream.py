@@ -280,9 +280,8 @@ class ServerStream:
         self._player = player = self.connection.transport.join(live, self.id, self, now)
         if self.request.duration != TO_THE_END:
             since = None if player.waiting else live.starts_at
-            limit = DurationLimit(player, self.request.duration, since)
-            self._excerpt = player.framing = limit
-            live.rearrange()
+            self._excerpt = DurationLimit(player, self.request.duration, since)
+            player.limit_by(self._excerpt)
 
     @property
     def is_over(self) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.pump.built import built
 from support.sockets import until
 
+from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.streams import Registry
 from rtmplite.net import pipe as python
 from rtmplite.net import tcp_connections
@@ -328,6 +329,16 @@ class TestShortWay:
             each.join(live, 1, None, 0.0).waiting = False
         self.write(live)
         assert not transport.short and len(transport.long) == len(other.output) == 1
+
+    def test_a_duration_ends_what_is_played(self, transport, live):
+        """RTMP 1.0 §7.2.2.1: the limit replaces the outlet, so nothing may go beside it."""
+        player = transport.join(live, 1, None, 0.0)
+        player.waiting = False
+        player.limit_by(DurationLimit(player, 20.0))
+        transport.choose_way()
+        for at in (0, 20, 40, 60):
+            live.write(8, at, b"\xb2sound", 0.0)
+        assert len(transport.long) == 2 and not transport.short
 
     def test_players_that_have_left_are_forgotten(self, transport, live):
         """Own design: a client may play and stop for ever."""
