@@ -127,6 +127,7 @@ def answer_in_ack(desk, body):
     desk.stack.send_ack = send_ack
 
 
+@pytest.mark.sources
 def test_an_offerless_invite_gets_our_offer(world, desk, alice):
     """Covers RFC 3264 §5 and RFC 3261 §13.3.1.4."""
     answer_in_ack(desk, sdp(PCMA))
@@ -139,6 +140,7 @@ def test_an_offerless_invite_gets_our_offer(world, desk, alice):
     assert world.gateway.media.remote == (DESK, 5004) and world.is_clean()
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("answer", [b"", b"nonsense", sdp("18")])
 def test_without_a_usable_answer_in_the_ack_the_call_ends(world, desk, alice, answer):
     """Covers RFC 3261 §13.3.1.4 and RFC 3264 §7."""
@@ -223,6 +225,7 @@ def test_the_phone_holds_and_comes_back(how):
     assert len(wire.sent) == 2 and world.is_clean()
 
 
+@pytest.mark.sources
 def test_a_phone_that_asks_for_our_offer_comes_back_from_hold(world, desk, alice):
     """Covers RFC 6337 §5.3 and §5.1 [offers-its-own-wish]: all we have, under the numbers it had,
     and both ways.

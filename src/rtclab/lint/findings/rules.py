@@ -104,9 +104,9 @@ RULES: Final[Mapping[str, LintRule]] = {
     "rtp-ssrc": LintRule("RFC 3550 §8", "the source takes another SSRC"),
     "rtp-timestamp": LintRule("RFC 3550 §5.1", "the timestamp does not grow by what was sent"),
     "rtp-marker-missing": LintRule(
-        "RFC 3551 §4.1", "sound begins again, or a picture ends, unmarked"
+        "RFC 3551 §4.1", "audio begins again, or a frame ends, unmarked"
     ),
-    "rtp-marker-extra": LintRule("RFC 3551 §4.1", "the marker within continuous sound"),
+    "rtp-marker-extra": LintRule("RFC 3551 §4.1", "the marker within continuous audio"),
     "rtp-one-way": LintRule("RFC 3264 §5.1", "media go one way only, where both were agreed on"),
     "rtp-after-bye": LintRule("RFC 3261 §15", "RTP goes on after the call has ended"),
     # RTCP
@@ -140,7 +140,7 @@ RULES: Final[Mapping[str, LintRule]] = {
     "rtmp-unknown-stream": LintRule("RTMP 1.0 §7.2.1.3", "a message on a stream that is not there"),
     "rtmp-no-create": LintRule("RTMP 1.0 §7.2.2", "publish or play without createStream"),
     "rtmp-no-publish": LintRule("RTMP 1.0 §7.2.2.6", "media without publish"),
-    "rtmp-no-header": LintRule("FLV 10.1 §E.4.3.2", "pictures or sound before their header"),
+    "rtmp-no-header": LintRule("FLV 10.1 §E.4.3.2", "video or audio before its header"),
     "rtmp-window": LintRule("RTMP 1.0 §5.4.4", "the acknowledgement window is exceeded"),
     "rtmp-acknowledged": LintRule("RTMP 1.0 §5.4.3", "more is acknowledged than was sent"),
     "rtmp-ping": LintRule("RTMP 1.0 §6.2", "a ping without a response"),

@@ -4,6 +4,7 @@ from support.sip.elements import random_source
 from support.sip.homes import register, request
 
 from p2psip.server.digest_server import DigestServer
+from p2psip.server.users import UserStore
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL, Flow
 from siprtmp.calls.access.client_origin import MAX_CALL_IDS, ClientOrigin
@@ -18,7 +19,7 @@ def test_each_client_is_known_by_its_own_host():
     whence.registers("reg", "10.0.0.7")
     assert whence(register()) == "10.0.0.7" and whence(register(call="other")) is None
     assert whence(request()) == "10.0.0.8" and whence(request(user="bob")) is None
-    judge = DigestServer(None, random_source("w"))
+    judge = DigestServer(UserStore.parse(""), random_source("w"))
     judge.client_host = whence
     assert judge._host(register(), HERE) == "10.0.0.7"
     forwarded = register().replace(headers=register().headers.prepend("Via", "SIP/2.0/UDP a"))

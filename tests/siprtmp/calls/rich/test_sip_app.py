@@ -24,6 +24,7 @@ def test_registers_before_anything_is_answered(world):
     assert world.gateway.registrar.count(world.now) == 0 and world.is_clean()
 
 
+@pytest.mark.sources
 def test_the_registration_has_the_name_to_display(world):
     """Covers RFC 3261 §20.39."""
     seen, pass_on = [], world.gateway.registrar.on_register
