@@ -45,7 +45,7 @@ _PARSERS = (
 def _headers_by_name(data):
     """Ask a message for each of its headers, of whatever name."""
     found = message.parse_message(data).headers
-    return [found.values(name) for name, _ in found]
+    return [(found.get(name), found.values(name)) for name, _ in found]
 
 
 def _lists_of_places(data):
@@ -74,6 +74,11 @@ FAMILY = Family(
             lambda data: message.parse_message(data).via,
         ),
         Reading("lists of hops and addresses", _SIP_OCTETS, _lists_of_places),
+        Reading(
+            "a response one of whose places cannot be read",
+            st.just(b"SIP/2.0 302 Moved\r\nVia: SIP/2.0/UDP a\r\nContact: <, <sip:c@d>\r\n\r\n"),
+            lambda data: message.parse_message(data).contacts,
+        ),
         Reading("a name in doubled quotes", st.just('""Bob"" <sip:b@c>'), address.Address.parse),
         Reading(
             "a list that ends within quotes",
@@ -148,6 +153,9 @@ FAMILY = Family(
     {
         "p2psip.sip.headers Headers.__getitem__: if value is None: -> raise KeyError(name)": (
             "a caller asks so for a header that it knows to be there"
+        ),
+        "p2psip.rtp.rtcp_frame RtcpForm._read: def _read(cls, count: int, body: bytes) -> Self:": (
+            "each form of packet has its own"
         ),
         "p2psip.rtp.payload.l16 decode_l16:"
         ' if sys.byteorder == "little":  # §4.5.11 [network-order] -> return samples': (

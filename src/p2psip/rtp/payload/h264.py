@@ -146,7 +146,7 @@ def pack_h264(
         if mode == SINGLE_NAL_MODE and len(unit) > max_octets:
             raise LocalError(f"a NAL unit of {len(unit)} octets, in mode 0")
     if mode == SINGLE_NAL_MODE:  # §5.5 [order-of-mode-0], §6.2 [single-only] [decoding-order]
-        return with_marker(units)
+        return with_marker(units)  # §5.6 [decoding-order], §5.1 [one-nal-unit-goes-alone]
     # §5.5 [order-of-mode-1], §6.3 [decoding-order]
     return with_marker(share(units, max_octets, Fragment.HEAD, aggregate, _fragments))
 
@@ -174,7 +174,7 @@ def share(
             # §5.8 [fragments-follow-each-other], RFC 7798 §4.4.3 [fragments-follow-each-other]
             payloads += cut(unit, max_octets)
         else:
-            # §5.5 [order-without-depth], §5.6 [decoding-order], §6.1 [slices-in-order]
+            # §5.5 [order-without-depth], §6.1 [slices-in-order]
             waiting.append(unit)
             aggregated += _SIZE.size + len(unit)
     return payloads + _written(waiting, aggregate)
