@@ -143,7 +143,7 @@ def test_an_installation_compiles_where_a_compiler_is(machine: Machine, build: s
     assert machine.run(say).endswith(f"({build})\n")
     assert machine.run(f"SIPRTMP_PURE=1 {say}").endswith("(python)\n")
     machine.run(".venv/bin/siprtmp demo --seconds 2")
-    machine.run(".venv/bin/siprtmp explain --as sip 4f5054494f4e53")
+    machine.run(".venv/bin/siprtmp explain --as amf0 003ff0000000000000")
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
