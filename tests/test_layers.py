@@ -159,7 +159,7 @@ edge    rtclab.conform.rtp           p2psip.nat p2psip.rtp p2psip.rtp.payload p2
 edge    rtclab.conform.rtmfp         rtmplite.amf rtmplite.rtmfp.wire rtmplite.rtmp.wire
                                      rtmplite.rtmfp.crypto rtmplite.rtmfp.session rtmplite.rtmp
                                      rtmplite.rtmfp.netconnection rtclab.conform
-program rtclab                       rtmplite.net rtclab.command_line
+program rtclab                       p2psip rtmplite rtmplite.net rtclab.command_line
 codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
 codec   siprtmp.media.transcode      p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate

@@ -19,8 +19,12 @@ _sources_of = FileFinder.path_hook((SourceFileLoader, SOURCE_SUFFIXES))
 
 def obey_environment(folders: Sequence[str]) -> None:
     """Read a package, whose `__path__` is given, from its sources if the variable says so."""
-    if not os.environ.get(VARIABLE):
-        return
+    if os.environ.get(VARIABLE):
+        read_sources(folders)
+
+
+def read_sources(folders: Sequence[str]) -> None:
+    """Read what is imported from now on of a package from its sources."""
     roots = [os.path.join(folder, "") for folder in folders]
 
     def finder(path: str) -> PathEntryFinder:

@@ -113,3 +113,11 @@ def test_the_families_are_read_from_their_sources(chosen):
         check=True,
     )
     assert report.stdout == f".py .py {chosen}\n"
+
+
+def test_the_gateways_command_reads_sources_too():
+    """It has imported the families by then; with the compiled form this would end in an error."""
+    environ = {name: value for name, value in os.environ.items() if name != "SIPRTMP_PURE"}
+    words = [sys.executable, "-m", "siprtmp", "explain", "--as", "amf0", "003ff0000000000000"]
+    shown = subprocess.run(words, env=environ, capture_output=True, text=True, check=True).stdout
+    assert "value = 1.0" in shown
