@@ -76,7 +76,7 @@ def decode_one(
 
 
 def encode(*values: Value, externals: Externals = FLEX) -> bytes:
-    """Write values, sharing one set of tables: §4.1.  LocalError for what AMF3 cannot say."""
+    """Write values with one set of tables: §4.1.  LocalError for a value that AMF3 lacks."""
     writer = Amf3Writer(externals)  # §4.1 [tables-are-reset]
     for index, value in enumerate(values):
         if isinstance(value, Opaque) and value.version == 3 and index == len(values) - 1:

@@ -24,7 +24,7 @@ class Undefined:
 
 
 class Unsupported:
-    """The type of `UNSUPPORTED`, for what cannot be written: AMF0 §2.15, not AMF3 §2.1."""
+    """The type of `UNSUPPORTED`, a value that cannot be written: AMF0 §2.15, not AMF3 §2.1."""
 
     __slots__ = ()
 

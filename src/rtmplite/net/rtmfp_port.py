@@ -281,7 +281,7 @@ class _Stranger:
         self.size = 0
 
     def add(self, datagram: bytes, source: Address) -> int:
-        """Add one, and give what it takes."""
+        """Add a datagram, and give the octets of memory that it takes."""
         size = len(datagram) + OVERHEAD
         self.datagrams.append((datagram, source, size))
         self.size += size

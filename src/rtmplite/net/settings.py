@@ -285,7 +285,7 @@ def parsed(program: type[T], options: argparse.Namespace) -> T:
 
 
 def add_options(add: Callable[..., Any], rows: Iterable[Setting]) -> None:
-    """Declare options by `add_argument`, without defaults, so as to tell what was not given."""
+    """Declare options by `add_argument`; without defaults, so that absent ones can be told."""
     for row in rows:
         add(
             f"--{row.option}",

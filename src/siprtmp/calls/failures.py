@@ -52,7 +52,7 @@ def told(status: int, reason: str) -> str:
 
 
 def asked(text: object) -> Failure:
-    """The SIP failure that an RTMP client asks for; 603 for what is none: RFC 3261 §21.6."""
+    """The SIP failure that an RTMP client asks for; 603 for any other text: RFC 3261 §21.6."""
     code, _, reason = (text if isinstance(text, str) else "").strip().partition(" ")
     if not (len(code) == 3 and code.isascii() and code.isdigit() and "300" <= code <= "699"):
         return DECLINED

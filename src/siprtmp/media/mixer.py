@@ -112,7 +112,7 @@ class Mixer:
         self._blocks = 0
 
     def sit(self, hear: Hear | None, now: float) -> Seat:
-        """Take a seat; `hear(sound, at, now)`, None for who only talks, gets blocks, `at` in ms."""
+        """Take a seat.  `hear(audio, at, now)` gets blocks, `at` in ms; None for a talker alone."""
         seat = Seat(self, hear)
         self.seats.append(seat)
         if self.deadline is None:

@@ -144,7 +144,7 @@ class Access:
                 )
 
     def admits(self, app: str, name: str, query: str, host: str) -> Callable[[], None] | None:
-        """Wait whether a viewer by HTTP may play; give what to call when it leaves, or None."""
+        """Wait for the verdict on a viewer by HTTP; give a callback for its leaving, or None."""
         if (guard := self._guard) is None:
             return lambda: None
         asked = Question(

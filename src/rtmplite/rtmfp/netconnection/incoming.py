@@ -216,7 +216,7 @@ class Receiver(FlowReceiver):
             self._take(flow, message, self.stream_id, now)  # §5.1.2 [stream-from-flow]
 
     def _is_overtaken(self, message: bytes) -> bool:
-        """Whether it is audio, no header, and older than what was passed on: §5.1.1."""
+        """Whether an audio message, not a header, is older than the last one passed on: §5.1.1."""
         if message[:1] != _AUDIO or len(message) < _HEADER_SIZE:
             return False
         if is_sequence_header(memoryview(message)[_HEADER_SIZE:]):

@@ -87,7 +87,7 @@ def as_samples(frames: "list[AudioFrame]") -> "array[int]":
 def open_decoder(
     name: str, rate: int = 0, channels: int = 0, header: bytes = b""
 ) -> "AudioCodecContext":
-    """A decoder of ffmpeg's; 0 for what the header says.  Raises ValueError and av.FFmpegError."""
+    """A decoder of ffmpeg; 0 takes the value of the header.  ValueError, av.FFmpegError."""
     import av
 
     context = av.CodecContext.create(name, "r")
@@ -106,7 +106,7 @@ def open_decoder(
 def open_encoder(
     name: str, sample_format: str, rate: int, options: dict[str, str], bits: int = 0
 ) -> "AudioCodecContext":
-    """An encoder of ffmpeg's for one channel; `bits` a second, 0 for what is usual."""
+    """An encoder of ffmpeg for one channel; `bits` a second, 0 for the usual rate."""
     import av
 
     context = av.CodecContext.create(name, "w")
