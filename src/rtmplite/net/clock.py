@@ -1,10 +1,11 @@
-"""The clock of the edge: seconds that never run backwards, the `now` of every machine.
+"""The clocks of the edge.
 
-Own design: slices of a turn of the loop are measured by it too.  The processor time of the thread
-would leave out what other processes take, but reading it is a system call, and costs a packet more
-than its parsing.
+`now` are seconds that never run backwards, the `now` of every machine; `busy_seconds` are those in
+which this thread had a core.  Own design: to read the second is a system call, and costs a packet
+more than its parsing; so it is asked once for many packets, and where `now` says that it is time.
 """
 
 from time import monotonic as now
+from time import thread_time as busy_seconds
 
-__all__ = ["now"]
+__all__ = ["busy_seconds", "now"]

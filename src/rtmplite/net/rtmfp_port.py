@@ -22,7 +22,7 @@ from typing import Any, Final
 import gevent
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
-from rtmplite.net.clock import now
+from rtmplite.net.clock import busy_seconds, now
 from rtmplite.net.deadline_timer import DeadlineTimer
 from rtmplite.net.read_budget import SLICE, read_budget
 from rtmplite.net.tap import Tapping
@@ -142,7 +142,7 @@ class RtmfpPort:
 
     def _on_readable(self) -> None:
         assert self._socket is not None
-        moment, receive = now(), self._socket.recvfrom
+        moment, begun, receive = now(), busy_seconds(), self._socket.recvfrom
         for _ in range(READS):
             try:
                 datagram, source = receive(DATAGRAM)
@@ -156,7 +156,7 @@ class RtmfpPort:
                 self._keep(datagram, (host, source[1]))
                 continue
             self._guard(self.endpoint.receive, datagram, (host, source[1]), moment)
-            if now() - moment > SLICE:
+            if now() - moment > SLICE and busy_seconds() - begun > SLICE:
                 break
         self._touched = True
 
