@@ -1,9 +1,9 @@
 """The check of each request for `/status`.
 
-Own design: the Host of a request must be a name of the gateway, since a page on the internet can
-make a browser send requests to any address that the page's own name resolves to, this machine's
-too.  Where other machines reach the listener, user and password are needed, also from loopback,
-where a proxy may pass on the requests of strangers.
+Own design: the Host of a request must be a name of the gateway.  A page on the internet can make a
+browser send requests to any address that the page's own name resolves to, this machine's too.
+Where other machines reach the listener, user and password are needed, also from loopback, where a
+proxy may pass on the requests of strangers.
 """
 
 import binascii
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from socket import gethostname
 from typing import Any, Final
 
+from p2psip.stack.routing import is_loopback
 from siprtmp.calls.access.admission import Admission, Admitted
-from siprtmp.settings.table import is_loopback
 
 MAX_PROOF: Final = 1024  # letters of a header with user and password
 
